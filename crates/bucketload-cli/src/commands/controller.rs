@@ -58,13 +58,6 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         },
     )
     .or_aborted()?;
-    if !global.quiet {
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        eprintln!(
-            "bucketload: console: {scheme}://{address}/  data: {}",
-            args.data.display()
-        );
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -75,6 +68,12 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
                 signal(SignalKind::interrupt())?,
                 signal(SignalKind::terminate())?,
             );
+            // Printed once signals are handled: one that comes earlier kills the process.
+            if !global.quiet {
+                let scheme = if tls.is_some() { "https" } else { "http" };
+                let data = args.data.display();
+                eprintln!("bucketload: console: {scheme}://{address}/  data: {data}");
+            }
             let stopper = controller.clone();
             tokio::spawn(async move {
                 tokio::select! {

@@ -10,8 +10,8 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 use bucketload_wire::clock::wall_seconds;
 
+use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::hub::{Hub, IdFields};
 use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, opaque_debug};
@@ -61,7 +61,7 @@ bucketload_core::any_driver!(AzureDriver);
 /// What all sessions share.
 pub(super) struct Inner {
     config: AzureConfig,
-    hub: Hub,
+    client: Client,
 }
 
 opaque_debug!(AzureDriver, Shared);
@@ -73,9 +73,9 @@ impl AzureDriver {
     /// When the configuration cannot work, or names a certificate file that cannot be used.
     pub fn new(config: AzureConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner { config, hub }),
+            inner: Arc::new(Inner { config, client }),
         })
     }
 
@@ -121,7 +121,7 @@ impl Driver for AzureDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let mut session = AzureSession::new(shared, source);
         session.connect(probe).await?;
@@ -138,7 +138,7 @@ pub(super) struct Shared {
 
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        per_thread::shared(driver.hub.number(), endpoint, || {
+        per_thread::shared(driver.client.number(), endpoint, || {
             let config = &driver.config;
             let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
             Self {
@@ -154,10 +154,10 @@ impl Shared {
     }
 
     pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.driver.hub.endpoints()[self.endpoint]
+        &self.driver.client.endpoints()[self.endpoint]
     }
 
-    pub(super) fn hub(&self) -> &Hub {
-        &self.driver.hub
+    pub(super) fn client(&self) -> &Client {
+        &self.driver.client
     }
 }

@@ -1,7 +1,7 @@
 //! The native driver for Azure Blob Storage.
 //!
 //! ```text
-//! discover ── config ── driver ── session ── ops_* ── head ── http::link
+//! discover ── config ── driver ── session ── ops_* ── head ── http::connection
 //!   connection_string            admin        xml     sign
 //!                                batch                checksum
 //! ```

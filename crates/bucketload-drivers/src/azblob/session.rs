@@ -11,9 +11,9 @@ use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
 use crate::http::Endpoint;
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
@@ -29,7 +29,7 @@ use super::head::Call;
 #[derive(Debug)]
 pub struct AzureSession {
     pub(super) shared: Rc<Shared>,
-    link: Link,
+    connection: Connection,
     /// Number of the next upload in blocks; begins at random, so that two sessions that write the
     /// same blob at the same time do not mix their blocks.
     pub(super) upload: u64,
@@ -40,7 +40,7 @@ pub struct AzureSession {
 impl AzureSession {
     pub(super) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
-            link: Link::new(shared.endpoint, source),
+            connection: Connection::new(shared.endpoint, source),
             shared,
             upload: RandomState::new().hash_one(0),
             sums: Vec::new(),
@@ -50,7 +50,7 @@ impl AzureSession {
     /// System calls made by the current connection; `None` while there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
-        self.link.calls()
+        self.connection.calls()
     }
 
     /// Renders and signs; sends nothing.
@@ -73,9 +73,9 @@ impl AzureSession {
 }
 
 impl HttpSession for AzureSession {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
         let shared = &self.shared;
-        (&mut self.link, shared.hub(), shared.endpoint())
+        (&mut self.connection, shared.client(), shared.endpoint())
     }
 
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
@@ -132,6 +132,6 @@ impl Session for AzureSession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

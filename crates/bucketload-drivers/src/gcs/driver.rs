@@ -12,8 +12,8 @@ use super::auth::grant::Grantor;
 use super::auth::keeper::Keeper;
 use super::config::GcsConfig;
 use super::session::GcsSession;
+use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::hub::{Hub, IdFields};
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, opaque_debug};
 
@@ -52,7 +52,7 @@ bucketload_core::any_driver!(GcsDriver);
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: GcsConfig,
-    pub(crate) hub: Hub,
+    pub(crate) client: Client,
     /// None for anonymous requests.
     pub(crate) keeper: Option<Keeper>,
 }
@@ -71,7 +71,7 @@ impl GcsDriver {
             request: "x-guploader-uploadid",
             extended: "",
         };
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
         let keeper = match &config.account {
             None => None,
             Some(account) => {
@@ -85,7 +85,7 @@ impl GcsDriver {
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                hub,
+                client,
                 keeper,
             }),
         })
@@ -128,7 +128,7 @@ impl Driver for GcsDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let mut session = GcsSession::new(Arc::clone(&self.inner), endpoint, source)?;
         session.connect(probe).await?;
         Ok(session)

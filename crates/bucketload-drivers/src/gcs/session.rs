@@ -16,9 +16,9 @@ use super::auth::keeper::Bearer;
 use super::driver::Inner;
 use super::error_map;
 use crate::http::Endpoint;
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::parked::park;
 use crate::http::session::{HttpSession, Rendering};
 use bucketload_s3::encode;
@@ -28,7 +28,7 @@ use bucketload_s3::encode;
 pub struct GcsSession {
     pub(crate) shared: Arc<Inner>,
     endpoint: usize,
-    link: Link,
+    connection: Connection,
     /// The token's number and header line; none for anonymous requests.
     bearer: Option<(u64, Arc<Bearer>)>,
 }
@@ -43,7 +43,7 @@ impl GcsSession {
         Ok(Self {
             shared,
             endpoint,
-            link: Link::new(endpoint, source),
+            connection: Connection::new(endpoint, source),
             bearer,
         })
     }
@@ -51,12 +51,12 @@ impl GcsSession {
     /// System calls made by the current connection; `None` while there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
-        self.link.calls()
+        self.connection.calls()
     }
 
     /// Where the session's requests go: the value of their `Host` field.
     pub(crate) fn authority(&self) -> &str {
-        &self.shared.hub.endpoints()[self.endpoint].authority
+        &self.shared.client.endpoints()[self.endpoint].authority
     }
 
     /// The error that a refusal with `body` means.
@@ -71,9 +71,13 @@ impl GcsSession {
 }
 
 impl HttpSession for GcsSession {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
-        let hub = &self.shared.hub;
-        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
+        let client = &self.shared.client;
+        (
+            &mut self.connection,
+            client,
+            &client.endpoints()[self.endpoint],
+        )
     }
 
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
@@ -83,7 +87,7 @@ impl HttpSession for GcsSession {
 
 impl Rendering for GcsSession {
     fn fields(&mut self, head: &mut Vec<u8>) {
-        head.extend_from_slice(self.shared.hub.fields(self.endpoint));
+        head.extend_from_slice(self.shared.client.fields(self.endpoint));
         if let (Some((turn, bearer)), Some(keeper)) = (&mut self.bearer, &self.shared.keeper) {
             if keeper.turn() != *turn
                 && let Ok((new_turn, new_bearer)) = keeper.bearer()
@@ -146,6 +150,6 @@ impl Session for GcsSession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

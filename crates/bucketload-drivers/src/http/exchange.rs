@@ -9,7 +9,7 @@ use bucketload_core::record::Probe;
 use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpError};
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
-use super::hub::IdFields;
+use super::client::IdFields;
 use super::outgoing::{Outgoing, Remaining};
 use super::parked::park;
 use super::sink::{Ignore, Sink};

@@ -1,25 +1,25 @@
 //! What drivers of HTTP services have in common, on top of the wire client.
 //!
 //! ```text
-//! driver's session ── link ── exchange ── wire       hub: what all sessions share
-//!      head            │        │   │
-//!   outgoing (Plain) ──┘        │   └── sink, reading (verification of bodies)
-//!                               └────── probe
+//! driver's session ── connection ── exchange ── wire       client: what all sessions share
+//!      head              │          │   │
+//!   outgoing (Plain) ────┘          │   └── sink, reading (verification of bodies)
+//!                                   └────── probe
 //! ```
 //!
 //! A session renders a head into a pooled buffer (`render`), wraps it with its body into an
-//! `outgoing::Outgoing` and gives both to its `link::Link`, which keeps the connection: the trait
+//! `outgoing::Outgoing` and gives both to its `connection::Connection`, which keeps the connection: the trait
 //! `session::HttpSession` has the ways to do that. The answer's body goes to a `sink::Sink`; a refusal
 //! comes back as a reply and the driver says what it means, with the help of `answer`.
 
 pub(crate) mod answer;
+pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod connection;
 pub(crate) mod control;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
-pub(crate) mod hub;
-pub(crate) mod link;
 pub(crate) mod outgoing;
 pub(crate) mod parked;
 pub(crate) mod per_thread;

@@ -1,17 +1,17 @@
 //! What sessions of all services over HTTP have in common: requests go over the session's connection, and refusals
 //! become errors.
 //!
-//! The frequent operations of S3 have a shorter way of their own ([`Link::perform_on`]).
+//! The frequent operations of S3 have a shorter way of their own ([`Connection::perform_on`]).
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::answer::{MAX_SMALL, too_long};
+use super::client::Client;
+use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::exchange::{Refusal, Reply};
-use super::hub::Hub;
-use super::link::Link;
 use super::outgoing::{Body, Outgoing, Plain};
 use super::pool::Buffer;
 use super::render::Render as _;
@@ -20,15 +20,15 @@ use super::sink::{Collect, Ignore, Sink};
 /// A session of a service over HTTP.
 pub(crate) trait HttpSession {
     /// The session's connection, and the service and endpoint that it leads to.
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint);
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint);
 
     /// The error that a refusal means.
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError;
 
     /// Makes sure that there is a connection that the server has not closed.
     async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let (link, hub, endpoint) = self.route();
-        link.connect(hub, endpoint, probe).await
+        let (connection, client, endpoint) = self.route();
+        connection.connect(client, endpoint, probe).await
     }
 
     /// Performs one request; a refusal is an answer too.
@@ -38,8 +38,10 @@ pub(crate) trait HttpSession {
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
-        let (link, hub, endpoint) = self.route();
-        link.perform(hub, endpoint, request, sink, probe).await
+        let (connection, client, endpoint) = self.route();
+        connection
+            .perform(client, endpoint, request, sink, probe)
+            .await
     }
 
     /// Performs one request. The answer is a success (status below 300).

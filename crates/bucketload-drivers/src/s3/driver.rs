@@ -13,9 +13,9 @@ use bucketload_wire::clock::wall_seconds;
 use super::config::{ChecksumAlgorithm, S3Config};
 use super::session::S3Session;
 use super::template::HeadWriter;
+use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
 use crate::http::endpoint::Endpoint;
-use crate::http::hub::{Hub, IdFields};
 use crate::http::opaque_debug;
 use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
@@ -46,7 +46,7 @@ bucketload_core::any_driver!(S3Driver);
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
-    hub: Hub,
+    client: Client,
     /// Writes files of this machine.
     local: Option<AnyDriver>,
 }
@@ -71,9 +71,13 @@ impl S3Driver {
         local: Option<AnyDriver>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, IDS)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner { config, hub, local }),
+            inner: Arc::new(Inner {
+                config,
+                client,
+                local,
+            }),
         })
     }
 
@@ -118,7 +122,7 @@ impl Driver for S3Driver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let local = match &self.inner.local {
             // Opening files is no connection of the run.
@@ -147,7 +151,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        per_thread::shared(driver.hub.number(), endpoint, || {
+        per_thread::shared(driver.client.number(), endpoint, || {
             let config = &driver.config;
             let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);
             Self {
@@ -163,11 +167,11 @@ impl Shared {
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.hub.endpoints()[self.endpoint]
+        &self.driver.client.endpoints()[self.endpoint]
     }
 
-    pub(crate) fn hub(&self) -> &Hub {
-        &self.driver.hub
+    pub(crate) fn client(&self) -> &Client {
+        &self.driver.client
     }
 
     pub(crate) fn endpoint_index(&self) -> usize {

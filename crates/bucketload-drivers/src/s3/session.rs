@@ -15,10 +15,10 @@ use super::dispatch::Dispatch;
 use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
 use super::prepare::{Call, Hashes, Prepared};
+use crate::http::client::Client;
+use crate::http::connection::{Connection, Route};
 use crate::http::endpoint::Endpoint;
 use crate::http::exchange::{Refusal, Reply};
-use crate::http::hub::Hub;
-use crate::http::link::{Link, Way};
 use crate::http::parked::park;
 use crate::http::session::HttpSession;
 use crate::http::sink::Sink;
@@ -27,7 +27,7 @@ use crate::http::sink::Sink;
 #[derive(Debug)]
 pub struct S3Session {
     pub(crate) shared: Rc<Shared>,
-    link: Link,
+    connection: Connection,
     /// Writes files of this machine, where the driver was given a directory for them.
     local: Option<Box<AnySession>>,
     /// Made for the first multipart upload.
@@ -50,7 +50,7 @@ impl S3Session {
         local: Option<Box<AnySession>>,
     ) -> Self {
         Self {
-            link: Link::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint_index(), source),
             shared,
             local,
             parts: None,
@@ -67,7 +67,7 @@ impl S3Session {
     /// System calls made by the current connection; `None` while there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
-        self.link.calls()
+        self.connection.calls()
     }
 
     /// Writes a file below the directory for local files: bucket and key are directory and name.
@@ -143,7 +143,7 @@ impl S3Session {
         probe: &'p mut Probe,
         reply: &'p mut Reply,
     ) -> impl Future<Output = Result<(), OpError>> {
-        self.link
+        self.connection
             .perform_on(&*self.shared, prepared, sink, probe, reply)
     }
 
@@ -176,9 +176,9 @@ impl S3Session {
 }
 
 impl HttpSession for S3Session {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
         let shared = &self.shared;
-        (&mut self.link, shared.hub(), shared.endpoint())
+        (&mut self.connection, shared.client(), shared.endpoint())
     }
 
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
@@ -186,9 +186,9 @@ impl HttpSession for S3Session {
     }
 }
 
-impl Way for Shared {
-    fn hub(&self) -> &Hub {
-        self.hub()
+impl Route for Shared {
+    fn client(&self) -> &Client {
+        self.client()
     }
 
     fn endpoint(&self) -> &Endpoint {
@@ -254,6 +254,6 @@ impl Session for S3Session {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

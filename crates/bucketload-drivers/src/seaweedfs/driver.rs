@@ -11,8 +11,8 @@ use super::config::{Mode, SeaweedConfig};
 use super::servers::Directory;
 use super::session::SeaweedSession;
 use super::table::Table;
+use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::hub::{Hub, IdFields};
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, opaque_debug};
 
@@ -55,7 +55,7 @@ bucketload_core::any_driver!(SeaweedDriver);
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: SeaweedConfig,
-    pub(crate) hub: Hub,
+    pub(crate) client: Client,
     /// With a master: the file ids of the objects.
     pub(crate) table: Option<Table>,
     /// With a master: which volume is where.
@@ -74,12 +74,12 @@ impl SeaweedDriver {
             request: "x-amz-request-id",
             extended: "",
         };
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
         let table = (config.mode == Mode::Master).then(|| Table::new(config.objects));
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                hub,
+                client,
                 table,
                 directory: Directory::default(),
             }),
@@ -124,7 +124,7 @@ impl Driver for SeaweedDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let mut session = SeaweedSession::new(Arc::clone(&self.inner), endpoint, source);
         session.connect(probe).await?;
         Ok(session)

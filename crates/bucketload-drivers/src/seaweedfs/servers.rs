@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::link::Link;
+use crate::http::connection::Connection;
 use crate::http::{ConfigError, Endpoint};
 
 /// A volume server.
@@ -74,7 +74,7 @@ impl Directory {
 /// A session's connections to volume servers, and what it knows of volumes.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
-    seats: Vec<(Arc<VolumeServer>, Link)>,
+    seats: Vec<(Arc<VolumeServer>, Connection)>,
     volumes: HashMap<u32, usize>,
 }
 
@@ -120,10 +120,10 @@ impl Seats {
         directory: &Directory,
         server: usize,
         source: Option<IpAddr>,
-    ) -> &mut (Arc<VolumeServer>, Link) {
+    ) -> &mut (Arc<VolumeServer>, Connection) {
         if server >= self.seats.len() {
             let new = directory.servers_from(self.seats.len());
-            let seats = new.into_iter().map(|s| (s, Link::new(0, source)));
+            let seats = new.into_iter().map(|s| (s, Connection::new(0, source)));
             self.seats.extend(seats);
         }
         &mut self.seats[server]

@@ -15,9 +15,9 @@ use super::driver::Inner;
 use super::error_map;
 use super::servers::Seats;
 use crate::http::Endpoint;
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::exchange::{Refusal, Reply};
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::outgoing::Plain;
 use crate::http::parked::park;
 use crate::http::session::{HttpSession, Rendering};
@@ -29,7 +29,7 @@ pub struct SeaweedSession {
     pub(crate) shared: Arc<Inner>,
     endpoint: usize,
     pub(crate) source: Option<IpAddr>,
-    link: Link,
+    connection: Connection,
     pub(crate) seats: Seats,
     /// With a master: the folder of the last object written, and its index.
     pub(crate) folder: (String, u64),
@@ -41,7 +41,7 @@ impl SeaweedSession {
             shared,
             endpoint,
             source,
-            link: Link::new(endpoint, source),
+            connection: Connection::new(endpoint, source),
             seats: Seats::default(),
             folder: (String::new(), u64::MAX),
         }
@@ -50,12 +50,12 @@ impl SeaweedSession {
     /// System calls made by the current connection to the filer or master; `None` while there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
-        self.link.calls()
+        self.connection.calls()
     }
 
     /// Whether the filer or master is spoken to with TLS.
     pub(crate) fn tls(&self) -> bool {
-        self.shared.hub.endpoints()[self.endpoint].tls
+        self.shared.client.endpoints()[self.endpoint].tls
     }
 
     /// Performs one request to the volume server number `server`. A refusal is an error.
@@ -66,9 +66,9 @@ impl SeaweedSession {
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
-        let (hub, directory) = (&self.shared.hub, &self.shared.directory);
-        let (seat, link) = self.seats.seat(directory, server, self.source);
-        let performing = link.perform(hub, &seat.endpoint, request, sink, probe);
+        let (client, directory) = (&self.shared.client, &self.shared.directory);
+        let (seat, connection) = self.seats.seat(directory, server, self.source);
+        let performing = connection.perform(client, &seat.endpoint, request, sink, probe);
         let reply = performing.await?;
         match &reply.refusal {
             None => Ok(reply),
@@ -79,9 +79,13 @@ impl SeaweedSession {
 
 /// Requests go to the filer or master, unless they say that they go to a volume server.
 impl HttpSession for SeaweedSession {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
-        let hub = &self.shared.hub;
-        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
+        let client = &self.shared.client;
+        (
+            &mut self.connection,
+            client,
+            &client.endpoints()[self.endpoint],
+        )
     }
 
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
@@ -91,7 +95,7 @@ impl HttpSession for SeaweedSession {
 
 impl Rendering for SeaweedSession {
     fn fields(&mut self, head: &mut Vec<u8>) {
-        head.extend_from_slice(self.shared.hub.fields(self.endpoint));
+        head.extend_from_slice(self.shared.client.fields(self.endpoint));
     }
 }
 
@@ -149,6 +153,6 @@ impl Session for SeaweedSession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

@@ -15,8 +15,8 @@ use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
 use super::head::HeadWriter;
 use super::session::SwiftSession;
 use super::tokens::{self, IDS, Tokens};
+use crate::http::client::Client;
 use crate::http::config::facts;
-use crate::http::hub::Hub;
 use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, opaque_debug};
@@ -43,7 +43,7 @@ bucketload_core::any_driver!(SwiftDriver);
 /// What all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: SwiftConfig,
-    pub(crate) hub: Hub,
+    pub(crate) client: Client,
     pub(crate) tokens: Arc<Tokens>,
     /// First part of the names of this driver's uploads.
     pub(crate) nonce: u64,
@@ -87,13 +87,13 @@ impl SwiftDriver {
         if endpoints.is_empty() {
             endpoints.push(storage);
         }
-        let hub = Hub::new(endpoints, &config.tls, IDS)?;
+        let client = Client::new(endpoints, &config.tls, IDS)?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let nonce = since.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0));
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                hub,
+                client,
                 tokens,
                 nonce: nonce ^ u64::from(std::process::id()).rotate_left(40),
                 uploads: AtomicU64::new(0),
@@ -112,7 +112,7 @@ impl SwiftDriver {
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
         self.inner
-            .hub
+            .client
             .endpoints()
             .iter()
             .map(Endpoint::url)
@@ -162,7 +162,7 @@ impl Driver for SwiftDriver {
                 ("checksum", checksum.to_owned()),
                 ("consistency", consistency.to_owned()),
             ],
-            self.inner.hub.endpoints(),
+            self.inner.client.endpoints(),
             &config.tls,
             &config.source_addresses,
         );
@@ -174,7 +174,7 @@ impl Driver for SwiftDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.hub.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let mut session = SwiftSession::new(shared, source);
         session.connect(probe).await?;
@@ -210,16 +210,16 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
-        per_thread::shared(driver.hub.number(), endpoint, || Self {
+        per_thread::shared(driver.client.number(), endpoint, || Self {
             driver: Arc::clone(driver),
             endpoint,
-            writer: RefCell::new(HeadWriter::new(&driver.hub.endpoints()[endpoint])),
+            writer: RefCell::new(HeadWriter::new(&driver.client.endpoints()[endpoint])),
             segments_of: RefCell::new((String::new(), 0)),
         })
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.hub.endpoints()[self.endpoint]
+        &self.driver.client.endpoints()[self.endpoint]
     }
 
     pub(crate) const fn endpoint_index(&self) -> usize {

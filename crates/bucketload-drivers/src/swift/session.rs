@@ -12,9 +12,9 @@ use super::driver::Shared;
 use super::error_map;
 use super::head::Call;
 use crate::http::Endpoint;
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
@@ -24,7 +24,7 @@ use crate::http::session::HttpSession;
 #[derive(Debug)]
 pub struct SwiftSession {
     pub(crate) shared: Rc<Shared>,
-    link: Link,
+    connection: Connection,
     /// The token that the last request was rendered with.
     generation: u64,
 }
@@ -32,7 +32,7 @@ pub struct SwiftSession {
 impl SwiftSession {
     pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
         Self {
-            link: Link::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint_index(), source),
             shared,
             generation: 0,
         }
@@ -57,9 +57,13 @@ impl SwiftSession {
 }
 
 impl HttpSession for SwiftSession {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
         let shared = &self.shared;
-        (&mut self.link, &shared.driver.hub, shared.endpoint())
+        (
+            &mut self.connection,
+            &shared.driver.client,
+            shared.endpoint(),
+        )
     }
 
     #[cold]
@@ -117,6 +121,6 @@ impl Session for SwiftSession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

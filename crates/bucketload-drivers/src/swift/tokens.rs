@@ -17,8 +17,8 @@ use super::config::{SwiftAuth, SwiftConfig};
 use super::error_map;
 use super::head::{Call, HeadWriter};
 use super::identity::{self, Grant, GrantFields};
-use crate::http::hub::{Hub, IdFields};
-use crate::http::link::Link;
+use crate::http::client::{Client, IdFields};
+use crate::http::connection::Connection;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::pool::Buffer;
 use crate::http::sink::Sink;
@@ -159,7 +159,7 @@ type SignedIn = Result<(Arc<Tokens>, Option<String>), OpError>;
 /// Asks for tokens.
 struct SignIn {
     auth: SwiftAuth,
-    hub: Hub,
+    client: Client,
     source: Option<IpAddr>,
 }
 
@@ -192,7 +192,7 @@ impl Sink for Answer {
 impl SignIn {
     /// Signs in once.
     async fn ask(&self) -> Result<Grant, OpError> {
-        let endpoint = &self.hub.endpoints()[0];
+        let endpoint = &self.client.endpoints()[0];
         let what = format!("signing in at {}", endpoint.url());
         let asked = tokio::time::timeout(PATIENCE, self.exchange(endpoint)).await;
         let asked = asked.unwrap_or_else(|_| {
@@ -240,9 +240,9 @@ impl SignIn {
         let mut plain = Plain::new(head, Body::Bytes(&body), false);
         let mut answer = Answer::default();
         let mut probe = Probe::untimed();
-        let mut link = Link::new(0, self.source);
-        let reply = link
-            .perform(&self.hub, endpoint, &mut plain, &mut answer, &mut probe)
+        let mut connection = Connection::new(0, self.source);
+        let reply = connection
+            .perform(&self.client, endpoint, &mut plain, &mut answer, &mut probe)
             .await?;
         if let Some(refusal) = &reply.refusal {
             let location = refusal.field("location");
@@ -280,7 +280,7 @@ pub(crate) fn sign_in(config: &SwiftConfig) -> Result<SignedIn, ConfigError> {
     };
     let asking = SignIn {
         auth: config.auth.clone(),
-        hub: Hub::new(vec![url], &config.tls, IDS)?,
+        client: Client::new(vec![url], &config.tls, IDS)?,
         source: config.source_addresses.first().copied(),
     };
     let (tell, told) = mpsc::channel();

@@ -9,8 +9,8 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
 use super::session::ToySession;
+use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::hub::{Hub, IdFields};
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, TlsConfig};
 
@@ -46,7 +46,7 @@ bucketload_core::any_driver!(ToyDriver);
 /// What all sessions share.
 pub(super) struct Inner {
     config: ToyConfig,
-    pub(super) hub: Hub,
+    pub(super) client: Client,
 }
 
 impl ToyDriver {
@@ -59,9 +59,9 @@ impl ToyDriver {
             request: "x-request-id",
             extended: "",
         };
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
         Ok(Self {
-            inner: Arc::new(Inner { config, hub }),
+            inner: Arc::new(Inner { config, client }),
         })
     }
 }
@@ -91,7 +91,7 @@ impl Driver for ToyDriver {
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<ToySession, OpError> {
         let (endpoint, source) = self
             .inner
-            .hub
+            .client
             .seat(worker.worker, &self.inner.config.sources);
         let mut session = ToySession::new(Arc::clone(&self.inner), endpoint, source);
         session.connect(probe).await?;

@@ -10,9 +10,9 @@ use bucketload_core::record::Probe;
 
 use super::driver::Inner;
 use crate::http::answer::{as_text, kind_of, no_way_on, one_line, said, size_of_object};
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
@@ -32,13 +32,17 @@ const MAX_PAGE: usize = 8 << 20;
 pub struct ToySession {
     inner: Arc<Inner>,
     endpoint: usize,
-    link: Link,
+    connection: Connection,
 }
 
 impl HttpSession for ToySession {
-    fn route(&mut self) -> (&mut Link, &Hub, &Endpoint) {
-        let hub = &self.inner.hub;
-        (&mut self.link, hub, &hub.endpoints()[self.endpoint])
+    fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
+        let client = &self.inner.client;
+        (
+            &mut self.connection,
+            client,
+            &client.endpoints()[self.endpoint],
+        )
     }
 
     #[cold]
@@ -50,14 +54,14 @@ impl HttpSession for ToySession {
 
 impl Rendering for ToySession {
     fn fields(&mut self, head: &mut Vec<u8>) {
-        head.extend_from_slice(self.inner.hub.fields(self.endpoint));
+        head.extend_from_slice(self.inner.client.fields(self.endpoint));
     }
 }
 
 impl ToySession {
     pub(super) fn new(inner: Arc<Inner>, endpoint: usize, source: Option<IpAddr>) -> Self {
         Self {
-            link: Link::new(endpoint, source),
+            connection: Connection::new(endpoint, source),
             inner,
             endpoint,
         }
@@ -226,6 +230,6 @@ impl Session for ToySession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

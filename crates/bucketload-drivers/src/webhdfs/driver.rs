@@ -10,8 +10,8 @@ use super::config::WebHdfsConfig;
 use super::request::Heads;
 use super::session::WebHdfsSession;
 use crate::hadoop::semantics::CLASSES;
+use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
-use crate::http::hub::{Hub, IdFields};
 use crate::http::render::Render as _;
 
 /// The WebHDFS driver: one connection to the name node per session, and one to each data node that
@@ -27,7 +27,7 @@ bucketload_core::any_driver!(WebHdfsDriver);
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) config: WebHdfsConfig,
-    pub(super) hub: Hub,
+    pub(super) client: Client,
     /// For each name node.
     pub(super) heads: Vec<Heads>,
     /// Parameters of CREATE that say how the file is laid out.
@@ -45,7 +45,7 @@ impl WebHdfsDriver {
             request: "",
             extended: "",
         };
-        let hub = Hub::new(config.endpoints.clone(), &config.tls, ids)?;
+        let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
         let heads = (0..config.endpoints.len()).map(|i| Heads::new(&config, i));
         let mut layout = Vec::new();
         if let Some(copies) = config.files.replication {
@@ -57,7 +57,7 @@ impl WebHdfsDriver {
         Ok(Self {
             inner: Arc::new(Inner {
                 heads: heads.collect(),
-                hub,
+                client,
                 layout,
                 config,
             }),

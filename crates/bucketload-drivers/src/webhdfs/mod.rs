@@ -5,7 +5,7 @@
 //!                        │   list      ├── redirect    where the second step goes; connections to data nodes
 //!                        │   admin     ├── upload      a body that waits for the data node's consent
 //!                        │             └── documents   JSON
-//!                        └── http::link                the connection to the name node
+//!                        └── http::connection                the connection to the name node
 //! placement                            which data nodes hold a file
 //! ```
 //!

@@ -9,10 +9,10 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::request;
+use crate::http::client::Client;
+use crate::http::connection::Connection;
 use crate::http::endpoint::Endpoint;
 use crate::http::exchange::Reply;
-use crate::http::hub::Hub;
-use crate::http::link::Link;
 use crate::http::outgoing::Outgoing;
 use crate::http::sink::Sink;
 
@@ -25,7 +25,7 @@ struct Node {
     /// `SCHEME://HOST:PORT`.
     origin: Box<str>,
     endpoint: Endpoint,
-    link: Link,
+    connection: Connection,
 }
 
 /// The data nodes of a session.
@@ -45,14 +45,14 @@ impl DataNodes {
     }
 
     /// The node that `location` names.
-    fn node(&mut self, hub: &Hub, location: &str) -> Result<&mut Node, OpError> {
+    fn node(&mut self, client: &Client, location: &str) -> Result<&mut Node, OpError> {
         let origin = request::origin(location).map_or("", |(origin, _)| origin);
         if let Some(at) = self.nodes.iter().position(|node| *node.origin == *origin) {
             return Ok(&mut self.nodes[at]);
         }
         let endpoint = Endpoint::parse(origin, "the name node's redirect")
             .map_err(|error| OpError::new(ErrorKind::Protocol, error.to_string()))?;
-        if endpoint.tls && hub.tls_for(&endpoint).is_none() {
+        if endpoint.tls && client.tls_for(&endpoint).is_none() {
             let detail = format!(
                 "the name node is asked by http and sends to {}; name it with --endpoint-url https://…",
                 endpoint.url()
@@ -65,7 +65,7 @@ impl DataNodes {
         self.nodes.push(Node {
             origin: origin.into(),
             endpoint,
-            link: Link::new(0, self.source),
+            connection: Connection::new(0, self.source),
         });
         let last = self.nodes.len() - 1;
         Ok(&mut self.nodes[last])
@@ -75,26 +75,29 @@ impl DataNodes {
     /// not hear of it: it counts as all that follows the first answer.
     ///
     /// # Errors
-    /// As [`Link::perform`].
+    /// As [`Connection::perform`].
     pub(super) async fn perform<O: Outgoing>(
         &mut self,
-        hub: &Hub,
+        client: &Client,
         location: &str,
         outgoing: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
-        let node = self.node(hub, location)?;
+        let node = self.node(client, location)?;
         let mut untimed = Probe::untimed();
-        let connected = node.link.connect(hub, &node.endpoint, &mut untimed).await;
+        let connected = node
+            .connection
+            .connect(client, &node.endpoint, &mut untimed)
+            .await;
         if let Err(mut error) = connected {
             error.detail =
                 format!("data node {}: {}", node.endpoint.authority, error.detail).into();
             return Err(error);
         }
         let performed = node
-            .link
-            .perform(hub, &node.endpoint, outgoing, sink, probe);
+            .connection
+            .perform(client, &node.endpoint, outgoing, sink, probe);
         performed.await
     }
 }

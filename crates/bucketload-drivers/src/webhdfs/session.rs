@@ -21,8 +21,8 @@ use crate::hadoop::exception::{RemoteException, to_error};
 use crate::hadoop::semantics::absent;
 use crate::hadoop::walk::Walk;
 use crate::http::answer::{as_text, too_long};
+use crate::http::connection::Connection;
 use crate::http::exchange::{Refusal, Reply};
-use crate::http::link::Link;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
@@ -36,7 +36,7 @@ pub struct WebHdfsSession {
     pub(super) inner: Arc<Inner>,
     /// Index of the name node in use.
     active: usize,
-    link: Link,
+    connection: Connection,
     nodes: DataNodes,
     source: Option<IpAddr>,
     /// The control plane's listing under way.
@@ -50,7 +50,7 @@ impl WebHdfsSession {
         Self {
             inner,
             active: 0,
-            link: Link::new(0, source),
+            connection: Connection::new(0, source),
             nodes: DataNodes::new(source),
             source,
             walk: None,
@@ -71,9 +71,9 @@ impl WebHdfsSession {
     }
 
     async fn reach(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let hub = &self.inner.hub;
-        let endpoint = &hub.endpoints()[self.active];
-        self.link.connect(hub, endpoint, probe).await?;
+        let client = &self.inner.client;
+        let endpoint = &client.endpoints()[self.active];
+        self.connection.connect(client, endpoint, probe).await?;
         if self.inner.heads.len() == 1 {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl WebHdfsSession {
         let count = self.inner.heads.len();
         if count > 1 {
             self.active = (self.active + 1) % count;
-            self.link = Link::new(self.active, self.source);
+            self.connection = Connection::new(self.active, self.source);
         }
     }
 
@@ -106,11 +106,13 @@ impl WebHdfsSession {
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
-        let hub = &self.inner.hub;
-        let endpoint = &hub.endpoints()[self.active];
+        let client = &self.inner.client;
+        let endpoint = &client.endpoints()[self.active];
         let head = self.inner.heads[self.active].render(call);
         let mut plain = Plain::new(head, Body::Bytes(b""), false);
-        let performed = self.link.perform(hub, endpoint, &mut plain, sink, probe);
+        let performed = self
+            .connection
+            .perform(client, endpoint, &mut plain, sink, probe);
         match performed.await {
             Ok(reply) => match &reply.refusal {
                 Some(refusal) if !matches!(reply.status, 301..=303 | 307 | 308) => {
@@ -219,8 +221,10 @@ impl WebHdfsSession {
         let location = as_text(location);
         let head = request::second_step("GET", location, Sends::Nothing)?;
         let mut plain = Plain::new(head, Body::Bytes(b""), false);
-        let hub = &self.inner.hub;
-        let performed = self.nodes.perform(hub, location, &mut plain, sink, probe);
+        let client = &self.inner.client;
+        let performed = self
+            .nodes
+            .perform(client, location, &mut plain, sink, probe);
         let reply = performed.await?;
         match &reply.refusal {
             None => Ok(reply),
@@ -243,11 +247,11 @@ impl WebHdfsSession {
         let location = as_text(location);
         let head = request::second_step(method, location, Sends::Bytes { length, expects })?;
         let mut upload = Upload::new(head, body, expects);
-        let hub = &self.inner.hub;
+        let client = &self.inner.client;
         let mut ignore = Ignore;
         let performed = self
             .nodes
-            .perform(hub, location, &mut upload, &mut ignore, probe);
+            .perform(client, location, &mut upload, &mut ignore, probe);
         let reply = performed.await?;
         match &reply.refusal {
             None => Ok(()),
@@ -295,6 +299,6 @@ impl Session for WebHdfsSession {
     }
 
     fn place(&self) -> Place {
-        self.link.place()
+        self.connection.place()
     }
 }

@@ -8,8 +8,8 @@ use bucketload_s3::encode;
 
 use super::account::{Account, ServiceKey};
 use super::jwt::Signer;
-use crate::http::hub::{Hub, IdFields};
-use crate::http::link::Link;
+use crate::http::client::{Client, IdFields};
+use crate::http::connection::Connection;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::pool::Buffer;
 use crate::http::sink::Collect;
@@ -42,7 +42,7 @@ pub(crate) struct Token {
 pub(crate) struct Grantor {
     account: Account,
     /// Where tokens come from; none for those that are read from a file.
-    hub: Option<Hub>,
+    client: Option<Client>,
     /// Of a service account.
     signer: Option<Signer>,
 }
@@ -71,9 +71,9 @@ impl Grantor {
             })?),
             _ => None,
         };
-        let hub = endpoint.map(|endpoint| Hub::new(vec![endpoint], tls, ids));
+        let client = endpoint.map(|endpoint| Client::new(vec![endpoint], tls, ids));
         Ok(Self {
-            hub: hub.transpose()?,
+            client: client.transpose()?,
             account,
             signer,
         })
@@ -138,10 +138,10 @@ impl Grantor {
 
     /// One exchange: a POST of `form`, or a GET from the metadata server.
     async fn ask(&self, form: Option<&[u8]>) -> Result<Token, OpError> {
-        let Some(hub) = &self.hub else {
+        let Some(client) = &self.client else {
             return Err(OpError::new(ErrorKind::Auth, "there is no token endpoint"));
         };
-        let endpoint = &hub.endpoints()[0];
+        let endpoint = &client.endpoints()[0];
         let mut head = Buffer::take();
         match form {
             Some(form) => {
@@ -170,9 +170,9 @@ impl Grantor {
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, MAX_ANSWER);
         let mut outgoing = Plain::new(head, Body::Bytes(form.unwrap_or_default()), false);
-        let mut link = Link::new(0, None);
+        let mut connection = Connection::new(0, None);
         let mut probe = Probe::untimed();
-        let exchange = link.perform(hub, endpoint, &mut outgoing, &mut sink, &mut probe);
+        let exchange = connection.perform(client, endpoint, &mut outgoing, &mut sink, &mut probe);
         let place = format!("access token from {}", endpoint.url());
         let reply = match tokio::time::timeout(PATIENCE, exchange).await {
             Ok(Ok(reply)) => reply,

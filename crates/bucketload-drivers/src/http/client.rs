@@ -21,7 +21,7 @@ pub(crate) struct IdFields {
 }
 
 /// The service as all sessions of a driver see it.
-pub(crate) struct Hub {
+pub(crate) struct Client {
     endpoints: Vec<Endpoint>,
     /// Of each endpoint, what follows the path of every request: [`Endpoint::fixed_fields`].
     fields: Vec<Vec<u8>>,
@@ -30,19 +30,19 @@ pub(crate) struct Hub {
     pub(crate) ids: IdFields,
     /// Connections made so far.
     connections: AtomicU64,
-    /// Distinguishes hubs in the threads' registries.
+    /// Distinguishes clients in the threads' registries.
     number: u64,
 }
 
-impl fmt::Debug for Hub {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub")
+        f.debug_struct("Client")
             .field("endpoints", &self.endpoints)
             .finish_non_exhaustive()
     }
 }
 
-impl Hub {
+impl Client {
     /// A service at `endpoints`.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Hub {
         })
     }
 
-    /// A number that no other hub of the process has.
+    /// A number that no other client of the process has.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }

@@ -2,7 +2,7 @@
 //! fails half-way or is abandoned.
 //!
 //! **Kept-alive connections that the server closes while they are idle.** Before each request the
-//! link asks whether the runtime has heard from the connection, which between two answers can only
+//! connection asks whether the runtime has heard from the connection, which between two answers can only
 //! mean its end (or bytes nobody asked for). That costs no system call on a sound
 //! connection. A connection found closed is replaced, and the time that takes is recorded as a
 //! connection, before the timed start. If the close crosses the request on the way, the operation
@@ -17,17 +17,17 @@ use bucketload_core::record::Probe;
 use bucketload_wire::http::ChunkedDecoder;
 use bucketload_wire::{Calls, Conn};
 
+use super::client::Client;
 use super::connect;
 use super::endpoint::Endpoint;
 use super::exchange::{Answer, Reply, exchange};
-use super::hub::Hub;
 use super::outgoing::Outgoing;
 use super::sink::Sink;
 
 /// A connection of one worker to one endpoint, or the place of one.
 #[derive(Debug)]
-pub(crate) struct Link {
-    /// In a box: few links are bound to an address, and all would have room for one.
+pub(crate) struct Connection {
+    /// In a box: few connections are bound to an address, and all would have room for one.
     source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
     place: Place,
@@ -35,8 +35,8 @@ pub(crate) struct Link {
     decoder: Option<Box<ChunkedDecoder>>,
 }
 
-impl Link {
-    /// A link to the endpoint with index `endpoint`, from the local address `source`; not connected
+impl Connection {
+    /// A connection to the endpoint with index `endpoint`, from the local address `source`; not connected
     /// yet.
     pub(crate) fn new(endpoint: usize, source: Option<IpAddr>) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Link {
     /// When none can be made.
     pub(crate) async fn connect(
         &mut self,
-        hub: &Hub,
+        client: &Client,
         endpoint: &Endpoint,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
@@ -77,7 +77,7 @@ impl Link {
             self.conn = None;
         }
         // On the heap: a handshake's state would otherwise be part of every session's task.
-        let tls = hub.tls_for(endpoint);
+        let tls = client.tls_for(endpoint);
         let connecting = Box::pin(connect::connect(
             endpoint,
             tls,
@@ -85,7 +85,7 @@ impl Link {
             probe,
         ));
         let conn = connecting.await?;
-        self.place.connection = hub.next_connection();
+        self.place.connection = client.next_connection();
         self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
         self.conn = Some(conn);
         Ok(())
@@ -104,22 +104,22 @@ impl Link {
     /// When there was no answer, or no complete one.
     pub(crate) async fn perform<O: Outgoing>(
         &mut self,
-        hub: &Hub,
+        client: &Client,
         endpoint: &Endpoint,
         outgoing: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let mut reply = Reply::default();
-        let way = Towards { hub, endpoint };
+        let way = AnyAnswer { client, endpoint };
         self.perform_on(&way, outgoing, sink, probe, &mut reply)
             .await?;
         Ok(reply)
     }
 
-    /// As [`Link::perform`], into `reply`, which is as it is by default: the processor waits for bytes that are
+    /// As [`Connection::perform`], into `reply`, which is as it is by default: the processor waits for bytes that are
     /// moved to another place just after they were written. Refusals are errors where `way` says so.
-    pub(crate) fn perform_on<'p, W: Way, O: Outgoing>(
+    pub(crate) fn perform_on<'p, W: Route, O: Outgoing>(
         &'p mut self,
         way: &'p W,
         outgoing: &'p mut O,
@@ -127,10 +127,10 @@ impl Link {
         probe: &'p mut Probe,
         reply: &'p mut Reply,
     ) -> impl Future<Output = Result<(), OpError>> {
-        let mut answer = Answer::new(outgoing, &way.hub().ids, sink, probe, reply);
+        let mut answer = Answer::new(outgoing, &way.client().ids, sink, probe, reply);
         async move {
             if !self.is_sound() {
-                self.connect(way.hub(), way.endpoint(), answer.probe)
+                self.connect(way.client(), way.endpoint(), answer.probe)
                     .await?;
             }
             let mut lease = Lease::new(&mut self.conn);
@@ -145,9 +145,9 @@ impl Link {
     }
 }
 
-/// Where a link's requests go.
-pub(crate) trait Way {
-    fn hub(&self) -> &Hub;
+/// Where a connection's requests go.
+pub(crate) trait Route {
+    fn client(&self) -> &Client;
 
     fn endpoint(&self) -> &Endpoint;
 
@@ -159,14 +159,14 @@ pub(crate) trait Way {
 }
 
 /// A way on which every reply is an answer.
-struct Towards<'a> {
-    hub: &'a Hub,
+struct AnyAnswer<'a> {
+    client: &'a Client,
     endpoint: &'a Endpoint,
 }
 
-impl Way for Towards<'_> {
-    fn hub(&self) -> &Hub {
-        self.hub
+impl Route for AnyAnswer<'_> {
+    fn client(&self) -> &Client {
+        self.client
     }
 
     fn endpoint(&self) -> &Endpoint {
