@@ -225,10 +225,7 @@ fn documented_seed_signature_of_signed_chunks() {
         [&*chunks.timestamp, &*chunks.scope],
         ["20130524T000000Z", "20130524/us-east-1/s3/aws4_request"]
     );
-    assert_eq!(
-        bucketload_s3::encode::hex32(&chunks.seed)[..8],
-        *b"4f232c43"
-    );
+    assert_eq!(hex32(&chunks.seed)[..8], *b"4f232c43");
 }
 
 #[test]
