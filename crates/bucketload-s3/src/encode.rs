@@ -286,7 +286,7 @@ mod tests {
             let want: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             prop_assert_eq!(&hex32(&bytes)[..], want.as_bytes());
             prop_assert_eq!(parse_hex32(&hex32(&bytes)), Some(bytes));
-            prop_assert_eq!(parse_hex32(want[1..].as_bytes()), None);
+            prop_assert_eq!(parse_hex32(&want.as_bytes()[1..]), None);
         }
     }
 }

@@ -170,7 +170,7 @@ impl Verifier {
         let signature = self.check_signature(&claim, method, target, headers, sha256)?;
         let chunks = matches!(payload, PayloadAuth::SignedChunks { .. }).then(|| {
             Box::new(ChunkSigner {
-                key: self.cached.1.clone(),
+                key: self.cached.1,
                 timestamp: claim.amz_date.into(),
                 scope: claim.scope.into(),
                 seed: signature,

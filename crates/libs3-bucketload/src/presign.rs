@@ -80,7 +80,7 @@ pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> S
         ("X-Amz-Algorithm".to_owned(), ALGORITHM.to_owned()),
         (
             "X-Amz-Credential".to_owned(),
-            query_text(&format!("{}/{scope}", request.access_key)),
+            query_text(format!("{}/{scope}", request.access_key)),
         ),
         ("X-Amz-Date".to_owned(), stamp.to_string()),
         ("X-Amz-Expires".to_owned(), expires.to_string()),
