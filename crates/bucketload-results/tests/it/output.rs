@@ -299,7 +299,7 @@ fn every_figure_stands_in_every_form() {
         .filter(|line| line.starts_with("  operation"))
         .flat_map(|line| line.split("  ").map(str::trim))
         .collect();
-    let cell = |title: &str| page.contains(&format!("\"{title}\""));
+    let cell = |title: &str| page.contains(&format!(">{title}</th>"));
     let phase = &json["phases"][1];
     let has = |at: &Value, id: &str| at.get(id).is_some();
     for f in &CLASS {
