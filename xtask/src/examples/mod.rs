@@ -113,7 +113,7 @@ impl Lane {
     fn run(pages: &[(usize, &PathBuf)], places: &Places, long: bool) -> Result<Self> {
         let mut lane = Self::default();
         for (n, path) in pages {
-            let text = files::read(&root().join(path))?;
+            let text = files::read(root().join(path))?;
             let (examples, unknown) = block::examples(&text);
             let at = path.display();
             for (line, command) in unknown {

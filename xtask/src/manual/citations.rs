@@ -18,7 +18,7 @@ pub(super) fn check() -> Result {
     let mut pages = BTreeMap::new();
     let mut paths = links::paths()?;
     for path in &paths {
-        pages.insert(path.clone(), sections(&files::read(&root().join(path))?));
+        pages.insert(path.clone(), sections(&files::read(root().join(path))?));
     }
     for place in PLACES {
         let below = files::below(&root().join(place))?;
@@ -27,7 +27,7 @@ pub(super) fn check() -> Result {
     }
     let (mut faults, mut count) = (Vec::new(), 0);
     for path in &paths {
-        for citation in citations(&files::read(&root().join(path))?) {
+        for citation in citations(&files::read(root().join(path))?) {
             count += 1;
             if let Some(fault) = fault(path, &citation, &pages) {
                 faults.push(format!("{}:{}: {fault}", path.display(), citation.line));

@@ -349,7 +349,7 @@ fn used() -> Result<BTreeSet<String>> {
         if !path.ends_with(".rs") || LEFT_OUT.iter().any(|part| path.contains(part)) {
             continue;
         }
-        let text = files::read(&crates.join(&file))?;
+        let text = files::read(crates.join(&file))?;
         // Tests inside a module stand at its end.
         let code = text
             .split("#[cfg(test)]\nmod tests {")

@@ -20,7 +20,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut lines = 0;
     let mut workloads = 0;
     for path in links::own_paths()? {
-        let text = files::read(&root().join(&path))?;
+        let text = files::read(root().join(&path))?;
         for code in markdown::code(&text) {
             let number = text[..code.at].matches('\n').count() + 1;
             let place = format!("{}:{number}", path.display());

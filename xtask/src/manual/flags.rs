@@ -54,7 +54,7 @@ pub(super) fn check(commands: &Commands) -> Result {
     let mut count = 0;
     let mut used = BTreeSet::new();
     for path in links::own_paths()? {
-        let text = files::read(&root().join(&path))?;
+        let text = files::read(root().join(&path))?;
         for (line, piece) in pieces(&text) {
             for flag in flags(&piece) {
                 count += 1;

@@ -25,7 +25,7 @@ pub(super) fn check(dir: &Path) -> Result {
         let is_html = path.extension().is_some_and(|end| end == "html");
         // Copies of the repository's files are no pages of ours.
         if is_html && !path.starts_with("files") {
-            pages.insert(path.clone(), scan(&files::read(&dir.join(path))?));
+            pages.insert(path.clone(), scan(&files::read(dir.join(path))?));
         }
     }
     let mut faults = Vec::new();

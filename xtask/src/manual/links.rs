@@ -20,7 +20,7 @@ const PLACES: [&str; 2] = ["docs", "servers"];
 pub(super) fn check() -> Result {
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
     for path in paths()? {
-        let text = files::read(&root().join(&path))?;
+        let text = files::read(root().join(&path))?;
         pages.insert(path, text);
     }
     let anchors: BTreeMap<&Path, BTreeSet<String>> = pages

@@ -57,7 +57,7 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
             format!("{MARK}{text}"),
         );
     }
-    let summary = files::read(&docs.join("SUMMARY.md"))?;
+    let summary = files::read(docs.join("SUMMARY.md"))?;
     let summary = with_further(&with_commands(&summary, &commands)?, &docs)?;
     pages.insert("SUMMARY.md".into(), summary);
     let mut stale: Vec<PathBuf> = Vec::new();
@@ -109,7 +109,7 @@ fn commands() -> Result<Vec<(String, String)>> {
     ))?)?;
     let mut pages = Vec::new();
     for file in files::below(&dir)? {
-        let text = files::read(&dir.join(&file))?;
+        let text = files::read(dir.join(&file))?;
         pages.push((file.to_string_lossy().into_owned(), text));
     }
     if pages.len() < 10 {
@@ -146,7 +146,7 @@ fn with_further(summary: &str, docs: &Path) -> Result<String> {
         if !is_page || before.contains(&link) || after.contains(&link) {
             continue;
         }
-        let text = files::read(&docs.join(&path))?;
+        let text = files::read(docs.join(&path))?;
         let title = text.lines().find_map(|line| line.strip_prefix("# "));
         let _ = writeln!(list, "- [{}]({name})", title.unwrap_or(&name));
     }
@@ -167,13 +167,13 @@ fn around<'a>(summary: &'a str, begin: &str, end: &str) -> Result<(&'a str, &'a 
 }
 
 fn language() -> Result<String> {
-    let text = files::read(&root().join("docs/workload.schema.json"))?;
+    let text = files::read(root().join("docs/workload.schema.json"))?;
     schema::page(&serde_json::from_str(&text).map_err(|e| e.to_string())?)
 }
 
 /// Every built-in workload: what it is, its variants, its text.
 fn workloads() -> Result<String> {
-    let list = files::read(&root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
+    let list = files::read(root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
     let list = list
         .split_once("= builtin![")
         .and_then(|(_, rest)| rest.split_once("];"));
@@ -187,7 +187,7 @@ fn workloads() -> Result<String> {
             your own.\n\n| workload | |\n|---|---|\n";
     let mut texts = String::new();
     for name in &names {
-        let text = files::read(&root().join(format!("workloads/{name}.toml")))?;
+        let text = files::read(root().join(format!("workloads/{name}.toml")))?;
         let table: toml::Table = text.parse().map_err(|e| format!("{name}: {e}"))?;
         let about = table
             .get("description")
@@ -267,7 +267,7 @@ fn errors() -> Result<String> {
 fn exit_codes() -> Result<String> {
     let file = "crates/bucketload-cli/src/exit.rs";
     let exit = rust::declared(file, "Exit")?;
-    let source = files::read(&root().join(file))?;
+    let source = files::read(root().join(file))?;
     let mut out = String::from("# Exit codes\n\n| code | |\n|---|---|\n");
     for item in &exit.items {
         let arm = format!("Exit::{} => ", item.name);
@@ -296,7 +296,7 @@ fn verdict() -> Result<String> {
     let table: Vec<&str> = docs.lines().filter(|line| line.starts_with('|')).collect();
     let _ = write!(out, "{}\n\n## Conditions\n\n", table.join("\n"));
     out += "| rule | holds when | otherwise |\n|---|---|---|\n";
-    let rules = files::read(&root().join("crates/bucketload-core/src/verdict/rules.rs"))?;
+    let rules = files::read(root().join("crates/bucketload-core/src/verdict/rules.rs"))?;
     let mut count = 0;
     for call in rules.split("\n    reason(\n").skip(1) {
         let strings: Vec<&str> = call.split('"').skip(1).step_by(2).take(2).collect();

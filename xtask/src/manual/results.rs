@@ -113,7 +113,7 @@ fn sources() -> Result<BTreeMap<String, Type>> {
             .iter()
             .filter(|file| file.extension().is_some_and(|end| end == "rs"))
         {
-            let text = files::read(&dir.join(file))?;
+            let text = files::read(dir.join(file))?;
             for line in text.lines() {
                 let rest = line
                     .strip_prefix("pub struct ")

@@ -87,13 +87,13 @@ pub(super) fn hyphenated(name: &str) -> String {
 
 /// The type that `file` (from the root) declares as `struct NAME` or `enum NAME`.
 pub(super) fn declared(file: &str, name: &str) -> Result<Type> {
-    let text = files::read(&root().join(Path::new(file)))?;
+    let text = files::read(root().join(Path::new(file)))?;
     find(&text, name).ok_or_else(|| format!("{file} declares no {name}"))
 }
 
 /// The comment at the head of a module, as Markdown.
 pub(super) fn module_docs(file: &str) -> Result<String> {
-    let text = files::read(&root().join(Path::new(file)))?;
+    let text = files::read(root().join(Path::new(file)))?;
     let lines = text.lines().take_while(|line| line.starts_with("//!"));
     let lines = lines.map(|line| line[3..].strip_prefix(' ').unwrap_or(&line[3..]));
     Ok(plain_links(&lines.collect::<Vec<_>>().join("\n")))

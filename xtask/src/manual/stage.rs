@@ -24,7 +24,7 @@ pub(super) fn make(stage: &Path) -> Result {
     let files = files::below(&docs)?;
     let mut chapters = BTreeMap::new();
     for file in files.iter().filter(|file| is_markdown(file)) {
-        for line in files::read(&docs.join(file))?.lines() {
+        for line in files::read(docs.join(file))?.lines() {
             if let Some(path) = markdown::included(line).and_then(|to| beside(file, to)) {
                 chapters.insert(path, file.clone());
             }
@@ -34,14 +34,14 @@ pub(super) fn make(stage: &Path) -> Result {
     for file in &files {
         if !is_markdown(file) {
             let bytes = files::bytes(docs.join(file))?;
-            files::write(&stage.join(file), bytes)?;
+            files::write(stage.join(file), bytes)?;
             continue;
         }
         let mut text = String::new();
-        for line in files::read(&docs.join(file))?.lines() {
+        for line in files::read(docs.join(file))?.lines() {
             match markdown::included(line).and_then(|to| beside(file, to)) {
                 Some(path) => {
-                    let included = files::read(&root().join(&path))?;
+                    let included = files::read(root().join(&path))?;
                     text += &relinked(&included, &path, file, &chapters, &mut copies);
                 }
                 None => text += line,
@@ -50,13 +50,13 @@ pub(super) fn make(stage: &Path) -> Result {
         }
         let own = Path::new("docs").join(file);
         files::write(
-            &stage.join(page(file)),
+            stage.join(page(file)),
             relinked(&text, &own, file, &chapters, &mut copies),
         )?;
     }
     for copy in copies {
         let bytes = files::bytes(root().join(&copy))?;
-        files::write(&stage.join(COPIES).join(&copy), bytes)?;
+        files::write(stage.join(COPIES).join(&copy), bytes)?;
     }
     Ok(())
 }

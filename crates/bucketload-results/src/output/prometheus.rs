@@ -239,8 +239,10 @@ fn histograms(
     }
 }
 
-/// Readings of the client and its machine: name, type, meaning, value.
-const GAUGES: [(&str, &str, &str, fn(&Gauges) -> f64); 7] = [
+/// A reading of the client and its machine: name, type, meaning, value.
+type Reading = (&'static str, &'static str, &'static str, fn(&Gauges) -> f64);
+
+const GAUGES: [Reading; 7] = [
     ("in_flight", "gauge", "Operations due but not ended.", |g| {
         g.in_flight as f64
     }),
