@@ -27,7 +27,7 @@ fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     #[cfg(test)]
     BLOCKS.set(BLOCKS.get() + blocks.len() as u64);
     #[cfg(not(feature = "aws-lc"))]
-    sha2::block_api::compress256(state, blocks);
+    portable(state, blocks);
     #[cfg(feature = "aws-lc")]
     // SAFETY: reads 64 bytes for each of the blocks and changes the eight words, all of which are borrowed here for
     // that; any values are valid.
@@ -38,6 +38,13 @@ fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
             blocks.len(),
         );
     }
+}
+
+/// The blocks of programs without aws-lc. Tests compile it always, for the features of a workspace are those of all its
+/// crates.
+#[cfg(any(test, not(feature = "aws-lc")))]
+fn portable(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
+    sha2::block_api::compress256(state, blocks);
 }
 
 /// A SHA-256 computation after a whole number of 64-byte blocks.
@@ -225,6 +232,17 @@ mod tests {
             }
             pieces.update(rest);
             prop_assert_eq!(pieces.finish(), sha256(&data));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_the_same_with_and_without_aws_lc(data in prop::collection::vec(any::<[u8; 32]>(), 0..9)) {
+            let (mut chosen, mut portable) = (super::INITIAL, super::INITIAL);
+            let data = data.concat();
+            super::compress(&mut chosen, data.as_chunks().0);
+            super::portable(&mut portable, data.as_chunks().0);
+            prop_assert_eq!(chosen, portable);
         }
     }
 
