@@ -23,14 +23,16 @@ thread_local! {
     pub(crate) static BLOCKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
+/// Absorbs `blocks`, of which there is at least one: aws-lc reads the first before it counts.
 fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
+    debug_assert!(!blocks.is_empty(), "no block");
     #[cfg(test)]
     BLOCKS.set(BLOCKS.get() + blocks.len() as u64);
     #[cfg(not(feature = "aws-lc"))]
-    sha2::block_api::compress256(state, blocks);
+    portable(state, blocks);
     #[cfg(feature = "aws-lc")]
-    // SAFETY: reads 64 bytes for each of the blocks and changes the eight words, all of which are borrowed here for
-    // that; any values are valid.
+    // SAFETY: reads 64 bytes for each of the blocks, of which there is one (`absorb` looks, `finish` pads), and changes
+    // the eight words, all of which are borrowed here for that; any values are valid.
     unsafe {
         aws_lc_sys::SHA256_TransformBlocks(
             state.as_mut_ptr(),
@@ -38,6 +40,13 @@ fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
             blocks.len(),
         );
     }
+}
+
+/// The blocks of programs without aws-lc. Tests compile it always, for the features of a workspace are those of all its
+/// crates.
+#[cfg(any(test, not(feature = "aws-lc")))]
+fn portable(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
+    sha2::block_api::compress256(state, blocks);
 }
 
 /// A SHA-256 computation after a whole number of 64-byte blocks.
@@ -225,6 +234,17 @@ mod tests {
             }
             pieces.update(rest);
             prop_assert_eq!(pieces.finish(), sha256(&data));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_the_same_with_and_without_aws_lc(data in prop::collection::vec(any::<[u8; 32]>(), 2..9)) {
+            let (mut chosen, mut portable) = (super::INITIAL, super::INITIAL);
+            let data = data.concat();
+            super::compress(&mut chosen, data.as_chunks().0);
+            super::portable(&mut portable, data.as_chunks().0);
+            prop_assert_eq!(chosen, portable);
         }
     }
 
