@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The first block of the canonical request holds the method and the beginning of the path, which
-//! the objects of a run have in common: the state after it is kept for each method ([`Opening`]).
+//! the objects of a run have in common: the state after it is kept for each method (`Opening`).
 
 use std::fmt;
 use std::ops::Range;
