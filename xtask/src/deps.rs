@@ -24,6 +24,11 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-wire",
         "bucketload-core bucketload-store hyper reqwest",
     ),
+    // Declarations only.
+    (
+        "libs3-abi",
+        "tokio rustix bucketload-core bucketload-store bucketload-gateway bucketload-wire",
+    ),
     (
         // A protocol: functions of their arguments.
         "bucketload-s3",
