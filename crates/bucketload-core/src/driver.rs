@@ -37,7 +37,7 @@ pub struct Capabilities {
 
 /// Where a session's requests go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RequestRoute {
     /// Index of the endpoint in [`DriverFacts::endpoints`].
     pub endpoint: u16,
     /// Local port of the connection; 0 without one.
@@ -157,8 +157,8 @@ pub trait Session: Admin + 'static {
     ) -> impl Future<Output = Result<Completion, OpError>>;
 
     /// Where the last request went, or the next one will go.
-    fn place(&self) -> Place {
-        Place::default()
+    fn route(&self) -> RequestRoute {
+        RequestRoute::default()
     }
 }
 

@@ -284,7 +284,6 @@ mod tests {
 
     fn trail(seq: u64) -> Trail {
         let record = OpRecord {
-            seq,
             attempts: 1,
             ..OpRecord::BLANK
         };
@@ -314,8 +313,7 @@ mod tests {
     }
 
     fn seqs<'a>(batches: impl Iterator<Item = super::Batch> + 'a) -> Vec<u64> {
-        let rows =
-            |batch: super::Batch| batch.rows().map(|(t, ..)| t.record.seq).collect::<Vec<_>>();
+        let rows = |batch: super::Batch| batch.rows().map(|(t, ..)| t.op.seq).collect::<Vec<_>>();
         batches.flat_map(rows).collect()
     }
 
@@ -329,7 +327,7 @@ mod tests {
             while let Ok(batch) = batches.try_recv() {
                 assert_eq!((batch.phase, batch.thread), (2, 1));
                 for (trail, key, source) in batch.rows() {
-                    let seq = trail.record.seq;
+                    let seq = trail.op.seq;
                     assert_eq!(key, format!("key {seq}"));
                     assert_eq!(source.is_empty(), !seq.is_multiple_of(3));
                     seen.push(seq);

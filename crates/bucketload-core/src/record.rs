@@ -95,8 +95,6 @@ impl Part {
 /// Everything that is recorded about one operation (including all its attempts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpRecord {
-    /// Position in the work's global sequence.
-    pub seq: u64,
     /// Index of the work within the phase.
     pub work: u16,
     /// Operation class.
@@ -140,7 +138,6 @@ pub struct OpRecord {
 impl OpRecord {
     /// A record in which nothing stands yet.
     pub const BLANK: Self = Self {
-        seq: 0,
         work: 0,
         class: OpClass::Get,
         worker: 0,

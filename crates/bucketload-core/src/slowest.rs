@@ -208,7 +208,7 @@ impl SlowRequest {
             phase,
             work: r.work,
             class: r.class,
-            seq: r.seq,
+            seq: trail.op.seq,
             key,
             response_ns: r.response_ns(),
             parts: Part::ALL
@@ -223,8 +223,8 @@ impl SlowRequest {
             bytes: r.bytes,
             worker: r.worker,
             endpoint: r.endpoint,
-            connection: trail.place.connection,
-            local_port: trail.place.local_port,
+            connection: trail.route.connection,
+            local_port: trail.route.local_port,
             attempts: r.attempts,
             status: trail.status,
             error: match r.outcome {

@@ -1,7 +1,7 @@
 //! Everything that is known about one operation: what the operation log stores and the list of the
 //! slowest requests shows.
 
-use crate::driver::Place;
+use crate::driver::RequestRoute;
 use crate::op::Op;
 use crate::record::{AnswerIds, OpRecord, Probe};
 
@@ -60,7 +60,7 @@ pub struct Trail {
     /// What was planned.
     pub op: Op,
     /// Where it went.
-    pub place: Place,
+    pub route: RequestRoute,
     /// Status of the last answer; 0 when there was none, or the API has no statuses.
     pub status: u16,
     /// The store's identifiers of the request; empty where they were not kept.
@@ -70,11 +70,11 @@ pub struct Trail {
 impl Trail {
     /// The trail of an operation that `probe` has watched.
     #[must_use]
-    pub fn new(record: &OpRecord, op: &Op, place: Place, probe: &Probe) -> Self {
+    pub fn new(record: &OpRecord, op: &Op, route: RequestRoute, probe: &Probe) -> Self {
         Self {
             record: *record,
             op: *op,
-            place,
+            route,
             status: probe.status(),
             ids: probe.ids().copied().unwrap_or_default(),
         }

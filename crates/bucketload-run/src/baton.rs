@@ -20,7 +20,8 @@ use std::task::Waker;
 
 use crate::clock::now_ns;
 use crate::dispatch_waits::DispatchWaits;
-use crate::feed::{Drawn, Ended, Feed, Next, Offer};
+use crate::due::{DueOp, OpEnd};
+use crate::feed::{Feed, Next, Offer};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::slots::Slots;
@@ -29,16 +30,6 @@ use crate::slots::Slots;
 const NONE: usize = usize::MAX;
 /// Sessions that may be connecting at the same time, per thread and work.
 const CONNECTING: usize = 32;
-
-/// An operation that is handed to a worker, and how its wait divides.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Take {
-    pub(crate) drawn: Drawn,
-    /// Part of the wait during which no worker was free.
-    pub(crate) dispatch_ns: u64,
-    /// Whether the in-flight cap was the reason.
-    pub(crate) capped: bool,
-}
 
 /// The state of one open work on one thread.
 pub(crate) struct Baton {
@@ -111,7 +102,7 @@ impl Baton {
 
     /// Takes the next operation when it is due at `now_ns`; otherwise the thread has caught up.
     /// Finishes the work when the feed is over.
-    pub(crate) fn take(&self, now_ns: u64, shard: &Shard, names: &mut Names) -> Option<Take> {
+    pub(crate) fn take(&self, now_ns: u64, shard: &Shard, names: &mut Names) -> Option<DueOp> {
         let cutoff = shard.cutoff_ns.get();
         let source = &shard.shared.sources[usize::from(self.work)];
         loop {
@@ -125,12 +116,14 @@ impl Baton {
             }
             shard.tick(now_ns);
             let offer = self.feed.borrow_mut().take(now_ns, shard, source, names);
-            let (Offer::Perform(drawn) | Offer::Shed(drawn) | Offer::Held(drawn)) = offer else {
+            let (Offer::Perform(mut due_op) | Offer::Shed(mut due_op) | Offer::Held(mut due_op)) =
+                offer
+            else {
                 return None;
             };
-            if drawn.new {
+            if due_op.uncounted {
                 self.counted.set(self.counted.get() + 1);
-                shard.offered(drawn.due_ns, &drawn.op);
+                shard.offered(due_op.due_ns, &due_op.op);
             }
             // What is held stays in the backlog until it is given again.
             self.taken
@@ -138,21 +131,21 @@ impl Baton {
             if !matches!(offer, Offer::Perform(_)) {
                 continue;
             }
-            let (dispatch_ns, capped) = self.waits.of(drawn.due_ns, now_ns);
-            let wait_ns = now_ns.saturating_sub(drawn.due_ns);
-            return Some(Take {
-                drawn,
-                // What an earlier operation on the key held up did not wait for a worker.
-                dispatch_ns: dispatch_ns.min(wait_ns.saturating_sub(drawn.blocked_ns)),
-                capped,
-            });
+            let (dispatch_ns, capped) = self.waits.of(due_op.due_ns, now_ns);
+            let wait_ns = now_ns.saturating_sub(due_op.due_ns);
+            // Time spent behind an earlier operation on the key was not spent waiting for a worker.
+            due_op.dispatch_ns = dispatch_ns.min(wait_ns.saturating_sub(due_op.blocked_ns));
+            let mut tally = shard.recorder.tally();
+            tally.issued += 1;
+            tally.capped += u64::from(capped);
+            return Some(due_op);
         }
     }
 
     /// An operation has ended: what it sets free may be due at once.
     #[inline]
-    pub(crate) fn ended(&self, ended: &Ended, shard: &Shard) {
-        if self.feed.borrow_mut().ended(ended, shard) {
+    pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd, shard: &Shard) {
+        if self.feed.borrow_mut().ended(due_op, end, shard) {
             self.wake_leader(&shard.slots);
         }
     }

@@ -13,9 +13,10 @@ use bucketload_core::op::{Op, OpClass};
 use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
+use crate::due::{DueOp, OpEnd};
 use crate::named_objects::{NamedTurns, NamedWork};
 use crate::options::Pacing;
-use crate::perform::{Performed, Taken, Worker, perform};
+use crate::perform::{Worker, perform};
 use crate::ranks::{RankTurns, RankWork, Turn, Wait};
 use crate::session::open_session;
 use crate::shard::Shard;
@@ -26,9 +27,9 @@ use crate::think::ThinkTimer;
 /// enough that they do not notice, long enough that the microsecond of the event loop is lost among the operations.
 const TURN_NS: u64 = 200_000;
 
-/// One worker's place in its work.
+/// One worker's share in its work.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct WorkerShare {
     /// Index of the work within the phase.
     pub(crate) work: u16,
     /// Index of the worker among all of the work, over all agents.
@@ -44,18 +45,18 @@ pub(crate) fn crew(of: u32, (agent, agents): (u32, u32)) -> impl Iterator<Item =
 
 /// The places of thread `thread` of `threads` of an agent, which spreads its workers, `crew` of `of`, over
 /// its threads in turn.
-pub(crate) fn places(
+pub(crate) fn worker_shares(
     work: u16,
     of: u32,
     crew: impl Iterator<Item = u32>,
     (thread, threads): (usize, usize),
-) -> impl Iterator<Item = Place> {
+) -> impl Iterator<Item = WorkerShare> {
     crew.skip(thread)
         .step_by(threads)
-        .map(move |index| Place { work, index, of })
+        .map(move |index| WorkerShare { work, index, of })
 }
 
-/// What a worker does next: the sequence numbers of its place, names of its own, or the steps of a rank.
+/// What a worker does next: the sequence numbers of its share, names of its own, or the steps of a rank.
 enum Turns<'a> {
     Numbered,
     Named(&'a NamedWork, Box<NamedTurns>),
@@ -63,11 +64,11 @@ enum Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    fn new(shard: &'a Shard, place: Place, worker: &mut Worker) -> Self {
-        let source = &shard.shared.sources[usize::from(place.work)];
+    fn new(shard: &'a Shard, share: WorkerShare, worker: &mut Worker) -> Self {
+        let source = &shard.shared.sources[usize::from(share.work)];
         if let Some(work) = source.ranks() {
             let (history, start_ns) = (&shard.shared.history, shard.start_ns.get());
-            let turns = RankTurns::new(work, place.index, history, start_ns);
+            let turns = RankTurns::new(work, share.index, history, start_ns);
             worker.watch = turns.watch();
             shard.ranks.borrow_mut().push(turns.record());
             return Self::Ranks(work, Box::new(turns));
@@ -77,23 +78,23 @@ impl<'a> Turns<'a> {
         };
         let more = worker.names.more_mut();
         more.bucket.reserve(source.max_key_len());
-        rows.enter(worker.id, place, work.ops.entries());
+        rows.enter(worker.id, share, work.ops.entries());
         if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
             worker.trailing = Some(Box::default());
         }
-        let (window, start_ns) = (rows.window(place.work), shard.start_ns.get());
-        let turns = NamedTurns::new(work, place, window, start_ns);
+        let (window, start_ns) = (rows.window(share.work), shard.start_ns.get());
+        let turns = NamedTurns::new(work, share, window, start_ns);
         Self::Named(work, Box::new(turns))
     }
 
     /// When the worker is ready for its turn number `turn` that could begin at `ready_ns`.
     #[inline]
-    fn ready_ns(&self, source: &Source, place: Place, turn: u64, ready_ns: u64) -> u64 {
+    fn ready_ns(&self, source: &Source, share: WorkerShare, turn: u64, ready_ns: u64) -> u64 {
         match self {
             Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
             Self::Ranks(_, turns) => ready_ns.max(turns.not_before_ns()),
             Self::Numbered if turn == 0 => ready_ns,
-            Self::Numbered => ready_ns.saturating_add(source.think_ns(place.index, turn - 1)),
+            Self::Numbered => ready_ns.saturating_add(source.think_ns(share.index, turn - 1)),
         }
     }
 
@@ -109,12 +110,12 @@ impl<'a> Turns<'a> {
 
     /// What turn number `turn` is, which could begin at `now_ns`.
     #[inline]
-    fn next(&mut self, shard: &Shard, place: Place, turn: u64, now_ns: u64) -> Turn {
+    fn next(&mut self, shard: &Shard, share: WorkerShare, turn: u64, now_ns: u64) -> Turn {
         let op = match self {
             Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
             Self::Named(work, turns) => turns.next(work),
             Self::Numbered => {
-                let seq = u64::from(place.index) + turn * u64::from(place.of);
+                let seq = u64::from(share.index) + turn * u64::from(share.of);
                 return match shard.beyond_ops(seq) {
                     true => Turn::End,
                     false => Turn::Number(seq),
@@ -133,11 +134,11 @@ impl<'a> Turns<'a> {
     }
 
     #[inline]
-    fn ended(&mut self, op: &Op, due_ns: u64, end: &Performed) {
+    fn ended(&mut self, due_op: &DueOp, end: &OpEnd) {
         match self {
             Self::Numbered => {}
-            Self::Named(_, turns) => turns.ended(due_ns, end),
-            Self::Ranks(work, turns) => turns.ended(work, (op, due_ns), end),
+            Self::Named(_, turns) => turns.ended(due_op, end),
+            Self::Ranks(work, turns) => turns.ended(work, due_op, end),
         }
     }
 }
@@ -151,10 +152,10 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// Opens a session; `None` when that fails, which the shard is told.
-    pub(crate) async fn worker(&self, shard: &Shard) -> Option<Box<Worker>> {
+    pub(crate) async fn worker(&self, shard: &Shard, work: u16) -> Option<Box<Worker>> {
         let _turn = self.turns.acquire().await;
         // In a box: it ends before the worker's first operation, whose future has no room for it.
-        match Box::pin(open_session(&self.driver, shard)).await {
+        match Box::pin(open_session(&self.driver, shard, work)).await {
             Ok(worker) => {
                 shard.opening_ended(None);
                 Some(worker)
@@ -176,21 +177,21 @@ pub(crate) fn labour(
     shard: Rc<Shard>,
     opening: Rc<Opening>,
     think: Option<Rc<ThinkTimer>>,
-    place: Place,
+    share: WorkerShare,
 ) -> impl Future<Output = ()> {
     async move {
-        let Some(mut worker) = opening.worker(&shard).await else {
+        let Some(mut worker) = opening.worker(&shard, share.work).await else {
             return;
         };
         shard.started().await;
-        let mut turns = Turns::new(&shard, place, &mut worker);
+        let mut turns = Turns::new(&shard, share, &mut worker);
         let mut ready_ns = now_ns();
         let mut now = ready_ns;
         let mut gone_on_ns = now;
         let mut turn = 0;
         loop {
             let before_ns = ready_ns;
-            ready_ns = turns.ready_ns(shard.source(place.work), place, turn, ready_ns);
+            ready_ns = turns.ready_ns(shard.source(share.work), share, turn, ready_ns);
             if ready_ns > before_ns
                 && let Some(think) = &think
             {
@@ -211,18 +212,10 @@ pub(crate) fn labour(
             if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
                 break;
             }
-            let mut taken = Taken {
-                work: place.work,
-                op: Op::new(OpClass::Get),
-                due_ns: ready_ns,
-                taken_ns: now,
-                dispatch_ns: 0,
-                blocked_ns: 0,
-                absent_expected: false,
-            };
-            match turns.next(&shard, place, turn, now) {
-                Turn::Number(seq) => shard.source(place.work).op_into(seq, &mut taken.op),
-                Turn::Op(op) => taken.op = op,
+            let mut due_op = DueOp::new(Op::new(OpClass::Get), ready_ns, now);
+            match turns.next(&shard, share, turn, now) {
+                Turn::Number(seq) => shard.source(share.work).op_into(seq, &mut due_op.op),
+                Turn::Op(op) => due_op.op = op,
                 Turn::End => break,
                 Turn::Meet(wait) => {
                     if !turns.meet(&shard, wait).await {
@@ -235,7 +228,7 @@ pub(crate) fn labour(
                 }
             }
             shard.tick(now);
-            shard.offered(ready_ns, &taken.op);
+            shard.offered(ready_ns, &due_op.op);
             shard.recorder.tally().issued += 1;
             if turn == 0
                 && let Some(streams) = &shard.streams
@@ -245,8 +238,8 @@ pub(crate) fn labour(
             turn += 1;
             // As above: how it ended is not kept while the worker pauses.
             let waited = {
-                let end = perform(&shard, &mut worker, &mut taken, || ()).await;
-                turns.ended(&taken.op, taken.due_ns, &end);
+                let end = perform(&shard, &mut worker, &mut due_op, || ()).await;
+                turns.ended(&due_op, &end);
                 // What the loop does between two operations belongs to the next one's build time.
                 (ready_ns, now) = (end.now_ns, end.now_ns);
                 end.waited
@@ -273,13 +266,13 @@ pub(crate) fn labour(
 mod tests {
     use proptest::prelude::*;
 
-    use super::{crew, places};
+    use super::{crew, worker_shares};
 
     proptest! {
         #[test]
         fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
             let mut seen: Vec<u32> = (0..agents)
-                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, crew(of, (a, agents)), (t, threads))))
+                .flat_map(|a| (0..threads).flat_map(move |t| worker_shares(0, of, crew(of, (a, agents)), (t, threads))))
                 .map(|p| p.index)
                 .collect();
             seen.sort_unstable();

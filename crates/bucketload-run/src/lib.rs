@@ -30,6 +30,7 @@ mod clock;
 mod closed;
 mod collect;
 mod dispatch_waits;
+mod due;
 mod error;
 mod feed;
 mod files;

@@ -18,11 +18,11 @@ use bucketload_core::plan::Plan;
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::named::NamePattern;
 
-use crate::closed::Place;
+use crate::closed::WorkerShare;
+use crate::due::{DueOp, OpEnd};
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::ownership::{open_control, timed};
-use crate::perform::Performed;
 use crate::worker_rows::Window;
 
 /// The operations of a work on named objects, shared by all threads.
@@ -73,12 +73,17 @@ pub(crate) struct NamedTurns {
 }
 
 impl NamedTurns {
-    /// The beginning of the worker at `place` in a phase that began at `start_ns`.
-    pub(crate) fn new(work: &NamedWork, place: Place, window: Window, start_ns: u64) -> Self {
+    /// The beginning of the worker at `share` in a phase that began at `start_ns`.
+    pub(crate) fn new(
+        work: &NamedWork,
+        worker: WorkerShare,
+        window: Window,
+        start_ns: u64,
+    ) -> Self {
         let plan = work.ops.plan();
-        let share = |limit: u64| (limit > 0).then(|| plan.share(limit, place.index));
+        let share = |limit: u64| (limit > 0).then(|| plan.share(limit, worker.index));
         Self {
-            at: work.ops.cursor(place.index),
+            at: work.ops.cursor(worker.index),
             window,
             start_ns,
             ops: (0, share(plan.ops)),
@@ -132,10 +137,10 @@ impl NamedTurns {
         work.ops.bucket_after(&mut self.at, done)
     }
 
-    /// An operation that began at `due_ns` has ended.
-    pub(crate) fn ended(&mut self, due_ns: u64, end: &Performed) {
+    /// An operation of the worker has ended.
+    pub(crate) fn ended(&mut self, due_op: &DueOp, end: &OpEnd) {
         self.moved += end.bytes;
-        if due_ns >= self.window.begin_ns && self.window.has_end(end.done_ns) {
+        if due_op.due_ns >= self.window.begin_ns && self.window.has_end(end.done_ns) {
             self.ops.0 += 1;
             self.bytes.0 += end.bytes;
         }

@@ -9,9 +9,8 @@ use bucketload_core::error::OpError;
 
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::feed::Ended;
 use crate::options::Pacing;
-use crate::perform::{Taken, Worker, perform};
+use crate::perform::{Worker, perform};
 use crate::session::open_session;
 use crate::shard::Shard;
 use crate::timer::DueTimer;
@@ -44,7 +43,11 @@ impl OpenWork {
 async fn hire(work: Rc<OpenWork>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     // By a call, which leaves nothing of how it went that the future would have room for.
-    if let Some(worker) = hired(open_session(&work.driver, shard).await, shard, baton) {
+    if let Some(worker) = hired(
+        open_session(&work.driver, shard, baton.work).await,
+        shard,
+        baton,
+    ) {
         labour(&work, worker).await;
     }
 }
@@ -93,40 +96,20 @@ async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
             baton.finish();
             break;
         };
-        // A block, so that the future holds the operation once.
-        let (mut taken, token) = {
-            let Some(take) = baton.take(now, shard, &mut worker.names) else {
-                continue;
-            };
-            let mut tally = shard.recorder.tally();
-            tally.issued += 1;
-            tally.capped += u64::from(take.capped);
-            let taken = Taken {
-                work: baton.work,
-                op: take.drawn.op,
-                due_ns: take.drawn.due_ns,
-                taken_ns: now,
-                dispatch_ns: take.dispatch_ns,
-                blocked_ns: take.drawn.blocked_ns,
-                absent_expected: take.drawn.absent_expected,
-            };
-            (taken, take.drawn.token)
+        let Some(mut due_op) = baton.take(now, shard, &mut worker.names) else {
+            continue;
         };
-        let end = perform(shard, &mut worker, &mut taken, || {
-            if baton.leads(slot) {
-                baton.pass(&shard.slots);
-            }
-        })
-        .await;
-        let ended = Ended {
-            op: taken.op,
-            token,
-            outcome: end.outcome,
-            absent: end.absent,
-            done_ns: end.done_ns,
+        // Scoped so the future does not store the end while the task yields.
+        burst = {
+            let end = perform(shard, &mut worker, &mut due_op, || {
+                if baton.leads(slot) {
+                    baton.pass(&shard.slots);
+                }
+            })
+            .await;
+            baton.ended(&due_op, &end, shard);
+            if end.waited { 0 } else { burst + 1 }
         };
-        baton.ended(&ended, shard);
-        burst = if end.waited { 0 } else { burst + 1 };
         if burst == BURST {
             burst = 0;
             tokio::task::yield_now().await;

@@ -8,15 +8,16 @@ use std::task::{Context, Poll};
 
 use bucketload_core::driver::{AnySession, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, Op, OpClass, Request, Watch};
+use bucketload_core::op::{KeySource, OpClass, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
 use crate::clock::now_ns;
+use crate::due::{DueOp, OpEnd};
 use crate::integrity_trailer::TrailerWatch;
 use crate::named_objects::expected;
 use crate::names::Names;
-use crate::oracle::Place;
+use crate::oracle::AnswerContext;
 use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
@@ -29,6 +30,8 @@ pub(crate) struct Worker {
     pub(crate) id: u32,
     /// Its slot on the load thread.
     pub(crate) slot: usize,
+    /// Index of its work within the phase.
+    pub(crate) work: u16,
     pub(crate) probe: Probe,
     /// Names of the operation it performs.
     pub(crate) names: Names,
@@ -40,47 +43,24 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// A worker whose keys have at most `key_len` bytes.
-    pub(crate) fn new(session: AnySession, id: u32, slot: usize, key_len: usize) -> Self {
+    pub(crate) fn new(
+        session: AnySession,
+        id: u32,
+        slot: usize,
+        work: u16,
+        key_len: usize,
+    ) -> Self {
         Self {
             session,
             id,
             slot,
+            work,
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
             watch: None,
             trailing: None,
         }
     }
-}
-
-/// An operation that a worker has taken.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
-    /// Index of the work within the phase.
-    pub(crate) work: u16,
-    pub(crate) op: Op,
-    pub(crate) due_ns: u64,
-    pub(crate) taken_ns: u64,
-    pub(crate) dispatch_ns: u64,
-    pub(crate) blocked_ns: u64,
-    /// Whether an absent object is the answer that is expected.
-    pub(crate) absent_expected: bool,
-}
-
-/// How a worker comes back from an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Performed {
-    /// Whether it ever waited, so that other tasks of the thread could run.
-    pub(crate) waited: bool,
-    /// Current time, nanoseconds since the epoch.
-    pub(crate) now_ns: u64,
-    pub(crate) outcome: Outcome,
-    /// Whether the object was absent.
-    pub(crate) absent: bool,
-    /// End of the operation, nanoseconds since the epoch.
-    pub(crate) done_ns: u64,
-    /// Object bytes transferred.
-    pub(crate) bytes: u64,
 }
 
 /// Carries out `execute` until it ends or slot `slot` is cut: then the output is the failure that the cut is.
@@ -130,8 +110,8 @@ fn failure(shard: &Shard, cut: Cut) -> OpError {
     }
 }
 
-/// Performs `taken` with all attempts that the plan's retry policy allows and records it. What the oracle
-/// says about the operation's content replaces what the plan knew, in `taken`.
+/// Performs `due_op` with all attempts that the plan's retry policy allows and records it. What the oracle
+/// says about the operation's content replaces what the plan knew, in `due_op`.
 /// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
 #[expect(
     clippy::manual_async_fn,
@@ -140,21 +120,21 @@ fn failure(shard: &Shard, cut: Cut) -> OpError {
 pub(crate) fn perform<'p>(
     shard: &'p Shard,
     worker: &'p mut Worker,
-    taken: &'p mut Taken,
+    due_op: &'p mut DueOp,
     on_pending: impl Fn() + 'p,
-) -> impl Future<Output = Performed> + 'p {
+) -> impl Future<Output = OpEnd> + 'p {
     async move {
         let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
-            let place = (shard.shared.phase as u16, taken.work);
-            let delimiter = shard.source(taken.work).delimiter(&taken.op);
-            oracle.begin(&mut taken.op, place, delimiter, taken.taken_ns)
+            let place = (shard.shared.phase as u16, worker.work);
+            let delimiter = shard.source(worker.work).delimiter(&due_op.op);
+            oracle.begin(&mut due_op.op, place, delimiter, due_op.taken_ns)
         });
         let (batch, own_names, own, judging, request);
         // A block, so that the future has no room for what only the request is made of. What it makes is written
         // where it stays: a copy of what was just written in smaller pieces makes the processor wait.
         {
             let shared = &*shard.shared;
-            let (plan, source, op) = (&*shared.plan, shard.source(taken.work), &taken.op);
+            let (plan, source, op) = (&*shared.plan, shard.source(worker.work), &due_op.op);
             own_names = source.named();
             source.render(op, &mut worker.names);
             own = shared.own.as_ref().and_then(|own| own.find(op));
@@ -209,10 +189,10 @@ pub(crate) fn perform<'p>(
             waited.set(true);
             on_pending();
         };
-        let mut begun_ns = taken.taken_ns;
+        let mut begun_ns = due_op.taken_ns;
         let mut attempts = 1;
         let mut absent = false;
-        shard.slots.begin(worker.slot, taken.due_ns);
+        shard.slots.begin(worker.slot, due_op.due_ns);
         let (outcome, done_ns, now, bytes) = 'attempts: loop {
             worker.probe.reset();
             if let Some(judging) = judging {
@@ -221,7 +201,7 @@ pub(crate) fn perform<'p>(
             // A finding of the oracle names the request, however fast it was answered.
             worker.probe.want_ids_from(match &ticket {
                 Some(_) => 0,
-                None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
+                None => due_op.due_ns.saturating_add(shard.recorder.kept_from_ns()),
             });
             let timeout_ns = begun_ns.saturating_add(shard.shared.plan.timeout_ns);
             shard.slots.arm(worker.slot, timeout_ns);
@@ -245,16 +225,11 @@ pub(crate) fn perform<'p>(
                 tally.record_connect(times);
                 tally.connects += u64::from(connects - 1);
             }
-            // By a call, which leaves nothing of the attempt that the future would have room for.
-            // And nothing of its end is left while anything is awaited.
             let error = 'failed: {
-                let completion = match ended(shard, worker.slot, attempt) {
-                    Ended::Well(completion) => completion,
-                    Ended::Cancelled => {
-                        let now = now_ns();
-                        break 'attempts (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
-                    }
-                    Ended::Badly(error) => break 'failed error,
+                // Moved as a whole, so that the future does not store the attempt across the waits below.
+                let completion = match { attempt } {
+                    Ok(completion) => completion,
+                    Err(error) => break 'failed error,
                 };
                 // A driver that forgets the last mark still gets an end that is not too early.
                 let done = match worker.probe.done_ns() {
@@ -289,14 +264,19 @@ pub(crate) fn perform<'p>(
             };
             // An operation that has succeeded ends in this turn of the thread, with its deadline.
             shard.slots.disarm(worker.slot);
+            let now = now_ns();
+            if error.kind == ErrorKind::Cancelled
+                && shard.slots.cut(worker.slot) == Some(Cut::Cancel)
+            {
+                break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
+            }
             if let Some(ticket) = &ticket {
                 ticket.failed(error.kind);
             }
-            let now = now_ns();
             absent = error.kind == ErrorKind::NotFound;
             let ends_work =
                 own_names.is_some() && expected(request.op, error.kind, shard.shared.share.of);
-            if absent && taken.absent_expected || ends_work {
+            if absent && due_op.absent_expected || ends_work {
                 let done = match worker.probe.done_ns() {
                     0 => now,
                     done => done,
@@ -327,20 +307,20 @@ pub(crate) fn perform<'p>(
             };
             break (Outcome::Failed(error.kind), done, now, 0);
         };
-        let went = worker.session.place();
+        let route = worker.session.route();
         let (outcome, bytes) = match &ticket {
             None => (outcome, bytes),
             Some(ticket) => {
-                let place = Place {
+                let context = AnswerContext {
                     key: request.key,
                     phase: shard.shared.phase as u16,
                     audit: false,
                     attempt_ns: begun_ns,
                     done_ns,
                     request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
-                    endpoint: went.endpoint,
+                    endpoint: route.endpoint,
                 };
-                shard.judge(ticket, request.op, (outcome, bytes), place)
+                shard.judge(ticket, request.op, (outcome, bytes), context)
             }
         };
         let probe = &worker.probe;
@@ -357,17 +337,16 @@ pub(crate) fn perform<'p>(
         let mut list = shard.recorder.ended();
         let record = list.next();
         *record = OpRecord {
-            seq: taken.op.seq,
-            work: taken.work,
-            class: taken.op.class,
+            work: worker.work,
+            class: due_op.op.class,
             worker: worker.id,
-            endpoint: went.endpoint,
-            due_ns: taken.due_ns,
-            taken_ns: taken.taken_ns,
-            dispatch_ns: taken.dispatch_ns,
-            blocked_ns: taken.blocked_ns,
+            endpoint: route.endpoint,
+            due_ns: due_op.due_ns,
+            taken_ns: due_op.taken_ns,
+            dispatch_ns: due_op.dispatch_ns,
+            blocked_ns: due_op.blocked_ns,
             started_ns,
-            held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
+            held_ns: (begun_ns - due_op.taken_ns) + connect.total_ns(),
             connect,
             sent_ns: match probe.sent_ns() {
                 0 => probe.started_ns(),
@@ -381,39 +360,17 @@ pub(crate) fn perform<'p>(
         };
         shard.account(record, now);
         if let Some(rows) = &shard.rows {
-            rows.record(record, taken.op.entry);
+            rows.record(record, due_op.op.entry);
         }
-        shard.recorder.keep(record, &request, went, probe);
+        shard.recorder.keep(record, &request, route, probe);
         drop(list);
-        Performed {
-            waited: waited.get(),
-            now_ns: now,
+        OpEnd {
             outcome,
             absent,
             done_ns,
             bytes,
-        }
-    }
-}
-
-/// How an attempt ended.
-enum Ended {
-    Well(Completion),
-    Badly(OpError),
-    Cancelled,
-}
-
-/// What `attempt` of the worker in `slot` came to.
-#[inline]
-fn ended(shard: &Shard, slot: usize, attempt: Result<Completion, OpError>) -> Ended {
-    match attempt {
-        Ok(completion) => Ended::Well(completion),
-        Err(error) => {
-            let cancelled = shard.slots.cut(slot) == Some(Cut::Cancel);
-            match cancelled && error.kind == ErrorKind::Cancelled {
-                true => Ended::Cancelled,
-                false => Ended::Badly(error),
-            }
+            now_ns: now,
+            waited: waited.get(),
         }
     }
 }

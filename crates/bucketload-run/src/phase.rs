@@ -27,7 +27,7 @@ use crate::options::RunOptions;
 use crate::oracle::{KEPT_PER_KIND, Oracle};
 use crate::ranks::History;
 use crate::recorder::{Done, INTERVALS_AHEAD, Message};
-use crate::shard::{FailureBudget, Shared};
+use crate::shard::{FailureBudget, PhaseShared};
 use crate::slow::SlowRequests;
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
@@ -132,7 +132,7 @@ pub(crate) fn run_phase(
 
 /// The running threads of a phase.
 struct Load {
-    shared: Arc<Shared>,
+    shared: Arc<PhaseShared>,
     /// Threads that read traces.
     readers: Vec<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
@@ -156,7 +156,7 @@ impl Load {
         let options = context.options;
         let threads = context.layout.len();
         let works = context.plan.phases[phase].works.len();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PhaseShared {
             plan: Arc::clone(&context.plan),
             phase,
             sources: (0..works)
@@ -415,7 +415,7 @@ impl Load {
 
 /// Starts a thread for each trace of the phase.
 fn read_traces(
-    shared: &Shared,
+    shared: &PhaseShared,
     options: &RunOptions,
     to_collector: &SyncSender<Message>,
 ) -> Result<Vec<JoinHandle<()>>, RunError> {

@@ -28,7 +28,7 @@ use bucketload_core::record::Outcome;
 use tokio::sync::Notify;
 
 use crate::clock::now_ns;
-use crate::perform::Performed;
+use crate::due::{DueOp, OpEnd};
 use crate::rank_agreement::RankAgreement;
 use crate::shard::Shard;
 
@@ -400,15 +400,15 @@ impl RankTurns {
         None
     }
 
-    /// The operation that began at `due_ns` has ended.
-    pub(crate) fn ended(&mut self, work: &RankWork, (op, due_ns): (&Op, u64), end: &Performed) {
+    /// An operation of the rank has ended.
+    pub(crate) fn ended(&mut self, work: &RankWork, due_op: &DueOp, end: &OpEnd) {
         let plan = work.ops.plan();
-        let took_ns = end.done_ns.saturating_sub(due_ns);
+        let took_ns = end.done_ns.saturating_sub(due_op.due_ns);
         let failed = matches!(end.outcome, Outcome::Failed(_));
         {
             let mut sum = self.record.sum.borrow_mut();
             if sum.ops + sum.failed == 0 {
-                sum.first_ns = due_ns;
+                sum.first_ns = due_op.due_ns;
             }
             sum.last_ns = sum.last_ns.max(end.done_ns);
             sum.longest_ns = sum.longest_ns.max(took_ns);
@@ -425,7 +425,8 @@ impl RankTurns {
                 _ => None,
             };
             // What is not there is neither read nor replaced (docs/spec/io500-mdworkbench.md section B.1).
-            let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
+            let skips =
+                stage == Some(WorkbenchStage::Benchmark) && due_op.op.class == OpClass::Head;
             if skips && self.inside && self.spot.entry > plan.opening {
                 self.next_set(work);
             }

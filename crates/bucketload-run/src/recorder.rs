@@ -16,7 +16,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::Request;
@@ -42,12 +42,12 @@ pub(crate) const INTERVALS_AHEAD: usize = 64;
 const COUNTED_TOGETHER: usize = 16;
 
 /// Operations that have ended and are not counted yet.
-pub(crate) struct Ended {
+pub(crate) struct UncountedRecords {
     records: Box<[OpRecord; COUNTED_TOGETHER]>,
     len: usize,
 }
 
-impl Ended {
+impl UncountedRecords {
     fn new() -> Self {
         Self {
             records: Box::new([OpRecord::BLANK; COUNTED_TOGETHER]),
@@ -159,7 +159,7 @@ pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Record
 pub(crate) struct Recorder {
     thread: usize,
     recording: RefCell<Box<Recording>>,
-    ended: RefCell<Ended>,
+    ended: RefCell<UncountedRecords>,
     interval_ns: u64,
     index: Cell<u64>,
     /// End of the current interval, nanoseconds since the epoch; `u64::MAX` before the start.
@@ -197,7 +197,7 @@ impl Recorder {
             op_log: op_log.map(RefCell::new),
             thread,
             recording: RefCell::new(make()),
-            ended: RefCell::new(Ended::new()),
+            ended: RefCell::new(UncountedRecords::new()),
             made: Cell::new(1),
             make,
             interval_ns,
@@ -228,7 +228,7 @@ impl Recorder {
 
     /// Room for the record of an operation that has ended.
     #[inline]
-    pub(crate) fn ended(&self) -> RefMut<'_, Ended> {
+    pub(crate) fn ended(&self) -> RefMut<'_, UncountedRecords> {
         let mut ended = self.ended.borrow_mut();
         if ended.len == COUNTED_TOGETHER {
             self.count(&mut ended);
@@ -248,7 +248,7 @@ impl Recorder {
 
     /// Counts what has ended.
     #[inline(never)]
-    fn count(&self, ended: &mut Ended) {
+    fn count(&self, ended: &mut UncountedRecords) {
         self.recording
             .borrow_mut()
             .record_all(&ended.records[..ended.len]);
@@ -274,18 +274,24 @@ impl Recorder {
         &self,
         record: &OpRecord,
         request: &Request<'_>,
-        place: Place,
+        route: RequestRoute,
         probe: &Probe,
     ) {
         if record.response_ns() >= self.kept_from_ns() {
-            self.keep_this(record, request, place, probe);
+            self.keep_this(record, request, route, probe);
         }
     }
 
     /// Keeps an operation that [`Recorder::keep`] has found worth it: few are, unless all are wanted.
     #[inline(never)]
-    fn keep_this(&self, record: &OpRecord, request: &Request<'_>, place: Place, probe: &Probe) {
-        let trail = Trail::new(record, request.op, place, probe);
+    fn keep_this(
+        &self,
+        record: &OpRecord,
+        request: &Request<'_>,
+        route: RequestRoute,
+        probe: &Probe,
+    ) {
+        let trail = Trail::new(record, request.op, route, probe);
         if let Some(log) = &self.op_log {
             log.borrow_mut().push(trail, request.key, request.source);
         }

@@ -22,7 +22,8 @@ use bucketload_core::sink::{Event, Round};
 use tokio::sync::Notify;
 
 use crate::clock::now_ns;
-use crate::perform::{Taken, Worker, perform};
+use crate::due::DueOp;
+use crate::perform::{Worker, perform};
 use crate::recorder::Message;
 use crate::shard::Shard;
 
@@ -71,6 +72,11 @@ impl Rounds {
             gates: Cell::new(0),
             opened: Notify::new(),
         })
+    }
+
+    /// Index of the work within the phase.
+    pub(crate) fn work(&self) -> u16 {
+        self.work
     }
 
     /// Waits until all workers are here; `false` when the phase ends before.
@@ -303,18 +309,10 @@ impl Hand<'_> {
         rounds.seq.set(seq + 1);
         shard.tick(now);
         let source = &shard.shared.sources[usize::from(rounds.work)];
-        let mut taken = Taken {
-            work: rounds.work,
-            op: source.op_on(entry, seq, key),
-            due_ns: now,
-            taken_ns: now,
-            dispatch_ns: 0,
-            blocked_ns: 0,
-            absent_expected: false,
-        };
-        shard.offered(now, &taken.op);
+        let mut due_op = DueOp::new(source.op_on(entry, seq, key), now, now);
+        shard.offered(now, &due_op.op);
         shard.recorder.tally().issued += 1;
-        let end = perform(shard, self.worker, &mut taken, || ()).await;
+        let end = perform(shard, self.worker, &mut due_op, || ()).await;
         Some((end.outcome, end.now_ns))
     }
 }

@@ -17,6 +17,7 @@ use crate::shard::Shard;
 pub(crate) async fn open_session(
     driver: &AnyDriver,
     shard: &Shard,
+    work: u16,
 ) -> Result<Box<Worker>, OpError> {
     let id = shard.next_worker();
     let worker = WorkerId {
@@ -38,7 +39,7 @@ pub(crate) async fn open_session(
     shard.sessions.set(shard.sessions.get() + 1);
     let lengths = shard.shared.sources.iter().map(|s| s.max_key_len());
     // In a box: each future that it is moved through would have room for it otherwise.
-    let worker = Worker::new(session, id, slot, lengths.max().unwrap_or(0));
+    let worker = Worker::new(session, id, slot, work, lengths.max().unwrap_or(0));
     Ok(Box::new(worker))
 }
 

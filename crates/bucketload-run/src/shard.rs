@@ -1,6 +1,6 @@
 //! What the tasks of one load thread share during one phase.
 //!
-//! A load thread shares nothing with other threads but [`Shared`], which is read-only on the path
+//! A load thread shares nothing with other threads but [`PhaseShared`], which is read-only on the path
 //! of an operation (the counters in it are touched only when a byte limit, or an operation limit
 //! over several works, is set).
 //!
@@ -33,7 +33,7 @@ use crate::error::RunError;
 use crate::integrity_trailer::Judged;
 use crate::named_objects::NamedWork;
 use crate::options::{Pacing, Share};
-use crate::oracle::{Oracle, Place, Ticket};
+use crate::oracle::{AnswerContext, Oracle, Ticket};
 use crate::ranks::{History, RankRecord};
 use crate::recorder::{Done, Level, Message, Recorder};
 use crate::slots::Slots;
@@ -46,7 +46,7 @@ use crate::worker_rows::Rows;
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
 
 /// What all threads of a phase share.
-pub(crate) struct Shared {
+pub(crate) struct PhaseShared {
     pub(crate) plan: Arc<Plan>,
     pub(crate) phase: usize,
     pub(crate) sources: Vec<Source>,
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) history: Arc<History>,
 }
 
-impl Shared {
+impl PhaseShared {
     pub(crate) fn phase_plan(&self) -> &PhasePlan {
         &self.plan.phases[self.phase]
     }
@@ -83,7 +83,7 @@ impl Shared {
 
 /// The state of one load thread in one phase.
 pub(crate) struct Shard {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<PhaseShared>,
     pub(crate) thread: usize,
     pub(crate) slots: Slots,
     pub(crate) recorder: Recorder,
@@ -119,7 +119,7 @@ impl Shard {
         &self.shared.sources[usize::from(work)]
     }
 
-    pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+    pub(crate) fn new(shared: Arc<PhaseShared>, thread: usize, recorder: Recorder) -> Self {
         let streams = shared
             .streams
             .as_ref()
@@ -360,13 +360,13 @@ impl Shard {
         ticket: &Ticket<'_>,
         op: &Op,
         (outcome, bytes): (Outcome, u64),
-        place: Place<'_>,
+        context: AnswerContext<'_>,
     ) -> (Outcome, u64) {
         let tell = &mut |finding| {
             let event = Event::Finding(Box::new(finding));
             self.recorder.try_tell(Message::Failure(event));
         };
-        if ticket.end(op, outcome, place, tell) {
+        if ticket.end(op, outcome, context, tell) {
             (Outcome::Failed(ErrorKind::Corrupt), 0)
         } else {
             (outcome, bytes)

@@ -22,7 +22,7 @@ use tokio::task::spawn_local;
 use crate::affinity::settle;
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::closed::{self, Opening, crew, places};
+use crate::closed::{self, Opening, crew, worker_shares};
 use crate::error::RunError;
 use crate::models;
 use crate::open::OpenWork;
@@ -30,7 +30,7 @@ use crate::options::Pacing;
 use crate::partition::Partition;
 use crate::recorder::{Message, Recorder, empty_recording};
 use crate::rounds::{self, Rounds};
-use crate::shard::{Shard, Shared};
+use crate::shard::{PhaseShared, Shard};
 use crate::sleeper::sleep_in_driver;
 use crate::stop::StopLevel;
 use crate::supervisor::{Command, supervise};
@@ -43,7 +43,7 @@ const OPENING: usize = 64;
 /// What a load thread is made of.
 pub(crate) struct ThreadSetup {
     pub(crate) driver: AnyDriver,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<PhaseShared>,
     pub(crate) thread: usize,
     /// Core to run on.
     pub(crate) core: Option<usize>,
@@ -183,8 +183,8 @@ impl Starting<'_> {
         let position = (shard.thread, shared.threads);
         let source = &shared.sources[usize::from(work)];
         let mine: Vec<_> = match source.named() {
-            Some(named) => places(work, workers, named.crew(), position).collect(),
-            None => places(work, workers, crew(workers, share), position).collect(),
+            Some(named) => worker_shares(work, workers, named.crew(), position).collect(),
+            None => worker_shares(work, workers, crew(workers, share), position).collect(),
         };
         shard.slots.reserve(mine.len());
         let precise = shared.pacing == Pacing::Precise;
@@ -198,11 +198,11 @@ impl Starting<'_> {
             let task = Rc::clone(&shard);
             Shard::spawn(&task, async move { think.serve(&shard.slots).await });
         }
-        for place in mine {
+        for share in mine {
             shard.closed_live.set(shard.closed_live.get() + 1);
             shard.opening_begun();
             let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&self.opening));
-            let task = closed::labour(shard_too, opening, think.clone(), place);
+            let task = closed::labour(shard_too, opening, think.clone(), share);
             Shard::spawn(shard, task);
         }
         Ok(())
@@ -258,7 +258,7 @@ impl Starting<'_> {
 
 /// As [`closed::labour`], for a worker of a work in rounds.
 async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>, index: u32) {
-    if let Some(worker) = opening.worker(&shard).await {
+    if let Some(worker) = opening.worker(&shard, rounds.work()).await {
         shard.started().await;
         rounds::labour(shard, rounds, index, worker).await;
     }

@@ -1,7 +1,7 @@
 //! Figures per entry and worker of works on named objects ([`bucketload_core::rows`]), collected by one
 //! load thread.
 //!
-//! Everything has its place before the start, so that recording allocates nothing. Other works have no
+//! Everything has its share before the start, so that recording allocates nothing. Other works have no
 //! rows and pay one comparison per operation.
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use bucketload_core::rows::{
     LEGACY_BUCKETS, PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerSpan, legacy_bucket,
 };
 
-use crate::closed::Place;
+use crate::closed::WorkerShare;
 
 /// The measured window of a work, nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +39,11 @@ impl Window {
     }
 }
 
-/// One worker: its place and a row per entry of its work.
+/// One worker: its share and a row per entry of its work.
 struct Worker {
     /// Index among all workers of the agent.
     id: u32,
-    place: Place,
+    share: WorkerShare,
     rows: Vec<(RowSums, RowSums)>,
     /// First start and last end inside the window.
     span: Option<(u64, u64)>,
@@ -108,8 +108,8 @@ impl Rows {
         }
     }
 
-    /// Worker `id` takes `place`, whose work has `entries` entries.
-    pub(crate) fn enter(&self, id: u32, place: Place, entries: usize) {
+    /// Worker `id` takes `share`, whose work has `entries` entries.
+    pub(crate) fn enter(&self, id: u32, share: WorkerShare, entries: usize) {
         let (mut workers, mut at) = (self.workers.borrow_mut(), self.at.borrow_mut());
         let number = id as usize / self.threads;
         if at.len() <= number {
@@ -118,7 +118,7 @@ impl Rows {
         at[number] = workers.len();
         workers.push(Worker {
             id,
-            place,
+            share,
             rows: vec![Default::default(); entries],
             span: None,
         });
@@ -165,7 +165,7 @@ impl Rows {
             ..PhaseRows::default()
         };
         for worker in self.workers.take() {
-            let Place { work, index, .. } = worker.place;
+            let WorkerShare { work, index, .. } = worker.share;
             for (entry, (finished, inside)) in worker.rows.into_iter().enumerate() {
                 out.workers.push(WorkerRow {
                     work,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
 };
 use crate::error::OpError;
 use crate::op::Request;
@@ -107,7 +107,7 @@ struct Methods {
     resume: unsafe fn(NonNull<()>, &mut Context<'_>) -> Polled,
     /// Drops the future; there must be one.
     abandon: unsafe fn(NonNull<()>),
-    place: unsafe fn(NonNull<()>) -> Place,
+    route: unsafe fn(NonNull<()>) -> RequestRoute,
     /// The session; there must be no future.
     admin: unsafe fn(NonNull<()>) -> NonNull<dyn AdminCalls>,
     drop: unsafe fn(NonNull<()>),
@@ -131,7 +131,7 @@ where
         begin: Self::begin,
         resume: Self::resume,
         abandon: Self::abandon,
-        place: Self::place,
+        route: Self::route,
         admin: Self::admin,
         drop: Self::drop,
     };
@@ -175,9 +175,9 @@ where
         unsafe { (&raw mut (*at).future).cast::<F>().drop_in_place() }
     }
 
-    unsafe fn place(cell: NonNull<()>) -> Place {
+    unsafe fn route(cell: NonNull<()>) -> RequestRoute {
         // SAFETY: the cell is this one, and no future borrows the session.
-        unsafe { (*cell.cast::<Self>().as_ptr()).session.place() }
+        unsafe { (*cell.cast::<Self>().as_ptr()).session.route() }
     }
 
     unsafe fn admin(cell: NonNull<()>) -> NonNull<dyn AdminCalls> {
@@ -237,11 +237,11 @@ impl AnySession {
         }
     }
 
-    /// As [`Session::place`].
+    /// As [`Session::route`].
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn route(&self) -> RequestRoute {
         // SAFETY: the cell is this session's; a future would borrow it mutably.
-        unsafe { (self.methods.place)(self.cell) }
+        unsafe { (self.methods.route)(self.cell) }
     }
 }
 

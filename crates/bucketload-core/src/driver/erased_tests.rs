@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::{AnyDriver, AnySession};
 use crate::driver::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
 };
 use crate::error::OpError;
 use crate::op::{OpClass, Request};
@@ -60,10 +60,10 @@ impl Session for Slow {
         })
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn route(&self) -> RequestRoute {
+        RequestRoute {
             endpoint: self.1,
-            ..Place::default()
+            ..RequestRoute::default()
         }
     }
 }
@@ -156,7 +156,7 @@ fn an_operation_that_ends_is_dropped_once_and_the_session_goes_on() {
             assert_eq!(completion.bytes, 4);
         }
         assert_eq!(counts.dropped.get(), turn);
-        assert_eq!(u32::from(session.place().endpoint), turn);
+        assert_eq!(u32::from(session.route().endpoint), turn);
         assert_eq!(probe.done_ns(), 5);
     }
     drop(session);
@@ -208,5 +208,5 @@ fn a_driver_without_its_type_says_and_opens_the_same() {
         worker: 0,
     };
     let session = now(driver.open(worker, &mut Probe::new(|| 5))).unwrap();
-    assert_eq!(session.place().endpoint, 3);
+    assert_eq!(session.route().endpoint, 3);
 }

@@ -3,7 +3,8 @@
 use bucketload_core::generate::arrivals::{Arrival, Arrivals};
 use bucketload_core::op::Op;
 
-use super::{Drawn, Next, Offer};
+use super::{Next, Offer};
+use crate::due::DueOp;
 use crate::shard::Shard;
 use crate::source::Source;
 
@@ -70,20 +71,16 @@ impl Fixed {
             }
             return Offer::Nothing;
         }
-        let new = due_ns >= self.counted_to_ns;
-        if new && self.is_beyond(arrival, shard) || arrival.seq >= self.beyond_seq {
+        let uncounted = due_ns >= self.counted_to_ns;
+        if uncounted && self.is_beyond(arrival, shard) || arrival.seq >= self.beyond_seq {
             self.head = None;
             return Offer::Nothing;
         }
         let op = source.op(arrival.seq);
         self.head = self.arrivals.next();
-        Offer::Perform(Drawn {
-            op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: 0,
-            absent_expected: false,
+        Offer::Perform(DueOp {
+            uncounted,
+            ..DueOp::new(op, due_ns, now_ns)
         })
     }
 

@@ -23,7 +23,8 @@ use bucketload_core::plan::{JobStart, JobsPlan};
 use bucketload_core::record::Outcome;
 
 use super::stage::{Flow, Kind, NOBODY};
-use super::{Drawn, Ended, Next, Offer};
+use super::{Next, Offer};
+use crate::due::{DueOp, OpEnd};
 use crate::shard::Shard;
 
 /// A job under way.
@@ -236,15 +237,12 @@ impl Jobs {
             return Offer::Nothing;
         }
         self.queue.pop();
-        let (op, new) = self.flows[flow as usize].take(&self.ops);
+        let (op, uncounted) = self.flows[flow as usize].take(&self.ops);
         self.enqueue(flow);
-        Offer::Perform(Drawn {
-            op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: flow,
-            absent_expected: false,
+        Offer::Perform(DueOp {
+            feed_tag: flow,
+            uncounted,
+            ..DueOp::new(op, due_ns, now_ns)
         })
     }
 
@@ -381,26 +379,27 @@ impl Jobs {
         }
     }
 
-    pub(super) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
-        let failed = match ended.outcome {
+    /// An operation of flow number `flow_index` has ended.
+    pub(super) fn ended(&mut self, flow_index: u32, end: &OpEnd, shard: &Shard) -> bool {
+        let failed = match end.outcome {
             Outcome::Ok => false,
             // The phase is given up: what was cut off sets nothing free.
             Outcome::Failed(ErrorKind::Cancelled) => return false,
             Outcome::Failed(_) => true,
         };
-        let flow = &mut self.flows[ended.token as usize];
+        let flow = &mut self.flows[flow_index as usize];
         let waits = flow.next_due().is_none();
-        flow.end_one(ended.done_ns, failed, true);
+        flow.end_one(end.done_ns, failed);
         if flow.is_live() {
             let follows = waits && flow.next_due().is_some();
             if follows {
-                self.enqueue(ended.token);
+                self.enqueue(flow_index);
             }
             return follows;
         }
         self.live -= 1;
-        self.free_flows.push(ended.token);
-        let flow = &self.flows[ended.token as usize];
+        self.free_flows.push(flow_index);
+        let flow = &self.flows[flow_index as usize];
         let (owner, job, stage) = (flow.owner, flow.job, flow.stage);
         let (ready_ns, done_ns, failed) = (flow.ready_ns, flow.done_ns, flow.failed);
         if flow.kind == Kind::Stage {

@@ -24,7 +24,6 @@ mod trace;
 use std::task::Waker;
 
 use bucketload_core::op::Op;
-use bucketload_core::record::Outcome;
 
 pub(crate) use fixed::Fixed;
 pub(crate) use jobs::Jobs;
@@ -33,6 +32,7 @@ pub(crate) use reader::Reader;
 pub(crate) use stretch::Stretch;
 pub(crate) use trace::Trace;
 
+use crate::due::{DueOp, OpEnd};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::source::Source;
@@ -48,44 +48,17 @@ pub(crate) enum Next {
     Over,
 }
 
-/// An operation from a feed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
-    pub(crate) op: Op,
-    /// Due instant, nanoseconds since the epoch.
-    pub(crate) due_ns: u64,
-    /// How long an earlier operation on the same key held it up, nanoseconds.
-    pub(crate) blocked_ns: u64,
-    /// Whether it was not counted as offered before.
-    pub(crate) new: bool,
-    /// What the feed recognises it by when it ends.
-    pub(crate) token: u32,
-    /// Whether an absent object is what the operation expects.
-    pub(crate) absent_expected: bool,
-}
-
 /// What a feed gives when it is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offer {
     /// An operation to perform.
-    Perform(Drawn),
+    Perform(DueOp),
     /// An operation that fell due and has to wait for an earlier one; it will be given again.
-    Held(Drawn),
+    Held(DueOp),
     /// An operation that fell due and is given up because it is too late.
-    Shed(Drawn),
+    Shed(DueOp),
     /// Nothing is due.
     Nothing,
-}
-
-/// How an operation ended, as far as a feed is concerned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) op: Op,
-    pub(crate) token: u32,
-    pub(crate) outcome: Outcome,
-    /// Whether the object was absent.
-    pub(crate) absent: bool,
-    pub(crate) done_ns: u64,
 }
 
 /// The operations of one open work on one thread.
@@ -155,11 +128,11 @@ impl Feed {
 
     /// An operation has ended. Returns whether the leader should look again.
     #[inline]
-    pub(crate) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
+    pub(crate) fn ended(&mut self, due_op: &DueOp, end: &OpEnd, shard: &Shard) -> bool {
         match self {
             Self::Fixed(_) => false,
-            Self::Jobs(feed) => feed.ended(ended, shard),
-            Self::Trace(feed) => feed.ended(ended, shard),
+            Self::Jobs(feed) => feed.ended(due_op.feed_tag, end, shard),
+            Self::Trace(feed) => feed.ended(due_op, end, shard),
         }
     }
 

@@ -137,12 +137,12 @@ impl Flow {
         }
     }
 
-    /// An operation has ended at `done_ns`; `follow` tells whether that makes the next one due.
-    pub(super) fn end_one(&mut self, done_ns: u64, failed: bool, follow: bool) {
+    /// An operation ended at `done_ns`. In a sequential stage that makes the next one due.
+    pub(super) fn end_one(&mut self, done_ns: u64, failed: bool) {
         self.ended += 1;
         self.failed |= failed;
         self.done_ns = self.done_ns.max(done_ns);
-        if follow && self.kind == Kind::Stage && self.dues.len() < self.n as usize {
+        if self.kind == Kind::Stage && self.dues.len() < self.n as usize {
             self.dues.push(done_ns);
         }
     }

@@ -11,7 +11,8 @@ use bucketload_core::trace::Recorded;
 
 use super::keys::KeyOrder;
 use super::queue::{Parcel, Pop, Queue};
-use super::{Drawn, Ended, Next, Offer};
+use super::{Next, Offer};
+use crate::due::{DueOp, OpEnd};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::source::Source;
@@ -19,10 +20,8 @@ use crate::source::Source;
 /// Requests that may wait for their keys per thread; beyond it the trace waits too.
 const MOST_HELD: usize = 65_536;
 
-/// Token of a request whose end sets others on its key free.
+/// Tag of a request whose end releases others on its key.
 const MUTATES: u32 = 1;
-/// Token bit of a request that expects its object to be absent.
-const EXPECTS_ABSENCE: u32 = 2;
 
 /// The requests of one work on one thread.
 pub(crate) struct Trace {
@@ -143,7 +142,7 @@ impl Trace {
         if now_ns < self.start_ns {
             return Offer::Nothing;
         }
-        if let Some(offer) = self.take_ready(source, names) {
+        if let Some(offer) = self.take_ready(now_ns, source, names) {
             return offer;
         }
         let skipped = std::mem::take(&mut self.skipped);
@@ -173,7 +172,7 @@ impl Trace {
         let index = self.at;
         self.at += 1;
         let number = self.before + index as u64;
-        let new = number >= self.counted;
+        let uncounted = number >= self.counted;
         self.counted = self.counted.max(number + 1);
         if item.shaped_ns > 0 {
             let mut tally = shard.recorder.tally();
@@ -182,66 +181,62 @@ impl Trace {
         }
         let parcel = &self.parcels[0];
         let keys = parcel.keys.get(index);
-        let mut drawn = Drawn {
-            op: item.op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: token(item.mutates && self.order.is_some(), item.absent),
+        let due_op = DueOp {
+            feed_tag: u32::from(item.mutates) * MUTATES,
+            uncounted,
             absent_expected: item.absent,
+            ..DueOp::new(item.op, due_ns, now_ns)
         };
         if let LatePolicy::Drop { after_ns } = self.late
             && now_ns - due_ns > after_ns
         {
             shard.recorder.tally().replay.shed += 1;
-            return Offer::Shed(drawn);
+            return Offer::Shed(due_op);
         }
         if let Some(order) = &mut self.order
             && !order.arrive(&item, &keys, due_ns)
         {
-            drawn.token = 0;
-            return Offer::Held(drawn);
+            return Offer::Held(due_op);
         }
         write_names(&item.op, &keys, source, names);
-        Offer::Perform(drawn)
+        Offer::Perform(due_op)
     }
 
     /// A request that an earlier one on its key has set free.
-    fn take_ready(&mut self, source: &Source, names: &mut Names) -> Option<Offer> {
+    fn take_ready(&mut self, now_ns: u64, source: &Source, names: &mut Names) -> Option<Offer> {
         let order = self.order.as_mut()?;
         let index = order.pop()?;
         let held = order.get(index);
-        let drawn = Drawn {
-            op: held.item.op,
-            due_ns: held.due_ns,
+        let due_op = DueOp {
             blocked_ns: held.freed_ns.saturating_sub(held.due_ns),
-            new: false,
-            token: token(held.item.mutates, held.item.absent),
+            feed_tag: u32::from(held.item.mutates) * MUTATES,
+            uncounted: false,
             absent_expected: held.item.absent,
+            ..DueOp::new(held.item.op, held.due_ns, now_ns)
         };
         write_names(&held.item.op, &held.keys.get(0), source, names);
         order.done(index);
-        Some(Offer::Perform(drawn))
+        Some(Offer::Perform(due_op))
     }
 
-    pub(super) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
-        let expected = ended.token & EXPECTS_ABSENCE != 0;
-        let found = ended.outcome == Outcome::Ok && !ended.absent;
-        if ended.absent || (expected && found) {
+    pub(super) fn ended(&mut self, due_op: &DueOp, end: &OpEnd, shard: &Shard) -> bool {
+        let expected = due_op.absent_expected;
+        let found = end.outcome == Outcome::Ok && !end.absent;
+        if end.absent || (expected && found) {
             let mut tally = shard.recorder.tally();
-            match (ended.absent, expected) {
+            match (end.absent, expected) {
                 (true, true) => tally.replay.absent_as_recorded += 1,
                 (true, false) => tally.replay.absent += 1,
                 (false, _) => tally.replay.unexpected += 1,
             }
-            if self.fail_on_absent && ended.absent && !expected {
-                shard.fail_absent(&ended.op);
+            if self.fail_on_absent && end.absent && !expected {
+                shard.fail_absent(&due_op.op);
             }
         }
         match &mut self.order {
-            Some(order) if ended.token & MUTATES != 0 => {
+            Some(order) if due_op.feed_tag == MUTATES => {
                 let full = order.held() >= MOST_HELD;
-                order.release(ended.op.key, ended.done_ns);
+                order.release(due_op.op.key, end.done_ns);
                 full || order.has_ready() || self.over
             }
             _ => false,
@@ -273,10 +268,6 @@ impl Trace {
             first += parcel.items.len() as u64;
         }
     }
-}
-
-const fn token(mutates: bool, absent: bool) -> u32 {
-    (if mutates { MUTATES } else { 0 }) | (if absent { EXPECTS_ABSENCE } else { 0 })
 }
 
 /// Writes the names of a request below the run's own prefix.

@@ -20,7 +20,7 @@ use bucketload_core::record::{Outcome, Probe};
 use tokio::task::JoinSet;
 
 use super::judge::Wrong;
-use super::{Id, Oracle, Place};
+use super::{AnswerContext, Id, Oracle};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -102,7 +102,7 @@ pub(crate) async fn audit(
             if late {
                 wrong.kind = FindingKind::Lost;
             }
-            let place = Place {
+            let context = AnswerContext {
                 key: &shown.key,
                 phase,
                 audit: true,
@@ -112,7 +112,7 @@ pub(crate) async fn audit(
                 endpoint: shown.endpoint,
             };
             let tell = &mut |finding| findings.borrow_mut().push(finding);
-            oracle.report(id, &read_of(id), wrong, shown.start_ns, place, tell);
+            oracle.report(id, &read_of(id), wrong, shown.start_ns, context, tell);
         }
         if ids.is_empty() || stop.level() == StopLevel::Abort {
             break;
@@ -237,7 +237,7 @@ impl Round {
                             request_id: probe
                                 .ids()
                                 .map_or_else(AnswerId::default, |ids| ids.request_id),
-                            endpoint: session.place().endpoint,
+                            endpoint: session.route().endpoint,
                         },
                     );
                 }

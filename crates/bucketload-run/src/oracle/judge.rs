@@ -10,7 +10,7 @@ use bucketload_core::oracle::{
     Evidence, Finding, FindingKind, Mutation, ReadMark, Register, State,
 };
 
-use super::{Id, Oracle, Place, Tell};
+use super::{AnswerContext, Id, Oracle, Tell};
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ impl Oracle {
         op: &Op,
         wrong: Wrong,
         start_ns: u64,
-        place: Place<'_>,
+        context: AnswerContext<'_>,
         tell: Tell<'_>,
     ) {
         let kind = wrong.kind;
@@ -148,14 +148,14 @@ impl Oracle {
         tell(Finding {
             kind,
             class: op.class,
-            key: place.key.to_owned(),
-            phase: place.phase,
-            audit: place.audit,
+            key: context.key.to_owned(),
+            phase: context.phase,
+            audit: context.audit,
             seq: op.seq,
             start_ns,
-            end_ns: place.done_ns,
-            request_id: place.request_id.to_owned(),
-            endpoint: place.endpoint,
+            end_ns: context.done_ns,
+            request_id: context.request_id.to_owned(),
+            endpoint: context.endpoint,
             observed: wrong.observed,
             expected,
             offset: wrong.offset,
@@ -172,7 +172,7 @@ impl Oracle {
         op: &Op,
         (version, mark, refused): (u32, ReadMark, bool),
         start_ns: u64,
-        place: Place<'_>,
+        context: AnswerContext<'_>,
         tell: Tell<'_>,
     ) {
         let wrong = self.with(id, |register| {
@@ -195,7 +195,7 @@ impl Oracle {
             Some(race("carried out like another one", Some(other.version)))
         });
         if let Some(wrong) = wrong.flatten() {
-            self.report(id, op, wrong, start_ns, place, tell);
+            self.report(id, op, wrong, start_ns, context, tell);
         }
     }
 }

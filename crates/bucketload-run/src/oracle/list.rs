@@ -11,7 +11,7 @@ use bucketload_core::oracle::FindingKind;
 use bucketload_core::oracle::register::Ruling;
 
 use super::judge::in_listing;
-use super::{Oracle, Place, Tell, Ticket};
+use super::{AnswerContext, Oracle, Tell, Ticket};
 
 impl Ticket<'_> {
     /// Judges a complete answer.
@@ -20,7 +20,7 @@ impl Ticket<'_> {
         oracle: &Oracle,
         op: &Op,
         start_ns: u64,
-        place: Place<'_>,
+        context: AnswerContext<'_>,
         tell: Tell<'_>,
     ) {
         let mut listed = self.listed.borrow_mut();
@@ -55,11 +55,11 @@ impl Ticket<'_> {
         let mut name = String::new();
         for (key, wrong) in wrong {
             names.render(key, &mut name);
-            let place = Place {
+            let context = AnswerContext {
                 key: &name,
-                ..place
+                ..context
             };
-            oracle.report((op.keyset, key), op, wrong, start_ns, place, tell);
+            oracle.report((op.keyset, key), op, wrong, start_ns, context, tell);
         }
     }
 }

@@ -32,7 +32,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use crate::options::RunOptions;
 
 pub(crate) use audit::audit;
-pub(crate) use ticket::{Place, Ticket};
+pub(crate) use ticket::{AnswerContext, Ticket};
 
 /// Maps that the registers are spread over.
 const SHARDS: usize = 256;

@@ -33,7 +33,7 @@ enum Role {
 
 /// Where and when an operation ended, for the evidence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct AnswerContext<'a> {
     pub(crate) key: &'a str,
     pub(crate) phase: u16,
     pub(crate) audit: bool,
@@ -230,31 +230,37 @@ impl Ticket<'_> {
     }
 
     /// The operation has ended; returns whether its body is wrong in itself.
-    pub(crate) fn end(&self, op: &Op, outcome: Outcome, place: Place<'_>, tell: Tell<'_>) -> bool {
+    pub(crate) fn end(
+        &self,
+        op: &Op,
+        outcome: Outcome,
+        context: AnswerContext<'_>,
+        tell: Tell<'_>,
+    ) -> bool {
         match &self.role {
             Role::Mutation {
                 version,
                 if_absent,
                 mark,
             } => {
-                let ending = self.ending(outcome, place);
+                let ending = self.ending(outcome, context);
                 let oracle = self.oracle;
-                oracle.end_mutation(self.id, *version, ending, place);
+                oracle.end_mutation(self.id, *version, ending, context);
                 if *if_absent {
                     if outcome == Outcome::Ok && !self.stray.get() {
                         let refused = ending == Ending::Refused;
                         let write = (*version, *mark, refused);
-                        oracle.judge_race(self.id, op, write, self.start_ns, place, tell);
+                        oracle.judge_race(self.id, op, write, self.start_ns, context, tell);
                     }
                     oracle.with(self.id, |register| register.end_read());
                 }
                 false
             }
             Role::Deletes(keys) => {
-                let ending = self.ending(outcome, place);
+                let ending = self.ending(outcome, context);
                 for &(key, version) in keys {
                     let id = (self.id.0, key);
-                    self.oracle.end_mutation(id, version, ending, place);
+                    self.oracle.end_mutation(id, version, ending, context);
                 }
                 false
             }
@@ -267,14 +273,14 @@ impl Ticket<'_> {
                 let kind = wrong.as_ref().map(|wrong| wrong.kind);
                 if let Some(wrong) = wrong {
                     self.oracle
-                        .report(self.id, op, wrong, self.start_ns, place, tell);
+                        .report(self.id, op, wrong, self.start_ns, context, tell);
                 }
                 self.oracle.with(self.id, |register| register.end_read());
                 kind.is_some_and(|kind| kind.spoils_body())
             }
             Role::List => {
                 if outcome == Outcome::Ok {
-                    self.judge_listing(self.oracle, op, self.start_ns, place, tell);
+                    self.judge_listing(self.oracle, op, self.start_ns, context, tell);
                 }
                 false
             }
@@ -302,15 +308,15 @@ impl Ticket<'_> {
         }
     }
 
-    fn acknowledged(&self, place: Place<'_>) -> Ending {
+    fn acknowledged(&self, context: AnswerContext<'_>) -> Ending {
         Ending::Acknowledged {
-            attempt_ns: place.attempt_ns,
-            at_ns: place.done_ns,
+            attempt_ns: context.attempt_ns,
+            at_ns: context.done_ns,
             stray: self.stray.get(),
         }
     }
 
-    fn ending(&self, outcome: Outcome, place: Place<'_>) -> Ending {
+    fn ending(&self, outcome: Outcome, context: AnswerContext<'_>) -> Ending {
         let not_done = if self.stray.get() {
             Ending::Unknown
         } else {
@@ -323,7 +329,7 @@ impl Ticket<'_> {
                     if_absent: true, ..
                 },
             ) if self.completion.get().is_some_and(|c| c.items == 0) => not_done,
-            (Outcome::Ok, _) => self.acknowledged(place),
+            (Outcome::Ok, _) => self.acknowledged(context),
             (Outcome::Failed(ErrorKind::Cancelled), _) => Ending::Unknown,
             // Some of the keys may have been deleted, whatever is said of the others.
             (Outcome::Failed(_), Role::Deletes(_)) => Ending::Unknown,
@@ -333,10 +339,10 @@ impl Ticket<'_> {
 }
 
 impl Oracle {
-    fn end_mutation(&self, id: Id, version: u32, ending: Ending, place: Place<'_>) {
-        let label = Label::new(place.request_id);
+    fn end_mutation(&self, id: Id, version: u32, ending: Ending, context: AnswerContext<'_>) {
+        let label = Label::new(context.request_id);
         self.with(id, |register| {
-            register.end(version, ending, label, place.endpoint);
+            register.end(version, ending, label, context.endpoint);
         });
         let unknown = ending == Ending::Unknown;
         self.unknown.fetch_add(u64::from(unknown), Relaxed);
