@@ -1,10 +1,10 @@
-//! Closed loop: a fixed number of workers, each starting an operation when its previous one has
-//! ended and its think time is over.
+//! Closed loop: a fixed number of workers. Each starts an operation when its previous one has ended and its think
+//! time is over.
 //!
-//! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
-//! set of operations of a run that is limited by operations does not depend on how the workers are
-//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named_objects`]), a
-//! rank goes through its steps ([`crate::ranks`]).
+//! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`. So a run with an
+//! operation limit performs the same operations however its workers are spread over threads and agents. A worker on
+//! named objects draws its own sequence ([`crate::named_objects`]); a rank goes through its steps
+//! ([`crate::ranks`]).
 
 use std::rc::Rc;
 
@@ -23,28 +23,28 @@ use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
 
-/// How long a worker goes on without ever waiting before other tasks of the thread get their turn, nanoseconds: short
-/// enough that they do not notice, long enough that the microsecond of the event loop is lost among the operations.
+/// How long a worker that never waits goes on before it yields to other tasks of the thread, nanoseconds: short
+/// enough for them not to notice, long enough to make the event loop's microsecond negligible.
 const TURN_NS: u64 = 200_000;
 
-/// One worker's share in its work.
+/// One worker's share of its work: the sequence numbers congruent to `index` modulo `of`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerShare {
     /// Index of the work within the phase.
     pub(crate) work: u16,
-    /// Index of the worker among all of the work, over all agents.
+    /// Index of the worker in the work, over all agents.
     pub(crate) index: u32,
-    /// Workers of the work, over all agents.
+    /// Number of workers of the work, over all agents.
     pub(crate) of: u32,
 }
 
-/// The workers of `of` that agent `agent` of `agents` has: those congruent to `agent`.
+/// The workers of agent `agent` of `agents`: those of `0..of` that are congruent to `agent`.
 pub(crate) fn crew(of: u32, (agent, agents): (u32, u32)) -> impl Iterator<Item = u32> {
     (agent..of).step_by(agents as usize)
 }
 
-/// The places of thread `thread` of `threads` of an agent, which spreads its workers, `crew` of `of`, over
-/// its threads in turn.
+/// The workers of load thread `thread` of `threads`. An agent deals its workers, `crew` out of `of`, to its threads
+/// in turn.
 pub(crate) fn worker_shares(
     work: u16,
     of: u32,
@@ -56,7 +56,7 @@ pub(crate) fn worker_shares(
         .map(move |index| WorkerShare { work, index, of })
 }
 
-/// What a worker does next: the sequence numbers of its share, names of its own, or the steps of a rank.
+/// Where a worker's next operation comes from: sequence numbers, its own names, or the steps of a rank.
 enum Turns<'a> {
     Numbered,
     Named(&'a NamedWork, Box<NamedTurns>),
@@ -87,7 +87,7 @@ impl<'a> Turns<'a> {
         Self::Named(work, Box::new(turns))
     }
 
-    /// When the worker is ready for its turn number `turn` that could begin at `ready_ns`.
+    /// The earliest start of turn number `turn`, given that the turn before was over at `ready_ns`.
     #[inline]
     fn ready_ns(&self, source: &Source, share: WorkerShare, turn: u64, ready_ns: u64) -> u64 {
         match self {
@@ -98,17 +98,17 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Nothing is offered from this instant on, nanoseconds since the epoch.
+    /// The worker offers nothing from this instant on, nanoseconds since the epoch.
     #[inline]
     fn cutoff_ns(&self, shard: &Shard) -> u64 {
-        let own = match self {
+        let work_cutoff_ns = match self {
             Self::Numbered | Self::Ranks(..) => u64::MAX,
             Self::Named(work, turns) => turns.cutoff_ns(work),
         };
-        own.min(shard.cutoff_ns.get())
+        work_cutoff_ns.min(shard.cutoff_ns.get())
     }
 
-    /// What turn number `turn` is, which could begin at `now_ns`.
+    /// What the worker does in turn number `turn`, which could begin at `now_ns`.
     #[inline]
     fn next(&mut self, shard: &Shard, share: WorkerShare, turn: u64, now_ns: u64) -> Turn {
         let op = match self {
@@ -125,7 +125,7 @@ impl<'a> Turns<'a> {
         op.map_or(Turn::End, Turn::Op)
     }
 
-    /// Waits for the other ranks; `false` when the phase ends before.
+    /// Waits for the other ranks; `false` if the phase ends first.
     async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         match self {
             Self::Ranks(work, _) => work.meet(shard, wait).await,
@@ -143,18 +143,18 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// What the closed-loop workers of a thread open their sessions with.
+/// Opens the sessions of a thread's closed-loop workers.
 pub(crate) struct Opening {
     pub(crate) driver: AnyDriver,
-    /// Lets a few of them open theirs at the same time.
+    /// Limits how many open at the same time.
     pub(crate) turns: Semaphore,
 }
 
 impl Opening {
-    /// Opens a session; `None` when that fails, which the shard is told.
+    /// Opens a session of work number `work`. Tells the shard when that fails and returns `None`.
     pub(crate) async fn worker(&self, shard: &Shard, work: u16) -> Option<Box<Worker>> {
         let _turn = self.turns.acquire().await;
-        // In a box: it ends before the worker's first operation, whose future has no room for it.
+        // Boxed so the worker's future does not store it: it ends before the first operation.
         match Box::pin(open_session(&self.driver, shard, work)).await {
             Ok(worker) => {
                 shard.opening_ended(None);
@@ -171,7 +171,7 @@ impl Opening {
 /// Opens a session, waits for the start of the phase and works until it offers nothing more.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
+    reason = "an async fn stores its arguments twice"
 )]
 pub(crate) fn labour(
     shard: Rc<Shard>,
@@ -236,18 +236,18 @@ pub(crate) fn labour(
                 streams.begun(now);
             }
             turn += 1;
-            // As above: how it ended is not kept while the worker pauses.
+            // Scoped so the future does not store the end while the worker pauses.
             let waited = {
                 let end = perform(&shard, &mut worker, &mut due_op, || ()).await;
                 turns.ended(&due_op, &end);
-                // What the loop does between two operations belongs to the next one's build time.
+                // The loop's own work between two operations counts as build time of the next one.
                 (ready_ns, now) = (end.now_ns, end.now_ns);
                 end.waited
             };
             if waited {
                 gone_on_ns = now;
             } else if now - gone_on_ns >= TURN_NS {
-                // The worker is ready when it gets its turn again: the pause is its own.
+                // The worker caused this pause, so it counts as ready only when it resumes.
                 tokio::task::yield_now().await;
                 ready_ns = now_ns();
                 now = ready_ns;

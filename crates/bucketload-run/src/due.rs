@@ -1,4 +1,4 @@
-//! One operation on its way: [`DueOp`] from its feed or loop to the worker, [`OpEnd`] back.
+//! One operation between its source and its record: [`DueOp`] goes to the worker, [`OpEnd`] comes back.
 
 use bucketload_core::op::Op;
 use bucketload_core::record::Outcome;
@@ -24,7 +24,7 @@ pub(crate) struct DueOp {
 }
 
 impl DueOp {
-    /// An operation that nothing but the thread's lateness delayed, not counted as offered yet.
+    /// An operation that waited for nothing but the thread itself and is not yet counted as offered.
     #[inline]
     pub(crate) const fn new(op: Op, due_ns: u64, taken_ns: u64) -> Self {
         Self {

@@ -15,10 +15,10 @@ use crate::session::open_session;
 use crate::shard::Shard;
 use crate::timer::DueTimer;
 
-/// Operations that a task executes without waiting before it lets other tasks run.
+/// Operations that a task executes without waiting before it yields to other tasks.
 const BURST: u32 = 64;
 
-/// What the workers of one open work share beside the baton.
+/// What the workers of one open work share.
 pub(crate) struct OpenWork {
     pub(crate) shard: Rc<Shard>,
     pub(crate) baton: Rc<Baton>,
@@ -27,7 +27,7 @@ pub(crate) struct OpenWork {
 }
 
 impl OpenWork {
-    /// Makes the baton able to start further workers.
+    /// Lets the baton start further workers.
     pub(crate) fn enable_hiring(this: &Rc<Self>) {
         let weak: Weak<Self> = Rc::downgrade(this);
         this.baton.set_hire(Box::new(move || {
@@ -39,10 +39,10 @@ impl OpenWork {
     }
 }
 
-/// Opens one session and works with it until the phase ends.
+/// Opens a session and works with it until the phase ends.
 async fn hire(work: Rc<OpenWork>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
-    // By a call, which leaves nothing of how it went that the future would have room for.
+    // The result is handled in a function so the future does not store it.
     if let Some(worker) = hired(
         open_session(&work.driver, shard, baton.work).await,
         shard,
@@ -52,7 +52,7 @@ async fn hire(work: Rc<OpenWork>) {
     }
 }
 
-/// Tells what became of opening a session.
+/// Tells baton and shard whether the session opened.
 fn hired(
     opened: Result<Box<Worker>, OpError>,
     shard: &Shard,
@@ -75,7 +75,7 @@ fn hired(
     }
 }
 
-/// The life of a connected worker.
+/// A connected worker: leads, executes and queues up until the phase ends.
 async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
@@ -118,8 +118,8 @@ async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
     shard.wake_main();
 }
 
-/// Waits until the next arrival is due or the offering ends; `None` when there is nothing to wait
-/// for. Returns the current time.
+/// Waits until the next arrival is due or the offering ends. Returns the current time, or `None` when there is
+/// nothing to wait for.
 async fn wait_for_due(work: &OpenWork) -> Option<u64> {
     let (shard, baton) = (&*work.shard, &*work.baton);
     if shard.shared.pacing == Pacing::BusyPoll {
@@ -129,13 +129,13 @@ async fn wait_for_due(work: &OpenWork) -> Option<u64> {
             if now >= target {
                 return Some(now);
             }
-            // Runs the other tasks and polls the sockets without sleeping.
+            // Other tasks run and the sockets are polled, without sleeping.
             tokio::task::yield_now().await;
         }
     }
     poll_fn(
         |cx| match baton.target_ns(shard.cutoff_ns.get(), Some(cx.waker())) {
-            // The cutoff may have moved since the last poll, hence the look at each poll.
+            // Read again at each poll: the cutoff may have moved.
             Some(target) => work.timer.poll_until(target, cx).map(Some),
             None => Poll::Ready(None),
         },

@@ -23,21 +23,21 @@ use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
 
-/// One worker: a session and the buffers that its requests borrow from.
+/// One worker: a session and the buffers its requests borrow from.
 pub(crate) struct Worker {
     pub(crate) session: AnySession,
-    /// Index of the worker among all of the agent.
+    /// Index among all workers of the agent.
     pub(crate) id: u32,
     /// Its slot on the load thread.
     pub(crate) slot: usize,
     /// Index of its work within the phase.
     pub(crate) work: u16,
     pub(crate) probe: Probe,
-    /// Names of the operation it performs.
+    /// Names of the current operation.
     pub(crate) names: Names,
-    /// Sees what the worker's operations receive.
+    /// Sees what the worker's operations receive, where somebody looks at it.
     pub(crate) watch: Option<Rc<dyn Watch>>,
-    /// For works whose objects end with checksums.
+    /// Set for works whose objects end with checksums.
     pub(crate) trailing: Option<Box<TrailerWatch>>,
 }
 
@@ -63,10 +63,12 @@ impl Worker {
     }
 }
 
-/// Carries out `execute` until it ends or slot `slot` is cut: then the output is the failure that the cut is.
-/// `on_wait` is called each time it has to wait. Takes the future by reference: by value it would be copied per
-/// operation, and be in the worker's state twice. That a cut has no form of its own keeps the output where it came:
-/// the processor waits for bytes that are moved to another place just after they were written.
+/// Polls `execute` until it ends or slot `slot` is cut. A cut becomes the failure it stands for. Calls `on_wait`
+/// each time `execute` has to wait.
+///
+/// Takes the future by reference: by value it would be copied per operation and stored twice in the worker's state.
+/// A cut is not a variant of its own, so the output stays where it was written: the processor stalls on bytes that
+/// are moved right after they were written.
 pub(crate) struct UntilCut<'a, F, W> {
     pub(crate) shard: &'a Shard,
     pub(crate) slot: usize,
@@ -81,7 +83,7 @@ where
 {
     type Output = F::Output;
 
-    // In place, for the same reason.
+    // Inlined so the output is not moved, as above.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -97,7 +99,7 @@ where
     }
 }
 
-/// The failure that `cut` is.
+/// The failure that `cut` stands for.
 #[cold]
 fn failure(shard: &Shard, cut: Cut) -> OpError {
     match cut {
@@ -110,12 +112,12 @@ fn failure(shard: &Shard, cut: Cut) -> OpError {
     }
 }
 
-/// Performs `due_op` with all attempts that the plan's retry policy allows and records it. What the oracle
-/// says about the operation's content replaces what the plan knew, in `due_op`.
-/// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
+/// Performs `due_op` with all attempts that the plan's retry policy allows, and records it. Calls `on_pending` each
+/// time the session has to wait and other tasks of the thread may run. With an oracle, `due_op` takes on the content
+/// version and size that the oracle assigns.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
+    reason = "an async fn stores its arguments twice"
 )]
 pub(crate) fn perform<'p>(
     shard: &'p Shard,
@@ -130,8 +132,8 @@ pub(crate) fn perform<'p>(
             oracle.begin(&mut due_op.op, place, delimiter, due_op.taken_ns)
         });
         let (batch, own_names, own, judging, request);
-        // A block, so that the future has no room for what only the request is made of. What it makes is written
-        // where it stays: a copy of what was just written in smaller pieces makes the processor wait.
+        // Scoped so the future does not store the request's inputs. The request is written in place: the processor
+        // stalls on copies of what was just written in smaller pieces.
         {
             let shared = &*shard.shared;
             let (plan, source, op) = (&*shared.plan, shard.source(worker.work), &due_op.op);
@@ -142,7 +144,7 @@ pub(crate) fn perform<'p>(
                 let (key, more) = worker.names.parts_mut();
                 set.render(number, &mut more.bucket);
                 if op.class.on_bucket() {
-                    // Records name what they are about.
+                    // The log and the list of slowest requests name the bucket instead of a key.
                     key.clear();
                     key.push_str(&more.bucket);
                 }
@@ -198,7 +200,7 @@ pub(crate) fn perform<'p>(
             if let Some(judging) = judging {
                 judging.restart();
             }
-            // A finding of the oracle names the request, however fast it was answered.
+            // The oracle's findings name the request, however fast its answer came.
             worker.probe.want_ids_from(match &ticket {
                 Some(_) => 0,
                 None => due_op.due_ns.saturating_add(shard.recorder.kept_from_ns()),
@@ -226,12 +228,12 @@ pub(crate) fn perform<'p>(
                 tally.connects += u64::from(connects - 1);
             }
             let error = 'failed: {
-                // Moved as a whole, so that the future does not store the attempt across the waits below.
+                // Moved whole so the future does not store the attempt across the waits below.
                 let completion = match { attempt } {
                     Ok(completion) => completion,
                     Err(error) => break 'failed error,
                 };
-                // A driver that forgets the last mark still gets an end that is not too early.
+                // If the driver forgot `Probe::done`, the end is now rather than too early.
                 let done = match worker.probe.done_ns() {
                     0 => now_ns(),
                     done => done,
@@ -252,7 +254,7 @@ pub(crate) fn perform<'p>(
                 if shard.shared.check_writes && readback::applies(&request, &completion) {
                     let (slot, session) = (worker.slot, &mut worker.session);
                     let checked = readback::compare(shard, slot, session, &request, &on_wait);
-                    // Boxed: workers that check nothing have no room for it.
+                    // Boxed to keep the future of workers that check nothing small.
                     let outcome = Box::pin(checked).await;
                     let bytes = match outcome {
                         Outcome::Ok => completion.bytes,
@@ -262,7 +264,7 @@ pub(crate) fn perform<'p>(
                 }
                 break 'attempts (Outcome::Ok, done, done, completion.bytes);
             };
-            // An operation that has succeeded ends in this turn of the thread, with its deadline.
+            // Only after failures: a success ends in the same turn of the thread, and its deadline with it.
             shard.slots.disarm(worker.slot);
             let now = now_ns();
             if error.kind == ErrorKind::Cancelled
@@ -300,7 +302,7 @@ pub(crate) fn perform<'p>(
                 continue;
             }
             let done = match (error.kind, worker.probe.done_ns()) {
-                // Censored at the timeout, not at the instant the sweep came by.
+                // Censored at the timeout, not at the instant of the sweep that noticed it.
                 (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
                 (_, 0) => now,
                 (_, done) => done,
@@ -326,14 +328,14 @@ pub(crate) fn perform<'p>(
         let probe = &worker.probe;
         let (_, connect) = probe.connects();
         let started_ns = match probe.started_ns() {
-            // Nothing left: its start is the instant at which the last attempt was made.
+            // No request left the client: the operation starts with its last attempt.
             0 => begun_ns,
             started => started,
         };
-        // In this order an interval that ends now counts the operation as in flight, not as ended.
+        // In this order, an interval that ends now still counts the operation as in flight.
         shard.tick(now);
         shard.slots.end(worker.slot);
-        // Written where it stays until it is counted.
+        // Written in place; the record stays there until it is counted.
         let mut list = shard.recorder.ended();
         let record = list.next();
         *record = OpRecord {
@@ -375,7 +377,7 @@ pub(crate) fn perform<'p>(
     }
 }
 
-/// The pause before retry number `retry` (from 1): doubling, bounded.
+/// The pause before retry number `retry` (from 1), nanoseconds: doubles each time, up to a bound.
 fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
     let factor = 1u64.checked_shl(retry - 1).unwrap_or(u64::MAX);
     plan.backoff_ns
@@ -383,7 +385,7 @@ fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
         .min(plan.max_backoff_ns)
 }
 
-/// Waits `ns`; returns `true` when the operation was cancelled meanwhile.
+/// Waits `ns` nanoseconds. Returns `true` if the operation was cancelled meanwhile.
 async fn pause(shard: &Shard, slot: usize, ns: u64, on_wait: &impl Fn()) -> bool {
     let mut sleep = pin!(tokio::time::sleep(std::time::Duration::from_nanos(ns)));
     poll_fn(|cx| {

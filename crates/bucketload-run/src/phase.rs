@@ -254,7 +254,7 @@ impl Load {
             match self.messages.recv_timeout(POLL) {
                 Ok(Message::Ready) => ready += 1,
                 Ok(Message::Failed(error)) => return Err(error),
-                Ok(Message::Failure(event)) => sink.event(&event),
+                Ok(Message::Report(event)) => sink.event(&event),
                 Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
                 Ok(Message::Ranks(mut ranks)) => self.ranks.append(&mut ranks),
                 Ok(Message::Rows(rows)) => self.rows.get_or_insert_default().merge(*rows),

@@ -291,7 +291,7 @@ impl Hand<'_> {
         };
         self.shard
             .recorder
-            .tell(Message::Failure(Event::Round(round)));
+            .tell(Message::Report(Event::Round(round)));
         true
     }
 

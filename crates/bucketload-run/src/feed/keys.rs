@@ -1,4 +1,4 @@
-//! The order of requests on one key: none is sent before the latest mutating one on its key ended.
+//! Keeps the order of requests on each key: none is sent before the latest mutating one on its key has ended.
 //!
 //! ```text
 //!  PUT k ─▶ sent          GET k ─▶ held ─┐   PUT k ─▶ held ─┐   GET k ─▶ held
@@ -6,8 +6,8 @@
 //!                                                            └─ ended ─▶ sent
 //! ```
 //!
-//! Only keys with a mutating request in flight are remembered, and what is held is bounded by the
-//! caller, so memory does not grow with the trace.
+//! Only keys with a mutating request in flight are remembered, and the caller bounds the number of held requests. So
+//! memory does not grow with the trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,10 +16,10 @@ use bucketload_core::trace::{Batch, Recorded};
 
 use super::queue::Item;
 
-/// No entry.
+/// No index.
 const NONE: u32 = u32::MAX;
 
-/// Key hashes are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 struct Identity(u64);
 
@@ -37,18 +37,18 @@ impl Hasher for Identity {
     }
 }
 
-/// A request that waits, with its keys.
+/// A request that waits for its key.
 pub(super) struct Held {
     pub(super) item: Item,
     pub(super) keys: Batch,
     /// When it fell due, nanoseconds since the epoch.
     pub(super) due_ns: u64,
-    /// When it was set free, nanoseconds since the epoch.
+    /// When it was released, nanoseconds since the epoch.
     pub(super) freed_ns: u64,
     next: u32,
 }
 
-/// Requests held behind a key: first and last.
+/// Queue of the requests held on one key: indices of first and last.
 #[derive(Clone, Copy)]
 struct Line {
     first: u32,
@@ -66,12 +66,12 @@ pub(super) struct KeyOrder {
 }
 
 impl KeyOrder {
-    /// Requests that wait for their key.
+    /// Number of requests that are held, or released and not taken.
     pub(super) const fn held(&self) -> usize {
         self.held
     }
 
-    /// Due instant of the oldest request that is held, or free and not taken.
+    /// Due instant of the oldest request that is held, or released and not taken.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         // Within a line the first is the oldest.
         let held = self.busy.values().map(|line| line.first);
@@ -80,12 +80,12 @@ impl KeyOrder {
             .min()
     }
 
-    /// Whether requests have been set free and not been taken.
+    /// Whether released requests are waiting to be taken.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// A request falls due. Returns whether it may be sent; it is held otherwise.
+    /// A request falls due. Returns whether it may be sent; otherwise holds it.
     pub(super) fn arrive(&mut self, item: &Item, keys: &Recorded<'_>, due_ns: u64) -> bool {
         let Some(line) = self.busy.get_mut(&item.op.key) else {
             if item.mutates {
@@ -123,8 +123,8 @@ impl KeyOrder {
         false
     }
 
-    /// The mutating request in flight on key `hash` has ended: sets free what follows it, up to and
-    /// including the next mutating one.
+    /// The mutating request in flight on key `hash` has ended: releases the requests behind it, up to and including the
+    /// next mutating one.
     pub(super) fn release(&mut self, hash: u64, now_ns: u64) {
         let Some(line) = self.busy.get_mut(&hash) else {
             return;
@@ -145,7 +145,7 @@ impl KeyOrder {
         self.busy.remove(&hash);
     }
 
-    /// The request that has been free the longest; give it back with [`KeyOrder::done`].
+    /// Index of the request that was released first. Give it back with [`KeyOrder::done`].
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.ready.pop_front()
     }
@@ -196,8 +196,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: when a request is sent, every earlier mutating request on its
-        /// key has ended, and everything is sent in the end.
+        /// The definition: when a request is sent, every earlier mutating request on its key has ended, and every
+        /// request is sent in the end.
         #[test]
         fn every_request_sees_the_mutations_before_it(
             requests in prop::collection::vec((0u64..4, any::<bool>()), 1..200),

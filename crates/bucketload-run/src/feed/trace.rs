@@ -1,4 +1,4 @@
-//! The requests of a trace on one thread, from the parcels that the reader delivers.
+//! The requests of a trace on one thread, from the parcels of the reader.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::shard::Shard;
 use crate::source::Source;
 
-/// Requests that may wait for their keys per thread; beyond it the trace waits too.
+/// Most requests per thread that may wait for their keys; beyond that the trace waits too.
 const MOST_HELD: usize = 65_536;
 
 /// Tag of a request whose end releases others on its key.
@@ -27,15 +27,15 @@ const MUTATES: u32 = 1;
 pub(crate) struct Trace {
     queue: Arc<Queue>,
     parcels: VecDeque<Parcel>,
-    /// Next item of the first parcel.
+    /// Index of the next item in the first parcel.
     at: usize,
-    /// Items of parcels that were given back.
+    /// Number of items in parcels that were given back.
     before: u64,
-    /// Records passed over that were not recorded yet.
+    /// Skipped records that are not yet counted: those on keys known to be absent, and others.
     skipped: (u64, u64),
-    /// Items that were counted as offered, from the beginning.
+    /// Number of items that were counted as offered.
     counted: u64,
-    /// The reader has delivered everything, or the phase offers nothing more.
+    /// Whether the reader has delivered everything, or the phase offers nothing more.
     over: bool,
     start_ns: u64,
     asap: bool,
@@ -70,13 +70,13 @@ impl Trace {
         self.order.as_ref().map_or(0, KeyOrder::held)
     }
 
-    /// Due instant of the next request of the trace; `None` when there is none (yet).
+    /// Due instant of the next request of the trace; `None` when there is none yet.
     fn head_ns(&self) -> Option<u64> {
         let item = self.parcels.front()?.items.get(self.at)?;
         Some(self.start_ns.saturating_add(item.due_ns))
     }
 
-    /// Due instant of the oldest request that was not taken.
+    /// Due instant of the oldest request that is not taken.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         let held = self.order.as_ref().and_then(KeyOrder::oldest_ns);
         held.into_iter().chain(self.head_ns()).min()
@@ -119,7 +119,7 @@ impl Trace {
             self.refill(waker);
         }
         if self.skipped != (0, 0) {
-            // Counted where a tally is at hand.
+            // `take` counts them: it has a tally at hand.
             return Next::At(self.start_ns);
         }
         match self.head_ns() {
@@ -157,7 +157,7 @@ impl Trace {
         };
         let cutoff_ns = shard.cutoff_ns.get();
         let scheduled_ns = self.start_ns.saturating_add(item.due_ns);
-        // In a closed loop a request is due when its turn comes.
+        // Without pacing a request is due when it is taken.
         let due_ns = if self.asap { now_ns } else { scheduled_ns };
         if due_ns >= cutoff_ns {
             if now_ns >= cutoff_ns && self.held() == 0 {
@@ -202,7 +202,7 @@ impl Trace {
         Offer::Perform(due_op)
     }
 
-    /// A request that an earlier one on its key has set free.
+    /// The next request that the end of an earlier one on its key has released.
     fn take_ready(&mut self, now_ns: u64, source: &Source, names: &mut Names) -> Option<Offer> {
         let order = self.order.as_mut()?;
         let index = order.pop()?;
@@ -250,7 +250,7 @@ impl Trace {
         offer: &mut dyn FnMut(u64, &Op),
     ) {
         if self.asap {
-            // Nothing is due before its turn comes.
+            // Without pacing nothing is due before it is taken.
             return;
         }
         let until_ns = until_ns.min(cutoff_ns);
@@ -270,7 +270,7 @@ impl Trace {
     }
 }
 
-/// Writes the names of a request below the run's own prefix.
+/// Writes the names of a request, below the run's prefix.
 fn write_names(op: &Op, keys: &Recorded<'_>, source: &Source, names: &mut Names) {
     let bucket = keys.record.bucket;
     source.recorded_name(bucket, keys.key, names.key_mut());
