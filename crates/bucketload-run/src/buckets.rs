@@ -92,11 +92,11 @@ impl BucketSet {
 }
 
 /// The buckets of all key sets of a run.
-pub(crate) struct OwnBuckets {
+pub(crate) struct WorkloadBuckets {
     sets: Vec<Option<BucketSet>>,
 }
 
-impl OwnBuckets {
+impl WorkloadBuckets {
     /// Those of `plan`; `None` when it has none.
     pub(crate) fn of(plan: &Plan, run_id: &str) -> Option<Self> {
         let sets: Vec<Option<BucketSet>> = plan
@@ -137,7 +137,7 @@ pub(crate) fn not_made(bucket: &str) -> OpError {
 
 /// Refuses names that the service behind `driver` does not accept, and what only one agent can do.
 pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(), RunError> {
-    let Some(own) = OwnBuckets::of(plan, &options.run_id) else {
+    let Some(buckets) = WorkloadBuckets::of(plan, &options.run_id) else {
         return Ok(());
     };
     if options.share.of > 1 {
@@ -145,7 +145,7 @@ pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(
                     know which buckets exist";
         return Err(RunError::Options(text.to_owned()));
     }
-    for set in own.sets() {
+    for set in buckets.sets() {
         for number in [0, set.plan.count - 1] {
             let name = set.name(number);
             for service in [set.plan.service, BucketService::of_driver(driver)] {

@@ -240,8 +240,8 @@ fn drive(
         ..*options
     };
     let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);
-    if let Some(own) = context.own.as_mut().and_then(Arc::get_mut) {
-        own.assume_made();
+    if let Some(buckets) = context.workload_buckets.as_mut().and_then(Arc::get_mut) {
+        buckets.assume_made();
     }
     let mut readings = Readings::default();
     run_phase(null, &mut context, phase, &mut readings)?;

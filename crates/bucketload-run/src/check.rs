@@ -35,13 +35,14 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                 work,
                 options,
             })?;
-            let own = |set: u16| {
+            let workload_buckets = |set: u16| {
                 plan.keysets
                     .get(usize::from(set))
                     .and_then(|s| s.buckets.as_ref())
             };
-            let foreign =
-                |entry: &&MixEntry| makes_buckets(entry.class) && own(entry.keyset).is_none();
+            let foreign = |entry: &&MixEntry| {
+                makes_buckets(entry.class) && workload_buckets(entry.keyset).is_none()
+            };
             if work.model.named().is_none()
                 && let Some(entry) = work.mix.iter().find(foreign)
             {

@@ -18,12 +18,13 @@ use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
-use crate::buckets::{OwnBuckets, State};
+use crate::buckets::{State, WorkloadBuckets};
 use crate::error::RunError;
 use crate::leftover;
 use crate::options::RunOptions;
 use crate::ownership::{
-    Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
+    Claim, Marker, in_workload_buckets, marker_key, open_control, prefix_in_workload_buckets,
+    read_marker,
 };
 use crate::stop::{StopHandle, StopLevel};
 use crate::uploads::{abort_uploads, abort_uploads_in, delete_bucket, may_leave_uploads};
@@ -137,9 +138,9 @@ pub(crate) async fn discard(
         session: &mut session,
         report: &mut report,
     };
-    let own = OwnBuckets::of(plan, &options.run_id);
-    let mut aborted = match &own {
-        Some(own) => sweep.own_buckets(own).await.map_err(failed)?,
+    let buckets = WorkloadBuckets::of(plan, &options.run_id);
+    let mut aborted = match &buckets {
+        Some(buckets) => sweep.workload_buckets(buckets).await.map_err(failed)?,
         None => false,
     };
     if !aborted {
@@ -183,7 +184,7 @@ pub(crate) async fn clean(
     plan: &Plan,
     options: &RunOptions,
     claim: Option<&Claim>,
-    own: Option<&OwnBuckets>,
+    buckets: Option<&WorkloadBuckets>,
     stop: &StopHandle,
     report: &mut CleanupReport,
 ) -> Result<(), OpError> {
@@ -211,8 +212,8 @@ pub(crate) async fn clean(
         session: &mut session,
         report,
     };
-    let mut aborted = match own {
-        Some(own) => sweep.own_buckets(own).await?,
+    let mut aborted = match buckets {
+        Some(buckets) => sweep.workload_buckets(buckets).await?,
         None => false,
     };
     if !aborted {
@@ -300,11 +301,11 @@ impl Sweep<'_> {
     ///
     /// A bucket is the run's if this process made it, if its name carries the run's identifier, or if
     /// objects of the run lie in it. What others put into it stays, and the bucket with it.
-    async fn own_buckets(&mut self, own: &OwnBuckets) -> Result<bool, OpError> {
-        let prefix = prefix_in_own_buckets(&self.options.prefix);
+    async fn workload_buckets(&mut self, buckets: &WorkloadBuckets) -> Result<bool, OpError> {
+        let prefix = prefix_in_workload_buckets(&self.options.prefix);
         let mut plan = self.plan.clone();
-        plan.keysets = plan.keysets.iter().map(in_own_buckets).collect();
-        for set in own.sets() {
+        plan.keysets = plan.keysets.iter().map(in_workload_buckets).collect();
+        for set in buckets.sets() {
             for number in 0..set.plan.count {
                 if set.state(number) == State::Gone {
                     continue;
@@ -366,15 +367,15 @@ impl Sweep<'_> {
             if let Some(note) = page.note {
                 self.report.warn(note.into());
             }
-            let mut own = page.keys;
-            own.retain(|key| match own_object(plan, prefix, key) {
+            let mut keys = page.keys;
+            keys.retain(|key| match own_object(plan, prefix, key) {
                 Some((keyset, index)) => take(keyset, index),
                 None => {
                     self.report.foreign += u64::from(*key != marker);
                     false
                 }
             });
-            if !own.is_empty() {
+            if !keys.is_empty() {
                 while deletions.len() >= PARALLEL {
                     self.report.objects += joined(deletions.join_next().await)?;
                 }
@@ -386,9 +387,9 @@ impl Sweep<'_> {
                 let (sessions, bucket) = (Rc::clone(&sessions), bucket.to_owned());
                 let timeout_ns = plan.timeout_ns;
                 deletions.spawn_local(async move {
-                    retry!(timeout_ns, session.delete_keys(&bucket, &own))?;
+                    retry!(timeout_ns, session.delete_keys(&bucket, &keys))?;
                     sessions.borrow_mut().push(session);
-                    Ok(own.len() as u64)
+                    Ok(keys.len() as u64)
                 });
             }
             after = page.next;

@@ -80,7 +80,7 @@ pub use leftover::Leftovers;
 pub use options::{
     Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
 };
-pub use ownership::{MARKER, Marker, prefix_in_own_buckets, read_marker};
+pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use rank_agreement::{RankAgreement, Reached};
 pub use run::{RunEnd, discard, run};

@@ -182,8 +182,8 @@ fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Chan
             for (mix, entry) in work.mix.iter().zip(&named.entries) {
                 let deletes = mix.class == OpClass::DeleteBucket;
                 // Files of this machine are no objects: who allows them sees to them.
-                let own = mix.class == OpClass::LocalWrite;
-                let writes = !mix.class.only_reads() && !mix.class.on_bucket() && !own;
+                let local = mix.class == OpClass::LocalWrite;
+                let writes = !mix.class.only_reads() && !mix.class.on_bucket() && !local;
                 let Some(numbers) = entry.bucket.numbers.bounds() else {
                     continue;
                 };

@@ -12,7 +12,7 @@ use bucketload_core::plan::{BucketsPlan, KeysetPlan, Plan};
 use bucketload_core::record::Probe;
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -69,7 +69,7 @@ pub(crate) fn marker_key(prefix: &str) -> String {
 /// nothing else, and a prefix without directories leaves nothing behind on a file system once the objects
 /// are deleted.
 #[must_use]
-pub fn prefix_in_own_buckets(prefix: &str) -> String {
+pub fn prefix_in_workload_buckets(prefix: &str) -> String {
     match prefix.trim_end_matches('/').rsplit('/').next() {
         None | Some("") => String::new(),
         Some(last) => format!("{last}-"),
@@ -77,7 +77,7 @@ pub fn prefix_in_own_buckets(prefix: &str) -> String {
 }
 
 /// The key set as its names are in buckets of its own: without directories.
-pub(crate) fn in_own_buckets(set: &KeysetPlan) -> KeysetPlan {
+pub(crate) fn in_workload_buckets(set: &KeysetPlan) -> KeysetPlan {
     KeysetPlan {
         prefix: set.prefix.replace('/', "-"),
         ..set.clone()
@@ -214,8 +214,8 @@ async fn mark(
         .map_err(failed("reading the ownership marker"))?,
         false => None,
     };
-    let own = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
-    let foreign = !own && !page.keys.is_empty();
+    let ours = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
+    let foreign = !ours && !page.keys.is_empty();
     if foreign && !options.allow_foreign {
         return Err(RunError::Foreign {
             bucket: bucket.clone(),
@@ -223,8 +223,8 @@ async fn mark(
             found: describe(&page.keys, owner.as_ref()),
         });
     }
-    let own_buckets = OwnBuckets::of(plan, &options.run_id);
-    if let Some(own_buckets) = &own_buckets {
+    let workload_buckets = WorkloadBuckets::of(plan, &options.run_id);
+    if let Some(workload_buckets) = &workload_buckets {
         if foreign {
             // Without a mark nothing would prove later which buckets are the run's.
             return Err(RunError::Foreign {
@@ -233,8 +233,8 @@ async fn mark(
                 found: describe(&page.keys, owner.as_ref()),
             });
         }
-        if !own {
-            check_absent(session, plan.timeout_ns, own_buckets).await?;
+        if !ours {
+            check_absent(session, plan.timeout_ns, workload_buckets).await?;
         }
     }
     if !foreign {
@@ -242,9 +242,9 @@ async fn mark(
             run_id: options.run_id.clone(),
             workload: plan.workload.clone(),
             created_bucket: created_bucket || owner.is_some_and(|m| m.created_bucket),
-            buckets: own_buckets
+            buckets: workload_buckets
                 .iter()
-                .flat_map(OwnBuckets::sets)
+                .flat_map(WorkloadBuckets::sets)
                 .map(|set| set.plan.clone())
                 .collect(),
         };
@@ -273,9 +273,9 @@ async fn mark(
 async fn check_absent(
     session: &mut AnySession,
     timeout_ns: u64,
-    own: &OwnBuckets,
+    buckets: &WorkloadBuckets,
 ) -> Result<(), RunError> {
-    for set in own.sets() {
+    for set in buckets.sets() {
         for number in 0..set.plan.count {
             let name = set.name(number);
             match timed(timeout_ns, session.head_bucket(&name)).await {

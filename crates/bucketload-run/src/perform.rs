@@ -131,16 +131,19 @@ pub(crate) fn perform<'p>(
             let delimiter = shard.source(worker.work).delimiter(&due_op.op);
             oracle.begin(&mut due_op.op, place, delimiter, due_op.taken_ns)
         });
-        let (batch, own_names, own, judging, request);
+        let (batch, named, workload_bucket, judging, request);
         // Scoped so the future does not store the request's inputs. The request is written in place: the processor
         // stalls on copies of what was just written in smaller pieces.
         {
             let shared = &*shard.shared;
             let (plan, source, op) = (&*shared.plan, shard.source(worker.work), &due_op.op);
-            own_names = source.named();
+            named = source.named();
             source.render(op, &mut worker.names);
-            own = shared.own.as_ref().and_then(|own| own.find(op));
-            if let Some((set, number)) = own {
+            workload_bucket = shared
+                .workload_buckets
+                .as_ref()
+                .and_then(|all| all.find(op));
+            if let Some((set, number)) = workload_bucket {
                 let (key, more) = worker.names.parts_mut();
                 set.render(number, &mut more.bucket);
                 if op.class.on_bucket() {
@@ -151,7 +154,7 @@ pub(crate) fn perform<'p>(
             }
 
             batch = source.batch(op);
-            let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+            let trails = named.is_some_and(|work| work.ops.trails(op.entry));
             let wanted = plan.verify || trails || op.class.writes_body();
             let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
@@ -170,7 +173,7 @@ pub(crate) fn perform<'p>(
             };
             request = Request {
                 op,
-                bucket: match own.is_some() || own_names.is_some() {
+                bucket: match workload_bucket.is_some() || named.is_some() {
                     true => worker.names.bucket(),
                     false => &shared.bucket,
                 },
@@ -207,7 +210,8 @@ pub(crate) fn perform<'p>(
             });
             let timeout_ns = begun_ns.saturating_add(shard.shared.plan.timeout_ns);
             shard.slots.arm(worker.slot, timeout_ns);
-            let admitted = own.is_none_or(|(set, number)| set.admits(request.op.class, number));
+            let admitted =
+                workload_bucket.is_none_or(|(set, number)| set.admits(request.op.class, number));
             let attempt = if admitted {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
                 let (slot, on_wait) = (worker.slot, &on_wait);
@@ -241,14 +245,14 @@ pub(crate) fn perform<'p>(
                 if let Some(ticket) = &ticket {
                     ticket.completed(&completion);
                 }
-                if let (Some(judging), Some(work)) = (judging, own_names)
+                if let (Some(judging), Some(work)) = (judging, named)
                     && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
                 {
                     let now = now_ns();
                     shard.report_failure(request.op.class, request.key, &error, now);
                     break 'attempts (Outcome::Failed(error.kind), done, now, 0);
                 }
-                if let Some((set, number)) = own {
+                if let Some((set, number)) = workload_bucket {
                     set.done(request.op.class, number);
                 }
                 if shard.shared.check_writes && readback::applies(&request, &completion) {
@@ -277,7 +281,7 @@ pub(crate) fn perform<'p>(
             }
             absent = error.kind == ErrorKind::NotFound;
             let ends_work =
-                own_names.is_some() && expected(request.op, error.kind, shard.shared.share.of);
+                named.is_some() && expected(request.op, error.kind, shard.shared.share.of);
             if absent && due_op.absent_expected || ends_work {
                 let done = match worker.probe.done_ns() {
                     0 => now,

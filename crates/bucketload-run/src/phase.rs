@@ -17,7 +17,7 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
@@ -65,7 +65,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) arena: Arc<Arena>,
     pub(crate) oracle: Option<Arc<Oracle>>,
     /// The buckets that the workload makes itself, if it does.
-    pub(crate) own: Option<Arc<OwnBuckets>>,
+    pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,
     pub(crate) failures: FailureBudget,
     /// What earlier phases leave to later ones.
     pub(crate) history: Arc<History>,
@@ -168,7 +168,7 @@ impl Load {
             arena: Arc::clone(&context.arena),
             oracle: context.oracle.clone(),
             bucket: options.bucket.clone(),
-            own: context.own.clone(),
+            workload_buckets: context.workload_buckets.clone(),
             share: options.share,
             threads,
             check_writes: options.check_writes,

@@ -103,11 +103,11 @@ impl RankWork {
     pub(crate) fn new(
         ops: RankGen,
         phase: u16,
-        own: u32,
+        local_ranks: u32,
         agreement: Option<Arc<RankAgreement>>,
     ) -> Self {
         Self {
-            pending: AtomicU32::new(own),
+            pending: AtomicU32::new(local_ranks),
             most: AtomicU64::new(0),
             opened: Notify::new(),
             open: AtomicBool::new(false),

@@ -13,7 +13,7 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
-use crate::buckets::{self, OwnBuckets};
+use crate::buckets::{self, WorkloadBuckets};
 use crate::check::{
     check_capabilities, check_divisible, check_existing, check_generators, check_plan,
     most_sessions,
@@ -159,7 +159,7 @@ pub fn run(
                         plan,
                         options,
                         claimed.as_ref(),
-                        context.own.as_deref(),
+                        context.workload_buckets.as_deref(),
                         stop,
                         &mut report,
                     )
@@ -290,7 +290,7 @@ impl<'a> RunContext<'a> {
             stop,
             arena: Arc::new(Arena::new(plan.payload, plan.seed)),
             oracle: None,
-            own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
+            workload_buckets: WorkloadBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             history: History::new(plan, options.agreement.clone()),
             machine: Machine::new(),

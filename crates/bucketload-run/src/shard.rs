@@ -27,7 +27,7 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
 use crate::error::RunError;
 use crate::integrity_trailer::Judged;
 use crate::named_objects::NamedWork;
@@ -54,7 +54,7 @@ pub(crate) struct PhaseShared {
     pub(crate) oracle: Option<Arc<Oracle>>,
     pub(crate) bucket: String,
     /// The buckets that the workload makes itself, if any.
-    pub(crate) own: Option<Arc<OwnBuckets>>,
+    pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,
     pub(crate) share: Share,
     pub(crate) threads: usize,
     /// Whether writes are read back and compared.

@@ -21,7 +21,7 @@ use crate::models;
 use crate::named_objects::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
-use crate::ownership::{in_own_buckets, prefix_in_own_buckets};
+use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::partition::Partition;
 use crate::ranks::RankWork;
 
@@ -133,7 +133,10 @@ impl Source {
             .map(|(i, set)| {
                 match &set.buckets {
                     None => KeyNames::new(prefix, set),
-                    Some(_) => KeyNames::new(&prefix_in_own_buckets(prefix), &in_own_buckets(set)),
+                    Some(_) => KeyNames::new(
+                        &prefix_in_workload_buckets(prefix),
+                        &in_workload_buckets(set),
+                    ),
                 }
                 .map_err(|e| RunError::Options(format!("the plan's keysets[{i}].{e}")))
             })

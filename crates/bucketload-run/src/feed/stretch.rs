@@ -105,10 +105,10 @@ impl Stretch {
 
     /// As `replay`, but of this stretch at `ops_per_s` requests per second.
     pub(crate) fn paced(&self, replay: &ReplayPlan, ops_per_s: f64) -> ReplayPlan {
-        let own = self.requests.len() as f64 * 1e9 / self.period_ns.max(1) as f64;
+        let kept_rate = self.requests.len() as f64 * 1e9 / self.period_ns.max(1) as f64;
         let timing = ReplayTiming::Rate {
             ops_per_s,
-            recorded_ops_per_s: own.max(1e-9),
+            recorded_ops_per_s: kept_rate.max(1e-9),
         };
         plain(replay, timing, replay.max_in_flight)
     }

@@ -187,17 +187,20 @@ fn a_closed_loop_takes_the_beginning_and_no_request_means_no_stretch() {
 
 #[test]
 fn calibration_leaves_no_request_out() {
-    let own = replay(RECORDED);
+    let recorded = replay(RECORDED);
     let stretch = found(day(), RECORDED, 0);
-    for plan in [stretch.paced(&own, 600.0), Stretch::saturating(&own, 8)] {
+    for plan in [
+        stretch.paced(&recorded, 600.0),
+        Stretch::saturating(&recorded, 8),
+    ] {
         assert_eq!(plan.late, LatePolicy::Issue);
         assert_eq!(plan.on_absent, OnAbsent::Preload);
         assert!(plan.per_key);
     }
-    let saturating = Stretch::saturating(&own, 8);
+    let saturating = Stretch::saturating(&recorded, 8);
     assert_eq!(
         (saturating.timing, saturating.max_in_flight),
         (ReplayTiming::Asap, 8)
     );
-    assert_eq!(Stretch::saturating(&own, 100).max_in_flight, 64);
+    assert_eq!(Stretch::saturating(&recorded, 100).max_in_flight, 64);
 }
