@@ -7,7 +7,7 @@
 //!                        ▲ tallies at interval boundaries, failures        │
 //!                        │                                   commands ◀────┘ stop handle
 //!          ┌─────────────┴──────────────┐
-//!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
+//!     load thread 0 …              load thread N: pinned, own runtime, nothing shared
 //!          │
 //!      Shard: slots (deadlines) · recorder (tally) · supervisor (intervals, timeouts, limits)
 //!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
@@ -15,9 +15,9 @@
 //!                   └── both ──▶ perform: render, execute, retry, record
 //! ```
 //!
-//! Everything in a load thread is `Rc` and `Cell`; per operation there is no lock, no channel, no
-//! allocation and no timer. Drivers are known without their types ([`bucketload_core::driver::AnyDriver`]): what is
-//! here is compiled once, and an operation costs one indirect call.
+//! Everything in a load thread is `Rc` and `Cell`. An operation takes no lock, channel, allocation or timer. Drivers
+//! are type-erased ([`bucketload_core::driver::AnyDriver`]), so this crate is compiled once for all of them and an
+//! operation costs one indirect call.
 
 mod affinity;
 mod agent_part;

@@ -1,7 +1,7 @@
-//! Ownership: a run marks what it creates and touches nothing else.
+//! Ownership: a run marks its prefix and touches nothing else.
 //!
-//! The marker is a small object `<prefix>.bucketload-run.json` that names the run. Clean-up deletes
-//! objects only under a prefix that carries this run's marker.
+//! The marker is a small object, `<prefix>.bucketload-run.json`, that names the run. The clean-up deletes objects only
+//! under a prefix that carries this run's marker.
 
 use std::time::Duration;
 
@@ -24,25 +24,25 @@ pub const MARKER: &str = ".bucketload-run.json";
 /// Content of the ownership marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// The run that owns what lies under the prefix.
+    /// The run that owns the objects under the prefix.
     pub run_id: String,
     /// Name of its workload.
     pub workload: String,
     /// Whether the run created the bucket.
     pub created_bucket: bool,
-    /// Buckets that the workload makes itself: none of them existed when this was written.
+    /// Buckets that the workload makes itself. None of them existed when the marker was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketsPlan>,
 }
 
 impl Marker {
-    /// The names of the buckets that the run may have made, and whether the name alone proves it
-    /// (it carries the run's identifier).
+    /// The names of the buckets that the run may have made, and whether the name alone proves it because it carries the
+    /// run's identifier.
     pub fn bucket_names(&self) -> impl Iterator<Item = (String, bool)> {
         self.buckets.iter().flat_map(|plan| {
             let stem = plan.stem(&self.run_id);
             let proves = !plan.exact && !self.run_id.is_empty();
-            // A file from elsewhere states what it likes.
+            // Bounded, since a marker from elsewhere may state any count.
             (0..plan.count.min(MOST_BUCKETS)).map(move |number| {
                 let mut name = String::new();
                 plan.render(&stem, number, &mut name);
@@ -52,12 +52,12 @@ impl Marker {
     }
 }
 
-/// What the run may delete.
+/// A run's claim to its prefix, which decides what it may delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Whether this run created the bucket.
     pub(crate) created_bucket: bool,
-    /// Whether the prefix held other objects before: then nothing under it is deleted.
+    /// Whether the prefix held other objects before. Then nothing under it is deleted.
     pub(crate) foreign: bool,
 }
 
@@ -65,9 +65,8 @@ pub(crate) fn marker_key(prefix: &str) -> String {
     format!("{prefix}{MARKER}")
 }
 
-/// Prefix of a run's objects in buckets that it makes itself; `prefix` is that of the run. They hold
-/// nothing else, and a prefix without directories leaves nothing behind on a file system once the objects
-/// are deleted.
+/// Prefix of a run's objects in buckets that the workload makes; `prefix` is the run's own. It has no directories, so
+/// on a file system nothing stays behind when the objects are deleted.
 #[must_use]
 pub fn prefix_in_workload_buckets(prefix: &str) -> String {
     match prefix.trim_end_matches('/').rsplit('/').next() {
@@ -76,7 +75,7 @@ pub fn prefix_in_workload_buckets(prefix: &str) -> String {
     }
 }
 
-/// The key set as its names are in buckets of its own: without directories.
+/// The key set as it is named in buckets that the workload makes: without directories.
 pub(crate) fn in_workload_buckets(set: &KeysetPlan) -> KeysetPlan {
     KeysetPlan {
         prefix: set.prefix.replace('/', "-"),
@@ -93,7 +92,7 @@ pub(crate) async fn open_control(driver: &AnyDriver, plan: &Plan) -> Result<AnyS
     open_within(driver, worker, &mut Probe::new(now_ns), plan.timeout_ns).await
 }
 
-/// Bounds a call of the control plane by the plan's timeout.
+/// Limits a call of the control plane to the plan's timeout.
 pub(crate) async fn timed<T>(
     timeout_ns: u64,
     call: impl Future<Output = Result<T, OpError>>,
@@ -107,7 +106,7 @@ pub(crate) async fn timed<T>(
     }
 }
 
-/// Puts a failed step of the preflight into words.
+/// The error of the run when `step` of the preflight fails.
 fn failed<'a>(
     options: &'a RunOptions,
     step: &'static str,
@@ -173,9 +172,9 @@ pub(crate) async fn claim(
     claimed
 }
 
-/// Deletes the bucket that this run has just created and cannot use, as nothing would tell later whose it
-/// is; not if somebody has put something into it meanwhile. What becomes of this matters less than the
-/// refusal that it follows.
+/// Deletes a bucket that this run has just created but cannot use: without a marker nobody would know later whose it
+/// is. Leaves the bucket if somebody has put something into it. Errors are ignored: the caller already returns the
+/// error that led here.
 async fn give_back(session: &mut AnySession, plan: &Plan, options: &RunOptions) {
     let (bucket, limit) = (&options.bucket, plan.timeout_ns);
     let marker = timed(limit, read_marker(session, bucket, &options.prefix)).await;
@@ -189,7 +188,7 @@ async fn give_back(session: &mut AnySession, plan: &Plan, options: &RunOptions) 
     }
 }
 
-/// Looks whose the prefix is and writes the run's mark below it.
+/// Checks who owns the prefix and writes the run's marker below it.
 async fn mark(
     session: &mut AnySession,
     plan: &Plan,
@@ -226,7 +225,7 @@ async fn mark(
     let workload_buckets = WorkloadBuckets::of(plan, &options.run_id);
     if let Some(workload_buckets) = &workload_buckets {
         if foreign {
-            // Without a mark nothing would prove later which buckets are the run's.
+            // Without a marker nothing would prove later which buckets belong to the run.
             return Err(RunError::Foreign {
                 bucket: bucket.clone(),
                 prefix: options.prefix.clone(),
@@ -269,7 +268,7 @@ async fn mark(
     })
 }
 
-/// Refuses to go on when a bucket exists that the workload would make: it is somebody else's.
+/// Fails if a bucket that the workload would make exists already: it is somebody else's.
 async fn check_absent(
     session: &mut AnySession,
     timeout_ns: u64,
@@ -287,7 +286,7 @@ async fn check_absent(
                         error,
                     });
                 }
-                // A bucket that may not be looked at exists as well.
+                // A bucket to which access is denied exists.
                 Ok(()) | Err(_) => return Err(RunError::BucketExists { bucket: name }),
             }
         }
@@ -295,7 +294,7 @@ async fn check_absent(
     Ok(())
 }
 
-/// Checks that the objects of the earlier run that the options name are there and that run's.
+/// Checks that the prefix of the earlier run that the options name carries that run's marker.
 pub(crate) async fn check_data(
     driver: &AnyDriver,
     plan: &Plan,
@@ -323,10 +322,10 @@ pub(crate) async fn check_data(
     }
 }
 
-/// The ownership marker under a prefix; `None` when there is none or it is not one of ours.
+/// The ownership marker under a prefix; `None` if there is none or it is not one of ours.
 ///
 /// # Errors
-/// As the store says, except that an absent marker is no error.
+/// As the store says; a missing marker is no error.
 pub async fn read_marker(
     session: &mut AnySession,
     bucket: &str,

@@ -235,8 +235,8 @@ impl Recorder {
         ended
     }
 
-    /// Counts the list if it is half full. Call right after a request has left: the counting then delays no request that
-    /// is about to leave.
+    /// Counts the list if it is half full. Call right after a request has left: the counting then delays no request
+    /// that is about to leave.
     #[inline]
     pub(crate) fn count_meanwhile(&self) {
         let mut ended = self.ended.borrow_mut();

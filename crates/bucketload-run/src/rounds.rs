@@ -1,4 +1,4 @@
-//! Rounds: how soon does a listing show what was written and deleted?
+//! Rounds: how soon does a listing show writes and deletions?
 //!
 //! ```text
 //!  workers   put put put … ─┤                 ├─ delete … ─┤                    ├─ next round
@@ -6,9 +6,9 @@
 //!                           gate              gate         gate                 gate
 //! ```
 //!
-//! All workers of a work run on one thread and wait for each other at gates. Every operation goes the
-//! usual way ([`perform`]); the listing is judged by the keys that a [`Watch`] saw of it. An object
-//! whose write or delete was not acknowledged is expected neither to be there nor to be gone.
+//! All workers of a work run on one thread and wait for each other at gates. Operations take the usual path
+//! ([`perform`]). A listing is judged by the keys that a [`Watch`] sees. If the write or deletion of an object was not
+//! acknowledged, the listing may show it or not.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -32,10 +32,10 @@ const PUT: u16 = 0;
 const LIST: u16 = 1;
 const DELETE: u16 = 2;
 
-/// How often workers that wait look whether the phase has ended.
+/// How often waiting workers check whether the phase has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is known about an object of the round.
+/// What the listing has to show of an object of the round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     There,
@@ -49,7 +49,7 @@ pub(crate) struct Rounds {
     work: u16,
     seq: Cell<u64>,
     objects: RefCell<Vec<State>>,
-    /// The objects of the round that are deleted.
+    /// Whether each object of the round is to be deleted.
     doomed: RefCell<Vec<bool>>,
     /// When the last write or delete of the step was acknowledged.
     acknowledged_ns: Cell<u64>,
@@ -79,7 +79,7 @@ impl Rounds {
         self.work
     }
 
-    /// Waits until all workers are here; `false` when the phase ends before.
+    /// Waits until all workers are here; `false` if the phase ends first.
     async fn gate(&self, shard: &Shard) -> bool {
         let gate = self.gates.get();
         self.arrived.set(self.arrived.get() + 1);
@@ -97,7 +97,7 @@ impl Rounds {
         true
     }
 
-    /// The object of the key set that is object `number` of round `iteration`.
+    /// Index in the key set of object `number` of round `iteration`.
     fn key(&self, iteration: u32, number: usize) -> u64 {
         u64::from(iteration) + number as u64 * u64::from(self.plan.iterations)
     }
@@ -113,13 +113,13 @@ impl Rounds {
         order[..chosen].iter().for_each(|&i| doomed[i] = true);
     }
 
-    /// Objects of the round in this state.
+    /// Number of objects of the round in this state.
     fn count(&self, wanted: State) -> usize {
         let objects = self.objects.borrow();
         objects.iter().filter(|state| **state == wanted).count()
     }
 
-    /// Objects that a listing of `iteration` lacks, and that it shows although they are gone.
+    /// Number of objects that a listing of `iteration` lacks, and number of deleted objects that it shows.
     fn wrong(&self, iteration: u32, listed: &mut [u64]) -> (u32, u32) {
         listed.sort_unstable();
         let (mut missing, mut ghosts) = (0, 0);
@@ -132,7 +132,7 @@ impl Rounds {
     }
 }
 
-/// The keys of a listing.
+/// Collects the keys of a listing.
 struct Listed {
     shard: Rc<Shard>,
     work: u16,
@@ -160,14 +160,14 @@ pub(crate) async fn labour(
     index: u32,
     mut worker: Box<Worker>,
 ) {
-    let mut hand = Hand {
+    let mut round_worker = RoundWorker {
         shard: &shard,
         rounds: &rounds,
         worker: &mut worker,
         index,
     };
     for iteration in 0..rounds.plan.iterations {
-        if !hand.round(iteration).await {
+        if !round_worker.round(iteration).await {
             break;
         }
     }
@@ -176,15 +176,15 @@ pub(crate) async fn labour(
 }
 
 /// One worker of the rounds.
-struct Hand<'a> {
+struct RoundWorker<'a> {
     shard: &'a Rc<Shard>,
     rounds: &'a Rounds,
     worker: &'a mut Worker,
     index: u32,
 }
 
-impl Hand<'_> {
-    /// One round; `false` when the phase ends before it is over.
+impl RoundWorker<'_> {
+    /// Performs one round; `false` if the phase ends before it is over.
     async fn round(&mut self, iteration: u32) -> bool {
         for deleted in [false, true] {
             if self.index == 0 {
@@ -211,7 +211,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Writes the worker's objects, or deletes those of them that are to go.
+    /// Writes the worker's objects, or deletes those of them that were chosen.
     async fn mutate(&mut self, iteration: u32, deleted: bool) -> bool {
         let per_worker = self.rounds.plan.objects as usize;
         let first = self.index as usize * per_worker;
@@ -258,7 +258,7 @@ impl Hand<'_> {
                 self.worker.watch = None;
                 return false;
             };
-            // A listing that failed shows nothing, neither right nor wrong.
+            // A failed listing is neither right nor wrong.
             if outcome == Outcome::Ok {
                 lists += 1;
                 let wrong = rounds.wrong(iteration, &mut listed.keys.borrow_mut());
@@ -295,14 +295,14 @@ impl Hand<'_> {
         true
     }
 
-    /// One operation; `None` when the phase offers no more. Returns how it went and when it ended.
+    /// Performs one operation and returns its outcome and the time; `None` if the phase offers no more.
     async fn perform(&mut self, entry: u16, key: u64) -> Option<(Outcome, u64)> {
         let (shard, rounds) = (self.shard, self.rounds);
         let now = now_ns();
         let seq = rounds.seq.get();
         shard.check_bytes(now);
         if now >= shard.cutoff_ns.get() || shard.beyond_ops(seq) {
-            // The other workers must not wait at a gate for this one.
+            // Otherwise the other workers would wait at a gate for this one.
             shard.close(now);
             return None;
         }

@@ -6,7 +6,7 @@ use bucketload_core::slowest::{KEPT, SlowRequest, SlowTrail, Slowest};
 /// The slowest requests of one phase, over all load threads.
 pub(crate) struct SlowRequests {
     phase: u16,
-    /// Only the response times matter here: the requests themselves go to the sink.
+    /// Keeps only response times; the requests themselves go to the sink.
     slowest: Slowest<()>,
 }
 
@@ -18,7 +18,7 @@ impl SlowRequests {
         }
     }
 
-    /// Takes what a thread delivers and tells `sink` what of it is among the slowest of all.
+    /// Takes a thread's requests and passes those that are among the slowest of all to `sink`.
     pub(crate) fn add(&mut self, slow: Vec<(u64, SlowTrail)>, sink: &mut dyn RunSink) {
         let entered: Vec<SlowRequest> = slow
             .into_iter()

@@ -1,4 +1,4 @@
-//! A load thread: its runtime, its workers, and the supervisor that watches over one phase.
+//! A load thread: its runtime, its workers, and the supervisor of one phase.
 //!
 //! ```text
 //!  pin, timer slack ─▶ open sessions ─▶ Ready ─▶ wait for the start ─▶ workers run ─▶ drain ─▶ Done
@@ -37,15 +37,15 @@ use crate::supervisor::{Command, supervise};
 use crate::think::ThinkTimer;
 use crate::timer::DueTimer;
 
-/// Closed-loop sessions that a thread opens at the same time.
+/// Most closed-loop sessions that a thread opens at the same time.
 const OPENING: usize = 64;
 
-/// What a load thread is made of.
+/// Everything a load thread needs.
 pub(crate) struct ThreadSetup {
     pub(crate) driver: AnyDriver,
     pub(crate) shared: Arc<PhaseShared>,
     pub(crate) thread: usize,
-    /// Core to run on.
+    /// Core to run on; `None` = not pinned.
     pub(crate) core: Option<usize>,
     pub(crate) interval_ns: u64,
     pub(crate) to_collector: SyncSender<Message>,
@@ -60,8 +60,7 @@ pub(crate) fn load_thread(setup: ThreadSetup) {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .on_thread_unpark(wakeup::woken)
-            // Not a `LocalSet`: that is a second scheduler inside the first one, and each wake
-            // passes both.
+            // Not a `LocalSet`, which is a second scheduler inside the first: each wake would pass both.
             .build_local(LocalOptions::default())
     });
     let outcome = match runtime {
@@ -124,8 +123,8 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Starts the tasks of all workers; they open their sessions and wait for the start. The open works
-/// must be kept for the length of the phase.
+/// Starts the tasks of all workers, which open their sessions and wait for the start. Keep the returned open works for
+/// the length of the phase.
 fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>>> {
     let shared = &*shard.shared;
     let mut starting = Starting {
@@ -163,15 +162,15 @@ fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>
     Ok(works)
 }
 
-/// A load thread whose works begin.
+/// Starts the works of a load thread.
 pub(crate) struct Starting<'a> {
     shard: &'a Rc<Shard>,
     driver: &'a AnyDriver,
     opening: Rc<Opening>,
-    /// Whether something has to be on time to fractions of a millisecond, which needs the event loop.
+    /// Whether something needs timing finer than a millisecond, which only the event loop gives.
     punctual: bool,
     works: Vec<Rc<OpenWork>>,
-    /// Sessions of each of these works that open before the start.
+    /// Number of sessions of each of these works that open before the start.
     sessions: Vec<usize>,
 }
 
@@ -208,7 +207,7 @@ impl Starting<'_> {
         Ok(())
     }
 
-    /// Starts the workers of rounds: all on one thread, where they can wait for each other.
+    /// Starts the workers of rounds, all on the first thread, where they can wait for each other.
     pub(crate) fn rounds(&mut self, work: u16, plan: RoundsPlan) {
         self.punctual = true;
         let shard = self.shard;
@@ -225,8 +224,8 @@ impl Starting<'_> {
         }
     }
 
-    /// Starts this thread's part of work number `work`, which is fed its operations, with at most
-    /// `cap` in flight over all agents; `sessions` says how many sessions open before the start.
+    /// Starts this thread's part of work number `work`, which gets its operations from a feed. At most `cap`
+    /// operations are in flight over all agents. `sessions` returns the number of sessions to open before the start.
     pub(crate) fn fed(
         &mut self,
         work: u16,

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A job's number decides on which thread it runs, so barriers between stages are local, and the operations do not
-//! depend on the number of threads. The thread that wrote a job's results deletes them when a later job arrives, perhaps
-//! on another thread; every thread can compute that arrival. Memory grows with the jobs under way. Their number is
-//! bounded, and a job beyond the bound waits.
+//! depend on the number of threads. The thread that wrote a job's results deletes them when a later job arrives,
+//! perhaps on another thread; every thread can compute that arrival. Memory grows with the jobs under way. Their
+//! number is bounded, and a job beyond the bound waits.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

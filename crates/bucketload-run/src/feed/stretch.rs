@@ -34,8 +34,8 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Finds the busiest stretch of the requests that `replay` takes from `trace` in `phase`; it is empty when there are
-    /// none. A stop ends the search, and the busiest stretch so far counts.
+    /// Finds the busiest stretch of the requests that `replay` takes from `trace` in `phase`; it is empty when there
+    /// are none. A stop ends the search, and the busiest stretch so far counts.
     ///
     /// # Errors
     /// When the trace cannot be read.

@@ -12,27 +12,27 @@ use bucketload_core::oracle::{
 
 use super::{AnswerContext, Id, Oracle, Tell};
 
-/// What a read brought.
+/// The answer to a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     /// There is no object.
     Absent,
-    /// An object of this size (head).
+    /// An object of this size, from a head.
     Size(u64),
     /// A body.
     Body(Seen),
 }
 
-/// A wrong answer, before it is written down.
+/// A wrong answer, before it is reported.
 #[derive(Clone, Debug)]
 pub(super) struct Wrong {
     pub(super) kind: FindingKind,
-    /// What came.
+    /// What the answer was, in words.
     observed: String,
     offset: Option<u64>,
     /// The mutation that the answer shows.
     shown: Option<u32>,
-    /// The mutation that it had to show, or be newer than.
+    /// The mutation that the answer had to show or be newer than.
     by: Option<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Oracle {
         let (ruling, mut wrong) = ruled?;
         match ruling {
             Ruling::Allowed => {
-                // What was lacking a moment ago is there: it was late, not lost.
+                // The write that was missing a moment ago is there: it was late, not lost.
                 self.with(id, |register| {
                     if register.mark() == mark {
                         register.lacking = (0, 0);
@@ -93,8 +93,8 @@ impl Oracle {
         }
     }
 
-    /// Counts a wrong answer and writes it down, unless the same one was seen before or enough are
-    /// written down already.
+    /// Counts a wrong answer. Reports it in full unless the same one was seen before or the budget of its kind is used
+    /// up.
     pub(super) fn report(
         &self,
         id: Id,
@@ -165,7 +165,7 @@ impl Oracle {
         });
     }
 
-    /// Judges a conditional write that was answered clearly: `refused` or carried out.
+    /// Judges a conditional write with a clear answer: `refused` or carried out.
     pub(super) fn judge_race(
         &self,
         id: Id,
@@ -210,7 +210,7 @@ fn absent() -> Wrong {
     }
 }
 
-/// A key that a listing shows or lacks against what was acknowledged.
+/// The wrong answer of a listing that shows or lacks a key although mutation `by` was acknowledged.
 pub(super) fn in_listing(kind: FindingKind, by: u32) -> Wrong {
     let there = kind == FindingKind::ListGhost;
     Wrong {

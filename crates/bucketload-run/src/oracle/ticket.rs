@@ -1,4 +1,4 @@
-//! What the oracle has to do with one operation, from its beginning to its end.
+//! The oracle's view of one operation, from its beginning to its end.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use bucketload_core::record::Outcome;
 use super::judge::Answer;
 use super::{Id, Oracle, Tell};
 
-/// What the operation is to its key.
+/// The operation's effect on its key.
 #[derive(Clone, Debug)]
 enum Role {
     /// Writes or deletes one key: the number of the mutation, and whether it is conditional.
@@ -23,21 +23,21 @@ enum Role {
         if_absent: bool,
         mark: ReadMark,
     },
-    /// Deletes these keys by these mutations.
+    /// Deletes these keys: key, and number of the mutation.
     Deletes(Vec<(u64, u32)>),
     /// Reads the object, or for `head` its metadata.
     Read { mark: ReadMark, head: bool },
-    /// Lists the key's shard.
+    /// Lists the shard of the key.
     List,
 }
 
-/// Where and when an operation ended, for the evidence.
+/// Facts about an answer that findings cite.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerContext<'a> {
     pub(crate) key: &'a str,
     pub(crate) phase: u16,
     pub(crate) audit: bool,
-    /// When its last attempt began.
+    /// When the last attempt began.
     pub(crate) attempt_ns: u64,
     pub(crate) done_ns: u64,
     pub(crate) request_id: &'a str,
@@ -50,7 +50,7 @@ pub(crate) struct Ticket<'a> {
     id: Id,
     role: Role,
     start_ns: u64,
-    /// Whether an attempt failed that may still take effect.
+    /// Whether a failed attempt may still take effect.
     stray: Cell<bool>,
     absent: Cell<bool>,
     completion: Cell<Option<Completion>>,
@@ -60,7 +60,7 @@ pub(crate) struct Ticket<'a> {
     pub(super) cut_short: Cell<bool>,
 }
 
-/// Whether an attempt that failed so may have taken, or may yet take, effect.
+/// Whether an attempt that failed with `kind` may have taken effect or may still do so.
 const fn may_have_effect(kind: ErrorKind) -> bool {
     !matches!(
         kind,
@@ -75,9 +75,8 @@ const fn may_have_effect(kind: ErrorKind) -> bool {
 }
 
 impl Oracle {
-    /// An operation begins that was taken at `start_ns`. Writes get the version that the oracle
-    /// counts, and reads are freed from any expectation of the plan. `None` when there is nothing to
-    /// judge.
+    /// Begins an operation that was taken at `start_ns`. Sets the version of writes to the oracle's count, and drops
+    /// the plan's expected size from reads. `None` if there is nothing to judge.
     pub(crate) fn begin(
         &self,
         op: &mut Op,
@@ -96,7 +95,7 @@ impl Oracle {
                 let if_absent = op.class == OpClass::PutIfAbsent;
                 let state = State::Object { size: op.size };
                 let (version, mark) = self.with_new(id, |register| {
-                    // A conditional write reads whether there is an object.
+                    // A conditional write reads whether the object exists.
                     let mark = match if_absent {
                         true => register.begin_read(),
                         false => register.mark(),
@@ -132,13 +131,13 @@ impl Oracle {
                 Role::Deletes(begun.collect())
             }
             OpClass::Copy | OpClass::MultipartCopy | OpClass::Append | OpClass::Touch => {
-                // A copy carries the stamps of its source, an append leaves those of several writes,
-                // a touch may have made an empty object: nothing can be said about the key.
+                // Nothing can be said about the key any more: a copy carries the stamps of its source, an append leaves
+                // those of several writes, and a touch may have made an empty object.
                 self.with_new(id, |register| register.give_up());
                 return None;
             }
             OpClass::Rename => {
-                // The same for the new key, and the old one may or may not be there still.
+                // The same holds for the new key, and the old key may or may not exist.
                 self.with_new(id, |register| register.give_up());
                 let source = (op.source_keyset, op.source_key);
                 self.with_new(source, |register| register.give_up());
@@ -166,7 +165,7 @@ impl Oracle {
         Some(self.ticket(op, role, start_ns))
     }
 
-    /// A ticket for a read of the audit; `None` when the key cannot be judged.
+    /// A ticket for a read of the audit; `None` if the key cannot be judged.
     pub(super) fn begin_audit(&self, op: &Op, start_ns: u64) -> Option<Box<Ticket<'_>>> {
         let mark = self.with((op.keyset, op.key), |register| {
             (!register.is_given_up()).then(|| register.begin_read())
@@ -205,7 +204,7 @@ impl Oracle {
 }
 
 impl Ticket<'_> {
-    /// Another attempt begins: what was seen of the last one is of no meaning.
+    /// Starts watching a new attempt and discards what was seen of the last one.
     fn watch_again(&self) {
         self.absent.set(false);
         self.listed.borrow_mut().clear();
@@ -229,7 +228,7 @@ impl Ticket<'_> {
         self.completion.set(Some(*completion));
     }
 
-    /// The operation has ended; returns whether its body is wrong in itself.
+    /// Judges an operation that has ended. Returns whether its body is wrong in itself.
     pub(crate) fn end(
         &self,
         op: &Op,
@@ -287,7 +286,7 @@ impl Ticket<'_> {
         }
     }
 
-    /// What the read brought; `None` when it failed for reasons that say nothing about the object.
+    /// The answer to a read; `None` if it failed for a reason that says nothing about the object.
     pub(super) fn answer(&self, outcome: Outcome) -> Option<Answer> {
         let Role::Read { head, .. } = self.role else {
             return None;
@@ -331,7 +330,7 @@ impl Ticket<'_> {
             ) if self.completion.get().is_some_and(|c| c.items == 0) => not_done,
             (Outcome::Ok, _) => self.acknowledged(context),
             (Outcome::Failed(ErrorKind::Cancelled), _) => Ending::Unknown,
-            // Some of the keys may have been deleted, whatever is said of the others.
+            // Some of the keys may have been deleted.
             (Outcome::Failed(_), Role::Deletes(_)) => Ending::Unknown,
             (Outcome::Failed(_), _) => not_done,
         }
