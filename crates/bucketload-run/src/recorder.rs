@@ -27,7 +27,7 @@ use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, StreamSum};
-use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
+use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_core::tally::{Recording, Tally};
 use bucketload_core::trail::{KeyText, Trail};
 
@@ -105,8 +105,8 @@ pub(crate) enum Message {
         index: u64,
         recording: Box<Recording>,
         gauges: ThreadGauges,
-        /// Operations that have become some of the thread's slowest, with their response times.
-        slow: Vec<(u64, SlowTrail)>,
+        /// Operations that have entered the thread's list of slowest.
+        slow: Vec<(Trail, KeyText)>,
     },
     /// An event for the sink: a failure in full, a finding, a warning.
     Report(Event),
@@ -170,7 +170,7 @@ pub(crate) struct Recorder {
     /// Number of recordings made.
     made: Cell<usize>,
     /// The slowest operations of the phase so far; `None` in phases that do not measure.
-    slowest: Option<RefCell<Slowest<SlowTrail>>>,
+    slowest: Option<RefCell<Slowest<(Trail, KeyText)>>>,
     /// See [`Recorder::kept_from_ns`].
     kept_from_ns: Cell<u64>,
     op_log: Option<RefCell<Producer>>,
@@ -358,7 +358,7 @@ impl Recorder {
     }
 
     /// Operations that entered the list of slowest since the last delivery.
-    fn fresh(&self) -> Vec<(u64, SlowTrail)> {
+    fn fresh(&self) -> Vec<(Trail, KeyText)> {
         self.slowest
             .as_ref()
             .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())

@@ -21,7 +21,7 @@ pub(crate) async fn sleep_in_driver(shard: &Shard) {
     let mut in_vain = 0;
     loop {
         match wakeup::sleep(shard.closed_live.get()) {
-            Slept::Well => {
+            Slept::Briefly => {
                 in_vain = 0;
                 turn_after(|cx| cx.waker().wake_by_ref()).await;
             }

@@ -1,4 +1,4 @@
-//! Operations of sessions without types: they end, are abandoned and are forgotten, and nothing is dropped twice.
+//! Type-erased sessions: operations end or are abandoned, and nothing is dropped twice.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -29,7 +29,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Each operation waits once, and answers with the length of its key.
+/// A session whose operations wait once and return the length of their key.
 struct Slow(Rc<Counts>, u16);
 
 impl Drop for Slow {
@@ -164,11 +164,11 @@ fn an_operation_that_ends_is_dropped_once_and_the_session_goes_on() {
 }
 
 #[test]
-fn an_operation_that_is_given_up_is_dropped_with_what_it_holds() {
+fn an_abandoned_operation_is_dropped_with_everything_it_holds() {
     let (mut session, counts) = session();
     let mut probe = Probe::new(|| 5);
     let request = Request::plain(OpClass::Get, "b", "k");
-    // Not begun: there is nothing to drop.
+    // Not begun, so there is nothing to drop.
     drop(session.execute(&request, &mut probe));
     assert_eq!((counts.begun.get(), counts.dropped.get()), (0, 0));
     {
@@ -199,7 +199,7 @@ fn untimed_calls_reach_the_session() {
 }
 
 #[test]
-fn a_driver_without_its_type_says_and_opens_the_same() {
+fn a_type_erased_driver_reports_and_opens_the_same() {
     let driver = AnyDriver::new(Slows);
     assert_eq!(driver.clone().facts().driver, "slow");
     assert_eq!(driver.capabilities().classes, [OpClass::Get]);

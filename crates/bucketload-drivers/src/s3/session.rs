@@ -153,8 +153,8 @@ impl S3Session {
             .refused_with(status, document, &Refusal::default())
     }
 
-    /// Performs an operation that may report its failure in the body of an answer with status 200, which goes to
-    /// `body`. Returns the status.
+    /// Performs an operation that may report its failure in the body of an answer with status 200, which goes to `body`.
+    /// Returns the status.
     pub(crate) async fn conclude(
         &mut self,
         prepared: &mut Prepared<'_>,
