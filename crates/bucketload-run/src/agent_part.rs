@@ -36,7 +36,7 @@ pub enum Order {
 
 /// The source of an agent's orders, which also takes their outcomes.
 pub trait Orders {
-    /// Waits for the next order; `None` when there is nothing more to do.
+    /// Waits for the next order; `None` after the last.
     fn next(&mut self) -> Option<Order>;
 
     /// Takes the outcome of a calibration.

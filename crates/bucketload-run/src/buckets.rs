@@ -22,7 +22,7 @@ use crate::options::RunOptions;
 /// What this run has done to a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum State {
+pub(crate) enum BucketState {
     /// Nothing, as far as is known.
     Unknown = 0,
     /// Made it.
@@ -62,15 +62,15 @@ impl BucketSet {
         out
     }
 
-    pub(crate) fn state(&self, number: u64) -> State {
+    pub(crate) fn state(&self, number: u64) -> BucketState {
         match self.states[number as usize].load(Ordering::Acquire) {
-            1 => State::Made,
-            2 => State::Gone,
-            _ => State::Unknown,
+            1 => BucketState::Made,
+            2 => BucketState::Gone,
+            _ => BucketState::Unknown,
         }
     }
 
-    fn set(&self, number: u64, state: State) {
+    fn set(&self, number: u64, state: BucketState) {
         self.states[number as usize].store(state as u8, Ordering::Release);
     }
 
@@ -78,8 +78,8 @@ impl BucketSet {
     pub(crate) fn done(&self, class: OpClass, number: u64) {
         match class {
             _ if self.frozen => {}
-            OpClass::MakeBucket => self.set(number, State::Made),
-            OpClass::DeleteBucket => self.set(number, State::Gone),
+            OpClass::MakeBucket => self.set(number, BucketState::Made),
+            OpClass::DeleteBucket => self.set(number, BucketState::Gone),
             _ => {}
         }
     }
@@ -87,7 +87,7 @@ impl BucketSet {
     /// Whether an operation of `class` may be sent to bucket `number`.
     pub(crate) fn admits(&self, class: OpClass, number: u64) -> bool {
         matches!(class, OpClass::MakeBucket | OpClass::HeadBucket)
-            || self.state(number) == State::Made
+            || self.state(number) == BucketState::Made
     }
 }
 
@@ -121,7 +121,7 @@ impl WorkloadBuckets {
     /// Treats every bucket as made from now on, whatever operations do: the null driver has all of them.
     pub(crate) fn assume_made(&mut self) {
         for set in self.sets.iter_mut().flatten() {
-            (0..set.plan.count).for_each(|number| set.set(number, State::Made));
+            (0..set.plan.count).for_each(|number| set.set(number, BucketState::Made));
             set.frozen = true;
         }
     }
@@ -176,7 +176,7 @@ mod tests {
     use bucketload_core::op::OpClass;
     use bucketload_core::plan::{BucketService, BucketsPlan};
 
-    use super::{BucketSet, State};
+    use super::{BucketSet, BucketState};
 
     #[test]
     fn operations_inside_a_bucket_need_it_made() {
@@ -201,9 +201,9 @@ mod tests {
         set.done(OpClass::MakeBucket, 1);
         assert!(set.admits(OpClass::Put, 1) && !set.admits(OpClass::Put, 0));
         set.done(OpClass::Put, 1);
-        assert_eq!(set.state(1), State::Made);
+        assert_eq!(set.state(1), BucketState::Made);
         set.done(OpClass::DeleteBucket, 1);
         assert!(!set.admits(OpClass::Delete, 1));
-        assert_eq!(set.state(1), State::Gone);
+        assert_eq!(set.state(1), BucketState::Gone);
     }
 }

@@ -268,7 +268,7 @@ fn unnamed(mix: &mut [MixEntry], keysets: &mut [KeysetPlan]) {
 #[derive(Default)]
 struct Readings {
     total: Tally,
-    /// End of the first interval and the load threads' CPU time then.
+    /// End of the first interval, and the CPU time of the load threads by then.
     first: Option<(u64, u64)>,
     /// The same of the last complete interval, and the number of operations that ended in between.
     last: Option<(u64, u64, u64)>,

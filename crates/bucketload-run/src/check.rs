@@ -85,7 +85,7 @@ pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), R
     }
 }
 
-/// Refuses what the driver cannot do, before anything is written.
+/// Refuses plans that need something the driver cannot do.
 pub(crate) fn check_capabilities(
     plan: &Plan,
     capabilities: &Capabilities,

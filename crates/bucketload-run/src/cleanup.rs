@@ -18,7 +18,7 @@ use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
-use crate::buckets::{State, WorkloadBuckets};
+use crate::buckets::{BucketState, WorkloadBuckets};
 use crate::error::RunError;
 use crate::leftover;
 use crate::options::RunOptions;
@@ -61,7 +61,7 @@ pub(crate) fn worth_another_try(kind: ErrorKind) -> bool {
     kind.is_retryable() || kind == ErrorKind::Auth
 }
 
-/// What a clean-up did.
+/// The result of a clean-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanupReport {
     /// Objects deleted.
@@ -256,11 +256,11 @@ pub(crate) async fn clean(
 /// Why nothing may be deleted.
 struct Refusal {
     why: String,
-    /// Whether what is there is the run's all the same.
+    /// Whether the objects there belong to the run nevertheless.
     ours: bool,
 }
 
-/// The marker, if it says that the prefix is this run's.
+/// The marker, if the prefix belongs to this run.
 fn owned(
     marker: Option<Marker>,
     claim: Option<&Claim>,
@@ -305,7 +305,7 @@ impl Sweep<'_> {
         plan.keysets = plan.keysets.iter().map(in_workload_buckets).collect();
         for set in buckets.sets() {
             for number in 0..set.plan.count {
-                if set.state(number) == State::Gone {
+                if set.state(number) == BucketState::Gone {
                     continue;
                 }
                 let name = set.name(number);
@@ -322,7 +322,7 @@ impl Sweep<'_> {
                     abort_uploads_in(&plan, place, self.session, self.report).await;
                 }
                 let proven = !set.plan.exact
-                    || set.state(number) == State::Made
+                    || set.state(number) == BucketState::Made
                     || self.report.objects > before;
                 if !proven {
                     self.report.warnings.push(format!(

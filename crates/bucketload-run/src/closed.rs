@@ -173,7 +173,7 @@ impl Opening {
     clippy::manual_async_fn,
     reason = "an async fn stores its arguments twice"
 )]
-pub(crate) fn labour(
+pub(crate) fn run_worker(
     shard: Rc<Shard>,
     opening: Rc<Opening>,
     think: Option<Rc<ThinkTimer>>,

@@ -1,6 +1,6 @@
 //! Errors of a run. Each message says what to do about it.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::{ErrorKind, OpError};
 
 /// Why a run could not begin or go on. Failed operations are recorded and are no error of the run.
 #[derive(Debug, thiserror::Error)]
@@ -128,6 +128,18 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// The error when `step` failed on bucket `bucket`: the target is unreachable, or the bucket not usable.
+    pub(crate) fn of_bucket(bucket: &str, step: &'static str, error: OpError) -> Self {
+        match error.kind {
+            ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => Self::Unreachable(error),
+            _ => Self::Bucket {
+                bucket: bucket.to_owned(),
+                step,
+                error,
+            },
+        }
+    }
+
     /// The program's exit code for this error: 2 usage or configuration, 3 target not usable, 4 run
     /// aborted.
     #[must_use]

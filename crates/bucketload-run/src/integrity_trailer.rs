@@ -39,13 +39,13 @@ impl TrailerWatch {
     }
 
     /// Checks a successful read of `bytes` bytes.
-    pub(crate) fn judge(&self, bytes: u64) -> Judged {
+    pub(crate) fn judge(&self, bytes: u64) -> TrailerVerdict {
         match self.read.borrow_mut().finish() {
-            Trailed::Right => Judged::Right,
-            Trailed::None if bytes > TRAILER_LEN as u64 => Judged::Without,
+            Trailed::Right => TrailerVerdict::Right,
+            Trailed::None if bytes > TRAILER_LEN as u64 => TrailerVerdict::Without,
             // Too short to have one.
-            Trailed::None => Judged::Right,
-            Trailed::Wrong => Judged::Wrong(OpError::new(
+            Trailed::None => TrailerVerdict::Right,
+            Trailed::Wrong => TrailerVerdict::Wrong(OpError::new(
                 ErrorKind::Corrupt,
                 "the object is not what the checksum at its end says (hashCheck)",
             )),
@@ -54,7 +54,7 @@ impl TrailerWatch {
 }
 
 /// Result of checking a read.
-pub(crate) enum Judged {
+pub(crate) enum TrailerVerdict {
     /// Nothing is wrong.
     Right,
     /// The object has no trailer, so nothing can be said.

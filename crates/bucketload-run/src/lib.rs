@@ -11,7 +11,7 @@
 //!          │
 //!      Shard: slots (deadlines) · recorder (tally) · supervisor (intervals, timeouts, limits)
 //!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
-//!          └─ closed work: labour tasks, ThinkTimer
+//!          └─ closed work: worker tasks, ThinkTimer
 //!                   └── both ──▶ perform: render, execute, retry, record
 //! ```
 //!

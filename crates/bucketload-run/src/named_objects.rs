@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bucketload_core::driver::{AnyDriver, AnySession};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::ErrorKind;
 use bucketload_core::generate::named::{NamedCursor, NamedGen};
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::Plan;
@@ -32,7 +32,7 @@ pub(crate) struct NamedWork {
     /// Workers of this process that have not finished their walk.
     left: AtomicU32,
     /// Whether the warning about objects without trailers was given.
-    told: AtomicBool,
+    warned: AtomicBool,
 }
 
 impl NamedWork {
@@ -42,13 +42,13 @@ impl NamedWork {
             ops,
             left: AtomicU32::new(crew.len() as u32),
             crew,
-            told: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
     /// Whether the warning about objects without trailers was given already. Counts it as given.
-    pub(crate) fn has_told(&self) -> bool {
-        self.told.swap(true, Ordering::Relaxed)
+    pub(crate) fn has_warned(&self) -> bool {
+        self.warned.swap(true, Ordering::Relaxed)
     }
 
     /// The workers of this process, numbered from 0 over all agents.
@@ -266,13 +266,14 @@ async fn found(
     bucket: &str,
     change: &Change,
 ) -> Result<Option<String>, RunError> {
+    const STEP: &str = "looking whether it is in use";
     match timed(timeout_ns, session.head_bucket(bucket)).await {
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
         // A bucket to which access is denied exists.
         Err(error) if error.kind == ErrorKind::Auth => {
             return Ok(Some(format!("cannot be looked at ({error})")));
         }
-        Err(error) => return Err(failed(bucket, error)),
+        Err(error) => return Err(RunError::of_bucket(bucket, STEP, error)),
         Ok(()) if change.deletes => {
             return Ok(Some("exists already and would be deleted".to_owned()));
         }
@@ -280,7 +281,7 @@ async fn found(
     }
     for prefix in &change.objects {
         let page = timed(timeout_ns, session.list_keys(bucket, prefix, None)).await;
-        let page = page.map_err(|error| failed(bucket, error))?;
+        let page = page.map_err(|error| RunError::of_bucket(bucket, STEP, error))?;
         if let Some(key) = page.keys.first() {
             return Ok(Some(format!(
                 "holds `{key}` already: objects of such names would be replaced or deleted"
@@ -288,15 +289,4 @@ async fn found(
         }
     }
     Ok(None)
-}
-
-fn failed(bucket: &str, error: OpError) -> RunError {
-    match error.kind {
-        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
-        _ => RunError::Bucket {
-            bucket: bucket.to_owned(),
-            step: "looking whether it is in use",
-            error,
-        },
-    }
 }

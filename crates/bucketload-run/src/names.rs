@@ -8,17 +8,17 @@ pub(crate) struct Names {
     key: String,
     /// Key set and index of the object whose name `key` holds, if it holds one.
     object: Option<(u16, u64)>,
-    more: Option<Box<More>>,
+    more: Option<Box<OtherNames>>,
 }
 
 /// The names that few operations have.
 #[derive(Default)]
-pub(crate) struct More {
+pub(crate) struct OtherNames {
     pub(crate) source: String,
     /// The bucket, if it is not the target's.
     pub(crate) bucket: String,
     /// The keys of a delete-many that was recorded in a trace.
-    pub(crate) listed: Listed,
+    pub(crate) listed: NameList,
 }
 
 impl Names {
@@ -57,13 +57,13 @@ impl Names {
     }
 
     /// The key and the other names, for writing.
-    pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut More) {
+    pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut OtherNames) {
         self.object = None;
         (&mut self.key, self.more.get_or_insert_default())
     }
 
     /// The names other than the key, for writing.
-    pub(crate) fn more_mut(&mut self) -> &mut More {
+    pub(crate) fn more_mut(&mut self) -> &mut OtherNames {
         self.more.get_or_insert_default()
     }
 
@@ -88,20 +88,20 @@ impl Names {
     }
 
     /// The keys of a recorded delete-many, if any were written.
-    pub(crate) fn listed(&self) -> Option<&Listed> {
+    pub(crate) fn listed(&self) -> Option<&NameList> {
         self.more.as_deref().map(|more| &more.listed)
     }
 }
 
 /// Several names in one buffer.
 #[derive(Default)]
-pub(crate) struct Listed {
+pub(crate) struct NameList {
     text: String,
     /// End of each name.
     ends: Vec<usize>,
 }
 
-impl Listed {
+impl NameList {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
@@ -114,7 +114,7 @@ impl Listed {
     }
 }
 
-impl KeySource for Listed {
+impl KeySource for NameList {
     fn render(&self, i: u64, out: &mut String) {
         let i = i as usize;
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
@@ -141,7 +141,7 @@ pub(crate) fn push_key(key: &[u8], out: &mut String) {
 mod tests {
     use bucketload_core::op::KeySource;
 
-    use super::{Listed, Names, push_key};
+    use super::{NameList, Names, push_key};
 
     #[test]
     fn keys_that_are_not_text_stay_distinct() {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn listed_names_keep_their_order() {
-        let mut listed = Listed::default();
+        let mut listed = NameList::default();
         for name in ["one", "", "three"] {
             listed.push(|out| out.push_str(name));
         }

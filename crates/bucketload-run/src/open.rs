@@ -48,7 +48,7 @@ async fn hire(work: Rc<OpenWork>) {
         shard,
         baton,
     ) {
-        labour(&work, worker).await;
+        run_worker(&work, worker).await;
     }
 }
 
@@ -76,7 +76,7 @@ fn hired(
 }
 
 /// A connected worker: leads, executes and queues up until the phase ends.
-async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
+async fn run_worker(work: &OpenWork, mut worker: Box<Worker>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
     shard.wake_main();

@@ -106,19 +106,12 @@ pub(crate) async fn timed<T>(
     }
 }
 
-/// The error of the run when `step` of the preflight fails.
+/// Turns the failure of `step` on the run's bucket into an error of the run.
 fn failed<'a>(
     options: &'a RunOptions,
     step: &'static str,
 ) -> impl FnOnce(OpError) -> RunError + use<'a> {
-    move |error| match error.kind {
-        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
-        _ => RunError::Bucket {
-            bucket: options.bucket.clone(),
-            step,
-            error,
-        },
-    }
+    move |error| RunError::of_bucket(&options.bucket, step, error)
 }
 
 /// Checks that the target is reachable and the bucket usable, without writing anything.

@@ -26,7 +26,7 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::oracle::{KEPT_PER_KIND, Oracle};
 use crate::ranks::History;
-use crate::recorder::{Done, INTERVALS_AHEAD, Message};
+use crate::recorder::{INTERVALS_AHEAD, Message, ThreadDone};
 use crate::shard::{FailureBudget, PhaseShared};
 use crate::slow::SlowRequests;
 use crate::source::Source;
@@ -40,7 +40,7 @@ const LEAD_NS: u64 = 20_000_000;
 /// How often the collector checks the stop handle.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How a phase went.
+/// The result of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseSummary {
     /// Index in the plan.
@@ -57,7 +57,7 @@ pub struct PhaseSummary {
     pub totals: PhaseTotals,
 }
 
-/// What the phases of one run have in common.
+/// State that the phases of one run share.
 pub(crate) struct RunContext<'a> {
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: &'a RunOptions,
@@ -140,7 +140,7 @@ struct Load {
     messages: std::sync::mpsc::Receiver<Message>,
     intervals: Intervals,
     slowest: SlowRequests,
-    done: Vec<Option<Done>>,
+    done: Vec<Option<ThreadDone>>,
     /// Whether each thread was seen to have ended without reporting.
     exited: Vec<bool>,
     /// Sums of each stream, in phases that ask for them.

@@ -99,7 +99,7 @@ pub(crate) struct RankWork {
 }
 
 impl RankWork {
-    /// The work of this process's ranks, `own` of all, in phase `phase`.
+    /// The work of the `local_ranks` ranks of this process in phase `phase`.
     pub(crate) fn new(
         ops: RankGen,
         phase: u16,

@@ -31,7 +31,6 @@ use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_core::tally::{Recording, Tally};
 use bucketload_core::trail::{KeyText, Trail};
 
-use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
 
 /// Intervals that a thread may be ahead of a slow collector before it merges them; also the most tallies that a
@@ -39,7 +38,7 @@ use crate::error::RunError;
 pub(crate) const INTERVALS_AHEAD: usize = 64;
 
 /// Length of the list of uncounted records: long enough to share the stall on the histograms, short enough to stay in
-/// the first-level cache and to delay no arrival by more than a microsecond or two.
+/// the first-load cache and to delay no arrival by more than a microsecond or two.
 const COUNTED_TOGETHER: usize = 16;
 
 /// Records of operations that have ended and are not counted yet.
@@ -80,19 +79,6 @@ pub(crate) struct ThreadGauges {
     pub(crate) cpu_ns: u64,
 }
 
-/// What is under way on a load thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
-    /// Operations due but not ended.
-    pub(crate) in_flight: u64,
-    /// Open sessions.
-    pub(crate) sessions: u64,
-    /// Jobs that have arrived and not ended.
-    pub(crate) jobs: u64,
-    /// Due instant of the oldest of these operations, nanoseconds since the epoch; `u64::MAX` without any.
-    pub(crate) oldest_due_ns: u64,
-}
-
 /// Messages from load threads to the collector.
 pub(crate) enum Message {
     /// The thread's first sessions are open and it waits for the start.
@@ -117,12 +103,12 @@ pub(crate) enum Message {
     /// Sums of the thread's ranks.
     Ranks(Vec<RankSum>),
     /// Nothing more comes from this thread.
-    Done(Done),
+    Done(ThreadDone),
 }
 
 /// How a thread's part of a phase ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub(crate) struct ThreadDone {
     pub(crate) thread: usize,
     /// Latest due instant of an operation that was offered.
     pub(crate) last_due_ns: u64,
@@ -154,7 +140,7 @@ pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Record
     Box::new(Recording::new(tally))
 }
 
-/// The recording end of one load thread.
+/// Records the operations of one load thread.
 pub(crate) struct Recorder {
     thread: usize,
     recording: RefCell<Box<Recording>>,
@@ -306,7 +292,7 @@ impl Recorder {
 
     /// Delivers the current interval and begins the next one. Normally reuses a tally that the collector gave back. If
     /// the collector is slow, allocates up to [`INTERVALS_AHEAD`] tallies, and then merges the interval into the next.
-    pub(crate) fn rotate(&self, level: Level) {
+    pub(crate) fn rotate(&self, gauges: ThreadGauges) {
         self.count(&mut self.ended.borrow_mut());
         let spare = self.spares.try_recv().ok().or_else(|| {
             (self.made.get() < INTERVALS_AHEAD).then(|| {
@@ -319,7 +305,7 @@ impl Recorder {
         }
         if let Some(spare) = spare {
             let full = self.recording.replace(spare);
-            let message = self.message(full, level, self.boundary.get());
+            let message = self.message(full, gauges);
             if let Err(TrySendError::Full(Message::Tally {
                 recording, slow, ..
             })) = self.to_collector.try_send(message)
@@ -339,13 +325,11 @@ impl Recorder {
     }
 
     /// Delivers the rest; may wait for the collector.
-    pub(crate) fn finish(&self, level: Level, streams: Vec<StreamSum>, done: Done) {
+    pub(crate) fn finish(&self, gauges: ThreadGauges, streams: Vec<StreamSum>, done: ThreadDone) {
         self.count(&mut self.ended.borrow_mut());
         let full = self.recording.replace(Box::default());
         // A closed channel means that the collector has given up.
-        let _ = self
-            .to_collector
-            .send(self.message(full, level, done.drained_ns));
+        let _ = self.to_collector.send(self.message(full, gauges));
         if !streams.is_empty() {
             let _ = self.to_collector.send(Message::Streams(streams));
         }
@@ -370,18 +354,12 @@ impl Recorder {
         let _ = self.to_collector.send(message);
     }
 
-    fn message(&self, recording: Box<Recording>, level: Level, at_ns: u64) -> Message {
+    fn message(&self, recording: Box<Recording>, gauges: ThreadGauges) -> Message {
         Message::Tally {
             thread: self.thread,
             index: self.index.get(),
             recording,
-            gauges: ThreadGauges {
-                in_flight: level.in_flight,
-                sessions: level.sessions,
-                backlog_ns: at_ns.saturating_sub(level.oldest_due_ns),
-                jobs: level.jobs,
-                cpu_ns: thread_cpu_ns(),
-            },
+            gauges,
             slow: self.fresh(),
         }
     }

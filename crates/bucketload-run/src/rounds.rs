@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What the listing has to show of an object of the round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ObjectState {
     There,
     Gone,
     Unclear,
@@ -48,7 +48,7 @@ pub(crate) struct Rounds {
     plan: RoundsPlan,
     work: u16,
     seq: Cell<u64>,
-    objects: RefCell<Vec<State>>,
+    objects: RefCell<Vec<ObjectState>>,
     /// Whether each object of the round is to be deleted.
     doomed: RefCell<Vec<bool>>,
     /// When the last write or delete of the step was acknowledged.
@@ -65,7 +65,7 @@ impl Rounds {
             plan,
             work,
             seq: Cell::new(0),
-            objects: RefCell::new(vec![State::Unclear; objects]),
+            objects: RefCell::new(vec![ObjectState::Unclear; objects]),
             doomed: RefCell::new(vec![false; objects]),
             acknowledged_ns: Cell::new(0),
             arrived: Cell::new(0),
@@ -114,7 +114,7 @@ impl Rounds {
     }
 
     /// Number of objects of the round in this state.
-    fn count(&self, wanted: State) -> usize {
+    fn count(&self, wanted: ObjectState) -> usize {
         let objects = self.objects.borrow();
         objects.iter().filter(|state| **state == wanted).count()
     }
@@ -125,22 +125,22 @@ impl Rounds {
         let (mut missing, mut ghosts) = (0, 0);
         for (number, state) in self.objects.borrow().iter().enumerate() {
             let shown = listed.binary_search(&self.key(iteration, number)).is_ok();
-            missing += u32::from(*state == State::There && !shown);
-            ghosts += u32::from(*state == State::Gone && shown);
+            missing += u32::from(*state == ObjectState::There && !shown);
+            ghosts += u32::from(*state == ObjectState::Gone && shown);
         }
         (missing, ghosts)
     }
 }
 
 /// Collects the keys of a listing.
-struct Listed {
+struct ListedKeys {
     shard: Rc<Shard>,
     work: u16,
     keyset: u16,
     keys: RefCell<Vec<u64>>,
 }
 
-impl Watch for Listed {
+impl Watch for ListedKeys {
     fn body(&self, _bytes: &[u8]) {}
 
     fn listed(&self, key: &str) {
@@ -154,7 +154,7 @@ impl Watch for Listed {
 }
 
 /// Works until the rounds are over or the phase ends.
-pub(crate) async fn labour(
+pub(crate) async fn run_worker(
     shard: Rc<Shard>,
     rounds: Rc<Rounds>,
     index: u32,
@@ -207,7 +207,7 @@ impl RoundWorker<'_> {
         if deleted {
             self.rounds.choose(self.shard.shared.plan.seed, iteration);
         } else {
-            self.rounds.objects.borrow_mut().fill(State::Unclear);
+            self.rounds.objects.borrow_mut().fill(ObjectState::Unclear);
         }
     }
 
@@ -225,9 +225,9 @@ impl RoundWorker<'_> {
                 return false;
             };
             self.rounds.objects.borrow_mut()[number] = match (outcome, deleted) {
-                (Outcome::Ok, false) => State::There,
-                (Outcome::Ok, true) => State::Gone,
-                (Outcome::Failed(_), _) => State::Unclear,
+                (Outcome::Ok, false) => ObjectState::There,
+                (Outcome::Ok, true) => ObjectState::Gone,
+                (Outcome::Failed(_), _) => ObjectState::Unclear,
             };
             if outcome == Outcome::Ok {
                 let last = self.rounds.acknowledged_ns.get();
@@ -241,9 +241,13 @@ impl RoundWorker<'_> {
     async fn list(&mut self, iteration: u32, deleted: bool) -> bool {
         let rounds = self.rounds;
         let begun_ns = now_ns();
-        let wanted = if deleted { State::Gone } else { State::There };
+        let wanted = if deleted {
+            ObjectState::Gone
+        } else {
+            ObjectState::There
+        };
         let objects = rounds.count(wanted);
-        let listed = Rc::new(Listed {
+        let listed = Rc::new(ListedKeys {
             shard: Rc::clone(self.shard),
             work: rounds.work,
             keyset: self.shard.shared.phase_plan().works[usize::from(rounds.work)].mix[0].keyset,

@@ -34,7 +34,7 @@ use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
     /// The phases that took place, in order.

@@ -28,13 +28,14 @@ use tokio::sync::Notify;
 
 use crate::baton::Baton;
 use crate::buckets::WorkloadBuckets;
+use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
-use crate::integrity_trailer::Judged;
+use crate::integrity_trailer::TrailerVerdict;
 use crate::named_objects::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{AnswerContext, Oracle, Ticket};
 use crate::ranks::{History, RankRecord};
-use crate::recorder::{Done, Level, Message, Recorder};
+use crate::recorder::{Message, Recorder, ThreadDone, ThreadGauges};
 use crate::slots::Slots;
 use crate::source::{Source, body_bytes};
 use crate::startup::Startup;
@@ -230,8 +231,9 @@ impl Shard {
     #[cold]
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
-            self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.level());
+            let boundary = self.recorder.boundary();
+            self.count_offered(boundary);
+            self.recorder.rotate(self.gauges(boundary));
         }
     }
 
@@ -255,13 +257,16 @@ impl Shard {
         self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
     }
 
-    fn level(&self) -> Level {
+    /// Readings at `at_ns`.
+    fn gauges(&self, at_ns: u64) -> ThreadGauges {
         let waiting = self.batons().iter().map(|b| b.oldest_due_ns()).min();
-        Level {
+        let oldest_due_ns = self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX));
+        ThreadGauges {
             in_flight: self.in_flight(),
             sessions: self.sessions.get(),
             jobs: self.batons().iter().map(|b| b.jobs()).sum(),
-            oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
+            backlog_ns: at_ns.saturating_sub(oldest_due_ns),
+            cpu_ns: thread_cpu_ns(),
         }
     }
 
@@ -293,12 +298,12 @@ impl Shard {
 
     /// The error of an object that its trailer shows to be damaged. Warns once per work about objects without a
     /// trailer.
-    pub(crate) fn judged(&self, work: &NamedWork, judged: Judged) -> Option<OpError> {
+    pub(crate) fn judged(&self, work: &NamedWork, judged: TrailerVerdict) -> Option<OpError> {
         match judged {
-            Judged::Right => None,
-            Judged::Wrong(error) => Some(error),
-            Judged::Without => {
-                if !work.has_told() {
+            TrailerVerdict::Right => None,
+            TrailerVerdict::Wrong(error) => Some(error),
+            TrailerVerdict::Without => {
+                if !work.has_warned() {
                     let message = "hashCheck: objects without a checksum at their end were read; they are \
                                    not checked";
                     self.recorder.try_tell(Message::Report(Event::Warning {
@@ -358,11 +363,11 @@ impl Shard {
         (outcome, bytes): (Outcome, u64),
         context: AnswerContext<'_>,
     ) -> (Outcome, u64) {
-        let tell = &mut |finding| {
+        let on_finding = &mut |finding| {
             let event = Event::Finding(Box::new(finding));
             self.recorder.try_tell(Message::Report(event));
         };
-        if ticket.end(op, outcome, context, tell) {
+        if ticket.end(op, outcome, context, on_finding) {
             (Outcome::Failed(ErrorKind::Corrupt), 0)
         } else {
             (outcome, bytes)
@@ -383,7 +388,7 @@ impl Shard {
     pub(crate) fn finish(&self, now_ns: u64) {
         self.tick(now_ns);
         let duration = self.limits.duration_ns;
-        let done = Done {
+        let done = ThreadDone {
             thread: self.thread,
             last_due_ns: self.last_due_ns.get(),
             drained_ns: now_ns,
@@ -402,6 +407,6 @@ impl Shard {
         }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder
-            .finish(self.level(), streams.unwrap_or_default(), done);
+            .finish(self.gauges(now_ns), streams.unwrap_or_default(), done);
     }
 }

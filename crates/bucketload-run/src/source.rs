@@ -1,4 +1,4 @@
-//! The generators of one work, put together: arrivals, operations, names and think times.
+//! All generators of one work: arrivals, operations, names and think times.
 //!
 //! Everything is a function of the plan's seed and a counter. A source is immutable and shared by all load threads.
 

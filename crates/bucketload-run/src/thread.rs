@@ -201,7 +201,7 @@ impl Starting<'_> {
             shard.closed_live.set(shard.closed_live.get() + 1);
             shard.opening_begun();
             let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&self.opening));
-            let task = closed::labour(shard_too, opening, think.clone(), share);
+            let task = closed::run_worker(shard_too, opening, think.clone(), share);
             Shard::spawn(shard, task);
         }
         Ok(())
@@ -255,10 +255,10 @@ impl Starting<'_> {
     }
 }
 
-/// As [`closed::labour`], for a worker of a work in rounds.
+/// As [`closed::run_worker`], for a worker of a work in rounds.
 async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>, index: u32) {
     if let Some(worker) = opening.worker(&shard, rounds.work()).await {
         shard.started().await;
-        rounds::labour(shard, rounds, index, worker).await;
+        rounds::run_worker(shard, rounds, index, worker).await;
     }
 }

@@ -14,7 +14,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use bucketload_core::trace::{Batch, Recorded};
 
-use super::queue::Item;
+use super::queue::TraceRequest;
 
 /// No index.
 const NONE: u32 = u32::MAX;
@@ -38,8 +38,8 @@ impl Hasher for Identity {
 }
 
 /// A request that waits for its key.
-pub(super) struct Held {
-    pub(super) item: Item,
+pub(super) struct HeldRequest {
+    pub(super) item: TraceRequest,
     pub(super) keys: Batch,
     /// When it fell due, nanoseconds since the epoch.
     pub(super) due_ns: u64,
@@ -59,7 +59,7 @@ struct Line {
 #[derive(Default)]
 pub(super) struct KeyOrder {
     busy: HashMap<u64, Line, BuildHasherDefault<Identity>>,
-    slab: Vec<Held>,
+    slab: Vec<HeldRequest>,
     free: Vec<u32>,
     ready: VecDeque<u32>,
     held: usize,
@@ -86,7 +86,7 @@ impl KeyOrder {
     }
 
     /// A request falls due. Returns whether it may be sent; otherwise holds it.
-    pub(super) fn arrive(&mut self, item: &Item, keys: &Recorded<'_>, due_ns: u64) -> bool {
+    pub(super) fn arrive(&mut self, item: &TraceRequest, keys: &Recorded<'_>, due_ns: u64) -> bool {
         let Some(line) = self.busy.get_mut(&item.op.key) else {
             if item.mutates {
                 let line = Line {
@@ -100,7 +100,7 @@ impl KeyOrder {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                self.slab.push(Held {
+                self.slab.push(HeldRequest {
                     item: *item,
                     keys: Batch::new(),
                     due_ns,
@@ -150,7 +150,7 @@ impl KeyOrder {
         self.ready.pop_front()
     }
 
-    pub(super) fn get(&self, index: u32) -> &Held {
+    pub(super) fn get(&self, index: u32) -> &HeldRequest {
         &self.slab[index as usize]
     }
 
@@ -169,9 +169,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::KeyOrder;
-    use crate::feed::queue::Item;
+    use crate::feed::queue::TraceRequest;
 
-    fn item(seq: u64, key: u64, mutates: bool) -> Item {
+    fn item(seq: u64, key: u64, mutates: bool) -> TraceRequest {
         let op = Op {
             seq,
             class: if mutates { OpClass::Put } else { OpClass::Get },
@@ -186,7 +186,7 @@ mod tests {
             count: 0,
             pages: 0,
         };
-        Item {
+        TraceRequest {
             op,
             due_ns: 0,
             shaped_ns: 0,
@@ -205,13 +205,13 @@ mod tests {
         ) {
             let mut order = KeyOrder::default();
             let mut batch = Batch::new();
-            let mut flying: VecDeque<Item> = VecDeque::new();
+            let mut flying: VecDeque<TraceRequest> = VecDeque::new();
             let mut last_mutation: HashMap<u64, u64> = HashMap::new();
             let mut before: Vec<Option<u64>> = Vec::new();
             let mut ended = vec![false; requests.len()];
             let mut sent = 0;
             let mut ends = ends.into_iter();
-            let send = |item: Item, flying: &mut VecDeque<Item>, ended: &[bool], before: &[Option<u64>]| {
+            let send = |item: TraceRequest, flying: &mut VecDeque<TraceRequest>, ended: &[bool], before: &[Option<u64>]| {
                 let earlier = before[item.op.seq as usize];
                 assert!(earlier.is_none_or(|seq| ended[seq as usize]), "{item:?}");
                 flying.push_back(item);

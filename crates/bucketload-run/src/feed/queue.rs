@@ -20,7 +20,7 @@ const DEPTH: usize = 8;
 
 /// A request without its names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct TraceRequest {
     pub(crate) op: Op,
     /// Due instant, nanoseconds from the start of the phase.
     pub(crate) due_ns: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Item {
 /// Requests with their keys, in order of their due instants.
 #[derive(Debug, Default)]
 pub(crate) struct Parcel {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<TraceRequest>,
     /// The keys of each item.
     pub(crate) keys: Batch,
     /// Records skipped since the last parcel: those on keys known to be absent, and others.

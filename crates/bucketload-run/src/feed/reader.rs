@@ -16,7 +16,7 @@ use bucketload_core::plan::{MixEntry, OnAbsent, ReplayPart, ReplayPlan, ReplayTi
 use bucketload_core::trace::{Batch, Recorded, TraceError, TraceOp, TraceRecord, TraceSource};
 
 use super::Queue;
-use super::queue::{Item, Parcel};
+use super::queue::{Parcel, TraceRequest};
 use crate::source::body_bytes;
 
 /// Longest page of a listing, keys.
@@ -53,7 +53,7 @@ impl Reader {
     /// Reads to the end, or until a queue is closed.
     ///
     /// # Errors
-    /// When the trace cannot be read; what was read is delivered.
+    /// When the trace cannot be read. Everything read before is delivered.
     pub(crate) fn run(mut self, source: &dyn TraceSource) -> Result<(), TraceError> {
         let outcome = self.read(source);
         for queue in self.queues.iter().flatten() {
@@ -131,7 +131,7 @@ impl Reader {
         self.seq += 1;
         let (due_ns, shaped_ns) = self.shaper.due(record.ts_ns, body_bytes(&op));
         if let Some(parcel) = parcel {
-            parcel.items.push(Item {
+            parcel.items.push(TraceRequest {
                 op,
                 due_ns,
                 shaped_ns,

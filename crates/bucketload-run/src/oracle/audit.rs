@@ -18,8 +18,8 @@ use bucketload_core::probe::AnswerId;
 use bucketload_core::record::{Outcome, Probe};
 use tokio::task::JoinSet;
 
-use super::judge::Wrong;
-use super::{AnswerContext, Id, Oracle};
+use super::judge::WrongAnswer;
+use super::{AnswerContext, KeyId, Oracle};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -37,13 +37,13 @@ const ATTEMPTS: u32 = 5;
 enum Audited {
     Right,
     /// Wrong.
-    Wrong(Wrong, WrongAnswer),
+    Wrong(WrongAnswer, AnswerFacts),
     /// Could not be read or judged.
     Unclear,
 }
 
 /// Facts about a wrong answer, owned until it is reported.
-struct WrongAnswer {
+struct AnswerFacts {
     key: String,
     start_ns: u64,
     end_ns: u64,
@@ -57,10 +57,10 @@ struct Round {
     plan: Arc<Plan>,
     bucket: String,
     stop: StopHandle,
-    queue: RefCell<VecDeque<Id>>,
+    queue: RefCell<VecDeque<KeyId>>,
     audited: Cell<u64>,
     unclear: Cell<u64>,
-    wrong: RefCell<Vec<(Id, Wrong, WrongAnswer)>>,
+    wrong: RefCell<Vec<(KeyId, WrongAnswer, AnswerFacts)>>,
 }
 
 /// Audits all tracked keys. Returns the number of keys that were audited, and of those that could not be.
@@ -110,8 +110,15 @@ pub(crate) async fn audit(
                 request_id: answer.request_id.as_str(),
                 endpoint: answer.endpoint,
             };
-            let tell = &mut |finding| findings.borrow_mut().push(finding);
-            oracle.report(id, &read_of(id), wrong, answer.start_ns, context, tell);
+            let on_finding = &mut |finding| findings.borrow_mut().push(finding);
+            oracle.report(
+                id,
+                &read_of(id),
+                wrong,
+                answer.start_ns,
+                context,
+                on_finding,
+            );
         }
         if ids.is_empty() || stop.level() == StopLevel::Abort {
             break;
@@ -122,7 +129,7 @@ pub(crate) async fn audit(
 }
 
 /// The operation that reads a key.
-fn read_of((keyset, key): Id) -> Op {
+fn read_of((keyset, key): KeyId) -> Op {
     Op {
         seq: 0,
         class: OpClass::Get,
@@ -141,7 +148,7 @@ fn read_of((keyset, key): Id) -> Op {
 
 impl Oracle {
     /// All tracked keys, in order.
-    fn ids(&self) -> Vec<Id> {
+    fn ids(&self) -> Vec<KeyId> {
         let mut ids = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,7 +191,7 @@ impl Round {
         Ok(())
     }
 
-    fn note(&self, id: Id, audited: Audited) {
+    fn note(&self, id: KeyId, audited: Audited) {
         match audited {
             Audited::Unclear => self.unclear.set(self.unclear.get() + 1),
             Audited::Right => self.audited.set(self.audited.get() + 1),
@@ -195,7 +202,7 @@ impl Round {
         }
     }
 
-    async fn read(&self, session: &mut AnySession, id: Id) -> Audited {
+    async fn read(&self, session: &mut AnySession, id: KeyId) -> Audited {
         let mut key = String::new();
         self.oracle.names[usize::from(id.0)].render(id.1, &mut key);
         let mut probe = Probe::new(now_ns);
@@ -229,7 +236,7 @@ impl Round {
                     let end_ns = now_ns();
                     return Audited::Wrong(
                         wrong,
-                        WrongAnswer {
+                        AnswerFacts {
                             key,
                             start_ns,
                             end_ns,

@@ -10,7 +10,7 @@ use bucketload_core::oracle::{
     Evidence, Finding, FindingKind, Mutation, ReadMark, Register, State,
 };
 
-use super::{AnswerContext, Id, Oracle, Tell};
+use super::{AnswerContext, KeyId, OnFinding, Oracle};
 
 /// The answer to a read.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) enum Answer {
 
 /// A wrong answer, before it is reported.
 #[derive(Clone, Debug)]
-pub(super) struct Wrong {
+pub(super) struct WrongAnswer {
     pub(super) kind: FindingKind,
     /// What the answer was, in words.
     observed: String,
@@ -47,11 +47,11 @@ impl Oracle {
     /// Judges the answer to a read of a tracked key that began at `mark`.
     pub(super) fn judge(
         &self,
-        id: Id,
+        id: KeyId,
         answer: Answer,
         range: Option<u64>,
         mark: ReadMark,
-    ) -> Option<Wrong> {
+    ) -> Option<WrongAnswer> {
         let ruled = self.with(id, |register| match answer {
             _ if register.is_given_up() => (Ruling::Unjudged, absent()),
             Answer::Absent => (register.rule_absent(mark), absent()),
@@ -97,12 +97,12 @@ impl Oracle {
     /// up.
     pub(super) fn report(
         &self,
-        id: Id,
+        id: KeyId,
         op: &Op,
-        wrong: Wrong,
+        wrong: WrongAnswer,
         start_ns: u64,
         context: AnswerContext<'_>,
-        tell: Tell<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let kind = wrong.kind;
         let mut explains = (0, 0);
@@ -145,7 +145,7 @@ impl Oracle {
             (Some((_, m)), _) => format!("version {} or something newer", m.version),
             (None, _) => "the bytes of one version that was written".to_owned(),
         };
-        tell(Finding {
+        on_finding(Finding {
             kind,
             class: op.class,
             key: context.key.to_owned(),
@@ -168,15 +168,15 @@ impl Oracle {
     /// Judges a conditional write with a clear answer: `refused` or carried out.
     pub(super) fn judge_race(
         &self,
-        id: Id,
+        id: KeyId,
         op: &Op,
         (version, mark, refused): (u32, ReadMark, bool),
         start_ns: u64,
         context: AnswerContext<'_>,
-        tell: Tell<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let wrong = self.with(id, |register| {
-            let race = |observed: &str, by| Wrong {
+            let race = |observed: &str, by| WrongAnswer {
                 kind: FindingKind::Race,
                 observed: observed.to_owned(),
                 offset: None,
@@ -195,13 +195,13 @@ impl Oracle {
             Some(race("carried out like another one", Some(other.version)))
         });
         if let Some(wrong) = wrong.flatten() {
-            self.report(id, op, wrong, start_ns, context, tell);
+            self.report(id, op, wrong, start_ns, context, on_finding);
         }
     }
 }
 
-fn absent() -> Wrong {
-    Wrong {
+fn absent() -> WrongAnswer {
+    WrongAnswer {
         kind: FindingKind::Stale,
         observed: "no object".to_owned(),
         offset: None,
@@ -211,9 +211,9 @@ fn absent() -> Wrong {
 }
 
 /// The wrong answer of a listing that shows or lacks a key although mutation `by` was acknowledged.
-pub(super) fn in_listing(kind: FindingKind, by: u32) -> Wrong {
+pub(super) fn in_listing(kind: FindingKind, by: u32) -> WrongAnswer {
     let there = kind == FindingKind::ListGhost;
-    Wrong {
+    WrongAnswer {
         kind,
         observed: if there { "listed" } else { "not listed" }.to_owned(),
         offset: None,
@@ -222,7 +222,7 @@ pub(super) fn in_listing(kind: FindingKind, by: u32) -> Wrong {
     }
 }
 
-fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) {
+fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, WrongAnswer) {
     let sized = register
         .history()
         .iter()
@@ -244,7 +244,7 @@ fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) 
             None => Ruling::Unjudged,
         };
     }
-    let wrong = Wrong {
+    let wrong = WrongAnswer {
         kind: FindingKind::Phantom,
         observed: format!("an object of {size} bytes"),
         offset: None,
@@ -254,8 +254,8 @@ fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) 
     (ruling, wrong)
 }
 
-fn rule_body(register: &Register, identity: Identity, mark: ReadMark) -> (Ruling, Wrong) {
-    let wrong = |kind, observed, offset, shown| Wrong {
+fn rule_body(register: &Register, identity: Identity, mark: ReadMark) -> (Ruling, WrongAnswer) {
+    let wrong = |kind, observed, offset, shown| WrongAnswer {
         kind,
         observed,
         offset,

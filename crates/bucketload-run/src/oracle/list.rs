@@ -11,7 +11,7 @@ use bucketload_core::oracle::FindingKind;
 use bucketload_core::oracle::register::Ruling;
 
 use super::judge::in_listing;
-use super::{AnswerContext, Oracle, Tell, Ticket};
+use super::{AnswerContext, OnFinding, Oracle, Ticket};
 
 impl Ticket<'_> {
     /// Judges a successful listing.
@@ -21,7 +21,7 @@ impl Ticket<'_> {
         op: &Op,
         start_ns: u64,
         context: AnswerContext<'_>,
-        tell: Tell<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let mut listed = self.listed.borrow_mut();
         listed.sort_unstable();
@@ -59,7 +59,7 @@ impl Ticket<'_> {
                 key: &name,
                 ..context
             };
-            oracle.report((op.keyset, key), op, wrong, start_ns, context, tell);
+            oracle.report((op.keyset, key), op, wrong, start_ns, context, on_finding);
         }
     }
 }

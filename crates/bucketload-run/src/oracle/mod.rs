@@ -42,9 +42,9 @@ pub(crate) const KEPT_PER_KIND: u32 = 100;
 pub(crate) const MOST_KEYS: usize = 200_000;
 
 /// A key: key set and index.
-pub(crate) type Id = (u16, u64);
+pub(crate) type KeyId = (u16, u64);
 
-type Registers = HashMap<Id, Register>;
+type Registers = HashMap<KeyId, Register>;
 
 /// The consistency oracle, shared by all load threads and phases of a run.
 pub(crate) struct Oracle {
@@ -103,12 +103,12 @@ impl Oracle {
         })
     }
 
-    fn hash((keyset, key): Id) -> u64 {
+    fn hash((keyset, key): KeyId) -> u64 {
         mix64(key ^ (u64::from(keyset) << 48))
     }
 
     /// Whether the key is tracked.
-    fn is_tracked(&self, id: Id) -> bool {
+    fn is_tracked(&self, id: KeyId) -> bool {
         Self::hash(id) <= self.threshold.load(Relaxed)
     }
 
@@ -120,7 +120,7 @@ impl Oracle {
     }
 
     /// Calls `f` on the key's register, if there is one.
-    fn with<T>(&self, id: Id, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
+    fn with<T>(&self, id: KeyId, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
         let hash = Self::hash(id);
         if hash > self.threshold.load(Relaxed) {
             return None;
@@ -129,7 +129,7 @@ impl Oracle {
     }
 
     /// Calls `f` on the key's register. Creates the register unless the key is not to be tracked.
-    fn with_new<T>(&self, id: Id, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
+    fn with_new<T>(&self, id: KeyId, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
         let hash = Self::hash(id);
         if hash > self.threshold.load(Relaxed) {
             return None;
@@ -210,7 +210,7 @@ impl Oracle {
 }
 
 /// Receives findings.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(Finding);
+pub(crate) type OnFinding<'a> = &'a mut dyn FnMut(Finding);
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use bucketload_core::oracle::{ReadMark, State};
 use bucketload_core::record::Outcome;
 
 use super::judge::Answer;
-use super::{Id, Oracle, Tell};
+use super::{KeyId, OnFinding, Oracle};
 
 /// The operation's effect on its key.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct AnswerContext<'a> {
 /// The oracle's part in one operation.
 pub(crate) struct Ticket<'a> {
     oracle: &'a Oracle,
-    id: Id,
+    id: KeyId,
     role: Role,
     start_ns: u64,
     /// Whether a failed attempt may still take effect.
@@ -234,7 +234,7 @@ impl Ticket<'_> {
         op: &Op,
         outcome: Outcome,
         context: AnswerContext<'_>,
-        tell: Tell<'_>,
+        on_finding: OnFinding<'_>,
     ) -> bool {
         match &self.role {
             Role::Mutation {
@@ -249,7 +249,7 @@ impl Ticket<'_> {
                     if outcome == Outcome::Ok && !self.stray.get() {
                         let refused = ending == Ending::Refused;
                         let write = (*version, *mark, refused);
-                        oracle.judge_race(self.id, op, write, self.start_ns, context, tell);
+                        oracle.judge_race(self.id, op, write, self.start_ns, context, on_finding);
                     }
                     oracle.with(self.id, |register| register.end_read());
                 }
@@ -272,14 +272,14 @@ impl Ticket<'_> {
                 let kind = wrong.as_ref().map(|wrong| wrong.kind);
                 if let Some(wrong) = wrong {
                     self.oracle
-                        .report(self.id, op, wrong, self.start_ns, context, tell);
+                        .report(self.id, op, wrong, self.start_ns, context, on_finding);
                 }
                 self.oracle.with(self.id, |register| register.end_read());
                 kind.is_some_and(|kind| kind.spoils_body())
             }
             Role::List => {
                 if outcome == Outcome::Ok {
-                    self.judge_listing(self.oracle, op, self.start_ns, context, tell);
+                    self.judge_listing(self.oracle, op, self.start_ns, context, on_finding);
                 }
                 false
             }
@@ -338,7 +338,7 @@ impl Ticket<'_> {
 }
 
 impl Oracle {
-    fn end_mutation(&self, id: Id, version: u32, ending: Ending, context: AnswerContext<'_>) {
+    fn end_mutation(&self, id: KeyId, version: u32, ending: Ending, context: AnswerContext<'_>) {
         let label = Label::new(context.request_id);
         self.with(id, |register| {
             register.end(version, ending, label, context.endpoint);
