@@ -222,6 +222,15 @@ impl Producer {
         (self.phase, self.thread) = (phase, thread);
     }
 
+    fn batch(&self, rows: Rows) -> Batch {
+        Batch {
+            phase: self.phase,
+            thread: self.thread,
+            rows,
+            home: self.home.clone(),
+        }
+    }
+
     /// Sends the current batch, unless no empty one is left.
     pub fn flush(&mut self) {
         if self.current.rows.is_empty() {
@@ -233,12 +242,8 @@ impl Producer {
         let Some(empty) = self.spares.pop() else {
             return;
         };
-        let batch = Batch {
-            phase: self.phase,
-            thread: self.thread,
-            rows: std::mem::replace(&mut self.current, empty),
-            home: self.home.clone(),
-        };
+        let rows = std::mem::replace(&mut self.current, empty);
+        let batch = self.batch(rows);
         if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
             self.to_writer.try_send(batch)
         {
@@ -256,12 +261,7 @@ impl Drop for Producer {
         }
         let rows = std::mem::take(&mut self.current);
         let lost = rows.rows.len() as u64;
-        let batch = Batch {
-            phase: self.phase,
-            thread: self.thread,
-            rows,
-            home: self.home.clone(),
-        };
+        let batch = self.batch(rows);
         if self.to_writer.send(batch).is_err() {
             self.dropped.fetch_add(lost, Ordering::Relaxed);
         }

@@ -395,6 +395,8 @@ impl Tally {
             &mut self.connect_tcp,
             &mut self.connect_tls,
             &mut self.connect_dns,
+            &mut self.blocked,
+            &mut self.shaped,
         ] {
             h.clear();
         }
@@ -407,8 +409,6 @@ impl Tally {
         }
         self.jobs = JobCounts::default();
         self.replay = ReplayCounts::default();
-        self.blocked.clear();
-        self.shaped.clear();
         self.fine.clear();
         self.sizes.iter_mut().for_each(SizeCell::clear);
     }

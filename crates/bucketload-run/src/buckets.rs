@@ -140,7 +140,7 @@ pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(
         return Ok(());
     };
     if options.share.of > 1 {
-        let text = "works that make buckets are performed by one agent alone: the others would not \
+        let text = "works that make buckets need a single agent: the others would not \
                     know which buckets exist";
         return Err(RunError::Options(text.to_owned()));
     }
@@ -162,8 +162,8 @@ pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(
         }
         if set.name(0) == options.bucket {
             return Err(RunError::Options(format!(
-                "`{}` is the bucket of the target, where the run keeps its mark; the workload makes \
-                 buckets of its own: name another one",
+                "`{}` is the bucket of the target, which holds the run's marker; choose another name for \
+                 the buckets that the workload makes",
                 options.bucket
             )));
         }

@@ -78,7 +78,7 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
 pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     match plan.has_ranks() && options.share.of > 1 && options.agreement.is_none() {
         true => Err(RunError::Options(
-            "ranks of several processes go on to the highest count of all, but nothing tells them that count"
+            "ranks of several processes go on to the highest count of all, which needs an agreement"
                 .to_owned(),
         )),
         false => Ok(()),

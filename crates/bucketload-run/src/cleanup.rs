@@ -232,7 +232,7 @@ pub(crate) async fn clean(
     report.complete = true;
     if report.foreign > 0 {
         report.warnings.push(format!(
-            "{} objects under `{}/{}` are not this run's and were left alone",
+            "{} objects under `{}/{}` do not belong to this run and were left alone",
             report.foreign, options.bucket, options.prefix
         ));
     }

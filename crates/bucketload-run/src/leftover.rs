@@ -72,7 +72,7 @@ pub(crate) fn unmarked(options: &RunOptions, why: &str) -> String {
 pub(crate) fn bucket(options: &RunOptions, error: &OpError) -> String {
     format!(
         "bucket `{}`, which this run created and which is empty, was not deleted: {error}; delete it with \
-         the store's own means",
+         the store's own tools",
         options.bucket
     )
 }

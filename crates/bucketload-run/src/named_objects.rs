@@ -242,8 +242,8 @@ pub(crate) async fn check(
             if past.saturating_sub(first) + numbers.len() as u64 > MOST_BUCKETS {
                 return Err(RunError::Options(format!(
                     "the workload changes more than {MOST_BUCKETS} buckets named \
-                     `{prefix}NUMBER{suffix}`, too many to see first whether they are somebody \
-                     else's; name fewer, or allow it: --delete-named"
+                     `{prefix}NUMBER{suffix}`, too many to check first whether they belong to \
+                     somebody else; name fewer, or allow changes with --delete-named"
                 )));
             }
             numbers.extend(first..past);
@@ -266,12 +266,12 @@ async fn found(
     bucket: &str,
     change: &Change,
 ) -> Result<Option<String>, RunError> {
-    const STEP: &str = "looking whether it is in use";
+    const STEP: &str = "checking whether it is in use";
     match timed(timeout_ns, session.head_bucket(bucket)).await {
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
         // A bucket to which access is denied exists.
         Err(error) if error.kind == ErrorKind::Auth => {
-            return Ok(Some(format!("cannot be looked at ({error})")));
+            return Ok(Some(format!("cannot be checked ({error})")));
         }
         Err(error) => return Err(RunError::of_bucket(bucket, STEP, error)),
         Ok(()) if change.deletes => {

@@ -1,6 +1,7 @@
 //! The one path on which an operation is executed and recorded, for every workload model.
 
 use std::cell::Cell;
+use std::convert::identity;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -127,7 +128,7 @@ pub(crate) fn perform<'p>(
 ) -> impl Future<Output = OpEnd> + 'p {
     async move {
         let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
-            let place = (shard.shared.phase as u16, worker.work);
+            let place = (shard.shared.phase, worker.work);
             let delimiter = shard.source(worker.work).delimiter(&due_op.op);
             oracle.begin(&mut due_op.op, place, delimiter, due_op.taken_ns)
         });
@@ -233,7 +234,7 @@ pub(crate) fn perform<'p>(
             }
             let error = 'failed: {
                 // Moved whole so the future does not store the attempt across the waits below.
-                let completion = match { attempt } {
+                let completion = match identity(attempt) {
                     Ok(completion) => completion,
                     Err(error) => break 'failed error,
                 };
@@ -319,7 +320,7 @@ pub(crate) fn perform<'p>(
             Some(ticket) => {
                 let context = AnswerContext {
                     key: request.key,
-                    phase: shard.shared.phase as u16,
+                    phase: shard.shared.phase,
                     audit: false,
                     attempt_ns: begun_ns,
                     done_ns,

@@ -154,11 +154,12 @@ struct Load {
 impl Load {
     fn start(driver: &AnyDriver, context: &RunContext<'_>, phase: usize) -> Result<Self, RunError> {
         let options = context.options;
+        let number = u16::try_from(phase).unwrap_or(u16::MAX);
         let threads = context.layout.len();
         let works = context.plan.phases[phase].works.len();
         let shared = Arc::new(PhaseShared {
             plan: Arc::clone(&context.plan),
-            phase,
+            phase: number,
             sources: (0..works)
                 .map(|work| {
                     Source::new(&context.plan, phase, work, options, threads)
@@ -212,7 +213,6 @@ impl Load {
                 .map_err(RunError::Thread)?;
             handles.push(handle);
         }
-        let number = u16::try_from(phase).unwrap_or(u16::MAX);
         let readers = read_traces(&shared, options, &to_collector)?;
         Ok(Self {
             slowest: SlowRequests::new(number),

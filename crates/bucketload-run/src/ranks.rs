@@ -390,7 +390,7 @@ impl RankTurns {
             sum.wall_bytes = sum.bytes;
         }
         let shared = &shard.shared;
-        shared.history.steps[shared.phase].fetch_max(step, Ordering::AcqRel);
+        shared.history.steps[usize::from(shared.phase)].fetch_max(step, Ordering::AcqRel);
         work.arrive(step);
         if over && plan.wear_out {
             self.target = Some(u64::MAX);

@@ -95,7 +95,7 @@ pub(crate) async fn compare(
         Err(error) if error.kind == ErrorKind::NotFound => (ErrorKind::Corrupt, error.to_string()),
         Err(error) => (error.kind, error.to_string()),
     };
-    let detail = format!("the write was acknowledged, but reading it back: {what}");
+    let detail = format!("the write was acknowledged, but reading it back failed: {what}");
     let error = OpError::new(kind, detail);
     shard.report_failure(write.op.class, write.key, &error, now_ns());
     Outcome::Failed(kind)
@@ -149,7 +149,7 @@ pub(crate) fn check(
         if let Some(entry) = other {
             return refuse(format!(
                 "phase `{}` also performs {} on the objects that it writes, so what is read back may \
-                 rightly differ; put that into a phase or a key set of its own",
+                 differ for good reason; move that to a phase or a key set of its own",
                 phase.name, entry.class
             ));
         }

@@ -282,7 +282,7 @@ impl RoundWorker<'_> {
             last => last,
         };
         let round = Round {
-            phase: u16::try_from(self.shard.shared.phase).unwrap_or(u16::MAX),
+            phase: self.shard.shared.phase,
             iteration,
             deleted,
             objects: u32::try_from(objects).unwrap_or(u32::MAX),

@@ -48,7 +48,8 @@ pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
 /// What all load threads of a phase share.
 pub(crate) struct PhaseShared {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) phase: usize,
+    /// Index of the phase in the plan.
+    pub(crate) phase: u16,
     pub(crate) sources: Vec<Source>,
     pub(crate) arena: Arc<Arena>,
     /// The consistency oracle, in runs that have one.
@@ -77,7 +78,7 @@ pub(crate) struct PhaseShared {
 
 impl PhaseShared {
     pub(crate) fn phase_plan(&self) -> &PhasePlan {
-        &self.plan.phases[self.phase]
+        &self.plan.phases[usize::from(self.phase)]
     }
 }
 
@@ -327,7 +328,7 @@ impl Shard {
             return;
         }
         self.recorder.try_tell(Message::Report(Event::Failure {
-            phase: u16::try_from(self.shared.phase).unwrap_or(u16::MAX),
+            phase: self.shared.phase,
             class,
             key: key.to_owned(),
             error: error.to_string(),

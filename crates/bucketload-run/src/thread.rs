@@ -90,7 +90,7 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
         ..
     } = setup;
     let for_tallies = Arc::clone(&shared);
-    let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    let thread_number = u16::try_from(thread).unwrap_or(u16::MAX);
     let op_log = shared.op_log.as_ref();
     let recorder = Recorder::new(
         thread,
@@ -99,7 +99,7 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
         to_collector.clone(),
         spares,
         shared.phase_plan().kind == PhaseKind::Run,
-        op_log.map(|log| log.producer(number(shared.phase), number(thread))),
+        op_log.map(|log| log.producer(shared.phase, thread_number)),
     );
     let shard = Rc::new(Shard::new(shared, thread, recorder));
     let _works = prepare(&shard, &driver).map_err(RunError::Thread)?;

@@ -157,9 +157,9 @@ impl Rows {
     }
 
     /// Takes the figures collected so far.
-    pub(crate) fn take(&self, phase: usize) -> PhaseRows {
+    pub(crate) fn take(&self, phase: u16) -> PhaseRows {
         let mut out = PhaseRows {
-            phase: u16::try_from(phase).unwrap_or(u16::MAX),
+            phase,
             ..PhaseRows::default()
         };
         for worker in self.workers.take() {

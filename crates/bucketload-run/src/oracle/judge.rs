@@ -192,7 +192,10 @@ impl Oracle {
                 return Some(race("carried out although the key had an object", Some(by)));
             }
             let other = register.other_winner(version)?;
-            Some(race("carried out like another one", Some(other.version)))
+            Some(race(
+                "carried out, and so was another one",
+                Some(other.version),
+            ))
         });
         if let Some(wrong) = wrong.flatten() {
             self.report(id, op, wrong, start_ns, context, on_finding);
