@@ -19,7 +19,7 @@ pub enum Leftovers {
 
 /// Notes in `report` what is left after a clean-up that failed with `error`, or that the user aborted if there is no
 /// error.
-pub(crate) fn tell(options: &RunOptions, report: &mut CleanupReport, error: Option<&OpError>) {
+pub(crate) fn report(options: &RunOptions, report: &mut CleanupReport, error: Option<&OpError>) {
     if !report.complete && report.left.is_none() {
         let why = match error {
             Some(error) => format!("the clean-up failed: {error}"),

@@ -65,7 +65,7 @@ impl Share {
 
 /// An earlier run that left its objects in the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataOf {
+pub struct EarlierRun {
     /// Its identifier, which the ownership marker has to carry.
     pub run_id: String,
     /// Its key prefix.
@@ -140,7 +140,7 @@ pub struct RunOptions {
     /// ([`bucketload_core::generate::ops::OpGen::of_generation`]).
     pub generation: u32,
     /// The earlier run whose objects the plan reads, if it reads existing objects.
-    pub data: Option<DataOf>,
+    pub data: Option<EarlierRun>,
     /// Number of the arrival schedule. 0 is the schedule of the plan's seed. Others are independent of it and of each
     /// other, while the operations stay the same, so that repeated trials vary as the arrivals of real users do.
     pub schedule: u32,

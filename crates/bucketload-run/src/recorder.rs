@@ -337,7 +337,7 @@ impl Recorder {
     }
 
     /// Sends a message without waiting; drops it if the channel is full.
-    pub(crate) fn try_tell(&self, message: Message) {
+    pub(crate) fn try_send(&self, message: Message) {
         let _ = self.to_collector.try_send(message);
     }
 
@@ -349,7 +349,7 @@ impl Recorder {
     }
 
     /// Sends a message that must not be lost; may wait for the collector.
-    pub(crate) fn tell(&self, message: Message) {
+    pub(crate) fn send(&self, message: Message) {
         // A closed channel means that the collector has given up.
         let _ = self.to_collector.send(message);
     }

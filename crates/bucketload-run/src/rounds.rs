@@ -295,7 +295,7 @@ impl RoundWorker<'_> {
         };
         self.shard
             .recorder
-            .tell(Message::Report(Event::Round(round)));
+            .send(Message::Report(Event::Round(round)));
         true
     }
 

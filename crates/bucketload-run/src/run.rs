@@ -173,7 +173,7 @@ pub fn run(
                 // A failed clean-up does not invalidate the measurement; it is reported separately.
                 let ended = stop.level() == StopLevel::Abort || failure.is_some();
                 if ended || report.left.is_some() {
-                    leftover::tell(options, &mut report, failure.as_ref());
+                    leftover::report(options, &mut report, failure.as_ref());
                 }
                 end.cleanup = Some(report);
                 outcome

@@ -250,7 +250,7 @@ impl Shard {
     pub(crate) fn fail_absent(&self, op: &Op) {
         let class = op.class;
         self.recorder
-            .try_tell(Message::Failed(RunError::Absent { class }));
+            .try_send(Message::Failed(RunError::Absent { class }));
     }
 
     /// Operations due but not ended.
@@ -307,7 +307,7 @@ impl Shard {
                 if !work.has_warned() {
                     let message = "hashCheck: objects without a checksum at their end were read; they are \
                                    not checked";
-                    self.recorder.try_tell(Message::Report(Event::Warning {
+                    self.recorder.try_send(Message::Report(Event::Warning {
                         message: message.to_owned(),
                     }));
                 }
@@ -327,7 +327,7 @@ impl Shard {
         {
             return;
         }
-        self.recorder.try_tell(Message::Report(Event::Failure {
+        self.recorder.try_send(Message::Report(Event::Failure {
             phase: self.shared.phase,
             class,
             key: key.to_owned(),
@@ -366,7 +366,7 @@ impl Shard {
     ) -> (Outcome, u64) {
         let on_finding = &mut |finding| {
             let event = Event::Finding(Box::new(finding));
-            self.recorder.try_tell(Message::Report(event));
+            self.recorder.try_send(Message::Report(event));
         };
         if ticket.end(op, outcome, context, on_finding) {
             (Outcome::Failed(ErrorKind::Corrupt), 0)
@@ -400,11 +400,11 @@ impl Shard {
         };
         if let Some(rows) = &self.rows {
             let rows = Box::new(rows.take(self.shared.phase));
-            self.recorder.tell(Message::Rows(rows));
+            self.recorder.send(Message::Rows(rows));
         }
         let ranks: Vec<RankSum> = self.ranks.take().iter().map(|rank| rank.sum()).collect();
         if !ranks.is_empty() {
-            self.recorder.tell(Message::Ranks(ranks));
+            self.recorder.send(Message::Ranks(ranks));
         }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder

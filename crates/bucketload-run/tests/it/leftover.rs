@@ -147,13 +147,13 @@ fn telling() -> RunOptions {
     }
 }
 
-struct Ended {
+struct Finished {
     end: Result<RunEnd, RunError>,
     kept: Kept,
     keys: Vec<String>,
 }
 
-fn go(fault: Fault, plan: &Plan, options: &RunOptions) -> Ended {
+fn run_with(fault: Fault, plan: &Plan, options: &RunOptions) -> Finished {
     let stop = StopHandle::new();
     let driver = Arc::new(Failing {
         inner: Scripted::new(|_| at_once()),
@@ -163,7 +163,7 @@ fn go(fault: Fault, plan: &Plan, options: &RunOptions) -> Ended {
     let mut kept = Kept::default();
     let end = run(&Arc::clone(&driver).into(), plan, options, &mut kept, &stop);
     let keys = driver.inner.keys(&options.bucket);
-    Ended { end, kept, keys }
+    Finished { end, kept, keys }
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_run_whose_clean_up_fails_ends_normally_and_reports_what_is_left() {
         (Fault::ReadMarker, "ReadMarker"),
     ] {
         let options = telling();
-        let ended = go(fault, &writes(OpClass::Put), &options);
+        let ended = run_with(fault, &writes(OpClass::Put), &options);
         let end = ended.end.unwrap();
         assert_eq!(end.phases[1].totals.ok, 250, "{fault:?}");
         assert_eq!(end.phases[2].end, PhaseEnd::Aborted, "{fault:?}");
@@ -193,12 +193,12 @@ fn a_run_whose_clean_up_fails_ends_normally_and_reports_what_is_left() {
 fn uploads_are_listed_only_if_there_may_be_some_and_a_failed_listing_is_a_warning() {
     let uploads = |warning: &&&str| warning.contains("multipart uploads");
     let plain = telling();
-    let ended = go(Fault::ListUploads, &writes(OpClass::Put), &plain);
+    let ended = run_with(Fault::ListUploads, &writes(OpClass::Put), &plain);
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
     assert!(ended.keys.is_empty(), "{:?}", ended.keys);
     assert_eq!(ended.kept.warnings().iter().filter(uploads).count(), 0);
     let in_parts = telling();
-    let ended = go(
+    let ended = run_with(
         Fault::ListUploads,
         &writes(OpClass::MultipartPut),
         &in_parts,
@@ -214,7 +214,7 @@ fn uploads_are_listed_only_if_there_may_be_some_and_a_failed_listing_is_a_warnin
 
 #[test]
 fn a_note_of_the_store_about_listings_is_reported_once() {
-    let ended = go(Fault::Nothing, &writes(OpClass::Put), &telling());
+    let ended = run_with(Fault::Nothing, &writes(OpClass::Put), &telling());
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
     let notes = |warning: &&&str| **warning == "listed in another way";
     assert_eq!(ended.kept.warnings().iter().filter(notes).count(), 1);
@@ -227,7 +227,7 @@ fn a_bucket_of_the_run_that_stays_is_reported() {
         create_bucket: true,
         ..telling()
     };
-    let ended = go(Fault::DeleteBucket, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::DeleteBucket, &writes(OpClass::Put), &options);
     assert!(!ended.end.unwrap().cleanup.unwrap().complete);
     let left = options.left.take().unwrap();
     assert!(
@@ -239,7 +239,7 @@ fn a_bucket_of_the_run_that_stays_is_reported() {
 #[test]
 fn a_clean_up_that_the_user_aborts_reports_what_is_left() {
     let options = telling();
-    let ended = go(Fault::Abort, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::Abort, &writes(OpClass::Put), &options);
     assert_eq!(ended.end.unwrap().stopped, StopLevel::Abort);
     assert_eq!(ended.keys.len(), 251);
     let left = options.left.take().unwrap();
@@ -273,7 +273,7 @@ fn nothing_is_left_if_the_store_ends_with_the_run() {
         leftovers: Leftovers::Vanish,
         ..options(1)
     };
-    let ended = go(Fault::Delete, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::Delete, &writes(OpClass::Put), &options);
     assert!(!ended.end.unwrap().cleanup.unwrap().complete);
     assert_eq!(options.left.take(), None);
     let warnings = ended.kept.warnings();
