@@ -284,17 +284,8 @@ mod tests {
         };
         let op = Op {
             seq,
-            class: OpClass::Get,
-            entry: 0,
-            keyset: 0,
             key: seq,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: 0,
-            range: None,
-            count: 0,
-            pages: 0,
+            ..Op::new(OpClass::Get)
         };
         Trail::new(&record, &op, Default::default(), &Probe::untimed())
     }

@@ -172,19 +172,11 @@ mod tests {
     use crate::feed::queue::TraceRequest;
 
     fn item(seq: u64, key: u64, mutates: bool) -> TraceRequest {
+        let class = if mutates { OpClass::Put } else { OpClass::Get };
         let op = Op {
             seq,
-            class: if mutates { OpClass::Put } else { OpClass::Get },
-            entry: 0,
-            keyset: 0,
             key,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: 0,
-            range: None,
-            count: 0,
-            pages: 0,
+            ..Op::new(class)
         };
         TraceRequest {
             op,

@@ -175,14 +175,7 @@ pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
         TraceOp::MpuInit | TraceOp::MpuPart | TraceOp::Other => return None,
     };
     Some(Op {
-        seq: 0,
-        class,
-        entry: 0,
-        keyset: 0,
         key: record.key_hash,
-        source_key: 0,
-        source_keyset: 0,
-        version: 0,
         size: match class {
             OpClass::Get | OpClass::RangeGet => size.unwrap_or(Op::UNKNOWN_SIZE),
             OpClass::Put | OpClass::MultipartPut => size.unwrap_or(0),
@@ -191,6 +184,7 @@ pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
         range,
         count,
         pages: u32::from(class == OpClass::List),
+        ..Op::new(class)
     })
 }
 

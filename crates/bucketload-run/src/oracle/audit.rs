@@ -131,18 +131,9 @@ pub(crate) async fn audit(
 /// The operation that reads a key.
 fn read_of((keyset, key): KeyId) -> Op {
     Op {
-        seq: 0,
-        class: OpClass::Get,
-        entry: 0,
         keyset,
         key,
-        source_key: 0,
-        source_keyset: keyset,
-        version: 0,
-        size: Op::UNKNOWN_SIZE,
-        range: None,
-        count: 0,
-        pages: 0,
+        ..Op::new(OpClass::Get)
     }
 }
 
