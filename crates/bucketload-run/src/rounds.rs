@@ -50,7 +50,7 @@ pub(crate) struct Rounds {
     seq: Cell<u64>,
     objects: RefCell<Vec<ObjectState>>,
     /// Whether each object of the round is to be deleted.
-    doomed: RefCell<Vec<bool>>,
+    to_delete: RefCell<Vec<bool>>,
     /// When the last write or delete of the step was acknowledged.
     acknowledged_ns: Cell<u64>,
     arrived: Cell<u32>,
@@ -66,7 +66,7 @@ impl Rounds {
             work,
             seq: Cell::new(0),
             objects: RefCell::new(vec![ObjectState::Unclear; objects]),
-            doomed: RefCell::new(vec![false; objects]),
+            to_delete: RefCell::new(vec![false; objects]),
             acknowledged_ns: Cell::new(0),
             arrived: Cell::new(0),
             gates: Cell::new(0),
@@ -104,13 +104,13 @@ impl Rounds {
 
     /// Chooses the objects of the round to delete: those with the smallest random numbers.
     fn choose(&self, seed: u64, iteration: u32) {
-        let mut doomed = self.doomed.borrow_mut();
+        let mut to_delete = self.to_delete.borrow_mut();
         let number = |i: usize| mix64(seed ^ mix64(self.key(iteration, i)));
-        let mut order: Vec<usize> = (0..doomed.len()).collect();
+        let mut order: Vec<usize> = (0..to_delete.len()).collect();
         order.sort_unstable_by_key(|&i| number(i));
-        let chosen = (self.plan.delete * doomed.len() as f64).round() as usize;
-        doomed.fill(false);
-        order[..chosen].iter().for_each(|&i| doomed[i] = true);
+        let chosen = (self.plan.delete * to_delete.len() as f64).round() as usize;
+        to_delete.fill(false);
+        order[..chosen].iter().for_each(|&i| to_delete[i] = true);
     }
 
     /// Number of objects of the round in this state.
@@ -216,7 +216,7 @@ impl RoundWorker<'_> {
         let per_worker = self.rounds.plan.objects as usize;
         let first = self.index as usize * per_worker;
         for number in first..first + per_worker {
-            if deleted && !self.rounds.doomed.borrow()[number] {
+            if deleted && !self.rounds.to_delete.borrow()[number] {
                 continue;
             }
             let key = self.rounds.key(iteration, number);
