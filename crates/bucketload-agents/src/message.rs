@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::tally;
 
 /// Version of the protocol; raised with every change of the messages.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Largest message that is accepted, bytes: an interval whose histograms are all full is a quarter of
 /// it.

@@ -1,7 +1,7 @@
 //! The form in which rows of the operation log travel: everything that [`Trail`] knows, in numbers of
 //! variable length; instants as distances from the due instant.
 
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::oplog::{Batch, Producer};
@@ -68,7 +68,6 @@ fn put_row(trail: &Trail, key: &str, source: &str, out: &mut Vec<u8>) {
         put_from(due, at, out);
     }
     for number in [
-        r.seq,
         u64::from(r.work),
         r.class as u64,
         u64::from(r.worker),
@@ -99,9 +98,9 @@ fn put_row(trail: &Trail, key: &str, source: &str, out: &mut Vec<u8>) {
         op.range.map_or(0, |range| range.len),
         op.count,
         u64::from(op.pages),
-        u64::from(trail.place.endpoint),
-        u64::from(trail.place.local_port),
-        trail.place.connection,
+        u64::from(trail.route.endpoint),
+        u64::from(trail.route.local_port),
+        trail.route.connection,
         u64::from(trail.status),
     ] {
         put(number, out);
@@ -132,7 +131,6 @@ fn row(r: &mut Reader<'_>, offset_ns: i64) -> Option<Trail> {
         sent_ns,
         first_byte_ns,
         done_ns,
-        seq: r.number()?,
         work: r.small()?,
         class: class(r)?,
         worker: r.small()?,
@@ -175,7 +173,7 @@ fn row(r: &mut Reader<'_>, offset_ns: i64) -> Option<Trail> {
         count: r.number()?,
         pages: r.small()?,
     };
-    let place = Place {
+    let route = RequestRoute {
         endpoint: r.small()?,
         local_port: r.small()?,
         connection: r.number()?,
@@ -187,7 +185,7 @@ fn row(r: &mut Reader<'_>, offset_ns: i64) -> Option<Trail> {
     Some(Trail {
         record,
         op,
-        place,
+        route,
         status,
         ids,
     })
@@ -195,7 +193,7 @@ fn row(r: &mut Reader<'_>, offset_ns: i64) -> Option<Trail> {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::driver::Place;
+    use bucketload_core::driver::RequestRoute;
     use bucketload_core::error::ErrorKind;
     use bucketload_core::op::{ByteRange, Op, OpClass};
     use bucketload_core::oplog::OpLog;
@@ -209,7 +207,6 @@ mod tests {
         ids.request_id.set(format!("id-{seq}").as_bytes());
         Trail {
             record: OpRecord {
-                seq,
                 work: 1,
                 class: OpClass::RangeGet,
                 worker: 77,
@@ -257,7 +254,7 @@ mod tests {
                 count: 11,
                 pages: 12,
             },
-            place: Place {
+            route: RequestRoute {
                 endpoint: 3,
                 local_port: 40_000,
                 connection: 999,

@@ -36,7 +36,6 @@ pub fn interval() -> Interval {
             tally.offered += 1;
             tally.issued += 1;
             tally.record(&OpRecord {
-                seq: n,
                 class,
                 due_ns: 1_000,
                 taken_ns: 1_000 + ns / 100,

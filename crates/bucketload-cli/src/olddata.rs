@@ -9,7 +9,7 @@ use std::time::Duration;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, PhaseKind, Plan, SizeAssign};
 use bucketload_results::rundir::{Manifest, RunDir, Status};
-use bucketload_run::DataOf;
+use bucketload_run::EarlierRun;
 use bucketload_workload::resolve::Resolved;
 
 use crate::cli::run::DataArgs;
@@ -23,7 +23,7 @@ const MIN_AGE: Duration = Duration::from_secs(72 * 3600);
 #[derive(Clone, Debug)]
 pub(crate) struct OldData {
     /// Where it lies.
-    pub(crate) data: DataOf,
+    pub(crate) data: EarlierRun,
     /// For the head of the result.
     pub(crate) note: String,
 }
@@ -76,7 +76,7 @@ pub(crate) fn apply(
     }
     adopt(&mut resolved.plan, &manifest.plan, keyset)?;
     Ok(Some(OldData {
-        data: DataOf {
+        data: EarlierRun {
             run_id: manifest.run_id.clone(),
             prefix: target.run_prefix(&manifest.run_id),
         },

@@ -138,7 +138,6 @@ fn record(op: &Op, arrival: Arrival) -> OpRecord {
     // Instants of a null target; the spread keeps the histograms' buckets from being one.
     let service = 800 + (op.seq & 1023);
     OpRecord {
-        seq: op.seq,
         class: op.class,
         due_ns,
         taken_ns: due_ns + 50,

@@ -1,8 +1,8 @@
 //! The traits a storage adapter implements.
 //!
-//! A [`Driver`] is shared by all load threads; a [`Session`] belongs to one worker and performs one
-//! operation at a time. Sessions run on a current-thread runtime: their futures need not be `Send`. Whoever uses
-//! drivers knows them as [`AnyDriver`] and [`AnySession`].
+//! A [`Driver`] is shared by all load threads; a [`Session`] belongs to one worker and performs one operation at a
+//! time. Sessions run on a current-thread runtime, so their futures need not be `Send`. The runner uses drivers
+//! through [`AnyDriver`] and [`AnySession`].
 
 mod erased;
 
@@ -27,7 +27,7 @@ pub struct WorkerId {
 /// What a driver can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The operation classes it performs.
+    /// The operation classes that it performs.
     pub classes: Vec<OpClass>,
     /// Whether bytes read can be compared with the expected content.
     pub verify: bool,
@@ -35,9 +35,9 @@ pub struct Capabilities {
     pub connections: bool,
 }
 
-/// Where a session's requests go.
+/// The way that a session's requests take: endpoint and connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RequestRoute {
     /// Index of the endpoint in [`DriverFacts::endpoints`].
     pub endpoint: u16,
     /// Local port of the connection; 0 without one.
@@ -46,14 +46,14 @@ pub struct Place {
     pub connection: u64,
 }
 
-/// Tells which nodes of a store hold an object: the link between the requests on keys and the load
-/// of data nodes (docs/spec/statistics.md section 8).
+/// Knows which nodes of a store hold an object. This connects requests on keys with the load of data nodes
+/// (docs/spec/statistics.md section 8).
 pub trait PlacementOracle {
     /// Number of nodes.
     fn nodes(&self) -> usize;
 
-    /// Writes the indices of the nodes that hold a copy of `key` into `copies`, replacing its
-    /// contents; the first one serves reads when only one copy is read. Nothing when unknown.
+    /// Replaces the contents of `copies` with the indices of the nodes that hold a copy of `key`; none if unknown. If a
+    /// read needs only one copy, the first node serves it.
     fn copies(&self, bucket: &str, key: &str, copies: &mut Vec<u32>);
 }
 
@@ -66,7 +66,7 @@ pub struct DriverFacts {
     pub engine: String,
     /// Endpoint URLs, without credentials.
     pub endpoints: Vec<String>,
-    /// Further settings as name and value: addressing, signing, checksum, TLS.
+    /// Other settings as name and value: addressing, signing, checksum, TLS.
     pub settings: Vec<(String, String)>,
 }
 
@@ -81,8 +81,7 @@ pub trait Driver: Send + Sync + 'static {
     /// How it talks to its target.
     fn facts(&self) -> DriverFacts;
 
-    /// Creates a session and connects it, on the calling load thread. The probe receives the
-    /// connection's phase times.
+    /// Creates and connects a session on the calling load thread. The probe receives the phase times of the connection.
     ///
     /// # Errors
     /// When the target cannot be reached.
@@ -93,14 +92,14 @@ pub trait Driver: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Session, OpError>>;
 }
 
-/// Successful end of an operation.
+/// The result of a successful operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// Object bytes transferred (sent or received); 0 for operations without a body.
     pub bytes: u64,
-    /// Keys listed, deleted or parts written; 0 where it has no meaning.
+    /// Number of keys listed or deleted, or of parts written; 0 for other operations.
     pub items: u64,
-    /// Size of the whole object as stated by the store, for head; else 0.
+    /// For head: size of the whole object as the store states it; else 0.
     pub object_size: u64,
 }
 
@@ -114,7 +113,7 @@ pub const DONE: Completion = Completion {
 /// The content that `request` writes.
 ///
 /// # Errors
-/// When it has none.
+/// If it has none.
 pub fn content_of<'a>(request: &'a Request<'_>) -> Result<&'a Content<'a>, OpError> {
     request.content.as_ref().ok_or_else(|| {
         OpError::new(
@@ -124,8 +123,8 @@ pub fn content_of<'a>(request: &'a Request<'_>) -> Result<&'a Content<'a>, OpErr
     })
 }
 
-/// Lets a driver become an [`AnyDriver`]. The conversion is no generic function and stands with the driver, so all that
-/// the driver does is compiled in its own crate, once.
+/// Lets a driver become an [`AnyDriver`]. The conversion is not generic and belongs to the driver's crate, so all of
+/// the driver's code is compiled there, once.
 #[macro_export]
 macro_rules! any_driver {
     ($driver:ty) => {
@@ -140,25 +139,24 @@ macro_rules! any_driver {
 
 /// One worker's sequential connection to the target.
 ///
-/// `execute` must call [`Probe::started`] immediately before the first byte of the request leaves,
-/// [`Probe::sent`] when its last has left and that took several system calls,
-/// [`Probe::first_byte`] when the answer's first byte is there and [`Probe::done`] when its last
-/// is; a (re)connection goes to [`Probe::connected`] and lies before `started`. It never repeats a
-/// request by itself. It allocates nothing when it succeeds.
+/// `execute` has to call [`Probe::started`] immediately before the first byte of the request leaves, [`Probe::sent`]
+/// when its last byte has left if that took several system calls, [`Probe::first_byte`] when the answer's first byte
+/// has arrived, and [`Probe::done`] when its last byte has. It reports a new connection with [`Probe::connected`],
+/// before `started`. It never repeats a request on its own, and it allocates nothing if it succeeds.
 pub trait Session: Admin + 'static {
     /// Performs one operation.
     ///
     /// # Errors
-    /// The failure by meaning; the session stays usable and reconnects by itself when needed.
+    /// The failure, by its meaning. The session stays usable and reconnects by itself if needed.
     fn execute(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> impl Future<Output = Result<Completion, OpError>>;
 
-    /// Where the last request went, or the next one will go.
-    fn place(&self) -> Place {
-        Place::default()
+    /// The way of the last request or, before any, of the next one.
+    fn route(&self) -> RequestRoute {
+        RequestRoute::default()
     }
 }
 
@@ -167,19 +165,19 @@ pub trait Session: Admin + 'static {
 pub struct KeyPage {
     /// Keys in the store's order.
     pub keys: Vec<String>,
-    /// Where to continue; `None` at the end.
+    /// Where the next page continues; `None` on the last page.
     pub next: Option<String>,
-    /// What the user should know about how the page was got; `None` as a rule.
+    /// A note for the user about how the page was obtained; usually `None`.
     pub note: Option<Box<str>>,
 }
 
-/// Untimed calls of the control plane: preflight, ownership marks, clean-up. They may allocate, and
-/// they are never part of a measurement.
+/// Untimed calls of the control plane: preflight, ownership markers, clean-up. They may allocate and are never part of
+/// a measurement.
 pub trait Admin {
     /// Creates the bucket unless it exists. Returns whether this call created it.
     ///
     /// # Errors
-    /// When the bucket can be neither created nor used.
+    /// When the bucket cannot be created or used.
     fn ensure_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<bool, OpError>>;
 
     /// Checks that the bucket exists and may be used.
@@ -194,7 +192,7 @@ pub trait Admin {
     /// `Conflict` when it is not empty.
     fn delete_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<(), OpError>>;
 
-    /// Lists up to 1000 keys that begin with `prefix`, from `after` (a former page's `next`) on.
+    /// Lists up to 1000 keys that begin with `prefix`, from `after` on, which is the `next` of the previous page.
     ///
     /// # Errors
     /// As the store says.
@@ -205,7 +203,7 @@ pub trait Admin {
         after: Option<&str>,
     ) -> impl Future<Output = Result<KeyPage, OpError>>;
 
-    /// Deletes the named objects (at most 1000). An object that is already gone is no error.
+    /// Deletes the named objects (at most 1000). A missing object is no error.
     ///
     /// # Errors
     /// The first failure.
@@ -215,7 +213,7 @@ pub trait Admin {
         keys: &[String],
     ) -> impl Future<Output = Result<(), OpError>>;
 
-    /// Aborts unfinished multipart uploads whose key begins with `prefix`; returns how many.
+    /// Aborts unfinished multipart uploads whose key begins with `prefix`. Returns how many.
     ///
     /// # Errors
     /// As the store says; a store without multipart uploads answers 0.

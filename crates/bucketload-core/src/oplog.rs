@@ -1,5 +1,5 @@
-//! From the load threads to the writer of the operation log, with bounded memory and without ever
-//! waiting.
+//! Carries operations from the load threads to the writer of the operation log, in bounded memory and without ever
+//! blocking a load thread.
 //!
 //! ```text
 //!  load thread                                      writer thread
@@ -8,9 +8,8 @@
 //!      └───────────── empty batches of this thread ◀──────┘
 //! ```
 //!
-//! Each producer owns a fixed number of batches that are allocated before the load begins. When
-//! all of them are on their way, the writer is too slow: further operations are not logged but
-//! counted, until a batch comes back.
+//! Each producer owns a fixed number of batches, allocated before the load begins. If all of them are in use, the
+//! writer is too slow. Until a batch comes back, further operations are counted as dropped instead of logged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,28 +19,27 @@ use crate::trail::Trail;
 
 /// Operations per batch.
 pub const BATCH_ROWS: usize = 512;
-/// Batches of one load thread: 32 768 operations, some 17 MB of address space, touched as far as
-/// the writer lags.
+/// Batches of one load thread: 32 768 operations, some 17 MB of address space. Memory is touched only as far as the
+/// writer lags.
 pub const BATCHES: usize = 64;
 
-/// Bytes of names per operation that a batch has room for on average; a batch is full when either
-/// is used up.
+/// Bytes for names per operation of a batch, on average. A batch is full when its rows or its bytes are used up.
 const NAME_BYTES: usize = 96;
-/// Bytes of names that a batch has room for at least: a key and a source key of S3's longest.
+/// Least number of bytes for names in a batch: a key and a source key of S3's maximum length.
 const MOST_NAMES: usize = 2 * 1024;
 
-/// Operations and the text of their names.
+/// Operations and their names.
 #[derive(Debug, Default)]
 struct Rows {
     rows: Vec<Row>,
     names: Vec<u8>,
 }
 
-/// One operation; its names stand in the batch.
+/// One operation. Its names are in [`Rows::names`].
 #[derive(Clone, Copy, Debug)]
 struct Row {
     trail: Trail,
-    /// Ends of key and source key in the batch's names.
+    /// Ends of key and source key in the names.
     ends: (u32, u32),
 }
 
@@ -71,7 +69,7 @@ impl Rows {
     }
 }
 
-/// Operations of one load thread on their way to the writer.
+/// Operations of one load thread, for the writer.
 #[derive(Debug)]
 pub struct Batch {
     /// Index of the phase.
@@ -89,19 +87,18 @@ impl Batch {
         self.rows.rows.len()
     }
 
-    /// Whether there are none.
+    /// True if empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.rows.is_empty()
     }
 
-    /// The operations with key (or prefix) and, for copies, source key, in the order in which they
-    /// ended.
+    /// The operations, each with its key (or prefix) and, for copies, source key, in the order in which they ended.
     pub fn rows(&self) -> impl Iterator<Item = (&Trail, &str, &str)> {
         let mut from = 0;
         self.rows.rows.iter().map(move |row| {
             let (key, source) = (row.ends.0 as usize, row.ends.1 as usize);
-            // What was copied from texts at their ends is text.
+            // The ranges are whole texts, so they are valid UTF-8.
             let text = |range| std::str::from_utf8(&self.rows.names[range]).unwrap_or_default();
             let names = (text(from..key), text(key..source));
             from = source;
@@ -109,17 +106,17 @@ impl Batch {
         })
     }
 
-    /// Gives the memory back to the load thread.
+    /// Returns the memory to the load thread.
     pub fn recycle(self) {
         let mut rows = self.rows;
         rows.clear();
-        // There is room for all batches of the thread; a closed channel means that it has ended.
+        // The channel has room for all batches of the thread. If it is closed, the thread has ended.
         let _ = self.home.try_send(rows);
     }
 }
 
-/// The entrance of the operation log: makes a [`Producer`] per phase and load thread. The writer's
-/// receiver ends when this and all producers are gone.
+/// The input side of the operation log: makes a [`Producer`] per phase and load thread. The writer's receiver ends when
+/// this and all producers are dropped.
 #[derive(Clone, Debug)]
 pub struct OpLog {
     to_writer: SyncSender<Batch>,
@@ -129,18 +126,17 @@ pub struct OpLog {
 }
 
 impl OpLog {
-    /// A log for at most `threads` load threads at a time, and the end that the writer reads.
+    /// A log for at most `threads` load threads at a time, and the receiver for the writer.
     #[must_use]
     pub fn new(threads: usize) -> (Self, Receiver<Batch>) {
         Self::sized(threads, BATCHES, BATCH_ROWS)
     }
 
-    /// As [`OpLog::new`], with another number of batches per thread and of rows per batch (each at
-    /// least 1).
+    /// As [`OpLog::new`], with `batches` per thread and `batch_rows` per batch, each at least 1.
     #[must_use]
     pub fn sized(threads: usize, batches: usize, batch_rows: usize) -> (Self, Receiver<Batch>) {
         let (batches, batch_rows) = (batches.max(1), batch_rows.max(1));
-        // Room for the batches of this phase's threads and of the last one's.
+        // Room for the batches of this phase and of the previous one.
         let (to_writer, batches_out) = sync_channel(2 * threads.max(1) * batches);
         let log = Self {
             to_writer,
@@ -151,7 +147,7 @@ impl OpLog {
         (log, batches_out)
     }
 
-    /// The end of one load thread in one phase.
+    /// A producer for one load thread in one phase.
     #[must_use]
     pub fn producer(&self, phase: u16, thread: u16) -> Producer {
         let (home, back) = sync_channel(self.batches);
@@ -168,20 +164,20 @@ impl OpLog {
         }
     }
 
-    /// A counter of operations that were not logged because the writer was too slow.
+    /// The number of operations that were not logged because the writer was too slow.
     #[must_use]
     pub fn dropped(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.dropped)
     }
 }
 
-/// One load thread's end of the operation log.
+/// Logs the operations of one load thread.
 #[derive(Debug)]
 pub struct Producer {
     phase: u16,
     thread: u16,
     current: Rows,
-    /// Empty batches; the one used last is used next, so that few are ever touched.
+    /// Empty batches. The last one used is reused first, so few are ever touched.
     spares: Vec<Rows>,
     back: Receiver<Rows>,
     home: SyncSender<Rows>,
@@ -190,9 +186,8 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// Logs an operation on `key` (or a prefix), for copies from `source`. Allocates nothing, locks
-    /// nothing and never waits; drops the operation and counts it when all batches are full, or
-    /// when its names are longer than any that S3 allows.
+    /// Logs an operation on `key` (or a prefix), for copies from `source`. Allocates nothing, locks nothing and never
+    /// waits. Drops and counts the operation if all batches are full or its names are longer than S3 allows.
     #[inline]
     pub fn push(&mut self, trail: Trail, key: &str, source: &str) {
         let names = key.len() + source.len();
@@ -206,20 +201,20 @@ impl Producer {
         self.current.push(trail, key, source);
     }
 
-    /// Sends what has been logged so far if an empty batch is left; whether nothing is left to send.
+    /// Sends the current batch if an empty one is left. Returns whether nothing remains to be sent.
     pub fn settle(&mut self) -> bool {
         self.flush();
         self.current.rows.is_empty()
     }
 
-    /// What is logged from now on belongs to phase `phase` and load thread `thread`: for who passes on
-    /// what several load threads elsewhere have logged.
+    /// From now on logs for phase `phase` and load thread `thread`. For relaying the logs of several load threads of
+    /// another process.
     pub fn switch(&mut self, phase: u16, thread: u16) {
         if (self.phase, self.thread) == (phase, thread) {
             return;
         }
         if !self.settle() {
-            // No batch is left: what could not be passed on is dropped, not put down to another.
+            // No empty batch is left: drop the operations rather than attribute them to the wrong thread.
             let lost = self.current.rows.len() as u64;
             self.dropped.fetch_add(lost, Ordering::Relaxed);
             self.current.clear();
@@ -227,7 +222,16 @@ impl Producer {
         (self.phase, self.thread) = (phase, thread);
     }
 
-    /// Sends what has been logged so far, unless no empty batch is left.
+    fn batch(&self, rows: Rows) -> Batch {
+        Batch {
+            phase: self.phase,
+            thread: self.thread,
+            rows,
+            home: self.home.clone(),
+        }
+    }
+
+    /// Sends the current batch, unless no empty one is left.
     pub fn flush(&mut self) {
         if self.current.rows.is_empty() {
             return;
@@ -238,12 +242,8 @@ impl Producer {
         let Some(empty) = self.spares.pop() else {
             return;
         };
-        let batch = Batch {
-            phase: self.phase,
-            thread: self.thread,
-            rows: std::mem::replace(&mut self.current, empty),
-            home: self.home.clone(),
-        };
+        let rows = std::mem::replace(&mut self.current, empty);
+        let batch = self.batch(rows);
         if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
             self.to_writer.try_send(batch)
         {
@@ -253,7 +253,7 @@ impl Producer {
     }
 }
 
-/// What has been logged reaches the writer, who may be waited for: the load is over.
+/// Sends the rest. This may wait for the writer, since the load is over.
 impl Drop for Producer {
     fn drop(&mut self) {
         if self.current.rows.is_empty() {
@@ -261,12 +261,7 @@ impl Drop for Producer {
         }
         let rows = std::mem::take(&mut self.current);
         let lost = rows.rows.len() as u64;
-        let batch = Batch {
-            phase: self.phase,
-            thread: self.thread,
-            rows,
-            home: self.home.clone(),
-        };
+        let batch = self.batch(rows);
         if self.to_writer.send(batch).is_err() {
             self.dropped.fetch_add(lost, Ordering::Relaxed);
         }
@@ -284,23 +279,13 @@ mod tests {
 
     fn trail(seq: u64) -> Trail {
         let record = OpRecord {
-            seq,
             attempts: 1,
             ..OpRecord::BLANK
         };
         let op = Op {
             seq,
-            class: OpClass::Get,
-            entry: 0,
-            keyset: 0,
             key: seq,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: 0,
-            range: None,
-            count: 0,
-            pages: 0,
+            ..Op::new(OpClass::Get)
         };
         Trail::new(&record, &op, Default::default(), &Probe::untimed())
     }
@@ -314,8 +299,7 @@ mod tests {
     }
 
     fn seqs<'a>(batches: impl Iterator<Item = super::Batch> + 'a) -> Vec<u64> {
-        let rows =
-            |batch: super::Batch| batch.rows().map(|(t, ..)| t.record.seq).collect::<Vec<_>>();
+        let rows = |batch: super::Batch| batch.rows().map(|(t, ..)| t.op.seq).collect::<Vec<_>>();
         batches.flat_map(rows).collect()
     }
 
@@ -329,7 +313,7 @@ mod tests {
             while let Ok(batch) = batches.try_recv() {
                 assert_eq!((batch.phase, batch.thread), (2, 1));
                 for (trail, key, source) in batch.rows() {
-                    let seq = trail.record.seq;
+                    let seq = trail.op.seq;
                     assert_eq!(key, format!("key {seq}"));
                     assert_eq!(source.is_empty(), !seq.is_multiple_of(3));
                     seen.push(seq);
@@ -345,12 +329,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_writer_costs_rows_not_time_and_every_one_is_counted() {
+    fn a_slow_writer_costs_rows_not_time_and_every_lost_row_is_counted() {
         let (log, batches) = OpLog::sized(1, 3, 4);
         let mut producer = log.producer(0, 0);
         (0..50).for_each(|seq| push(&mut producer, seq));
         assert_eq!(log.dropped().load(Ordering::Relaxed), 50 - 12);
-        // One batch comes back: there is room for four more.
+        // One batch comes back, with room for four more rows.
         batches.recv().unwrap().recycle();
         (50..60).for_each(|seq| push(&mut producer, seq));
         let dropped = log.dropped();
@@ -361,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_fill_batches_and_impossible_ones_are_counted() {
+    fn long_keys_fill_batches_and_too_long_ones_are_dropped_and_counted() {
         let (log, batches) = OpLog::sized(1, 4, 4);
         let mut producer = log.producer(0, 0);
         let key = "k".repeat(1024);
@@ -375,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_is_gone_stops_nothing() {
+    fn a_missing_writer_does_not_stop_the_producer() {
         let (log, batches) = OpLog::sized(1, 2, 2);
         let mut producer = log.producer(0, 0);
         drop(batches);

@@ -1,11 +1,11 @@
-//! The probe that collects the instants and facts of one operation while a session performs it.
+//! The probe collects the instants and facts of one operation while a session performs it.
 
 use std::cell::RefCell;
 
 /// Phase durations of one connection establishment, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectTimes {
-    /// Name resolution; 0 when the address was literal or resolved before.
+    /// Name resolution; 0 if the address was literal or already resolved.
     pub dns_ns: u64,
     /// TCP connect.
     pub tcp_ns: u64,
@@ -14,7 +14,7 @@ pub struct ConnectTimes {
 }
 
 impl ConnectTimes {
-    /// All three together, nanoseconds.
+    /// The sum of all three, nanoseconds.
     #[inline]
     #[must_use]
     pub const fn total_ns(&self) -> u64 {
@@ -22,10 +22,10 @@ impl ConnectTimes {
     }
 }
 
-/// Most bytes kept of an identifier that a store gives to a request.
+/// Most bytes kept of an identifier.
 const ID_BYTES: usize = 80;
 
-/// An identifier of bounded length; what is longer is cut off.
+/// An identifier that a store gives to a request, in a fixed amount of memory. Longer ones are cut off.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AnswerId {
     len: u8,
@@ -48,8 +48,8 @@ impl std::fmt::Debug for AnswerId {
 }
 
 impl AnswerId {
-    /// Keeps the visible ASCII characters of `value`, at most 80 of them: what a store sends ends
-    /// up in files and on terminals.
+    /// Keeps the visible ASCII characters of `value`, at most 80. The identifier ends up in files and on terminals, so
+    /// nothing else a store sends may pass.
     pub fn set(&mut self, value: &[u8]) {
         let mut len = 0;
         for &byte in value.iter().filter(|b| b.is_ascii_graphic()).take(ID_BYTES) {
@@ -59,26 +59,26 @@ impl AnswerId {
         self.len = len as u8;
     }
 
-    /// Forgets it.
+    /// Empties the identifier.
     #[inline]
     pub const fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// The text; empty when there is none.
+    /// The identifier as text; empty if there is none.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Only ASCII was kept.
+        // `set` keeps only ASCII.
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
 }
 
-/// What an answer's head says about who answered: S3's `x-amz-request-id` and `x-amz-id-2`.
+/// The identifiers in an answer's head: S3's `x-amz-request-id` and `x-amz-id-2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerIds {
     /// Identifies the request in the store's logs.
     pub request_id: AnswerId,
-    /// Identifies host or path inside the store.
+    /// Identifies the host or path inside the store.
     pub extended_id: AnswerId,
 }
 
@@ -87,14 +87,13 @@ thread_local! {
     static SPARE: RefCell<Vec<Box<AnswerIds>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the memory of identifiers for the next operation that wants some.
+/// Keeps the memory of identifiers for the next operation that needs it.
 #[cold]
 fn spare(ids: Box<AnswerIds>) {
     SPARE.with_borrow_mut(|spare| spare.push(ids));
 }
 
-/// Collects the instants of one operation. The clock is a plain function, so that tests can use
-/// virtual time.
+/// Collects the instants of one operation. The clock is a plain function, so tests can use virtual time.
 #[derive(Clone, Debug)]
 pub struct Probe {
     clock: fn() -> u64,
@@ -106,15 +105,14 @@ pub struct Probe {
     connects: u32,
     connect: ConnectTimes,
     status: u16,
-    /// Identifiers are wanted of answers that come at or after this instant.
+    /// The identifiers of answers that end at or after this instant are wanted.
     ids_from_ns: u64,
-    /// Those of this operation, in memory that the thread's probes take turns with: few operations want
-    /// any.
+    /// The identifiers of this operation. The thread's probes share the memory, since few operations need it.
     ids: Option<Box<AnswerIds>>,
 }
 
 impl Probe {
-    /// A probe that reads `clock` (nanoseconds since the run's epoch). It wants no identifiers.
+    /// A probe that reads `clock`, nanoseconds since the run's epoch, and wants no identifiers.
     #[must_use]
     pub fn new(clock: fn() -> u64) -> Self {
         Self {
@@ -132,13 +130,13 @@ impl Probe {
         }
     }
 
-    /// A probe for requests that nobody times.
+    /// A probe for requests that are not timed.
     #[must_use]
     pub fn untimed() -> Self {
         Self::new(|| 0)
     }
 
-    /// Forgets the previous operation; wants no identifiers.
+    /// Starts over for another operation, without wanting identifiers.
     #[inline]
     pub fn reset(&mut self) {
         self.started_ns = 0;
@@ -155,8 +153,7 @@ impl Probe {
         }
     }
 
-    /// Wants identifiers of answers that come at or after `from_ns`: those that make the
-    /// operation worth keeping.
+    /// Wants the identifiers of answers that end at or after `from_ns`: operations that slow are kept individually.
     #[inline]
     pub const fn want_ids_from(&mut self, from_ns: u64) {
         self.ids_from_ns = from_ns;
@@ -169,8 +166,8 @@ impl Probe {
         (self.clock)()
     }
 
-    /// Marks the instant at which a request leaves. The first call of an operation sets
-    /// `started`; each call counts one request.
+    /// Marks the instant at which a request leaves. Each call counts one request; the first one of an operation sets
+    /// `started`.
     #[inline]
     pub fn started(&mut self) {
         if self.requests == 0 {
@@ -179,15 +176,14 @@ impl Probe {
         self.requests += 1;
     }
 
-    /// The clock, for a thread that does the operation's work elsewhere and brings back the
-    /// instants.
+    /// The clock, for code that performs the operation on another thread and reports the instants.
     #[inline]
     #[must_use]
     pub const fn clock(&self) -> fn() -> u64 {
         self.clock
     }
 
-    /// As [`Probe::started`] at an instant that was read from [`Probe::clock`].
+    /// As [`Probe::started`], at an instant read from [`Probe::clock`].
     #[inline]
     pub const fn started_at(&mut self, ns: u64) {
         if self.requests == 0 {
@@ -196,7 +192,7 @@ impl Probe {
         self.requests += 1;
     }
 
-    /// As [`Probe::first_byte`] at an instant that was read from [`Probe::clock`].
+    /// As [`Probe::first_byte`], at an instant read from [`Probe::clock`].
     #[inline]
     pub const fn first_byte_at(&mut self, ns: u64) {
         if self.first_byte_ns == 0 {
@@ -204,16 +200,15 @@ impl Probe {
         }
     }
 
-    /// As [`Probe::done`] at an instant that was read from [`Probe::clock`].
+    /// As [`Probe::done`], at an instant read from [`Probe::clock`].
     #[inline]
     pub const fn done_at(&mut self, ns: u64) {
         self.done_ns = ns;
     }
 
-    /// Marks the instant at which the operation's first request has left entirely. To be called
-    /// only for requests that took several system calls: of one that left in a single call,
-    /// `started` is the instant, and a reading of the clock is saved. Ignored for further
-    /// requests of the same operation.
+    /// Marks the instant at which the whole first request of the operation has left. Call only if that took several
+    /// system calls: for a request that left in one, `started` is the instant, and a reading of the clock is saved.
+    /// Ignored for further requests of the same operation.
     #[inline]
     pub fn sent(&mut self) {
         if self.requests == 1 {
@@ -221,8 +216,8 @@ impl Probe {
         }
     }
 
-    /// Marks the arrival of the answer's first byte; later calls of the same operation are
-    /// ignored, so that the first answer of several counts.
+    /// Marks the arrival of the answer's first byte. Later calls of the same operation are ignored: the first of
+    /// several answers counts.
     #[inline]
     pub fn first_byte(&mut self) {
         if self.first_byte_ns == 0 {
@@ -230,13 +225,13 @@ impl Probe {
         }
     }
 
-    /// Marks the arrival of the last byte; the last call counts.
+    /// Marks the arrival of the answer's last byte. The last call counts.
     #[inline]
     pub fn done(&mut self) {
         self.done_ns = (self.clock)();
     }
 
-    /// Marks first and last byte with one clock reading: the whole answer came at once.
+    /// Marks first and last byte with one reading of the clock, if the whole answer came at once.
     #[inline]
     pub fn first_byte_and_done(&mut self) {
         self.done_ns = (self.clock)();
@@ -245,13 +240,13 @@ impl Probe {
         }
     }
 
-    /// Notes the status of an answer; the last one counts.
+    /// Notes the status of an answer. The last call counts.
     #[inline]
     pub const fn answered(&mut self, status: u16) {
         self.status = status;
     }
 
-    /// Adds a connection establishment that took place before `started`.
+    /// Adds a connection that was established before `started`.
     pub fn connected(&mut self, times: ConnectTimes) {
         self.connects += 1;
         self.connect.dns_ns += times.dns_ns;
@@ -259,8 +254,8 @@ impl Probe {
         self.connect.tls_ns += times.tls_ns;
     }
 
-    /// Whether the identifiers of the answer that has just begun are wanted: it came late, or it
-    /// goes on (`done` was not called), so that nobody knows yet how late it will end.
+    /// Whether the identifiers of the answer that has just begun are wanted: it ended late, or it has not ended
+    /// (`done` was not called), so it may still end late.
     #[inline]
     #[must_use]
     pub const fn wants_ids(&self) -> bool {
@@ -271,8 +266,7 @@ impl Probe {
         }
     }
 
-    /// The identifiers to fill in, empty. Allocates when more of the thread's probes have some than ever
-    /// before.
+    /// Empty identifiers to fill in. Allocates only if more of the thread's probes hold identifiers than ever before.
     pub fn ids_mut(&mut self) -> &mut AnswerIds {
         let ids = self.ids.get_or_insert_with(|| {
             let kept = SPARE.with_borrow_mut(Vec::pop);
@@ -283,50 +277,49 @@ impl Probe {
         ids
     }
 
-    /// The identifiers of the answer, where they were wanted.
+    /// The identifiers of the answer, if they were wanted.
     #[must_use]
     pub fn ids(&self) -> Option<&AnswerIds> {
         self.ids.as_deref()
     }
 
-    /// Instant the first request left; 0 when none did.
+    /// When the first request left; 0 if none did.
     #[must_use]
     pub const fn started_ns(&self) -> u64 {
         self.started_ns
     }
 
-    /// Instant the first request had left entirely; 0 when that was not told apart from
-    /// `started`.
+    /// When the whole first request had left; 0 if [`Probe::sent`] was not called.
     #[must_use]
     pub const fn sent_ns(&self) -> u64 {
         self.sent_ns
     }
 
-    /// Instant of the answer's first byte; 0 when there was none.
+    /// When the answer's first byte came; 0 if none came.
     #[must_use]
     pub const fn first_byte_ns(&self) -> u64 {
         self.first_byte_ns
     }
 
-    /// Instant of the answer's last byte; 0 when there was none.
+    /// When the answer's last byte came; 0 if none came.
     #[must_use]
     pub const fn done_ns(&self) -> u64 {
         self.done_ns
     }
 
-    /// Requests sent for the operation.
+    /// Number of requests sent for the operation.
     #[must_use]
     pub const fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Status of the last answer; 0 when there was none.
+    /// Status of the last answer; 0 if there was none.
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
-    /// Connections made during the operation and their summed phase times.
+    /// Number of connections made during the operation, and the sums of their phase times.
     #[must_use]
     pub const fn connects(&self) -> (u32, ConnectTimes) {
         (self.connects, self.connect)
@@ -338,7 +331,7 @@ mod tests {
     use super::{AnswerId, Probe};
 
     #[test]
-    fn identifiers_are_bounded_and_harmless() {
+    fn identifiers_are_bounded_and_printable() {
         let mut id = AnswerId::default();
         id.set(b"tx0\x1b[31m1-\xff2");
         assert_eq!(id.as_str(), "tx0[31m1-2");
@@ -349,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_wanted_of_late_and_of_unfinished_answers() {
+    fn identifiers_of_late_and_of_unfinished_answers_are_wanted() {
         let mut probe = Probe::new(|| 1000);
         assert!(!probe.wants_ids(), "nobody asked");
         probe.want_ids_from(1001);
@@ -364,7 +357,7 @@ mod tests {
         probe.ids_mut().request_id.set(b"1");
         assert_eq!(probe.ids().unwrap().request_id.as_str(), "1");
         probe.reset();
-        assert_eq!(probe.ids(), None, "of the operation before");
+        assert_eq!(probe.ids(), None, "they belong to the previous operation");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What each rank did in a phase ([`crate::plan::ranks`]): what IO500's scores are computed from.
+//! Sums of each rank in a phase ([`crate::plan::ranks`]), from which IO500's scores are computed.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct RankSum {
     /// The rank.
     pub rank: u32,
-    /// Steps that it went through.
+    /// Number of steps that it completed.
     pub steps: u64,
-    /// Of these, steps in which no operation failed.
+    /// Number of these steps in which no operation failed.
     pub good: u64,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded.
     pub ops: u64,
-    /// Operations that failed.
+    /// Number of operations that failed.
     pub failed: u64,
     /// Object bytes of the successes.
     pub bytes: u64,
@@ -22,40 +22,40 @@ pub struct RankSum {
     pub first_ns: u64,
     /// End of its last operation.
     pub last_ns: u64,
-    /// Longest operation, nanoseconds.
+    /// Duration of its longest operation, nanoseconds.
     pub longest_ns: u64,
-    /// When it came to the stonewall; 0 where it did not.
+    /// When it reached the stonewall; 0 if it did not.
     #[serde(default)]
     pub wall_ns: u64,
-    /// Steps without failure up to there.
+    /// Steps without failure up to the stonewall.
     #[serde(default)]
     pub wall_good: u64,
-    /// Bytes up to there.
+    /// Bytes up to the stonewall.
     #[serde(default)]
     pub wall_bytes: u64,
-    /// Names that a search saw, and those among them that it sought.
+    /// Number of names that its search saw.
     #[serde(default)]
     pub seen: u64,
-    /// Names that a search sought.
+    /// Number of names among them that matched.
     #[serde(default)]
     pub found: u64,
 }
 
 crate::serde_once!(RankSum);
 
-/// What the ranks of a phase did.
+/// The sums of all ranks of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseRanks {
     /// Index of the phase.
     pub phase: u16,
-    /// Length of the stonewall, nanoseconds; 0 for none.
+    /// Time from the start of the phase to the stonewall, nanoseconds; 0 without a stonewall.
     pub stonewall_ns: u64,
     /// The ranks, in order.
     pub ranks: Vec<RankSum>,
 }
 
 impl PhaseRanks {
-    /// Adds what other ranks of the same phase did; the ranks stay in order.
+    /// Adds other ranks of the same phase. The ranks stay in order.
     pub fn merge(&mut self, other: Self) {
         self.phase = other.phase;
         self.stonewall_ns = self.stonewall_ns.max(other.stonewall_ns);
@@ -63,7 +63,7 @@ impl PhaseRanks {
         self.ranks.sort_by_key(|rank| rank.rank);
     }
 
-    /// Moves every instant by `shift`; one of 0, which is none, stays 0.
+    /// Moves every instant by `shift`. An instant of 0, which means none, stays 0.
     pub fn shift(&mut self, shift: impl Fn(u64) -> u64) {
         for rank in &mut self.ranks {
             for at in [&mut rank.first_ns, &mut rank.last_ns, &mut rank.wall_ns] {
@@ -74,7 +74,7 @@ impl PhaseRanks {
         }
     }
 
-    /// From the first operation of all to the end of the last, nanoseconds.
+    /// Time from the start of the first operation of all ranks to the end of the last, nanoseconds.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         let begun = self.ranks.iter().filter(|rank| rank.ops + rank.failed > 0);

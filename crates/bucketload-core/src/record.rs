@@ -1,7 +1,6 @@
-//! The record of one operation, and how its response time is made up.
+//! The record of one operation and the parts of its response time.
 //!
-//! All instants are nanoseconds since the run's epoch on one monotonic clock; the [`Probe`] of the
-//! operation collects them:
+//! All instants are nanoseconds since the run's epoch on one monotonic clock. The operation's [`Probe`] collects them:
 //!
 //! ```text
 //! due ──(queue)── taken ──(retry · DNS · connect · TLS · build)── started ──(send)── sent ──(wait)── first byte ──(body)── done
@@ -10,7 +9,7 @@
 //!  └──────────────────────────────────────────── response time ───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The parts below the line are [`Part`]s: they add up to the response time exactly.
+//! The times in parentheses are the [`Part`]s. They add up to the response time exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +23,7 @@ pub use crate::probe::{AnswerIds, ConnectTimes, Probe};
 pub enum Outcome {
     /// It succeeded.
     Ok,
-    /// It failed for the stated reason; never counts as throughput.
+    /// It failed for this reason. Failures never count as throughput.
     Failed(ErrorKind),
 }
 
@@ -33,30 +32,30 @@ pub enum Outcome {
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Part {
-    /// Due to taken: timer lateness, the wait for a free worker, and in a replay the wait for an
-    /// earlier request on the same key.
+    /// From due to taken: timer lateness, the wait for a free worker, and in a replay the wait for an earlier request
+    /// on the same key.
     Queue,
     /// Earlier attempts and the pauses between them.
     Retry,
-    /// Name resolution, when a connection had to be made.
+    /// Name resolution, if a connection had to be made.
     Dns,
-    /// TCP connect, when a connection had to be made.
+    /// TCP connect, if a connection had to be made.
     Connect,
-    /// TLS handshake, when a connection had to be made.
+    /// TLS handshake, if a connection had to be made.
     Tls,
     /// The client's own work before the request leaves: rendering, hashing, signing.
     Build,
-    /// First to last byte of the request handed to the kernel; 0 when one system call took it all.
+    /// From the first to the last byte of the request handed to the kernel; 0 if one system call took all.
     Send,
-    /// Request sent to first byte of the answer.
+    /// From the request sent to the first byte of the answer.
     Wait,
-    /// First byte of the answer to its last; of operations with several requests, all that
-    /// follows the first answer's first byte.
+    /// From the first to the last byte of the answer. In operations of several requests, everything after the first
+    /// byte of the first answer.
     Body,
 }
 
 impl Part {
-    /// Every part, in the order in which they follow each other.
+    /// Every part, in chronological order.
     pub const ALL: [Self; 9] = [
         Self::Queue,
         Self::Retry,
@@ -92,11 +91,9 @@ impl Part {
     }
 }
 
-/// Everything that is recorded about one operation (including all its attempts).
+/// The times and the outcome of one operation, including all its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpRecord {
-    /// Position in the work's global sequence.
-    pub seq: u64,
     /// Index of the work within the phase.
     pub work: u16,
     /// Operation class.
@@ -107,25 +104,25 @@ pub struct OpRecord {
     pub endpoint: u16,
     /// Intended start.
     pub due_ns: u64,
-    /// Instant a load thread turned to it; `taken - due` minus `dispatch_ns` and `blocked_ns` is
-    /// timer lateness.
+    /// When a load thread turned to it. The wait `taken - due` without `dispatch_ns` and `blocked_ns` is timer
+    /// lateness.
     pub taken_ns: u64,
-    /// Part of `taken - due` during which no worker was free (in-flight cap, connecting).
+    /// Part of `taken - due` during which no worker was free: the in-flight cap was reached, or sessions were
+    /// connecting.
     pub dispatch_ns: u64,
-    /// Part of `taken - due` during which an earlier request on the same key had to end first (a
-    /// replay that keeps the order of each key); no part of `dispatch_ns`.
+    /// Part of `taken - due` spent waiting for an earlier request on the same key, in a replay that keeps the order of
+    /// each key. Not included in `dispatch_ns`.
     pub blocked_ns: u64,
-    /// Instant its (last attempt's) request left.
+    /// When the request of the last attempt left.
     pub started_ns: u64,
-    /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses
-    /// between attempts, and (re)connecting.
+    /// Part of `started - taken` that was not the client's own work: earlier attempts, the pauses between attempts, and
+    /// connecting or reconnecting.
     pub held_ns: u64,
-    /// Part of `held_ns`: the last attempt's (re)connecting.
+    /// Part of `held_ns`: connecting or reconnecting in the last attempt.
     pub connect: ConnectTimes,
-    /// Instant its request had left entirely; `started_ns` when it left in one system call, and 0
-    /// when nothing left.
+    /// When the whole request had left; `started_ns` if it left in one system call, 0 if no request left.
     pub sent_ns: u64,
-    /// Instant of the answer's first byte; 0 when there was none.
+    /// When the answer's first byte came; 0 if none came.
     pub first_byte_ns: u64,
     /// End of the operation.
     pub done_ns: u64,
@@ -133,14 +130,13 @@ pub struct OpRecord {
     pub bytes: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// Attempts made, at least 1.
+    /// Number of attempts, at least 1.
     pub attempts: u32,
 }
 
 impl OpRecord {
-    /// A record in which nothing stands yet.
+    /// An empty record.
     pub const BLANK: Self = Self {
-        seq: 0,
         work: 0,
         class: OpClass::Get,
         worker: 0,
@@ -185,8 +181,7 @@ impl OpRecord {
         self.started_ns.saturating_sub(self.due_ns)
     }
 
-    /// Timer lateness: how long after the due instant the load thread noticed, although a worker
-    /// was free, in nanoseconds.
+    /// Timer lateness, nanoseconds: how late the load thread turned to the operation although a worker was free.
     #[inline]
     #[must_use]
     pub const fn late_ns(&self) -> u64 {
@@ -196,8 +191,8 @@ impl OpRecord {
             .saturating_sub(self.blocked_ns)
     }
 
-    /// How much of the response time `part` took, nanoseconds. The parts of an operation that got
-    /// an answer add up to its response time.
+    /// The share of `part` in the response time, nanoseconds. The parts of an operation that got an answer add up to
+    /// its response time.
     #[must_use]
     pub const fn part_ns(&self, part: Part) -> u64 {
         match (part as usize).checked_sub(Part::Send as usize) {
@@ -206,8 +201,7 @@ impl OpRecord {
         }
     }
 
-    /// How much time each part from [`Part::Queue`] to [`Part::Build`] took, nanoseconds: all at once, without a branch
-    /// per part.
+    /// The parts from [`Part::Queue`] to [`Part::Build`], nanoseconds, computed without a branch per part.
     #[inline]
     #[must_use]
     pub const fn start_parts_ns(&self) -> [u64; Part::Send as usize] {
@@ -221,7 +215,7 @@ impl OpRecord {
         ]
     }
 
-    /// How much time each part from [`Part::Send`] to [`Part::Body`] took, nanoseconds.
+    /// The parts from [`Part::Send`] to [`Part::Body`], nanoseconds.
     #[inline]
     #[must_use]
     pub const fn service_parts_ns(&self) -> [u64; Part::ALL.len() - Part::Send as usize] {
@@ -237,8 +231,8 @@ impl OpRecord {
         ]
     }
 
-    /// Whether the client's own work was all that came before the start of an operation that succeeded: then lag,
-    /// lateness with build time, and [`Part::Build`] are one time, and the other parts before the start took none.
+    /// Whether the operation succeeded and only the client's own work came before its start. Then lag, lateness plus
+    /// build time, and [`Part::Build`] are the same time, and all other parts before the start are 0.
     #[inline]
     #[must_use]
     pub const fn only_built(&self) -> bool {
@@ -249,8 +243,8 @@ impl OpRecord {
             && self.started_ns > self.taken_ns
     }
 
-    /// Whether waiting was all that an operation that succeeded did after its start: then service time, time to first
-    /// byte, and [`Part::Wait`] are one time, and the other parts after the start took none.
+    /// Whether the operation succeeded and only waited after its start. Then service time, time to first byte, and
+    /// [`Part::Wait`] are the same time, and all other parts after the start are 0.
     #[inline]
     #[must_use]
     pub const fn only_waited(&self) -> bool {
@@ -260,7 +254,7 @@ impl OpRecord {
             && self.done_ns > self.started_ns
     }
 
-    /// When sending ended: a store may answer before it has taken the whole request.
+    /// When sending ended, bounded by the first byte of the answer: a store may answer before it has the whole request.
     #[inline]
     const fn sent_until_ns(&self) -> u64 {
         if self.sent_ns > self.first_byte_ns && self.first_byte_ns != 0 {
@@ -272,8 +266,8 @@ impl OpRecord {
         }
     }
 
-    /// Build time: the client's own work from taking the operation to its first byte leaving, in
-    /// nanoseconds. Earlier attempts, their pauses and connecting are no part of it.
+    /// Build time: the client's own work from taking the operation until its first byte leaves, nanoseconds. Excludes
+    /// earlier attempts, their pauses and connecting.
     #[inline]
     #[must_use]
     pub const fn build_ns(&self) -> u64 {
@@ -321,7 +315,7 @@ mod tests {
                 started_ns,
                 held_ns,
                 connect,
-                // A refusal may come before everything has left.
+                // A refusal may come before the whole request has left.
                 sent_ns: match (one_call, early) {
                     (true, _) => started_ns,
                     (_, true) => first_byte_ns + 5,

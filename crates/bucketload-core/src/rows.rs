@@ -1,33 +1,32 @@
-//! Figures per entry and worker of works on named objects: what COSBench's own tables are computed from
-//! (docs/spec/cosbench.md section 4), beside the histograms that every run has.
+//! Figures per entry and worker of works on named objects, in addition to the histograms of every run. COSBench's own
+//! tables are computed from them (docs/spec/cosbench.md section 4).
 //!
-//! Two sets are kept. *Finished* holds the operations that ended in the work's measured window,
-//! *inside* those that also began in it by COSBench's clock of whole milliseconds: they started in
-//! [begin, end) and finished in (begin, end].
+//! Two sets are kept. *Finished* holds the operations that ended in the work's measured window. *Inside* holds those
+//! that also began in it, in COSBench's whole milliseconds: they started in [begin, end) and finished in (begin, end].
 
 use serde::{Deserialize, Serialize};
 
 use crate::op::OpClass;
 use crate::record::{OpRecord, Outcome};
 
-/// Sums over samples. Times are summed exactly, and as COSBench does: whole milliseconds each.
+/// Sums over operations. Times are summed exactly, and also as COSBench does, each rounded down to whole milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct RowSums {
-    /// Operations that ended, failed ones included.
+    /// Number of operations that ended, including failed ones.
     pub samples: u64,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded.
     pub ok: u64,
     /// Object bytes of the successes.
     pub bytes: u64,
-    /// Response times of the successes, ms.
+    /// Response times of the successes, milliseconds.
     pub response_ms: u64,
-    /// Times from the first to the last byte of the body, of the successes, ms.
+    /// Times from the first to the last byte of the body, of the successes, milliseconds.
     pub transfer_ms: u64,
     /// Response times of the successes, nanoseconds.
     #[serde(default)]
     pub response_ns: u64,
-    /// Times from the first to the last byte of the body, nanoseconds.
+    /// Times from the first to the last byte of the body, of the successes, nanoseconds.
     #[serde(default)]
     pub transfer_ns: u64,
 }
@@ -61,8 +60,8 @@ impl RowSums {
     }
 }
 
-/// From the first to the last byte of the body: of what is received for reads and lists, of what is
-/// sent for writes, 0 for what has no body.
+/// Time from the first to the last byte of the body, nanoseconds: received for reads and lists, sent for writes. 0 for
+/// operations without a body.
 fn transfer_ns(record: &OpRecord) -> u64 {
     match record.class {
         class if class.writes_body() => record.sent_ns.saturating_sub(record.started_ns),
@@ -76,7 +75,7 @@ fn transfer_ns(record: &OpRecord) -> u64 {
     }
 }
 
-/// One entry of one worker.
+/// The figures of one entry of one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerRow {
     /// Index of the work within the phase.
@@ -87,21 +86,21 @@ pub struct WorkerRow {
     pub worker: u32,
     /// Operations that ended in the measured window.
     pub finished: RowSums,
-    /// Those that began in it, too.
+    /// Operations that also began in it.
     pub inside: RowSums,
 }
 
-/// When a worker's operations inside the window began and ended, over all entries. Nanoseconds since
-/// the run's epoch.
+/// First start and last end of a worker's operations inside the window, over all entries. Nanoseconds since the run's
+/// epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSpan {
     /// Index of the work within the phase.
     pub work: u16,
     /// Index of the worker in the work, from 0.
     pub worker: u32,
-    /// Start of the first.
+    /// Start of the first operation.
     pub first_ns: u64,
-    /// End of the last.
+    /// End of the last operation.
     pub last_ns: u64,
 }
 
@@ -112,14 +111,13 @@ pub struct RowLatencies {
     pub work: u16,
     /// Index of the entry in the work's mix.
     pub entry: u16,
-    /// Successes inside the window by COSBench's buckets of 10 ms, the last one open
-    /// ([`LEGACY_BUCKETS`]): bucket and count.
+    /// Successes inside the window, by COSBench's buckets of 10 ms ([`LEGACY_BUCKETS`]): bucket and count.
     pub legacy: Vec<(u32, u64)>,
-    /// Successes that ended in the window by the buckets of [`crate::histogram::Histogram`].
+    /// Successes that ended in the window, by the buckets of [`crate::histogram::Histogram`]: bucket and count.
     pub fine: Vec<(u32, u64)>,
 }
 
-/// Buckets of COSBench's histogram: 50000 of 10 ms, and one for what takes longer.
+/// Number of buckets of COSBench's histogram: 50000 of 10 ms, and one for longer times.
 pub const LEGACY_BUCKETS: usize = 50_001;
 
 /// The bucket of a response time.
@@ -133,21 +131,21 @@ pub const fn legacy_bucket(response_ns: u64) -> usize {
     }
 }
 
-/// The figures of a phase, of one thread, one agent or all of them.
+/// The figures of a phase, from one thread, one agent or all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseRows {
     /// Index of the phase.
     pub phase: u16,
-    /// Per worker and entry.
+    /// Figures per worker and entry.
     pub workers: Vec<WorkerRow>,
-    /// Per worker.
+    /// Spans per worker.
     pub spans: Vec<WorkerSpan>,
-    /// Per entry.
+    /// Response times per entry.
     pub latencies: Vec<RowLatencies>,
 }
 
 impl PhaseRows {
-    /// Adds all of `other`, which has other workers of the same phase.
+    /// Adds all of `other`, which covers other workers of the same phase.
     pub fn merge(&mut self, other: Self) {
         self.phase = other.phase;
         self.workers.extend(other.workers);
@@ -169,7 +167,7 @@ impl PhaseRows {
         self.latencies.sort_by_key(|l| (l.work, l.entry));
     }
 
-    /// The same in parts of at most `most` workers' rows or spans each; merged they are the whole again.
+    /// Splits the figures into parts of at most `most` rows or spans each. Merging the parts gives the whole again.
     #[must_use]
     pub fn parts(self, most: usize) -> Vec<Self> {
         let most = most.max(1);
@@ -199,7 +197,7 @@ impl PhaseRows {
         }
     }
 
-    /// The sums of an entry over all workers: finished, and inside.
+    /// The sums of an entry over all workers: of finished operations, and of those inside.
     #[must_use]
     pub fn sums(&self, work: u16, entry: u16) -> (RowSums, RowSums) {
         let mut sums = (RowSums::default(), RowSums::default());
@@ -215,7 +213,7 @@ impl PhaseRows {
     }
 }
 
-/// Adds sorted counts to sorted counts.
+/// Adds the counts of `theirs` to `mine`, which stays sorted by bucket.
 fn add(mine: &mut Vec<(u32, u64)>, theirs: &[(u32, u64)]) {
     for (bucket, count) in theirs {
         match mine.binary_search_by_key(bucket, |b| b.0) {
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_put_together_in_any_order() {
+    fn threads_are_merged_in_any_order() {
         let part = |worker: u32, bucket: u32| PhaseRows {
             phase: 2,
             workers: vec![WorkerRow {
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_travels_in_parts_is_whole_again_and_on_another_clock() {
+    fn parts_merge_to_the_whole_and_instants_can_be_shifted() {
         let span = |worker: u32| WorkerSpan {
             work: 0,
             worker,

@@ -1,6 +1,6 @@
-//! Where a run tells what happens: run directory, live view, metrics endpoint.
+//! The output of a run: run directory, live view and metrics endpoint implement [`RunSink`].
 //!
-//! The runner calls one [`RunSink`] from the collector thread, never from a load thread.
+//! The runner calls one sink from the collector thread, never from a load thread.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::tally::Interval;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseEnd {
-    /// Its schedule or its operation count was complete.
+    /// Its schedule or its number of operations was complete.
     Complete,
     /// Its time limit was reached (the normal end of a timed phase).
     TimeLimit,
@@ -40,7 +40,7 @@ pub enum Event {
         /// Instant, nanoseconds since the run's epoch.
         at_ns: u64,
     },
-    /// A phase has ended and all its intervals were delivered.
+    /// A phase has ended, and all its intervals have been delivered.
     PhaseEnded {
         /// Index in the plan.
         phase: u16,
@@ -51,21 +51,21 @@ pub enum Event {
         /// Instant at which the last operation had ended, nanoseconds since the run's epoch.
         drained_ns: u64,
     },
-    /// The null target was driven with the same schedule: what the client alone can do.
+    /// The result of calibration: what the client alone can do with the same schedule.
     Calibrated(Calibration),
-    /// Something the user should know.
+    /// A warning for the user.
     Warning {
         /// The text, with what to do about it.
         message: String,
     },
-    /// What each stream of a phase did, where the plan asks for it (bounded: 4096 streams).
+    /// Sums of each stream of a phase, if the plan asks for them (at most 4096 streams).
     Streams {
         /// Index in the plan.
         phase: u16,
         /// The streams that performed anything.
         streams: Vec<StreamSum>,
     },
-    /// The first failures of each kind, in full (bounded per run).
+    /// A failure in full. Only the first of each kind are reported, up to a bound per run.
     Failure {
         /// Index of the phase.
         phase: u16,
@@ -78,19 +78,19 @@ pub enum Event {
         /// Instant, nanoseconds since the run's epoch.
         at_ns: u64,
     },
-    /// A step of a round of the list-consistency model is over.
+    /// A step of a round of the list-consistency model has ended.
     Round(Round),
-    /// What each entry and worker of works on named objects did, at the end of the phase.
+    /// Figures of each entry and worker of works on named objects, at the end of the phase.
     Rows(PhaseRows),
-    /// What each rank did, at the end of a phase of ranks.
+    /// Sums of each rank, at the end of a phase of ranks.
     Ranks(PhaseRanks),
-    /// The consistency oracle found something (the first findings of each kind, bounded per run).
+    /// A finding of the consistency oracle. Only the first of each kind are reported, up to a bound per run.
     Finding(Box<Finding>),
-    /// What the consistency oracle did, at the end of the run.
+    /// Summary of the consistency oracle, at the end of the run.
     Oracle(OracleSummary),
 }
 
-/// How long a listing took to show what was written or deleted in one step of a round.
+/// How soon a listing showed the writes or deletions of one step of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Round {
@@ -98,22 +98,22 @@ pub struct Round {
     pub phase: u16,
     /// Number of the round, from 0.
     pub iteration: u32,
-    /// Whether objects were deleted (else written) in this step.
+    /// Whether objects were deleted in this step; otherwise they were written.
     pub deleted: bool,
-    /// Objects whose write or delete was acknowledged in this step.
+    /// Number of objects whose write or deletion was acknowledged in this step.
     pub objects: u32,
-    /// Listings until one was right.
+    /// Number of listings until one was right.
     pub lists: u32,
-    /// Objects that the first listing lacked although they were there.
+    /// Number of existing objects that the first listing lacked.
     pub missing: u32,
-    /// Objects that the first listing showed although they were deleted.
+    /// Number of deleted objects that the first listing showed.
     pub ghosts: u32,
-    /// From the last acknowledgement to the end of the listing that was right, or of the last one,
+    /// From the last acknowledgement to the end of the first listing that was right, or of the last listing,
     /// nanoseconds.
     pub window_ns: u64,
-    /// Whether a listing was right before the limit.
+    /// Whether a listing was right within the time limit.
     pub right: bool,
-    /// When the step was over, nanoseconds since the run's epoch.
+    /// When the step ended, nanoseconds since the run's epoch.
     pub at_ns: u64,
 }
 
@@ -129,15 +129,15 @@ pub struct StreamSum {
     pub first_start_ns: u64,
     /// End of its last operation.
     pub last_stop_ns: u64,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded.
     pub ops: u64,
-    /// Operations that failed.
+    /// Number of operations that failed.
     pub failed: u64,
-    /// Object bytes of the successes.
+    /// Object bytes of the operations that succeeded.
     pub bytes: u64,
     /// Sum of the service times of all its operations, nanoseconds.
     pub busy_ns: u64,
-    /// The same over the operations that lie inside the time in which every stream was active.
+    /// The same sums over the operations that lie inside the time in which every stream was active.
     pub active: ActiveSum,
 }
 
@@ -145,11 +145,11 @@ pub struct StreamSum {
 /// was active: from the latest first start to the earliest last stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveSum {
-    /// Start of the first of them; 0 when there is none.
+    /// Start of the first of them; 0 if there is none.
     pub first_start_ns: u64,
     /// End of the last of them.
     pub last_stop_ns: u64,
-    /// Successes.
+    /// Number of operations that succeeded.
     pub ops: u64,
     /// Object bytes of the successes.
     pub bytes: u64,
@@ -157,30 +157,30 @@ pub struct ActiveSum {
     pub busy_ns: u64,
 }
 
-/// Outcome of driving the null target (docs/spec/statistics.md section 2, rule V5).
+/// Result of calibration against the null target (docs/spec/statistics.md section 2, rule V5).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Calibration {
     /// Operations per second offered by the schedule of the run; 0 for closed loops.
     pub offered_ops_per_s: f64,
-    /// Operations per second that the client could drive against the null target.
+    /// Operations per second that the client reached against the null target.
     pub null_ops_per_s: f64,
-    /// 99th percentile of the response time against the null target at the offered rate, ns.
+    /// 99th percentile of the response time against the null target at the offered rate, nanoseconds.
     pub null_p99_ns: u64,
-    /// Client CPU time per operation against the null target, ns.
+    /// Client CPU time per operation against the null target, nanoseconds.
     pub null_cpu_ns_per_op: f64,
 }
 
 crate::serde_once!(Event, StreamSum, Calibration, Round);
 
-/// Receives the course of a run, in order.
+/// Receives the events and intervals of a run, in order.
 pub trait RunSink: Send {
-    /// Something happened.
+    /// Takes an event.
     fn event(&mut self, event: &Event);
 
-    /// An interval of a phase is complete.
+    /// Takes a complete interval of a phase.
     fn interval(&mut self, interval: &Interval);
 
-    /// Requests that have just become some of the slowest of their phase, in no order.
+    /// Takes requests that have just entered the slowest of their phase, in no order.
     fn slow_requests(&mut self, _requests: &[SlowRequest]) {}
 }

@@ -1,38 +1,37 @@
-//! The slowest requests of a phase, one by one: for finding out why they were slow.
+//! The slowest requests of a phase, each with the details that explain why it was slow.
 //!
 //! ```text
-//! load thread: Slowest<SlowTrail> ── what is new, with each interval ──▶ collector: the phase's slowest
-//!                                                                      └─ what entered ─▶ RunSink
+//! load thread: Slowest<(Trail, KeyText)> ── new ones, with each interval ──▶ collector: the phase's slowest
+//!                                                                            └─ new ones ─▶ RunSink
 //! ```
 //!
-//! A thread's list holds at most [`KEPT`] entries, so what the threads deliver contains the slowest
-//! of all. Most operations cost one comparison.
+//! Each thread keeps its own [`KEPT`] slowest, so the slowest of all are among them. Most operations cost one
+//! comparison.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
 use crate::op::OpClass;
 use crate::record::{Outcome, Part};
-use crate::trail::{KeyText, Trail};
+use crate::trail::Trail;
 
 /// Requests kept per phase (docs/spec/statistics.md section 1).
 pub const KEPT: usize = 1000;
 
-/// Keeps the entries with the largest values: a binary heap whose root is the smallest of them.
+/// Keeps the entries with the largest values, in a binary heap whose root has the smallest value kept.
 #[derive(Clone, Debug)]
 pub struct Slowest<T> {
     capacity: usize,
-    /// Value and slot; the smallest value first, in heap order.
+    /// Value and slot, in heap order with the smallest value first.
     heap: Vec<(u64, u32)>,
     slots: Vec<T>,
-    /// Slots that were filled since the last [`Slowest::take_fresh`].
+    /// Whether each slot was filled since the last [`Slowest::take_fresh`].
     fresh: Vec<bool>,
     any_fresh: bool,
 }
 
 impl<T: Clone> Slowest<T> {
-    /// An empty list of at most `capacity` entries (at least 1). Memory for all of them is
-    /// reserved now.
+    /// An empty list of at most `capacity` entries (at least 1). Reserves memory for all of them.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
@@ -45,7 +44,7 @@ impl<T: Clone> Slowest<T> {
         }
     }
 
-    /// An entry is kept if its value exceeds this.
+    /// An entry is kept if its value exceeds this threshold.
     #[inline]
     #[must_use]
     pub fn threshold(&self) -> u64 {
@@ -56,7 +55,7 @@ impl<T: Clone> Slowest<T> {
         }
     }
 
-    /// Keeps `entry` when `value` exceeds the threshold; returns whether it did.
+    /// Keeps `entry` if `value` exceeds the threshold. Returns whether it did.
     pub fn offer(&mut self, value: u64, entry: T) -> bool {
         if value <= self.threshold() {
             return false;
@@ -99,9 +98,8 @@ impl<T: Clone> Slowest<T> {
         }
     }
 
-    /// The entries kept since the last call that are still among the slowest; allocates only when
-    /// there are any.
-    pub fn take_fresh(&mut self) -> Vec<(u64, T)> {
+    /// The entries kept since the last call that are still in the list, in no order. Allocates only if there are any.
+    pub fn take_fresh(&mut self) -> Vec<T> {
         if !self.any_fresh {
             return Vec::new();
         }
@@ -110,12 +108,11 @@ impl<T: Clone> Slowest<T> {
         self.heap
             .iter()
             .filter(|(_, slot)| std::mem::take(&mut fresh[*slot as usize]))
-            .map(|&(value, slot)| (value, slots[slot as usize].clone()))
+            .map(|&(_, slot)| slots[slot as usize].clone())
             .collect()
     }
 
-    /// Counts all entries as kept since the last [`Slowest::take_fresh`]: what that returned was
-    /// lost on its way.
+    /// Makes the next [`Slowest::take_fresh`] return all entries, because those that the last one returned were lost.
     pub fn refresh(&mut self) {
         self.fresh.fill(true);
         self.any_fresh = !self.fresh.is_empty();
@@ -137,17 +134,14 @@ impl<T: Clone> Slowest<T> {
         self.heap.len()
     }
 
-    /// Whether there are none.
+    /// True if empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 }
 
-/// An operation that is kept with its key.
-pub type SlowTrail = (Trail, KeyText);
-
-/// One of the slowest requests, with its names. Instants are nanoseconds since the run's epoch.
+/// One of the slowest requests, in the form of files and messages. Instants are nanoseconds since the run's epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct SlowRequest {
@@ -157,42 +151,42 @@ pub struct SlowRequest {
     pub work: u16,
     /// Operation class.
     pub class: OpClass,
-    /// Position in the work's sequence.
+    /// Position in the work's global sequence.
     pub seq: u64,
-    /// Key, or prefix for lists.
+    /// Key; for lists, the prefix.
     pub key: String,
-    /// End minus intended start, nanoseconds: what the list is ordered by.
+    /// End minus intended start, nanoseconds. The list is ordered by this.
     pub response_ns: u64,
-    /// What the response time is made up of, nanoseconds; parts that took no time are left out.
+    /// The parts of the response time, nanoseconds, without those that took no time.
     pub parts: Vec<(Part, u64)>,
     /// Intended start.
     pub due_ns: u64,
-    /// Instant its (last attempt's) request left.
+    /// When the request of the last attempt left.
     pub started_ns: u64,
-    /// Instant of the answer's first byte; 0 when there was none.
+    /// When the answer's first byte came; 0 if none came.
     pub first_byte_ns: u64,
-    /// End.
+    /// End of the operation.
     pub done_ns: u64,
     /// Object bytes transferred.
     pub bytes: u64,
-    /// Worker.
+    /// Index of the worker among all workers of the agent.
     pub worker: u32,
     /// Index of the endpoint.
     pub endpoint: u16,
-    /// Number of the connection within the run; 0 when the driver has none.
+    /// Number of the connection within the run; 0 if the driver has none.
     pub connection: u64,
-    /// Local port of the connection; 0 when unknown.
+    /// Local port of the connection; 0 if unknown.
     pub local_port: u16,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Status of the last answer; 0 when there was none.
+    /// Status of the last answer; 0 if there was none.
     pub status: u16,
-    /// Why it failed; `None` when it succeeded.
+    /// Why the operation failed; `None` if it succeeded.
     pub error: Option<ErrorKind>,
-    /// The store's identifier of the request; empty when it gave none.
+    /// The store's identifier of the request; empty if it gave none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_id: String,
-    /// The store's identifier of host or path; empty when it gave none.
+    /// The store's identifier of host or path; empty if it gave none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub extended_id: String,
 }
@@ -200,7 +194,7 @@ pub struct SlowRequest {
 crate::serde_once!(SlowRequest);
 
 impl SlowRequest {
-    /// The request of `trail`, whose key is `key`.
+    /// The request with trail `trail` and key `key`.
     #[must_use]
     pub fn new(phase: u16, trail: &Trail, key: String) -> Self {
         let r = &trail.record;
@@ -208,7 +202,7 @@ impl SlowRequest {
             phase,
             work: r.work,
             class: r.class,
-            seq: r.seq,
+            seq: trail.op.seq,
             key,
             response_ns: r.response_ns(),
             parts: Part::ALL
@@ -223,8 +217,8 @@ impl SlowRequest {
             bytes: r.bytes,
             worker: r.worker,
             endpoint: r.endpoint,
-            connection: trail.place.connection,
-            local_port: trail.place.local_port,
+            connection: trail.route.connection,
+            local_port: trail.route.local_port,
             attempts: r.attempts,
             status: trail.status,
             error: match r.outcome {
@@ -260,7 +254,7 @@ mod tests {
             }
         }
 
-        /// What parts of the load deliver piece by piece contains the slowest of all.
+        /// The entries that all threads deliver piece by piece contain the slowest of all.
         #[test]
         fn fresh_entries_of_all_threads_hold_the_slowest(
             values in prop::collection::vec((0usize..3, 1u64..1 << 40), 0..300),
@@ -274,8 +268,8 @@ mod tests {
                 threads[thread].offer(value, value);
                 if i % every == 0 || i + 1 == values.len() {
                     for thread in &mut threads {
-                        for (value, entry) in thread.take_fresh() {
-                            whole.offer(value, entry);
+                        for value in thread.take_fresh() {
+                            whole.offer(value, value);
                             delivered += 1;
                         }
                     }

@@ -1,9 +1,8 @@
-//! Per-thread accumulation and explicit merge.
+//! Tallies: what each thread counts, and how counts are merged.
 //!
-//! Each load thread owns one [`Tally`] per phase and swaps it at interval boundaries; the collector
-//! merges tallies into an [`Interval`]. Merging is associative and commutative and an empty tally
-//! is neutral, so threads, agents and intervals can be combined in any order. Percentiles are
-//! computed from merged histograms only.
+//! Each load thread owns one [`Tally`] per phase and swaps it at interval boundaries. The collector merges tallies into
+//! an [`Interval`]. Merging is associative and commutative, and an empty tally is neutral, so threads, agents and
+//! intervals can be combined in any order. Percentiles are computed from merged histograms only.
 
 mod parts;
 
@@ -32,7 +31,7 @@ pub struct Cell {
     pub class: OpClass,
     /// Operations that succeeded.
     pub ok: u64,
-    /// Operations that failed, by [`ErrorKind`]; `Cancelled` counts the cancelled ones.
+    /// Operations that failed, by [`ErrorKind`], including `Cancelled`.
     pub failed: [u64; ErrorKind::ALL.len()],
     /// Attempts beyond the first.
     pub retries: u64,
@@ -44,9 +43,9 @@ pub struct Cell {
     pub service: Histogram,
     /// Time from start to first byte of operations that succeeded.
     pub ttfb: Histogram,
-    /// Response times of operations that failed (not of cancelled ones).
+    /// Response times of operations that failed, without cancelled ones.
     pub failed_response: Histogram,
-    /// What the response times of operations that succeeded are made up of.
+    /// The parts of the response times of operations that succeeded.
     pub anatomy: Anatomy,
 }
 
@@ -69,25 +68,25 @@ impl Cell {
         }
     }
 
-    /// Operations that failed, without cancelled ones.
+    /// Number of operations that failed, without cancelled ones.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.iter().sum::<u64>() - self.cancelled()
     }
 
-    /// Operations cut off by the end of the run.
+    /// Number of operations cancelled by the end of the phase.
     #[must_use]
     pub const fn cancelled(&self) -> u64 {
         self.failed[ErrorKind::Cancelled as usize]
     }
 
-    /// Operations that ended: ok, failed and cancelled.
+    /// Number of operations that ended: succeeded, failed or were cancelled.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.ok + self.failed.iter().sum::<u64>()
     }
 
-    /// Counts an operation, with its response time.
+    /// Counts an operation and records its response time.
     #[inline]
     fn count(&mut self, r: &OpRecord) {
         self.retries += u64::from(r.attempts.saturating_sub(1));
@@ -106,7 +105,7 @@ impl Cell {
         }
     }
 
-    /// Records how the service time of an operation that succeeded is made up.
+    /// Records the service time of an operation that succeeded, and its parts.
     #[inline]
     fn record_service(&mut self, r: &OpRecord) {
         self.service.record(r.service_ns());
@@ -147,18 +146,18 @@ impl Cell {
     }
 }
 
-/// What one thread, or several merged, saw in an interval or a phase.
+/// The counts of one thread, or of several merged, over an interval or a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Cells in order of first use.
     pub cells: Vec<Cell>,
     /// Operations whose due instant lies in the interval.
     pub offered: u64,
-    /// Object bytes of those operations, where known in advance.
+    /// Object bytes of those operations, as far as known in advance.
     pub offered_bytes: u64,
     /// Operations that were handed to a worker.
     pub issued: u64,
-    /// Lag (actual minus intended start) of all operations.
+    /// Lag of all operations: actual minus intended start.
     pub lag: Histogram,
     /// Timer lateness plus build time of all operations: the client's own share of the lag.
     pub late: Histogram,
@@ -170,23 +169,23 @@ pub struct Tally {
     pub connect_tls: Histogram,
     /// Name resolution times.
     pub connect_dns: Histogram,
-    /// Connections made.
+    /// Number of connections made.
     pub connects: u64,
     /// Arrivals that found all workers busy and the in-flight cap reached.
     pub capped: u64,
     /// Makespans of stages and jobs, in order of first use; empty for other models.
     pub spans: Vec<Span>,
-    /// Jobs.
+    /// Counts of jobs.
     pub jobs: JobCounts,
-    /// What a replay did beside performing requests.
+    /// Counts of a replay.
     pub replay: ReplayCounts,
-    /// Wait for an earlier request on the same key, of the requests that had to wait.
+    /// Waits for an earlier request on the same key, of the requests that had to wait.
     pub blocked: Histogram,
-    /// Delay of the due instant by a rate limit, of the requests that were delayed.
+    /// Delays of the due instant by a rate limit, of the requests that were delayed.
     pub shaped: Histogram,
-    /// What went to each endpoint; empty when there is only one.
+    /// Counts per endpoint; empty if there is only one.
     pub endpoints: Vec<EndpointTally>,
-    /// Counts at a hundredth of the interval, for the dispersion at short time scales.
+    /// Counts per hundredth of the interval, for the dispersion at short time scales.
     pub fine: FineCounts,
     /// Successes by size class, for phases that ask for them.
     pub sizes: Vec<SizeCell>,
@@ -206,7 +205,7 @@ impl Tally {
         &mut self.cells[at]
     }
 
-    /// Where the cell of a work and class is, which is created on first use.
+    /// Index of the cell of a work and class, created on first use.
     #[inline]
     fn cell_at(&mut self, work: u16, class: OpClass) -> usize {
         let wanted = |c: &Cell| c.class == class && c.work == work;
@@ -227,7 +226,7 @@ impl Tally {
         self.record_service(at, r);
     }
 
-    /// Counts one operation that ended, with its response time; returns where its cell is.
+    /// Counts one operation that ended and records its response time. Returns the index of its cell.
     #[inline]
     fn count(&mut self, r: &OpRecord) -> usize {
         if r.outcome == Outcome::Ok {
@@ -244,7 +243,7 @@ impl Tally {
         at
     }
 
-    /// Records what lay between the intended and the actual start of an operation of the cell at `at`.
+    /// Records the time between intended and actual start of an operation of the cell at index `at`.
     #[inline]
     fn record_start(&mut self, at: usize, r: &OpRecord) {
         self.lag.record(r.lag_ns());
@@ -261,7 +260,7 @@ impl Tally {
         }
     }
 
-    /// Records what lay between start and end of an operation of the cell at `at`.
+    /// Records the time between start and end of an operation of the cell at index `at`.
     #[inline]
     fn record_service(&mut self, at: usize, r: &OpRecord) {
         if r.outcome == Outcome::Ok {
@@ -269,7 +268,7 @@ impl Tally {
         }
     }
 
-    /// The makespans of a part of a work's jobs, created on first use.
+    /// The span of a part of a work's jobs, created on first use.
     pub fn span_mut(&mut self, work: u16, part: u16) -> &mut Span {
         let of = |span: &Span| span.work == work && span.part == part;
         let at = self.spans.iter().position(of).unwrap_or_else(|| {
@@ -284,7 +283,7 @@ impl Tally {
         &mut self.spans[at]
     }
 
-    /// Makes the size cells of a work and class, whose classes begin at 0 and at each of `bounds`.
+    /// Creates the size cells of a work and class. The size ranges begin at 0 and at each of `bounds`, bytes.
     pub fn size_cells(&mut self, work: u16, class: OpClass, bounds: &[u64]) {
         let known = self
             .sizes
@@ -396,6 +395,8 @@ impl Tally {
             &mut self.connect_tcp,
             &mut self.connect_tls,
             &mut self.connect_dns,
+            &mut self.blocked,
+            &mut self.shaped,
         ] {
             h.clear();
         }
@@ -408,25 +409,23 @@ impl Tally {
         }
         self.jobs = JobCounts::default();
         self.replay = ReplayCounts::default();
-        self.blocked.clear();
-        self.shaped.clear();
         self.fine.clear();
         self.sizes.iter_mut().for_each(SizeCell::clear);
     }
 
-    /// Operations that succeeded, over all cells.
+    /// Number of operations that succeeded, over all cells.
     #[must_use]
     pub fn ok(&self) -> u64 {
         self.cells.iter().map(|c| c.ok).sum()
     }
 
-    /// Operations that failed, over all cells, without cancelled ones.
+    /// Number of operations that failed, over all cells, without cancelled ones.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.cells.iter().map(Cell::failures).sum()
     }
 
-    /// Operations that ended, over all cells.
+    /// Number of operations that ended, over all cells.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.cells.iter().map(Cell::ended).sum()
@@ -439,14 +438,14 @@ impl Tally {
     }
 }
 
-/// Readings taken at the end of an interval. CPU figures are cumulative since the run's epoch, so
-/// that a lost interval does not lose time.
+/// Readings at the end of an interval. CPU figures are cumulative since the run's epoch, so a lost interval loses no
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(remote = "Self")]
 pub struct Gauges {
     /// Operations due but not ended.
     pub in_flight: u64,
-    /// Age of the oldest of these: the time since it fell due, nanoseconds.
+    /// Age of the oldest of these operations, that is the time since it fell due, nanoseconds.
     #[serde(default)]
     pub backlog_ns: u64,
     /// Open sessions.
@@ -458,15 +457,15 @@ pub struct Gauges {
     pub load_cpu_ns: u64,
     /// CPU time of the busiest load thread, nanoseconds.
     pub busiest_thread_cpu_ns: u64,
-    /// CPU time of the whole process and of the programs that it has run to their end, nanoseconds.
+    /// CPU time of the whole process and of the programs that it started and that have ended, nanoseconds.
     pub process_cpu_ns: u64,
-    /// Busy CPU time of the whole machine including soft interrupts, nanoseconds.
+    /// Busy CPU time of the whole machine, including soft interrupts, nanoseconds.
     pub machine_busy_ns: u64,
     /// Soft-interrupt CPU time of the whole machine, nanoseconds.
     pub machine_softirq_ns: u64,
     /// CPU time stolen by the hypervisor, nanoseconds.
     pub machine_steal_ns: u64,
-    /// CPU time the machine had: cores times elapsed time, nanoseconds.
+    /// CPU time that the machine had: cores times elapsed time, nanoseconds.
     pub machine_total_ns: u64,
     /// Resident memory of the process, bytes.
     pub rss_bytes: u64,
@@ -474,13 +473,13 @@ pub struct Gauges {
     pub nic_rx_bytes: u64,
     /// Bytes sent on the busiest non-loopback interface since boot.
     pub nic_tx_bytes: u64,
-    /// Wall-clock minus monotonic time, nanoseconds: a step shows a clock change.
+    /// Wall-clock minus monotonic time, nanoseconds. A jump means that the wall clock was set.
     pub wall_offset_ns: i64,
 }
 
 crate::serde_once!(Gauges);
 
-/// All that was recorded between two instants of a phase.
+/// Everything recorded between two instants of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
     /// Index of the phase in the plan.
@@ -491,9 +490,9 @@ pub struct Interval {
     pub start_ns: u64,
     /// End, nanoseconds since the run's epoch.
     pub end_ns: u64,
-    /// Operations that ended (by completion) or fell due (offered) in the interval.
+    /// Counts of operations that fell due (offered) or ended in the interval.
     pub tally: Tally,
-    /// Readings at its end.
+    /// Readings at the end of the interval.
     pub gauges: Gauges,
 }
 

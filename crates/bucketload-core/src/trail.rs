@@ -1,14 +1,13 @@
-//! Everything that is known about one operation: what the operation log stores and the list of the
-//! slowest requests shows.
+//! Everything known about one operation, for the operation log and the list of the slowest requests.
 
-use crate::driver::Place;
+use crate::driver::RequestRoute;
 use crate::op::Op;
 use crate::record::{AnswerIds, OpRecord, Probe};
 
-/// Most bytes of a key that [`KeyText`] keeps.
+/// Longest key that a [`KeyText`] keeps whole, bytes.
 const KEY_BYTES: usize = 192;
 
-/// A key of bounded length: longer ones are cut off.
+/// A key in a fixed amount of memory. Longer keys are cut off.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyText {
     len: u16,
@@ -29,13 +28,13 @@ impl KeyText {
         let kept = key.len().min(KEY_BYTES);
         bytes[..kept].copy_from_slice(&key.as_bytes()[..kept]);
         Self {
-            // S3 allows 1024 bytes; a longer one is cut off in any case.
+            // S3 allows 1024 bytes. The exact length of a cut key does not matter.
             len: u16::try_from(key.len()).unwrap_or(u16::MAX),
             bytes,
         }
     }
 
-    /// The key; one that was cut off ends in an ellipsis.
+    /// The key. If it was cut off, it ends in an ellipsis.
     #[must_use]
     pub fn text(&self) -> String {
         let whole = usize::from(self.len) <= KEY_BYTES;
@@ -43,7 +42,7 @@ impl KeyText {
         if whole {
             return String::from_utf8_lossy(kept).into_owned();
         }
-        // The cut may have gone through a character.
+        // The cut may have split a character.
         let mut text = String::from_utf8_lossy(kept).into_owned();
         text.truncate(text.trim_end_matches('\u{fffd}').len());
         text.push('…');
@@ -51,30 +50,29 @@ impl KeyText {
     }
 }
 
-/// One operation with everything that is known about it but its names. A plain value of bounded
-/// size.
+/// Everything known about one operation except its names, as a plain value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trail {
-    /// What was recorded.
+    /// Its times and outcome.
     pub record: OpRecord,
-    /// What was planned.
+    /// What was to be done.
     pub op: Op,
-    /// Where it went.
-    pub place: Place,
-    /// Status of the last answer; 0 when there was none, or the API has no statuses.
+    /// Where its last request went.
+    pub route: RequestRoute,
+    /// Status of the last answer; 0 if there was none or the API has no statuses.
     pub status: u16,
-    /// The store's identifiers of the request; empty where they were not kept.
+    /// The store's identifiers of the request; empty if they were not kept.
     pub ids: AnswerIds,
 }
 
 impl Trail {
-    /// The trail of an operation that `probe` has watched.
+    /// The trail of an operation that `probe` has observed.
     #[must_use]
-    pub fn new(record: &OpRecord, op: &Op, place: Place, probe: &Probe) -> Self {
+    pub fn new(record: &OpRecord, op: &Op, route: RequestRoute, probe: &Probe) -> Self {
         Self {
             record: *record,
             op: *op,
-            place,
+            route,
             status: probe.status(),
             ids: probe.ids().copied().unwrap_or_default(),
         }
@@ -86,7 +84,7 @@ mod tests {
     use super::KeyText;
 
     #[test]
-    fn keys_are_kept_as_far_as_they_fit() {
+    fn long_keys_are_cut_off() {
         for key in ["", "a/b", &"k".repeat(192)] {
             assert_eq!(KeyText::new(key).text(), key);
         }

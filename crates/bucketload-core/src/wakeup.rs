@@ -1,58 +1,59 @@
-//! What a load thread looks at as soon as it wakes up, before its event loop asks the kernel once more, and what it
-//! sleeps in instead of the event loop.
+//! Lets drivers check for answers as soon as a load thread wakes up, before its event loop asks the kernel again, and
+//! lets the thread sleep in a driver instead of the event loop.
 //!
-//! A driver whose answers do not come through descriptors alone [registers](register) what knows of them; the
-//! thread's runtime calls [`woken`] after each sleep. A thread whose tasks all wait for such answers may
-//! [sleep] there, where the kernel hands them over sooner than through a descriptor.
+//! A driver whose answers do not all come through descriptors [registers](register) an [`AnswerSource`]. The thread's
+//! runtime calls [`woken`] after each sleep. A thread whose tasks all wait for such answers may [sleep] in the source,
+//! which delivers them sooner than a descriptor does.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Waker};
 
-/// Knows of answers that have come while the thread slept.
-pub trait Look {
-    /// Wakes a task that waits for what has come; whether anything has. Called on the thread that registered it.
-    fn look(&self) -> bool;
+/// Delivers answers that have come while the thread slept.
+pub trait AnswerSource {
+    /// Wakes the tasks whose answers have come, or one task that does so. Returns whether any answer has come. Called
+    /// on the thread that registered the source.
+    fn wake_answered(&self) -> bool;
 
-    /// If `tasks` tasks wait for answers, sleeps until one comes, or for a millisecond or so, and looks. Called on
-    /// the thread that registered it.
+    /// If `tasks` tasks wait for answers of this source, sleeps until one comes, or for about a millisecond, and wakes
+    /// the tasks whose answers have come. Called on the thread that registered the source.
     fn sleep(&self, tasks: usize) -> Slept;
 }
 
-/// How a thread has slept outside of its event loop.
+/// How a thread has slept outside its event loop.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Slept {
-    /// Something may have come.
-    Well,
-    /// As well, and the event loop has not had its turn for a millisecond or more.
+    /// It slept, and answers may have come.
+    Briefly,
+    /// It slept, answers may have come, and the event loop has not run for a millisecond or more.
     Long,
-    /// Not at all: other tasks may have to go on, or the last sleep was in vain.
+    /// It did not sleep: other tasks may have work to do, or the last sleep brought no answer.
     Not,
 }
 
 thread_local! {
-    static LOOKS: RefCell<Vec<Weak<dyn Look>>> = const { RefCell::new(Vec::new()) };
+    static SOURCES: RefCell<Vec<Weak<dyn AnswerSource>>> = const { RefCell::new(Vec::new()) };
     static SLEEPER: Cell<Option<Waker>> = const { Cell::new(None) };
     static HAS_SLEEPER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has `look` called after each sleep of this thread, for as long as it is there.
-pub fn register(look: &Rc<impl Look + 'static>) {
-    let look: Rc<dyn Look> = Rc::clone(look) as _;
-    LOOKS.with_borrow_mut(|looks| {
-        looks.retain(|look| look.strong_count() > 0);
-        looks.push(Rc::downgrade(&look));
+/// Registers `source` with this thread until it is dropped. It is asked after each sleep of the thread.
+pub fn register(source: &Rc<impl AnswerSource + 'static>) {
+    let source: Rc<dyn AnswerSource> = Rc::clone(source) as _;
+    SOURCES.with_borrow_mut(|sources| {
+        sources.retain(|source| source.strong_count() > 0);
+        sources.push(Rc::downgrade(&source));
     });
 }
 
-/// The thread has slept: to be called by its runtime, as `on_thread_unpark`.
+/// The thread has slept. Its runtime calls this, as `on_thread_unpark`.
 pub fn woken() {
     // A runtime may end while the thread's locals are being destroyed.
-    let come = LOOKS.try_with(|looks| {
-        let looks = looks.borrow();
-        let looks = looks.iter().filter_map(Weak::upgrade);
-        // Every one, also where the first one has answers.
-        looks.filter(|look| look.look()).count() > 0
+    let come = SOURCES.try_with(|sources| {
+        let sources = sources.borrow();
+        let sources = sources.iter().filter_map(Weak::upgrade);
+        // `count` asks every source, even if the first has answers.
+        sources.filter(|source| source.wake_answered()).count() > 0
     });
     if come == Ok(true)
         && let Some(sleeper) = SLEEPER.take()
@@ -61,28 +62,28 @@ pub fn woken() {
     }
 }
 
-/// Says whether a task of this thread is going to [sleep] in what drivers register; for what registers later.
+/// States whether a task of this thread is going to [sleep] in a source, for sources that register later.
 pub fn expect_sleeper(expected: bool) {
     HAS_SLEEPER.set(expected);
 }
 
-/// Whether a task of this thread sleeps in what registers, as far as is known.
+/// Whether a task of this thread is expected to [sleep] in a source.
 #[must_use]
 pub fn has_sleeper() -> bool {
     HAS_SLEEPER.get()
 }
 
-/// Sleeps in what the thread has registered, if that is one thing and all of its `tasks` tasks that have work to do wait
-/// for answers of it.
+/// Sleeps in the source that the thread has registered, if there is exactly one and all `tasks` tasks that have work
+/// to do wait for its answers.
 pub fn sleep(tasks: usize) -> Slept {
-    let only = LOOKS.with_borrow(|looks| match &looks[..] {
-        [look] => look.upgrade(),
+    let only = SOURCES.with_borrow(|sources| match &sources[..] {
+        [source] => source.upgrade(),
         _ => None,
     });
-    only.map_or(Slept::Not, |look| look.sleep(tasks))
+    only.map_or(Slept::Not, |source| source.sleep(tasks))
 }
 
-/// Has the task of `cx` woken when something has come while the thread slept in its event loop.
+/// Wakes the task of `cx` when answers have come while the thread slept in its event loop.
 pub fn wake_after(cx: &Context<'_>) {
     SLEEPER.set(Some(cx.waker().clone()));
 }
@@ -95,23 +96,25 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::{Context, Wake};
 
-    use super::{Look, Slept, expect_sleeper, has_sleeper, register, sleep, wake_after, woken};
+    use super::{
+        AnswerSource, Slept, expect_sleeper, has_sleeper, register, sleep, wake_after, woken,
+    };
 
     #[derive(Default)]
     struct Counted {
-        looks: Cell<u32>,
+        asked: Cell<u32>,
         come: Cell<bool>,
     }
 
-    impl Look for Counted {
-        fn look(&self) -> bool {
-            self.looks.set(self.looks.get() + 1);
+    impl AnswerSource for Counted {
+        fn wake_answered(&self) -> bool {
+            self.asked.set(self.asked.get() + 1);
             self.come.get()
         }
 
         fn sleep(&self, tasks: usize) -> Slept {
             match tasks {
-                3 => Slept::Well,
+                3 => Slept::Briefly,
                 _ => Slept::Not,
             }
         }
@@ -127,18 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_called_and_what_is_gone_is_not() {
+    fn sources_are_asked_until_they_are_dropped() {
         let (first, second) = (Rc::new(Counted::default()), Rc::new(Counted::default()));
         register(&first);
         register(&second);
         woken();
         drop(first);
         woken();
-        assert_eq!(second.looks.get(), 2);
+        assert_eq!(second.asked.get(), 2);
     }
 
     #[test]
-    fn the_sleeper_is_woken_once_by_what_has_come() {
+    fn answers_wake_the_sleeper_once() {
         let (first, second) = (Rc::new(Counted::default()), Rc::new(Counted::default()));
         register(&first);
         register(&second);
@@ -150,15 +153,15 @@ mod tests {
         woken();
         woken();
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(second.looks.get(), 3, "every one is looked at");
+        assert_eq!(second.asked.get(), 3, "every source is asked");
     }
 
     #[test]
-    fn a_thread_sleeps_in_the_only_thing_it_waits_for() {
+    fn a_thread_sleeps_in_the_only_source_it_waits_for() {
         assert_eq!(sleep(3), Slept::Not, "there is none");
         let only = Rc::new(Counted::default());
         register(&only);
-        assert_eq!(sleep(3), Slept::Well);
+        assert_eq!(sleep(3), Slept::Briefly);
         assert_eq!(sleep(2), Slept::Not);
         let other = Rc::new(Counted::default());
         register(&other);
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_registers_can_know_of_the_sleeper() {
+    fn sources_can_ask_whether_there_is_a_sleeper() {
         assert!(!has_sleeper());
         expect_sleeper(true);
         assert!(has_sleeper());

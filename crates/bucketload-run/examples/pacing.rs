@@ -1,9 +1,9 @@
-//! Prints what the runner itself costs and how punctual it is, against a driver that does nothing:
+//! Prints the cost and the punctuality of the runner itself, against a driver that does nothing:
 //! CPU time per operation of a closed loop, and the lateness of an open loop at 10 000 arrivals/s.
 //!
-//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate] [which]`. The figures mean
-//! something on an idle machine; the goals are 1.0 µs per operation, and a median lateness of 50 µs
-//! and 200 µs at the 99th percentile.
+//! `cargo run --release -p bucketload-run --example pacing [seconds] [rate] [which]`. The figures are
+//! meaningful on an idle machine only. The goals are 1.0 µs per operation, a median lateness of 50 µs and a 99th
+//! percentile of 200 µs.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

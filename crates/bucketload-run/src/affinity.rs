@@ -8,11 +8,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 use crate::error::RunError;
 use crate::options::{Cores, RunOptions};
 
-/// The load threads of a run with `options`: one entry per thread, its core if it is pinned. A
-/// caller that starts the target itself keeps it off these cores.
+/// The load threads of a run with `options`: one entry per thread, with its core if it is pinned. A caller that starts
+/// the target itself should keep it off these cores.
 ///
 /// # Errors
-/// When a core is asked for that this process may not use.
+/// When a requested core is not in this process's affinity mask.
 pub fn layout(options: &RunOptions) -> Result<Vec<Option<usize>>, RunError> {
     let mask = usable_cores().map_err(RunError::Thread)?;
     // The count respects container CPU quotas, which the mask does not show.
@@ -51,7 +51,7 @@ fn choose(
 /// The cores that this process may run on, ascending.
 ///
 /// # Errors
-/// When the kernel does not tell.
+/// When the kernel does not report them.
 pub fn usable_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&i| set.is_set(i)).collect())
@@ -64,7 +64,7 @@ pub(crate) fn settle(core: Option<usize>) -> io::Result<()> {
         set.set(core);
         sched_setaffinity(None, &set)?;
     }
-    // The default slack of 50 µs would be added to the lateness of every sleep in epoll.
+    // The default slack of 50 µs would make every sleep in epoll that much later.
     set_current_timer_slack(NonZeroU64::new(1))?;
     Ok(())
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_target_keeps_half_of_the_cores() {
+    fn a_local_target_gets_half_of_the_cores() {
         let mask = [2, 3, 5, 7];
         let first = |local| choose(&mask, 4, &with(Cores::First, None, local)).unwrap();
         assert_eq!(first(true), [Some(2), Some(3)]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn explicit_choices_are_followed_or_refused() {
+    fn explicit_choices_are_followed_or_rejected() {
         let mask = [0, 1, 2];
         let list = choose(&mask, 3, &with(Cores::List(vec![2, 0]), Some(3), true)).unwrap();
         assert_eq!(list, [Some(2), Some(0), Some(2)]);

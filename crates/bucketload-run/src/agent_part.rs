@@ -1,13 +1,12 @@
-//! An agent's part of a run: load phases one by one, as somebody else orders them.
+//! An agent's part of a run: load phases one by one, on the controller's orders.
 //!
 //! ```text
 //!  Orders ── next: a phase or a calibration ──▶ run_phase with this agent's share ──▶ RunSink
 //!    ▲                                              │ starts when the StartGate says
-//!    └──────────────── what came of it ◀────────────┘
+//!    └──────────────── outcome ◀────────────────────┘
 //! ```
 //!
-//! Preflight, ownership, audit and clean-up are not an agent's: [`crate::run`] does them where the
-//! orders come from.
+//! Agents do no preflight, ownership, audit or clean-up: [`crate::run`] does them in the controller.
 
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
@@ -26,32 +25,32 @@ use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::run::prepared;
 use crate::stop::StopHandle;
 
-/// What an agent is to do.
+/// An order to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Measure what this process can do without a store, with the schedule of this phase.
+    /// Measure what this process can do without a store, with the schedule of the phase with this index.
     Calibrate(usize),
-    /// Carry out this load phase.
+    /// Carry out the load phase with this index.
     Phase(usize),
 }
 
-/// Where an agent's orders come from and their outcomes go to.
+/// The source of an agent's orders, which also takes their outcomes.
 pub trait Orders {
-    /// Waits for the next order; `None` when there is nothing more to do.
+    /// Waits for the next order; `None` after the last.
     fn next(&mut self) -> Option<Order>;
 
-    /// How a calibration went.
+    /// Takes the outcome of a calibration.
     fn calibrated(&mut self, outcome: Result<Calibration, RunError>);
 
-    /// How a phase went. Everything that belongs to it has been told to the sink.
+    /// Takes the outcome of a phase. The sink has received everything that belongs to the phase.
     fn phase_done(&mut self, phase: usize, outcome: Result<PhaseSummary, RunError>);
 }
 
-/// Carries out `orders` against `driver` with the share of `options`; `null` is a driver whose
-/// operations do nothing. Returns when there are no more orders.
+/// Carries out `orders` against `driver` with this process's share of the load. `null` is a driver whose operations do
+/// nothing. Returns when there are no more orders.
 ///
 /// # Errors
-/// When the options or the plan cannot be carried out; nothing has been sent then.
+/// When the options or the plan cannot be carried out. No request has been sent then.
 pub fn serve(
     driver: &AnyDriver,
     null: &AnyDriver,

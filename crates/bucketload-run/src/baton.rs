@@ -9,10 +9,10 @@
 //!                              nobody idle: the baton is parked
 //! ```
 //!
-//! No operation crosses a channel: the leader executes what it took. While it executes without
-//! waiting nothing else can run on the thread, so the baton changes hands at the first wait. A
-//! parked baton is picked up by the next worker that ends an operation or gets connected; arrivals
-//! that fell due meanwhile are executed at once with their original due instants, never skipped.
+//! No operation crosses a channel: the leader executes what it takes. Nothing else on the thread can run until the
+//! leader waits for the first time, and then it passes the baton on. The next worker that ends an operation or gets
+//! connected picks up a parked baton. Arrivals that fell due meanwhile are executed at once with their original due
+//! instants; none is skipped.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -20,7 +20,8 @@ use std::task::Waker;
 
 use crate::clock::now_ns;
 use crate::dispatch_waits::DispatchWaits;
-use crate::feed::{Drawn, Ended, Feed, Next, Offer};
+use crate::due::{DueOp, OpEnd};
+use crate::feed::{Feed, Next, Offer};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::slots::Slots;
@@ -29,16 +30,6 @@ use crate::slots::Slots;
 const NONE: usize = usize::MAX;
 /// Sessions that may be connecting at the same time, per thread and work.
 const CONNECTING: usize = 32;
-
-/// An operation that is handed to a worker, and how its wait divides.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Take {
-    pub(crate) drawn: Drawn,
-    /// Part of the wait during which no worker was free.
-    pub(crate) dispatch_ns: u64,
-    /// Whether the in-flight cap was the reason.
-    pub(crate) capped: bool,
-}
 
 /// The state of one open work on one thread.
 pub(crate) struct Baton {
@@ -49,13 +40,13 @@ pub(crate) struct Baton {
     feed: RefCell<Feed>,
     start_ns: Cell<u64>,
     finished: Cell<bool>,
-    /// Worker that holds the baton, or `NONE` while it is parked.
+    /// Slot of the worker that holds the baton; `NONE` while it is parked.
     holder: Cell<usize>,
-    /// Free workers, the longest idle first: all sessions, and so all endpoints, get their turn.
+    /// Slots of free workers, the longest idle first, so that all sessions and endpoints take turns.
     idle: RefCell<VecDeque<usize>>,
     sessions: Cell<usize>,
     connecting: Cell<usize>,
-    /// No new session is tried before this instant, after one failed.
+    /// After a session failed to open: no further attempt before this instant.
     hire_after_ns: Cell<u64>,
     hire: OnceCell<Box<dyn Fn()>>,
     waits: DispatchWaits,
@@ -83,7 +74,7 @@ impl Baton {
         }
     }
 
-    /// Sets what starts another session task.
+    /// Sets the function that starts another session task.
     pub(crate) fn set_hire(&self, hire: Box<dyn Fn()>) {
         let _ = self.hire.set(hire);
     }
@@ -95,9 +86,8 @@ impl Baton {
         self.pass(slots);
     }
 
-    /// The instant the leader waits for: the next arrival, or the end of offering; `u64::MAX` when
-    /// nothing is known to come and the leader will be woken. `None` when there is nothing to wait
-    /// for.
+    /// The instant the leader waits for: the next arrival or the end of the offering. `u64::MAX` when the next arrival
+    /// is not known and the leader will be woken; `None` when there is nothing to wait for.
     pub(crate) fn target_ns(&self, cutoff_ns: u64, waker: Option<&Waker>) -> Option<u64> {
         if self.finished.get() {
             return None;
@@ -109,9 +99,9 @@ impl Baton {
         }
     }
 
-    /// Takes the next operation when it is due at `now_ns`; otherwise the thread has caught up.
-    /// Finishes the work when the feed is over.
-    pub(crate) fn take(&self, now_ns: u64, shard: &Shard, names: &mut Names) -> Option<Take> {
+    /// Takes the next operation if one is due at `now_ns` and counts it as issued; `None` when the thread has caught
+    /// up. Finishes the work when the feed is over.
+    pub(crate) fn take(&self, now_ns: u64, shard: &Shard, names: &mut Names) -> Option<DueOp> {
         let cutoff = shard.cutoff_ns.get();
         let source = &shard.shared.sources[usize::from(self.work)];
         loop {
@@ -125,39 +115,41 @@ impl Baton {
             }
             shard.tick(now_ns);
             let offer = self.feed.borrow_mut().take(now_ns, shard, source, names);
-            let (Offer::Perform(drawn) | Offer::Shed(drawn) | Offer::Held(drawn)) = offer else {
+            let (Offer::Perform(mut due_op) | Offer::Shed(mut due_op) | Offer::Held(mut due_op)) =
+                offer
+            else {
                 return None;
             };
-            if drawn.new {
+            if due_op.uncounted {
                 self.counted.set(self.counted.get() + 1);
-                shard.offered(drawn.due_ns, &drawn.op);
+                shard.offered(due_op.due_ns, &due_op.op);
             }
-            // What is held stays in the backlog until it is given again.
+            // A held operation stays in the backlog until the feed offers it again.
             self.taken
                 .set(self.taken.get() + u64::from(!matches!(offer, Offer::Held(_))));
             if !matches!(offer, Offer::Perform(_)) {
                 continue;
             }
-            let (dispatch_ns, capped) = self.waits.of(drawn.due_ns, now_ns);
-            let wait_ns = now_ns.saturating_sub(drawn.due_ns);
-            return Some(Take {
-                drawn,
-                // What an earlier operation on the key held up did not wait for a worker.
-                dispatch_ns: dispatch_ns.min(wait_ns.saturating_sub(drawn.blocked_ns)),
-                capped,
-            });
+            let (dispatch_ns, capped) = self.waits.of(due_op.due_ns, now_ns);
+            let wait_ns = now_ns.saturating_sub(due_op.due_ns);
+            // Time spent behind an earlier operation on the key was not spent waiting for a worker.
+            due_op.dispatch_ns = dispatch_ns.min(wait_ns.saturating_sub(due_op.blocked_ns));
+            let mut tally = shard.recorder.tally();
+            tally.issued += 1;
+            tally.capped += u64::from(capped);
+            return Some(due_op);
         }
     }
 
-    /// An operation has ended: what it sets free may be due at once.
+    /// An operation has ended, which may make others due at once.
     #[inline]
-    pub(crate) fn ended(&self, ended: &Ended, shard: &Shard) {
-        if self.feed.borrow_mut().ended(ended, shard) {
+    pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd, shard: &Shard) {
+        if self.feed.borrow_mut().ended(due_op, end, shard) {
             self.wake_leader(&shard.slots);
         }
     }
 
-    /// Counts as offered every operation due before `until_ns` that is still waiting.
+    /// Counts every waiting operation that is due before `until_ns` as offered.
     pub(crate) fn count_until(&self, until_ns: u64, shard: &Shard) {
         if self.finished.get() {
             return;
@@ -188,17 +180,16 @@ impl Baton {
         }
     }
 
-    /// Whether nothing more will be taken.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.get()
     }
 
-    /// Takes nothing more. What is due but was not taken stays in the backlog.
+    /// Takes nothing more. Operations that are due but not taken stay in the backlog.
     pub(crate) fn finish(&self) {
         self.finished.set(true);
     }
 
-    /// Whether arrivals wait because the cap is reached.
+    /// Arrivals that wait because the in-flight cap is reached.
     pub(crate) fn capped_backlog(&self) -> u64 {
         if self.waits.is_capped() {
             self.backlog()
@@ -209,12 +200,11 @@ impl Baton {
 
     // ---- the baton ----
 
-    /// Whether `slot` leads.
     pub(crate) fn leads(&self, slot: usize) -> bool {
         self.holder.get() == slot
     }
 
-    /// A worker is free: it takes a parked baton or joins the queue. Returns whether it leads now.
+    /// A worker is free: it takes the parked baton or joins the queue. Returns whether it leads now.
     pub(crate) fn free(&self, slot: usize) -> bool {
         if self.holder.get() == NONE && self.start_ns.get() > 0 {
             self.waits.unpark(now_ns());
@@ -226,7 +216,7 @@ impl Baton {
         }
     }
 
-    /// The leader gives the baton away, to an idle worker or to nobody.
+    /// The leader passes the baton to an idle worker, or parks it.
     pub(crate) fn pass(&self, slots: &Slots) {
         let next = self.idle.borrow_mut().pop_front();
         match next {
@@ -242,7 +232,7 @@ impl Baton {
         self.hire_spares();
     }
 
-    /// Wakes the leader, so that it looks at the cutoff again.
+    /// Wakes the leader to check the feed and the cutoff again.
     pub(crate) fn wake_leader(&self, slots: &Slots) {
         if self.holder.get() != NONE {
             slots.wake(self.holder.get());
@@ -251,13 +241,12 @@ impl Baton {
 
     // ---- sessions ----
 
-    /// Idle sessions to have in reserve: a few, and more when many are busy, so that growth keeps
-    /// ahead of a store that slows down.
+    /// Idle sessions to keep in reserve: a few, and more when many are busy, to stay ahead of a store that slows down.
     fn spare_target(&self, idle: usize) -> usize {
         4 + (self.sessions.get() - idle) / 4
     }
 
-    /// Starts connecting more sessions when too few are in reserve.
+    /// Starts opening sessions when too few are in reserve.
     pub(crate) fn hire_spares(&self) {
         let idle = self.idle.borrow().len();
         let target = self.spare_target(idle);
@@ -273,7 +262,7 @@ impl Baton {
         self.hire_up_to(target - idle);
     }
 
-    /// Starts connecting sessions until `connecting` of them are under way, within the bounds.
+    /// Starts opening sessions until `connecting` of them are under way, within the bounds.
     pub(crate) fn hire_up_to(&self, connecting: usize) {
         while self.connecting.get() < connecting.min(CONNECTING)
             && self.sessions.get() + self.connecting.get() < self.cap
@@ -297,7 +286,6 @@ impl Baton {
         self.hire_after_ns.set(now_ns() + 100_000_000);
     }
 
-    /// Whether sessions are being opened.
     pub(crate) fn is_connecting(&self) -> bool {
         self.connecting.get() > 0
     }

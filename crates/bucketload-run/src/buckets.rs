@@ -1,14 +1,14 @@
-//! The buckets that a workload makes itself: their names, and what this run has done to each.
+//! The buckets that a workload makes itself: their names, and their states in this run.
 //!
 //! ```text
 //!  claim: no such bucket exists ─► names in the run's marker ─► make-bucket ─► Made ─► delete-bucket ─► Gone
 //!                                                                  │
-//!            operations on what lies in a bucket are sent only while it is Made
+//!            operations inside a bucket are sent only while it is Made
 //! ```
 //!
-//! So an operation never touches a bucket of the same name that somebody else has made, and clean-up
-//! knows which buckets are left ([`crate::cleanup`]). The states are shared by all load threads and
-//! read once per operation on a key set with buckets; other key sets cost a comparison.
+//! So an operation never touches a bucket of the same name that somebody else made, and the clean-up knows which
+//! buckets are left ([`crate::cleanup`]). All load threads share the states and read one per operation on a key set
+//! with buckets; other key sets cost a comparison.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,25 +19,25 @@ use bucketload_core::plan::{BucketService, BucketsPlan, Plan};
 use crate::error::RunError;
 use crate::options::RunOptions;
 
-/// What a run has done to a bucket.
+/// What this run has done to a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum State {
-    /// Nothing that is certain.
+pub(crate) enum BucketState {
+    /// Nothing, as far as is known.
     Unknown = 0,
-    /// It has made it.
+    /// Made it.
     Made = 1,
-    /// It has deleted it.
+    /// Deleted it.
     Gone = 2,
 }
 
 /// The buckets of one key set.
 pub(crate) struct BucketSet {
     pub(crate) plan: BucketsPlan,
-    /// What their names begin with.
+    /// Beginning of their names.
     stem: String,
     states: Box<[AtomicU8]>,
-    /// Whether states stay what they are.
+    /// Whether the states no longer change.
     frozen: bool,
 }
 
@@ -62,42 +62,42 @@ impl BucketSet {
         out
     }
 
-    pub(crate) fn state(&self, number: u64) -> State {
+    pub(crate) fn state(&self, number: u64) -> BucketState {
         match self.states[number as usize].load(Ordering::Acquire) {
-            1 => State::Made,
-            2 => State::Gone,
-            _ => State::Unknown,
+            1 => BucketState::Made,
+            2 => BucketState::Gone,
+            _ => BucketState::Unknown,
         }
     }
 
-    fn set(&self, number: u64, state: State) {
+    fn set(&self, number: u64, state: BucketState) {
         self.states[number as usize].store(state as u8, Ordering::Release);
     }
 
-    /// Notes that `class` succeeded on bucket `number`.
+    /// Notes that an operation of `class` succeeded on bucket `number`.
     pub(crate) fn done(&self, class: OpClass, number: u64) {
         match class {
             _ if self.frozen => {}
-            OpClass::MakeBucket => self.set(number, State::Made),
-            OpClass::DeleteBucket => self.set(number, State::Gone),
+            OpClass::MakeBucket => self.set(number, BucketState::Made),
+            OpClass::DeleteBucket => self.set(number, BucketState::Gone),
             _ => {}
         }
     }
 
-    /// Whether `class` may be sent to bucket `number`.
+    /// Whether an operation of `class` may be sent to bucket `number`.
     pub(crate) fn admits(&self, class: OpClass, number: u64) -> bool {
         matches!(class, OpClass::MakeBucket | OpClass::HeadBucket)
-            || self.state(number) == State::Made
+            || self.state(number) == BucketState::Made
     }
 }
 
 /// The buckets of all key sets of a run.
-pub(crate) struct OwnBuckets {
+pub(crate) struct WorkloadBuckets {
     sets: Vec<Option<BucketSet>>,
 }
 
-impl OwnBuckets {
-    /// Those of `plan`; `None` when it has none.
+impl WorkloadBuckets {
+    /// The buckets of `plan`; `None` when it makes none.
     pub(crate) fn of(plan: &Plan, run_id: &str) -> Option<Self> {
         let sets: Vec<Option<BucketSet>> = plan
             .keysets
@@ -107,7 +107,7 @@ impl OwnBuckets {
         sets.iter().any(Option::is_some).then_some(Self { sets })
     }
 
-    /// The bucket in which `op` acts, if it is one of these.
+    /// The bucket that `op` acts on or in, if it is one of these.
     #[inline]
     pub(crate) fn find(&self, op: &Op) -> Option<(&BucketSet, u64)> {
         let set = self.sets.get(usize::from(op.keyset))?.as_ref()?;
@@ -118,11 +118,10 @@ impl OwnBuckets {
         self.sets.iter().flatten()
     }
 
-    /// Takes every bucket as made, and as staying so whatever is done: the null driver has all of
-    /// them.
+    /// Treats every bucket as made from now on, whatever operations do: the null driver has all of them.
     pub(crate) fn assume_made(&mut self) {
         for set in self.sets.iter_mut().flatten() {
-            (0..set.plan.count).for_each(|number| set.set(number, State::Made));
+            (0..set.plan.count).for_each(|number| set.set(number, BucketState::Made));
             set.frozen = true;
         }
     }
@@ -135,21 +134,21 @@ pub(crate) fn not_made(bucket: &str) -> OpError {
     OpError::new(ErrorKind::Conflict, detail)
 }
 
-/// Refuses names that the service behind `driver` does not accept, and what only one agent can do.
+/// Refuses names that the service behind `driver` does not accept, and plans that several agents cannot share.
 pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(), RunError> {
-    let Some(own) = OwnBuckets::of(plan, &options.run_id) else {
+    let Some(buckets) = WorkloadBuckets::of(plan, &options.run_id) else {
         return Ok(());
     };
     if options.share.of > 1 {
-        let text = "works that make buckets are performed by one agent alone: the others would not \
+        let text = "works that make buckets need a single agent: the others would not \
                     know which buckets exist";
         return Err(RunError::Options(text.to_owned()));
     }
-    for set in own.sets() {
+    for set in buckets.sets() {
         for number in [0, set.plan.count - 1] {
             let name = set.name(number);
             for service in [set.plan.service, BucketService::of_driver(driver)] {
-                // What is stated is more specific than what follows from the driver.
+                // A stated service is more specific than the one implied by the driver.
                 if service == BucketService::Any && set.plan.service != service {
                     continue;
                 }
@@ -163,8 +162,8 @@ pub(crate) fn check(plan: &Plan, options: &RunOptions, driver: &str) -> Result<(
         }
         if set.name(0) == options.bucket {
             return Err(RunError::Options(format!(
-                "`{}` is the bucket of the target, where the run keeps its mark; the workload makes \
-                 buckets of its own: name another one",
+                "`{}` is the bucket of the target, which holds the run's marker; choose another name for \
+                 the buckets that the workload makes",
                 options.bucket
             )));
         }
@@ -177,10 +176,10 @@ mod tests {
     use bucketload_core::op::OpClass;
     use bucketload_core::plan::{BucketService, BucketsPlan};
 
-    use super::{BucketSet, State};
+    use super::{BucketSet, BucketState};
 
     #[test]
-    fn only_buckets_that_were_made_are_worked_in() {
+    fn operations_inside_a_bucket_need_it_made() {
         let plan = BucketsPlan {
             count: 2,
             name: "b".into(),
@@ -202,9 +201,9 @@ mod tests {
         set.done(OpClass::MakeBucket, 1);
         assert!(set.admits(OpClass::Put, 1) && !set.admits(OpClass::Put, 0));
         set.done(OpClass::Put, 1);
-        assert_eq!(set.state(1), State::Made);
+        assert_eq!(set.state(1), BucketState::Made);
         set.done(OpClass::DeleteBucket, 1);
         assert!(!set.admits(OpClass::Delete, 1));
-        assert_eq!(set.state(1), State::Gone);
+        assert_eq!(set.state(1), BucketState::Gone);
     }
 }

@@ -1,9 +1,8 @@
-//! Calibration: what this client could do if the store cost nothing (docs/spec/statistics.md section 2, V5).
+//! Calibration: what this client could do if the store took no time (docs/spec/statistics.md section 2, V5).
 //!
-//! The phase's own schedule is driven at twice its rate or more, and then its operations as fast as
-//! possible, both against a driver that does nothing. The first tells the lateness that the client
-//! itself would add, the second how much faster than offered it could go. Of a recorded trace it is the
-//! busiest second that is repeated.
+//! Runs the phase's schedule at twice its rate or more, and then its operations as fast as possible, both against a
+//! driver that does nothing. The first shows the lateness that the client itself adds, the second how much faster than
+//! offered the client can go. For the replay of a trace, the trace's busiest second is repeated.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,21 +30,21 @@ use crate::stop::StopHandle;
 const SCHEDULE_NS: u64 = 750_000_000;
 /// Duration of the saturating loop, nanoseconds.
 const CEILING_NS: u64 = 500_000_000;
-/// Interval of the readings.
+/// Length of the intervals.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Fewest arrivals per second that give a 99th percentile within `SCHEDULE_NS`.
+/// Lowest rate, arrivals per second, that gives a 99th percentile within `SCHEDULE_NS`.
 pub(crate) const LEAST_RATE: f64 = 1_000.0;
-/// Workers per load thread of the saturating loop.
+/// Workers per load thread in the saturating loop.
 const WORKERS_PER_THREAD: u32 = 8;
 
-/// Drives phase `phase` of `plan` against `null`, a driver whose operations end at once, for about
-/// a second and a half, with the threads and the pacing of `options`. Figures are those of this
-/// process's share of the load; the 99th percentile is that at twice the offered rate (or at 1 000
-/// arrivals per second, if that is more), which bounds that at the offered rate.
+/// Drives phase `phase` of `plan` for about a second and a half against `null`, a driver whose operations end at once,
+/// with the threads and the pacing of `options`. The figures cover this process's share of the load. The 99th
+/// percentile is measured at twice the offered rate, or at 1 000 arrivals per second if that is more; it is an upper
+/// bound for the one at the offered rate.
 ///
 /// # Errors
-/// When the plan or the options cannot be carried out, or a load thread fails. A run that is
-/// stopped meanwhile gives the figures of what was done.
+/// When the plan or the options cannot be carried out, or a load thread fails. A stop is no error: the figures then
+/// cover what was done.
 pub fn calibrate(
     null: &AnyDriver,
     plan: &Plan,
@@ -98,7 +97,7 @@ pub fn calibrate(
     })
 }
 
-/// The busiest stretch of the trace that the phase replays; an empty one where it replays none.
+/// The busiest stretch of the trace that the phase replays; empty if it replays none.
 fn stretch(
     plan: &Plan,
     phase: usize,
@@ -113,7 +112,8 @@ fn stretch(
     }
 }
 
-/// Mean arrivals per second of the phase's open works, over all agents; those of traces are not known here.
+/// Mean arrivals per second of the phase's open works, over all agents. Excludes replays, whose rates are not known
+/// here.
 fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     let phase_plan = &plan.phases[phase];
     let duration_ns = match phase_plan.limits.duration_ns {
@@ -132,7 +132,7 @@ fn offered(plan: &Plan, phase: usize) -> Result<f64, RunError> {
     Ok(rate)
 }
 
-/// Twice a rate, or the least one.
+/// Twice `rate`, but at least [`LEAST_RATE`].
 pub(crate) fn twice(rate: f64) -> f64 {
     (2.0 * rate).max(LEAST_RATE)
 }
@@ -149,7 +149,7 @@ pub(crate) fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
         ArrivalLaw::LognormalRate { rate, cv, slot_ns } => ArrivalLaw::LognormalRate {
             rate: twice(*rate),
             cv: *cv,
-            // Several slots have to fall into the short window.
+            // Several slots must fit into the short window.
             slot_ns: (*slot_ns).min(SCHEDULE_NS / 8),
         },
         ArrivalLaw::PeriodicBatch {
@@ -160,7 +160,7 @@ pub(crate) fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
             spread_ns,
             gap_ns,
         } => {
-            // Likewise several batches, of the size that they have.
+            // Several batches of the same size must fit into the short window.
             let period_ns = (period_ns / 2).clamp(1, SCHEDULE_NS / 4);
             ArrivalLaw::PeriodicBatch {
                 clients: *clients,
@@ -180,17 +180,17 @@ pub(crate) fn faster_arrivals(law: &ArrivalLaw) -> ArrivalLaw {
     }
 }
 
-/// What is calibrated.
+/// The phase to calibrate.
 struct Load<'a> {
     plan: &'a Plan,
     phase: usize,
     options: &'a RunOptions,
     stop: &'a StopHandle,
-    /// What is replayed instead of the trace.
+    /// Replayed instead of the trace.
     stretch: &'a Stretch,
 }
 
-/// Runs the phase with other models for `duration_ns`.
+/// Runs the phase for `duration_ns` with each work's model replaced by `model`.
 fn drive(
     null: &AnyDriver,
     load: &Load<'_>,
@@ -240,16 +240,16 @@ fn drive(
         ..*options
     };
     let mut context = RunContext::new(&plan, &options, stop, affinity::layout(&options)?);
-    if let Some(own) = context.own.as_mut().and_then(Arc::get_mut) {
-        own.assume_made();
+    if let Some(buckets) = context.workload_buckets.as_mut().and_then(Arc::get_mut) {
+        buckets.assume_made();
     }
     let mut readings = Readings::default();
     run_phase(null, &mut context, phase, &mut readings)?;
     Ok(readings)
 }
 
-/// Makes an ordinary mix of one whose objects are named otherwise: there the length of what is read stands
-/// with the reads, here with the objects.
+/// Turns the mix of a work on named objects into an ordinary one. A named mix states the size of reads in its entries,
+/// an ordinary one in the key set.
 fn unnamed(mix: &mut [MixEntry], keysets: &mut [KeysetPlan]) {
     for entry in mix {
         let Some(set) = keysets.get_mut(usize::from(entry.keyset)) else {
@@ -264,13 +264,13 @@ fn unnamed(mix: &mut [MixEntry], keysets: &mut [KeysetPlan]) {
     }
 }
 
-/// What a drive against the null driver showed.
+/// Readings of a run against the null driver.
 #[derive(Default)]
 struct Readings {
     total: Tally,
-    /// End of the first interval and the load threads' CPU time then.
+    /// End of the first interval, and the CPU time of the load threads by then.
     first: Option<(u64, u64)>,
-    /// The same of the last complete interval, and the operations that ended in between.
+    /// The same of the last complete interval, and the number of operations that ended in between.
     last: Option<(u64, u64, u64)>,
 }
 
@@ -290,7 +290,7 @@ impl RunSink for Readings {
 }
 
 impl Readings {
-    /// Operations per second, without the first interval, in which threads warm up.
+    /// Operations per second, without the first interval, in which the threads warm up.
     fn ops_per_s(&self) -> f64 {
         match (self.first, self.last) {
             (Some((from, _)), Some((to, _, ops))) if to > from => {

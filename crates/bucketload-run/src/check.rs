@@ -1,4 +1,4 @@
-//! Refuses what cannot be carried out before anything is written.
+//! Refuses plans and options that cannot be carried out, before anything is written.
 
 use bucketload_core::driver::Capabilities;
 use bucketload_core::op::OpClass;
@@ -9,7 +9,7 @@ use crate::models::{self, Checked, refuse};
 use crate::options::RunOptions;
 use crate::source::Source;
 
-/// Refuses plans that no run can carry out; a resolved plan passes.
+/// Refuses plans that no run can carry out. A resolved plan always passes.
 pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     if plan.timeout_ns == 0 || plan.retry.max_attempts == 0 {
         return refuse("the timeout and the number of attempts must be at least 1".to_owned());
@@ -35,13 +35,14 @@ pub(crate) fn check_plan(plan: &Plan, options: &RunOptions) -> Result<(), RunErr
                 work,
                 options,
             })?;
-            let own = |set: u16| {
+            let workload_buckets = |set: u16| {
                 plan.keysets
                     .get(usize::from(set))
                     .and_then(|s| s.buckets.as_ref())
             };
-            let foreign =
-                |entry: &&MixEntry| makes_buckets(entry.class) && own(entry.keyset).is_none();
+            let foreign = |entry: &&MixEntry| {
+                makes_buckets(entry.class) && workload_buckets(entry.keyset).is_none()
+            };
             if work.model.named().is_none()
                 && let Some(entry) = work.mix.iter().find(foreign)
             {
@@ -73,18 +74,18 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Refuses a share of ranks that have nobody to agree with the others' ranks.
+/// Refuses ranks spread over several processes without a [`crate::RankAgreement`].
 pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     match plan.has_ranks() && options.share.of > 1 && options.agreement.is_none() {
         true => Err(RunError::Options(
-            "ranks of several processes go on to the highest count of all, but nobody tells it"
+            "ranks of several processes go on to the highest count of all, which needs an agreement"
                 .to_owned(),
         )),
         false => Ok(()),
     }
 }
 
-/// Refuses what the driver cannot do, before anything is written.
+/// Refuses plans that need something the driver cannot do.
 pub(crate) fn check_capabilities(
     plan: &Plan,
     capabilities: &Capabilities,
@@ -119,7 +120,7 @@ pub(crate) fn check_capabilities(
     })
 }
 
-/// Whether reads look at the end of what they receive.
+/// Whether any read checks the checksum at the end of the object.
 fn judges_trailers(plan: &Plan) -> bool {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
     works.any(|work| {
@@ -133,8 +134,7 @@ fn judges_trailers(plan: &Plan) -> bool {
     })
 }
 
-/// Refuses plans that read the objects of an earlier run without one being named, and those that
-/// would do anything else to them.
+/// Refuses plans that read the objects of an earlier run when none is named, and plans that would change them.
 pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     let existing = plan.keysets.iter().any(|set| set.existing);
     if existing != options.data.is_some() {
@@ -158,7 +158,7 @@ pub(crate) fn check_existing(plan: &Plan, options: &RunOptions) -> Result<(), Ru
     }
 }
 
-/// Refuses plans whose laws cannot be generated from.
+/// Refuses plans whose generators cannot be built.
 pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
     for (phase, phase_plan) in plan.phases.iter().enumerate() {
         for work in 0..phase_plan.works.len() {
@@ -168,7 +168,7 @@ pub(crate) fn check_generators(plan: &Plan, options: &RunOptions) -> Result<(), 
     Ok(())
 }
 
-/// Sessions that the plan's largest phase may open in this process.
+/// Most sessions that any phase of the plan may open in this process.
 pub(crate) fn most_sessions(plan: &Plan, options: &RunOptions) -> u64 {
     let of_phase = |phase: &PhasePlan| {
         let works = phase.works.iter().enumerate();
@@ -188,7 +188,7 @@ mod tests {
     use super::check_divisible;
 
     #[test]
-    fn what_one_process_must_see_is_not_divided() {
+    fn plans_that_one_process_must_see_are_not_divided() {
         let plan = |name: &str| {
             let file = WorkloadFile::builtin(name).unwrap();
             let resolved = resolve(&file, &Overrides::default(), &ResolveContext::default());

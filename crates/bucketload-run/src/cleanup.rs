@@ -1,13 +1,13 @@
-//! Clean-up: deletes what this run created, and nothing else.
+//! Clean-up: deletes what this run created and nothing else.
 //!
 //! ```text
 //!  list the prefix ──▶ pages of keys ──▶ keep the run's own names ──▶ delete batches (in parallel)
 //!  ──▶ abort unfinished uploads ──▶ remove the marker ──▶ delete the bucket, if this run made it
 //! ```
 //!
-//! Buckets that the workload made itself come first: the same in each of them, then the bucket.
+//! Buckets that the workload made itself come first: each is emptied in the same way and then deleted.
 //!
-//! Deleting while listing is safe: a listing continues after the last key it returned.
+//! Deleting while listing is safe: a listing continues after the last key that it returned.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,22 +18,23 @@ use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
-use crate::buckets::{OwnBuckets, State};
+use crate::buckets::{BucketState, WorkloadBuckets};
 use crate::error::RunError;
 use crate::leftover;
 use crate::options::RunOptions;
 use crate::ownership::{
-    Claim, Marker, in_own_buckets, marker_key, open_control, prefix_in_own_buckets, read_marker,
+    Claim, Marker, in_workload_buckets, marker_key, open_control, prefix_in_workload_buckets,
+    read_marker,
 };
 use crate::stop::{StopHandle, StopLevel};
 use crate::uploads::{abort_uploads, abort_uploads_in, delete_bucket, may_leave_uploads};
 
-/// Delete requests that are under way at the same time.
+/// Most delete requests under way at the same time.
 const PARALLEL: usize = 8;
-/// Attempts of each request of the clean-up.
+/// Most attempts of each request of the clean-up.
 pub(crate) const ATTEMPTS: u32 = 5;
 
-/// Evaluates a fallible call until it succeeds, fails for good or has been tried often enough.
+/// Repeats a fallible call until it succeeds, fails for good or has used up its attempts.
 macro_rules! retry {
     ($timeout_ns:expr, $call:expr) => {{
         let mut attempt = 1;
@@ -54,45 +55,45 @@ macro_rules! retry {
 }
 pub(crate) use retry;
 
-/// Whether a call of the clean-up is repeated after a failure of this kind. Credentials have worked before:
-/// when they are refused now, a token has just run out or its keeper was too busy, and is being renewed.
+/// Whether a call of the clean-up is repeated after a failure of this kind. The credentials have worked before, so if
+/// they are refused now, a token has probably expired and is being renewed.
 pub(crate) fn worth_another_try(kind: ErrorKind) -> bool {
     kind.is_retryable() || kind == ErrorKind::Auth
 }
 
-/// What a clean-up did.
+/// The result of a clean-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanupReport {
     /// Objects deleted.
     pub objects: u64,
     /// Unfinished multipart uploads aborted.
     pub uploads: u64,
-    /// Objects under the prefix that are not this run's and were left alone.
+    /// Objects under the prefix that do not belong to this run and were left alone.
     pub foreign: u64,
-    /// Buckets deleted that the workload had made itself.
+    /// Deleted buckets that the workload had made itself.
     pub buckets: u64,
     /// Whether the bucket was deleted.
     pub bucket_deleted: bool,
-    /// Whether all that the run created is gone.
+    /// Whether everything that the run created is gone.
     pub complete: bool,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What is left of the run, where and why, and how to remove it; `None` when nothing is.
+    /// What is left of the run, where, why, and how to remove it; `None` when nothing is left.
     pub left: Option<String>,
 }
 
-/// What [`crate::discard`] deletes.
+/// Which objects [`crate::discard`] deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
-    /// What measuring phases wrote beyond the prepared data set: fresh objects, and the objects of
-    /// key sets that no preparation writes.
+    /// Objects that measuring phases wrote beyond the prepared data set: fresh objects, and the objects of key sets
+    /// that no preparation writes.
     Written,
-    /// Every object of the run, the prepared ones too.
+    /// Every object of the run, including the prepared ones.
     Everything,
 }
 
 impl Discard {
-    /// Whether object `index` of key set `keyset` goes.
+    /// Whether object `index` of key set `keyset` is deleted.
     fn takes(self, plan: &Plan, keyset: usize, index: u64) -> bool {
         self == Self::Everything
             || index >= plan.keysets[keyset].count
@@ -110,7 +111,7 @@ fn is_prepared(plan: &Plan, keyset: usize) -> bool {
         .any(|entry| usize::from(entry.keyset) == keyset)
 }
 
-/// Deletes what `what` says and aborts unfinished uploads; keeps marker and bucket.
+/// Deletes the objects that `what` selects and aborts unfinished uploads. Keeps marker and bucket.
 pub(crate) async fn discard(
     driver: &AnyDriver,
     plan: &Plan,
@@ -137,9 +138,9 @@ pub(crate) async fn discard(
         session: &mut session,
         report: &mut report,
     };
-    let own = OwnBuckets::of(plan, &options.run_id);
-    let mut aborted = match &own {
-        Some(own) => sweep.own_buckets(own).await.map_err(failed)?,
+    let buckets = WorkloadBuckets::of(plan, &options.run_id);
+    let mut aborted = match &buckets {
+        Some(buckets) => sweep.workload_buckets(buckets).await.map_err(failed)?,
         None => false,
     };
     if !aborted {
@@ -167,7 +168,7 @@ fn failure(options: &RunOptions, error: OpError) -> RunError {
 }
 
 impl CleanupReport {
-    /// Tells the user something once.
+    /// Adds a warning unless it is already there.
     pub(crate) fn warn(&mut self, text: String) {
         if !self.warnings.contains(&text) {
             self.warnings.push(text);
@@ -175,15 +176,14 @@ impl CleanupReport {
     }
 }
 
-/// Deletes everything that the run wrote, and says in `report` how far it came. `claim` is what the run's
-/// preflight found, if the same plan had one, `own` what became of the buckets that the workload made
-/// itself.
+/// Deletes everything that the run wrote and notes in `report` how far it got. `claim` is the result of the run's
+/// claim, if this process made one; `buckets` holds the states of the buckets that the workload made itself.
 pub(crate) async fn clean(
     driver: &AnyDriver,
     plan: &Plan,
     options: &RunOptions,
     claim: Option<&Claim>,
-    own: Option<&OwnBuckets>,
+    buckets: Option<&WorkloadBuckets>,
     stop: &StopHandle,
     report: &mut CleanupReport,
 ) -> Result<(), OpError> {
@@ -211,8 +211,8 @@ pub(crate) async fn clean(
         session: &mut session,
         report,
     };
-    let mut aborted = match own {
-        Some(own) => sweep.own_buckets(own).await?,
+    let mut aborted = match buckets {
+        Some(buckets) => sweep.workload_buckets(buckets).await?,
         None => false,
     };
     if !aborted {
@@ -232,14 +232,14 @@ pub(crate) async fn clean(
     report.complete = true;
     if report.foreign > 0 {
         report.warnings.push(format!(
-            "{} objects under `{}/{}` are not this run's and were left alone",
+            "{} objects under `{}/{}` do not belong to this run and were left alone",
             report.foreign, options.bucket, options.prefix
         ));
     }
     if marker.created_bucket || claim.is_some_and(|c| c.created_bucket) {
         match delete_bucket(&mut session, &options.bucket, plan.timeout_ns).await {
             Ok(_) => report.bucket_deleted = true,
-            // Others use it.
+            // Others use the bucket.
             Err(error) if error.kind == ErrorKind::Conflict => report.warnings.push(format!(
                 "bucket `{}`, which this run created, was not deleted: {error}",
                 options.bucket
@@ -256,11 +256,11 @@ pub(crate) async fn clean(
 /// Why nothing may be deleted.
 struct Refusal {
     why: String,
-    /// Whether what is there is the run's all the same.
+    /// Whether the objects there belong to the run nevertheless.
     ours: bool,
 }
 
-/// The marker, if it says that the prefix is this run's.
+/// The marker, if the prefix belongs to this run.
 fn owned(
     marker: Option<Marker>,
     claim: Option<&Claim>,
@@ -295,18 +295,17 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Empties and deletes the buckets that the workload made itself; returns whether the user aborted
-    /// it.
+    /// Empties and deletes the buckets that the workload made itself. Returns whether the user aborted the clean-up.
     ///
-    /// A bucket is the run's if this process made it, if its name carries the run's identifier, or if
-    /// objects of the run lie in it. What others put into it stays, and the bucket with it.
-    async fn own_buckets(&mut self, own: &OwnBuckets) -> Result<bool, OpError> {
-        let prefix = prefix_in_own_buckets(&self.options.prefix);
+    /// A bucket belongs to the run if this process made it, if its name carries the run's identifier, or if it holds
+    /// objects of the run. Objects of others stay, and so does their bucket.
+    async fn workload_buckets(&mut self, buckets: &WorkloadBuckets) -> Result<bool, OpError> {
+        let prefix = prefix_in_workload_buckets(&self.options.prefix);
         let mut plan = self.plan.clone();
-        plan.keysets = plan.keysets.iter().map(in_own_buckets).collect();
-        for set in own.sets() {
+        plan.keysets = plan.keysets.iter().map(in_workload_buckets).collect();
+        for set in buckets.sets() {
             for number in 0..set.plan.count {
-                if set.state(number) == State::Gone {
+                if set.state(number) == BucketState::Gone {
                     continue;
                 }
                 let name = set.name(number);
@@ -314,7 +313,7 @@ impl Sweep<'_> {
                 match self.objects((&plan, &prefix), &name, &|_, _| true).await {
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
-                    // It was never made.
+                    // The bucket was never made.
                     Err(error) if error.kind == ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),
                 }
@@ -323,7 +322,7 @@ impl Sweep<'_> {
                     abort_uploads_in(&plan, place, self.session, self.report).await;
                 }
                 let proven = !set.plan.exact
-                    || set.state(number) == State::Made
+                    || set.state(number) == BucketState::Made
                     || self.report.objects > before;
                 if !proven {
                     self.report.warnings.push(format!(
@@ -342,8 +341,8 @@ impl Sweep<'_> {
         Ok(false)
     }
 
-    /// Lists the run's objects below `prefix` in `bucket`, named as by `plan`, and deletes those that
-    /// `take` wants, by key set and index; returns whether the user aborted it.
+    /// Lists the objects below `prefix` in `bucket` that carry names of `plan`, and deletes those that `take` selects
+    /// by key set and index. Returns whether the user aborted the clean-up.
     async fn objects(
         &mut self,
         (plan, prefix): (&Plan, &str),
@@ -366,15 +365,15 @@ impl Sweep<'_> {
             if let Some(note) = page.note {
                 self.report.warn(note.into());
             }
-            let mut own = page.keys;
-            own.retain(|key| match own_object(plan, prefix, key) {
+            let mut keys = page.keys;
+            keys.retain(|key| match own_object(plan, prefix, key) {
                 Some((keyset, index)) => take(keyset, index),
                 None => {
                     self.report.foreign += u64::from(*key != marker);
                     false
                 }
             });
-            if !own.is_empty() {
+            if !keys.is_empty() {
                 while deletions.len() >= PARALLEL {
                     self.report.objects += joined(deletions.join_next().await)?;
                 }
@@ -386,9 +385,9 @@ impl Sweep<'_> {
                 let (sessions, bucket) = (Rc::clone(&sessions), bucket.to_owned());
                 let timeout_ns = plan.timeout_ns;
                 deletions.spawn_local(async move {
-                    retry!(timeout_ns, session.delete_keys(&bucket, &own))?;
+                    retry!(timeout_ns, session.delete_keys(&bucket, &keys))?;
                     sessions.borrow_mut().push(session);
-                    Ok(own.len() as u64)
+                    Ok(keys.len() as u64)
                 });
             }
             after = page.next;
@@ -413,9 +412,9 @@ fn joined(
     }
 }
 
-/// Key set and index of the object called `key`, if it has the form of the names that the plan gives
-/// to objects (see [`bucketload_core::generate::names`]): the run's prefix, a key set's, perhaps a
-/// shard, an index. Whatever else somebody put there is not the run's.
+/// Key set and index of the object called `key`, if the plan gives such names to objects (see
+/// [`bucketload_core::generate::names`]): the run's prefix, a key set's prefix, perhaps a shard, an index. Any other
+/// object does not belong to the run.
 fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
     let digits = |text: &str, least: usize| {
         text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -432,8 +431,8 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
             .strip_prefix(prefix)?
             .strip_prefix(set.prefix.as_str())?;
         if replays {
-            // Names come from a trace, or are paths: whatever is below the key set's prefix is the
-            // run's, and none of it has an index.
+            // Names come from a trace or are paths: everything below the key set's prefix belongs to the run, and
+            // nothing there has an index.
             return Some(u64::MAX);
         }
         let index = match (set.shards > 1, name.split_once('/')) {
@@ -446,7 +445,7 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
             (KeyNaming::Hashed, Some((hash, index))) if is_hash(hash) => index,
             _ => return None,
         };
-        // More digits than an index can have make no name of ours.
+        // Too many digits for an index: not a name of ours.
         digits(index, INDEX_DIGITS).then(|| index.parse().ok())?
     };
     let mut sets = plan.keysets.iter().enumerate();
@@ -503,7 +502,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_of_the_plan_is_its_own(
+        fn every_name_of_the_plan_belongs_to_the_run(
             key in any::<u64>(), shards in 1u32..300, hashed in any::<bool>(),
         ) {
             let naming = if hashed { KeyNaming::Hashed } else { KeyNaming::Index };

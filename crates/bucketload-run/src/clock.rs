@@ -1,8 +1,7 @@
 //! The run's clock: monotonic nanoseconds since the process's epoch, and the CPU-time clocks.
 //!
-//! One plain function, [`now_ns`], is handed to every probe, so all instants of a run lie on one
-//! scale. The epoch is fixed by the first reading; no instant is 0, because a probe uses 0 for
-//! "did not happen".
+//! Every probe reads the same function, [`now_ns`], so all instants of a run lie on one scale. The first reading fixes
+//! the epoch. No instant is 0, because a probe uses 0 for "did not happen".
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static EPOCH_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH: OnceLock<u64> = OnceLock::new();
 
-/// Reads a clock through libc: rustix looks the vDSO up by itself and crashes under valgrind, which
-/// hides it.
+/// Reads a clock through libc. rustix looks up the vDSO itself and crashes under valgrind, which hides it.
 fn read(id: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -52,13 +50,14 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time of the process and of the programs that it has run to their end, nanoseconds. Engines that start a program
-/// for each operation do their work there; servers that a run starts end after everything was measured.
+/// CPU time of the process and of the programs that it started and that have ended, nanoseconds. Engines that start a
+/// program for each operation do their work in those programs. Servers that a run starts end only after the last
+/// measurement.
 pub(crate) fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID) + ended_children_cpu_ns()
 }
 
-/// CPU time of child processes that have ended and were waited for, with theirs (getrusage(2)), nanoseconds.
+/// CPU time of child processes, and of their children, that have ended and were waited for (getrusage(2)), nanoseconds.
 fn ended_children_cpu_ns() -> u64 {
     let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `used` is valid for writing, and RUSAGE_CHILDREN is a valid argument; zeroes are a valid `rusage`.
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_count_once_they_have_ended() {
+    fn programs_count_when_they_have_ended() {
         let before = ended_children_cpu_ns();
         let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         let mut child = std::process::Command::new("sh")

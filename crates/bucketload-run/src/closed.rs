@@ -1,10 +1,10 @@
-//! Closed loop: a fixed number of workers, each starting an operation when its previous one has
-//! ended and its think time is over.
+//! Closed loop: a fixed number of workers. Each starts an operation when its previous one has ended and its think
+//! time is over.
 //!
-//! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`, so the
-//! set of operations of a run that is limited by operations does not depend on how the workers are
-//! spread over threads and agents. A worker on named objects draws its own sequence ([`crate::named_objects`]), a
-//! rank goes through its steps ([`crate::ranks`]).
+//! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`. So a run with an
+//! operation limit performs the same operations however its workers are spread over threads and agents. A worker on
+//! named objects draws its own sequence ([`crate::named_objects`]); a rank goes through its steps
+//! ([`crate::ranks`]).
 
 use std::rc::Rc;
 
@@ -13,49 +13,50 @@ use bucketload_core::op::{Op, OpClass};
 use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
+use crate::due::{DueOp, OpEnd};
 use crate::named_objects::{NamedTurns, NamedWork};
 use crate::options::Pacing;
-use crate::perform::{Performed, Taken, Worker, perform};
+use crate::perform::{Worker, perform};
 use crate::ranks::{RankTurns, RankWork, Turn, Wait};
 use crate::session::open_session;
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::think::ThinkTimer;
 
-/// How long a worker goes on without ever waiting before other tasks of the thread get their turn, nanoseconds: short
-/// enough that they do not notice, long enough that the microsecond of the event loop is lost among the operations.
+/// How long a worker that never waits goes on before it yields to other tasks of the thread, nanoseconds: short
+/// enough for them not to notice, long enough to make the event loop's microsecond negligible.
 const TURN_NS: u64 = 200_000;
 
-/// One worker's place in its work.
+/// One worker's share of its work: the sequence numbers congruent to `index` modulo `of`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct WorkerShare {
     /// Index of the work within the phase.
     pub(crate) work: u16,
-    /// Index of the worker among all of the work, over all agents.
+    /// Index of the worker in the work, over all agents.
     pub(crate) index: u32,
-    /// Workers of the work, over all agents.
+    /// Number of workers of the work, over all agents.
     pub(crate) of: u32,
 }
 
-/// The workers of `of` that agent `agent` of `agents` has: those congruent to `agent`.
+/// The workers of agent `agent` of `agents`: those of `0..of` that are congruent to `agent`.
 pub(crate) fn crew(of: u32, (agent, agents): (u32, u32)) -> impl Iterator<Item = u32> {
     (agent..of).step_by(agents as usize)
 }
 
-/// The places of thread `thread` of `threads` of an agent, which spreads its workers, `crew` of `of`, over
-/// its threads in turn.
-pub(crate) fn places(
+/// The workers of load thread `thread` of `threads`. An agent deals its workers, `crew` out of `of`, to its threads
+/// in turn.
+pub(crate) fn worker_shares(
     work: u16,
     of: u32,
     crew: impl Iterator<Item = u32>,
     (thread, threads): (usize, usize),
-) -> impl Iterator<Item = Place> {
+) -> impl Iterator<Item = WorkerShare> {
     crew.skip(thread)
         .step_by(threads)
-        .map(move |index| Place { work, index, of })
+        .map(move |index| WorkerShare { work, index, of })
 }
 
-/// What a worker does next: the sequence numbers of its place, names of its own, or the steps of a rank.
+/// Where a worker's next operation comes from: sequence numbers, its own names, or the steps of a rank.
 enum Turns<'a> {
     Numbered,
     Named(&'a NamedWork, Box<NamedTurns>),
@@ -63,11 +64,11 @@ enum Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    fn new(shard: &'a Shard, place: Place, worker: &mut Worker) -> Self {
-        let source = &shard.shared.sources[usize::from(place.work)];
+    fn new(shard: &'a Shard, share: WorkerShare, worker: &mut Worker) -> Self {
+        let source = &shard.shared.sources[usize::from(share.work)];
         if let Some(work) = source.ranks() {
             let (history, start_ns) = (&shard.shared.history, shard.start_ns.get());
-            let turns = RankTurns::new(work, place.index, history, start_ns);
+            let turns = RankTurns::new(work, share.index, history, start_ns);
             worker.watch = turns.watch();
             shard.ranks.borrow_mut().push(turns.record());
             return Self::Ranks(work, Box::new(turns));
@@ -77,44 +78,44 @@ impl<'a> Turns<'a> {
         };
         let more = worker.names.more_mut();
         more.bucket.reserve(source.max_key_len());
-        rows.enter(worker.id, place, work.ops.entries());
+        rows.enter(worker.id, share, work.ops.entries());
         if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
             worker.trailing = Some(Box::default());
         }
-        let (window, start_ns) = (rows.window(place.work), shard.start_ns.get());
-        let turns = NamedTurns::new(work, place, window, start_ns);
+        let (window, start_ns) = (rows.window(share.work), shard.start_ns.get());
+        let turns = NamedTurns::new(work, share, window, start_ns);
         Self::Named(work, Box::new(turns))
     }
 
-    /// When the worker is ready for its turn number `turn` that could begin at `ready_ns`.
+    /// The earliest start of turn number `turn`, given that the turn before was over at `ready_ns`.
     #[inline]
-    fn ready_ns(&self, source: &Source, place: Place, turn: u64, ready_ns: u64) -> u64 {
+    fn ready_ns(&self, source: &Source, share: WorkerShare, turn: u64, ready_ns: u64) -> u64 {
         match self {
             Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
             Self::Ranks(_, turns) => ready_ns.max(turns.not_before_ns()),
             Self::Numbered if turn == 0 => ready_ns,
-            Self::Numbered => ready_ns.saturating_add(source.think_ns(place.index, turn - 1)),
+            Self::Numbered => ready_ns.saturating_add(source.think_ns(share.index, turn - 1)),
         }
     }
 
-    /// Nothing is offered from this instant on, nanoseconds since the epoch.
+    /// The worker offers nothing from this instant on, nanoseconds since the epoch.
     #[inline]
     fn cutoff_ns(&self, shard: &Shard) -> u64 {
-        let own = match self {
+        let work_cutoff_ns = match self {
             Self::Numbered | Self::Ranks(..) => u64::MAX,
             Self::Named(work, turns) => turns.cutoff_ns(work),
         };
-        own.min(shard.cutoff_ns.get())
+        work_cutoff_ns.min(shard.cutoff_ns.get())
     }
 
-    /// What turn number `turn` is, which could begin at `now_ns`.
+    /// What the worker does in turn number `turn`, which could begin at `now_ns`.
     #[inline]
-    fn next(&mut self, shard: &Shard, place: Place, turn: u64, now_ns: u64) -> Turn {
+    fn next(&mut self, shard: &Shard, share: WorkerShare, turn: u64, now_ns: u64) -> Turn {
         let op = match self {
             Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
             Self::Named(work, turns) => turns.next(work),
             Self::Numbered => {
-                let seq = u64::from(place.index) + turn * u64::from(place.of);
+                let seq = u64::from(share.index) + turn * u64::from(share.of);
                 return match shard.beyond_ops(seq) {
                     true => Turn::End,
                     false => Turn::Number(seq),
@@ -124,7 +125,7 @@ impl<'a> Turns<'a> {
         op.map_or(Turn::End, Turn::Op)
     }
 
-    /// Waits for the other ranks; `false` when the phase ends before.
+    /// Waits for the other ranks; `false` if the phase ends first.
     async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         match self {
             Self::Ranks(work, _) => work.meet(shard, wait).await,
@@ -133,28 +134,28 @@ impl<'a> Turns<'a> {
     }
 
     #[inline]
-    fn ended(&mut self, op: &Op, due_ns: u64, end: &Performed) {
+    fn ended(&mut self, due_op: &DueOp, end: &OpEnd) {
         match self {
             Self::Numbered => {}
-            Self::Named(_, turns) => turns.ended(due_ns, end),
-            Self::Ranks(work, turns) => turns.ended(work, (op, due_ns), end),
+            Self::Named(_, turns) => turns.ended(due_op, end),
+            Self::Ranks(work, turns) => turns.ended(work, due_op, end),
         }
     }
 }
 
-/// What the closed-loop workers of a thread open their sessions with.
+/// Opens the sessions of a thread's closed-loop workers.
 pub(crate) struct Opening {
     pub(crate) driver: AnyDriver,
-    /// Lets a few of them open theirs at the same time.
+    /// Limits how many open at the same time.
     pub(crate) turns: Semaphore,
 }
 
 impl Opening {
-    /// Opens a session; `None` when that fails, which the shard is told.
-    pub(crate) async fn worker(&self, shard: &Shard) -> Option<Box<Worker>> {
+    /// Opens a session of work number `work`. Tells the shard when that fails and returns `None`.
+    pub(crate) async fn worker(&self, shard: &Shard, work: u16) -> Option<Box<Worker>> {
         let _turn = self.turns.acquire().await;
-        // In a box: it ends before the worker's first operation, whose future has no room for it.
-        match Box::pin(open_session(&self.driver, shard)).await {
+        // Boxed so the worker's future does not store it: it ends before the first operation.
+        match Box::pin(open_session(&self.driver, shard, work)).await {
             Ok(worker) => {
                 shard.opening_ended(None);
                 Some(worker)
@@ -170,27 +171,27 @@ impl Opening {
 /// Opens a session, waits for the start of the phase and works until it offers nothing more.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
+    reason = "an async fn stores its arguments twice"
 )]
-pub(crate) fn labour(
+pub(crate) fn run_worker(
     shard: Rc<Shard>,
     opening: Rc<Opening>,
     think: Option<Rc<ThinkTimer>>,
-    place: Place,
+    share: WorkerShare,
 ) -> impl Future<Output = ()> {
     async move {
-        let Some(mut worker) = opening.worker(&shard).await else {
+        let Some(mut worker) = opening.worker(&shard, share.work).await else {
             return;
         };
         shard.started().await;
-        let mut turns = Turns::new(&shard, place, &mut worker);
+        let mut turns = Turns::new(&shard, share, &mut worker);
         let mut ready_ns = now_ns();
         let mut now = ready_ns;
         let mut gone_on_ns = now;
         let mut turn = 0;
         loop {
             let before_ns = ready_ns;
-            ready_ns = turns.ready_ns(shard.source(place.work), place, turn, ready_ns);
+            ready_ns = turns.ready_ns(shard.source(share.work), share, turn, ready_ns);
             if ready_ns > before_ns
                 && let Some(think) = &think
             {
@@ -211,18 +212,10 @@ pub(crate) fn labour(
             if ready_ns.max(now) >= turns.cutoff_ns(&shard) {
                 break;
             }
-            let mut taken = Taken {
-                work: place.work,
-                op: Op::new(OpClass::Get),
-                due_ns: ready_ns,
-                taken_ns: now,
-                dispatch_ns: 0,
-                blocked_ns: 0,
-                absent_expected: false,
-            };
-            match turns.next(&shard, place, turn, now) {
-                Turn::Number(seq) => shard.source(place.work).op_into(seq, &mut taken.op),
-                Turn::Op(op) => taken.op = op,
+            let mut due_op = DueOp::new(Op::new(OpClass::Get), ready_ns, now);
+            match turns.next(&shard, share, turn, now) {
+                Turn::Number(seq) => shard.source(share.work).op_into(seq, &mut due_op.op),
+                Turn::Op(op) => due_op.op = op,
                 Turn::End => break,
                 Turn::Meet(wait) => {
                     if !turns.meet(&shard, wait).await {
@@ -235,7 +228,7 @@ pub(crate) fn labour(
                 }
             }
             shard.tick(now);
-            shard.offered(ready_ns, &taken.op);
+            shard.offered(ready_ns, &due_op.op);
             shard.recorder.tally().issued += 1;
             if turn == 0
                 && let Some(streams) = &shard.streams
@@ -243,18 +236,18 @@ pub(crate) fn labour(
                 streams.begun(now);
             }
             turn += 1;
-            // As above: how it ended is not kept while the worker pauses.
+            // Scoped so the future does not store the end while the worker pauses.
             let waited = {
-                let end = perform(&shard, &mut worker, &mut taken, || ()).await;
-                turns.ended(&taken.op, taken.due_ns, &end);
-                // What the loop does between two operations belongs to the next one's build time.
+                let end = perform(&shard, &mut worker, &mut due_op, || ()).await;
+                turns.ended(&due_op, &end);
+                // The loop's own work between two operations counts as build time of the next one.
                 (ready_ns, now) = (end.now_ns, end.now_ns);
                 end.waited
             };
             if waited {
                 gone_on_ns = now;
             } else if now - gone_on_ns >= TURN_NS {
-                // The worker is ready when it gets its turn again: the pause is its own.
+                // The worker caused this pause, so it counts as ready only when it resumes.
                 tokio::task::yield_now().await;
                 ready_ns = now_ns();
                 now = ready_ns;
@@ -273,13 +266,13 @@ pub(crate) fn labour(
 mod tests {
     use proptest::prelude::*;
 
-    use super::{crew, places};
+    use super::{crew, worker_shares};
 
     proptest! {
         #[test]
         fn every_worker_has_exactly_one_place(of in 0u32..200, agents in 1u32..9, threads in 1usize..9) {
             let mut seen: Vec<u32> = (0..agents)
-                .flat_map(|a| (0..threads).flat_map(move |t| places(0, of, crew(of, (a, agents)), (t, threads))))
+                .flat_map(|a| (0..threads).flat_map(move |t| worker_shares(0, of, crew(of, (a, agents)), (t, threads))))
                 .map(|p| p.index)
                 .collect();
             seen.sort_unstable();

@@ -8,7 +8,7 @@ use bucketload_core::tally::{Interval, Recording, Tally};
 use crate::machine::Machine;
 use crate::recorder::{INTERVALS_AHEAD, ThreadGauges};
 
-/// Sums over a phase.
+/// Counts over a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhaseTotals {
     /// Operations whose due instant lay in the phase.
@@ -42,7 +42,7 @@ struct Pending {
     gauges: Vec<Option<ThreadGauges>>,
 }
 
-/// Joins what the threads deliver; one per phase.
+/// Joins the intervals of all threads of one phase.
 pub(crate) struct Intervals {
     phase: u16,
     start_ns: u64,
@@ -50,11 +50,11 @@ pub(crate) struct Intervals {
     /// Index of the first pending interval.
     base: u64,
     pending: VecDeque<Pending>,
-    /// Emptied intervals, to be used again.
+    /// Emptied intervals for reuse.
     pool: Vec<Pending>,
-    /// Per thread: the index of the next interval it owes; `u64::MAX` when it owes none.
+    /// Per thread: index of the next interval that it has yet to deliver; `u64::MAX` when it has delivered all.
     owed: Vec<u64>,
-    /// Latest emitted readings of each thread.
+    /// Latest readings of each thread.
     last: Vec<ThreadGauges>,
     /// CPU time of each thread position in earlier phases, nanoseconds.
     cpu_base: Vec<u64>,
@@ -94,8 +94,8 @@ impl Intervals {
         self.start_ns > 0
     }
 
-    /// Takes a thread's tally of interval `index` (and of earlier ones that it did not deliver) and
-    /// gives the memory back.
+    /// Merges a thread's tally of interval `index`, and of earlier intervals that it did not deliver, and gives the
+    /// memory back to the thread.
     pub(crate) fn add(
         &mut self,
         thread: usize,
@@ -103,7 +103,7 @@ impl Intervals {
         mut recording: Box<Recording>,
         gauges: ThreadGauges,
     ) {
-        // Behind a thread that delivers nothing, later intervals are joined: memory stays bounded.
+        // While a thread delivers nothing, later intervals are merged to bound memory.
         let at = usize::try_from(index.saturating_sub(self.base)).unwrap_or(usize::MAX);
         let at = at.min(INTERVALS_AHEAD - 1);
         while self.pending.len() <= at {
@@ -123,13 +123,13 @@ impl Intervals {
         let _ = self.back[thread].try_send(recording);
     }
 
-    /// The thread owes no more intervals.
+    /// The thread has delivered all its intervals.
     pub(crate) fn done(&mut self, thread: usize) {
         self.owed[thread] = u64::MAX;
     }
 
-    /// Emits every interval that all threads have delivered. `drained_ns` is the end of the last
-    /// one, once it is known.
+    /// Calls `out` for every interval that all threads have delivered. `drained_ns` is the end of the last interval,
+    /// once it is known.
     pub(crate) fn emit(
         &mut self,
         machine: &mut Machine,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_rest_after_the_last_boundary_is_no_interval() {
+    fn an_empty_remainder_after_the_last_boundary_is_no_interval() {
         let mut f = Fixture::new(1);
         f.add(0, 0, 4);
         f.add(0, 1, 0);

@@ -1,4 +1,4 @@
-//! Why arrivals wait: because no worker was free, or because the thread came late.
+//! Why arrivals wait: no worker was free, or the thread was late.
 //!
 //! ```text
 //!  baton    held ──┐ parked       ┌─ held ─┐ parked ┌─ held
@@ -11,26 +11,27 @@ use std::cell::Cell;
 
 /// Attributes the waits of arrivals to missing workers or to the thread itself.
 ///
-/// An episode begins when the baton is parked and ends when the thread has caught up with the
-/// schedule: an arrival falls due while the baton is held and every earlier one has been taken. Of an arrival that was due before the episode, the whole parked time is dispatch wait;
-/// of a later one the parked share of the episode, which is exact when the episode is one park
-/// (the usual case) and needs no memory of all parks when it is thousands.
+/// An episode begins when the baton is parked. It ends when the thread has caught up with the schedule, which is when
+/// an arrival falls due while the baton is held and every earlier arrival has been taken. If an arrival was due before
+/// the episode, its dispatch wait is the whole parked time. If it was due later, the dispatch wait is its wait times
+/// the parked fraction of the episode. That is exact for an episode of one park, the usual case, and an episode of
+/// thousands of parks need not remember each.
 #[derive(Default)]
 pub(crate) struct DispatchWaits {
     /// Start of the episode; 0 outside of one.
     begun_ns: Cell<u64>,
-    /// Completed parks of the episode, nanoseconds.
+    /// Total length of the completed parks of the episode, nanoseconds.
     parked_ns: Cell<u64>,
     /// Start of the current park; 0 when the baton is held.
     since_ns: Cell<u64>,
-    /// Whether the cap was the reason of a park in the episode.
+    /// Whether the in-flight cap caused a park of the episode.
     capped: Cell<bool>,
-    /// Latest take or end of a park: before it, something stood in the way.
+    /// Latest take or end of a park. Arrivals due before had to wait for it.
     settled_ns: Cell<u64>,
 }
 
 impl DispatchWaits {
-    /// The baton is parked; `capped` tells whether because of the in-flight cap.
+    /// The baton is parked; `capped` if because of the in-flight cap.
     pub(crate) fn park(&self, now_ns: u64, capped: bool) {
         if self.begun_ns.get() == 0 {
             self.begun_ns.set(now_ns);
@@ -49,13 +50,12 @@ impl DispatchWaits {
         }
     }
 
-    /// Whether the cap was a reason of the current episode.
+    /// Whether the cap caused a park of the current episode.
     pub(crate) fn is_capped(&self) -> bool {
         self.capped.get()
     }
 
-    /// Dispatch wait of an arrival due at `due_ns` and taken at `now_ns`, and whether the cap was
-    /// its reason.
+    /// Dispatch wait of an arrival due at `due_ns` and taken at `now_ns`, nanoseconds, and whether the cap caused it.
     pub(crate) fn of(&self, due_ns: u64, now_ns: u64) -> (u64, bool) {
         let caught_up = due_ns >= self.settled_ns.replace(now_ns);
         if caught_up && self.begun_ns.get() > 0 {
@@ -92,12 +92,12 @@ mod tests {
         );
         waits.park(1_000, true);
         waits.unpark(3_000);
-        // Due before, at the beginning of, within and at the end of the park; taken as it ended.
+        // Due before, at the start of, during and at the end of the park; taken when it ended.
         assert_eq!(waits.of(900, 3_000), (2_000, true));
         assert_eq!(waits.of(1_000, 3_000), (2_000, true));
         assert_eq!(waits.of(2_500, 3_000), (500, true));
         assert_eq!(waits.of(3_000, 3_050), (0, false));
-        // The thread has caught up: what comes late now is late for another reason.
+        // The thread has caught up: a later arrival is late for another reason.
         assert_eq!(waits.of(3_100, 3_200), (0, false));
         waits.park(5_000, false);
         waits.unpark(6_000);
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(waits.of(400, 2_900), (1_000, false));
         waits.park(3_000, false);
         waits.unpark(4_000);
-        // Two of the last three parts of the episode were parked.
+        // The episode lasts 3000 ns, of which 2000 are parked.
         assert_eq!(waits.of(500, 4_000), (2_000, false));
         assert_eq!(waits.of(2_500, 4_000), (1_000, false));
     }

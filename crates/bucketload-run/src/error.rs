@@ -1,9 +1,8 @@
-//! Why a run could not be carried out. Each variant says what to do about it.
+//! Errors of a run. Each message says what to do about it.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::{ErrorKind, OpError};
 
-/// A run that could not begin or go on. Operations that fail are no error of the run: they are
-/// recorded.
+/// Why a run could not begin or go on. Failed operations are recorded and are no error of the run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The options contradict each other or the plan.
@@ -14,7 +13,7 @@ pub enum RunError {
     Unsupported {
         /// Driver name.
         driver: String,
-        /// Operation classes or features that are missing.
+        /// The missing operation classes or features.
         what: String,
     },
     /// No session could be opened to check the target.
@@ -31,12 +30,12 @@ pub enum RunError {
     Bucket {
         /// Bucket name.
         bucket: String,
-        /// What was tried.
+        /// The step that failed.
         step: &'static str,
         /// What the store said.
         error: OpError,
     },
-    /// A bucket exists that the workload is to make.
+    /// A bucket that the workload would make exists already.
     #[error(
         "bucket `{bucket}` exists already, so this run cannot make it; choose another name for the \
          workload's buckets, or remove that one"
@@ -52,7 +51,7 @@ pub enum RunError {
         bucket: String,
         /// The run's prefix.
         prefix: String,
-        /// What was found there, with an example.
+        /// What is there, with an example.
         found: String,
     },
     /// A worker could not open its session before the phase began.
@@ -61,7 +60,7 @@ pub enum RunError {
          use fewer workers, or raise the limits on connections and open files"
     )]
     Session {
-        /// Sessions that the same load thread has open.
+        /// Open sessions of the same load thread.
         open: u64,
         /// What the driver said.
         error: OpError,
@@ -72,7 +71,7 @@ pub enum RunError {
     /// A thread panicked: a defect in this program or in a driver.
     #[error("{thread} panicked: {message}")]
     Panicked {
-        /// Which thread, in words.
+        /// Name of the thread.
         thread: String,
         /// The panic's message.
         message: String,
@@ -88,21 +87,21 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
-    /// Something exists already under the names that the workload states.
+    /// Something exists already under the names that the workload uses.
     #[error("bucket `{bucket}` {found}")]
     InUse {
         /// Bucket name.
         bucket: String,
-        /// What stands in the way.
+        /// Why the bucket may not be changed.
         found: String,
     },
-    /// What was to be done before a measured phase could not be done.
+    /// The hook before a measured phase failed.
     #[error("{0}")]
     Before(String),
-    /// A trace could not be read (further).
+    /// A trace could not be read.
     #[error("the trace cannot be replayed: {0}")]
     Trace(#[from] bucketload_core::trace::TraceError),
-    /// An object is absent that the trace found, and the replay was to end then.
+    /// An object that existed when the trace was recorded is missing, and the replay is to end in that case.
     #[error(
         "a {class} found no object where the trace found one; the first failures are listed above \
          (on-absent preload creates what must exist, on-absent expect goes on)"
@@ -111,11 +110,13 @@ pub enum RunError {
         /// Class of the operation.
         class: bucketload_core::op::OpClass,
     },
-    /// Agents were lost or could not do their part; what they sent is kept.
+    /// Agents were lost or could not do their part. The results that they sent are kept.
     #[error("{0}")]
     Agents(String),
     /// Some objects of the run could not be deleted.
-    #[error("clean-up of `{bucket}/{prefix}` failed: {error}; what is left there is this run's")]
+    #[error(
+        "clean-up of `{bucket}/{prefix}` failed: {error}; the objects left there belong to this run"
+    )]
     Cleanup {
         /// Bucket name.
         bucket: String,
@@ -127,6 +128,18 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// The error when `step` failed on bucket `bucket`: the target is unreachable, or the bucket not usable.
+    pub(crate) fn of_bucket(bucket: &str, step: &'static str, error: OpError) -> Self {
+        match error.kind {
+            ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => Self::Unreachable(error),
+            _ => Self::Bucket {
+                bucket: bucket.to_owned(),
+                step,
+                error,
+            },
+        }
+    }
+
     /// The program's exit code for this error: 2 usage or configuration, 3 target not usable, 4 run
     /// aborted.
     #[must_use]

@@ -1,16 +1,16 @@
-//! Open files: each session needs at least one.
+//! The limit on open files: each session needs at least one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that the program needs beside its sessions.
+/// Files that the program needs in addition to its sessions.
 const SPARE: u64 = 128;
 
-/// Raises the process's soft limit on open files as far as `sessions` sessions need and the hard
-/// limit permits. Returns a warning when that is not enough.
+/// Raises the soft limit on open files to what `sessions` sessions need, within the hard limit. Returns a warning if
+/// that is not enough.
 pub(crate) fn allow(sessions: u64) -> Option<String> {
     let needed = sessions.saturating_add(SPARE);
     let limit = getrlimit(Resource::Nofile);
-    // No limit at all counts as large enough.
+    // `None` means no limit.
     if limit.current.is_none_or(|current| current >= needed) {
         return None;
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::{SPARE, allow};
 
     #[test]
-    fn the_limit_is_raised_within_the_hard_limit_and_beyond_it_warned_about() {
+    fn the_limit_is_raised_up_to_the_hard_limit_and_beyond_that_there_is_a_warning() {
         let limit = getrlimit(Resource::Nofile);
         let Some(maximum) = limit.maximum else {
             assert_eq!(allow(1 << 40), None);

@@ -1,8 +1,8 @@
-//! Integrity trailers of works on named objects (`hashCheck` of COSBench workloads): what is written carries
-//! one, what is read is judged by its own.
+//! Integrity trailers of works on named objects (`hashCheck` of COSBench workloads): a checksum at the end of each
+//! object that is written, against which reads are checked.
 //!
-//! The sum of what is written is taken before the request begins. That of what is read is taken as it
-//! comes, as COSBench does: there is nothing else to compare with, since the object may be anybody's.
+//! The checksum of a write is computed before the request begins. That of a read is computed as the body arrives, as
+//! COSBench does. There is nothing else to compare with, since anybody may have written the object.
 
 use std::cell::RefCell;
 
@@ -14,18 +14,18 @@ use bucketload_core::payload::trailer::{TRAILER_LEN, Trailed, Trailer, TrailerCh
 /// A worker's trailers.
 #[derive(Default)]
 pub(crate) struct TrailerWatch {
-    /// That of the object that is being written; `None` where it is too short for one.
+    /// The trailer of the object being written; `None` if the object is too short for one.
     written: Option<Trailer>,
     read: RefCell<TrailerCheck>,
 }
 
 impl TrailerWatch {
-    /// Makes the trailer of `content`, which is to be written.
+    /// Computes the trailer of `content`, which is about to be written.
     pub(crate) fn prepare(&mut self, content: &Content<'_>) {
         self.written = content.trailer();
     }
 
-    /// `content` with the trailer that was made of it.
+    /// `content` with the trailer that [`Self::prepare`] computed.
     pub(crate) const fn append<'a>(&'a self, content: Content<'a>) -> Content<'a> {
         match &self.written {
             Some(trailer) => content.trailed(trailer),
@@ -38,14 +38,14 @@ impl TrailerWatch {
         let _ = self.read.borrow_mut().finish();
     }
 
-    /// Judges a read of `bytes` bytes that has succeeded.
-    pub(crate) fn judge(&self, bytes: u64) -> Judged {
+    /// Checks a successful read of `bytes` bytes.
+    pub(crate) fn judge(&self, bytes: u64) -> TrailerVerdict {
         match self.read.borrow_mut().finish() {
-            Trailed::Right => Judged::Right,
-            Trailed::None if bytes > TRAILER_LEN as u64 => Judged::Without,
+            Trailed::Right => TrailerVerdict::Right,
+            Trailed::None if bytes > TRAILER_LEN as u64 => TrailerVerdict::Without,
             // Too short to have one.
-            Trailed::None => Judged::Right,
-            Trailed::Wrong => Judged::Wrong(OpError::new(
+            Trailed::None => TrailerVerdict::Right,
+            Trailed::Wrong => TrailerVerdict::Wrong(OpError::new(
                 ErrorKind::Corrupt,
                 "the object is not what the checksum at its end says (hashCheck)",
             )),
@@ -53,13 +53,13 @@ impl TrailerWatch {
     }
 }
 
-/// What became of a read.
-pub(crate) enum Judged {
+/// Result of checking a read.
+pub(crate) enum TrailerVerdict {
     /// Nothing is wrong.
     Right,
-    /// The object has no trailer, so nothing is known.
+    /// The object has no trailer, so nothing can be said.
     Without,
-    /// It has been damaged.
+    /// The object is damaged.
     Wrong(OpError),
 }
 

@@ -1,11 +1,11 @@
-//! What a run leaves behind where its clean-up did not come to its end: in words for the user, with what to do.
+//! Messages about objects that a run leaves behind when its clean-up did not finish, and what to do about them.
 
 use bucketload_core::error::OpError;
 
 use crate::cleanup::CleanupReport;
 use crate::options::RunOptions;
 
-/// What becomes of objects that a clean-up did not delete.
+/// What happens to objects that the clean-up did not delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Leftovers {
     /// They stay.
@@ -13,13 +13,13 @@ pub enum Leftovers {
     Stay,
     /// They stay until this command line removes them.
     RemovedBy(String),
-    /// The store ends with the run, and they with it.
+    /// The store ends with the run, and they vanish with it.
     Vanish,
 }
 
-/// Says in `report` what is left after a clean-up that failed with `error` or, without one, did not come to
-/// its end because the user aborted it.
-pub(crate) fn tell(options: &RunOptions, report: &mut CleanupReport, error: Option<&OpError>) {
+/// Notes in `report` what is left after a clean-up that failed with `error`, or that the user aborted if there is no
+/// error.
+pub(crate) fn report(options: &RunOptions, report: &mut CleanupReport, error: Option<&OpError>) {
     if !report.complete && report.left.is_none() {
         let why = match error {
             Some(error) => format!("the clean-up failed: {error}"),
@@ -34,7 +34,7 @@ pub(crate) fn tell(options: &RunOptions, report: &mut CleanupReport, error: Opti
     }
 }
 
-/// Objects are left although `deleted` ones were deleted.
+/// The message for objects that are left after `deleted` others were deleted.
 fn after(options: &RunOptions, deleted: u64, why: &str) -> String {
     let deleted = match deleted {
         0 => String::new(),
@@ -48,12 +48,12 @@ fn after(options: &RunOptions, deleted: u64, why: &str) -> String {
     format!("objects of this run are left below {place}{deleted}: {why}{remedy}")
 }
 
-/// The run was aborted before anything was deleted.
+/// The message for a run that was aborted before anything was deleted.
 pub(crate) fn aborted(options: &RunOptions) -> String {
     after(options, 0, "the run was aborted")
 }
 
-/// The marker is gone, without which nothing is deleted.
+/// The message for a missing marker, without which nothing is deleted.
 pub(crate) fn unmarked(options: &RunOptions, why: &str) -> String {
     let remedy = match &options.leftovers {
         Leftovers::RemovedBy(command) => format!(
@@ -63,14 +63,16 @@ pub(crate) fn unmarked(options: &RunOptions, why: &str) -> String {
         Leftovers::Stay | Leftovers::Vanish => String::new(),
     };
     let place = place(options);
-    format!("objects of this run may be left below {place}: nothing was deleted, as {why}{remedy}")
+    format!(
+        "objects of this run may be left below {place}: nothing was deleted because {why}{remedy}"
+    )
 }
 
-/// The objects are gone, and the bucket that the run created is not.
+/// The message for a bucket that the run created and emptied but could not delete.
 pub(crate) fn bucket(options: &RunOptions, error: &OpError) -> String {
     format!(
         "bucket `{}`, which this run created and which is empty, was not deleted: {error}; delete it with \
-         the store's own means",
+         the store's own tools",
         options.bucket
     )
 }

@@ -7,17 +7,17 @@
 //!                        ▲ tallies at interval boundaries, failures        │
 //!                        │                                   commands ◀────┘ stop handle
 //!          ┌─────────────┴──────────────┐
-//!     load thread 0 …              load thread N: pinned, a runtime of its own, nothing shared
+//!     load thread 0 …              load thread N: pinned, own runtime, nothing shared
 //!          │
 //!      Shard: slots (deadlines) · recorder (tally) · supervisor (intervals, timeouts, limits)
 //!          ├─ open work: Baton (feed, idle workers, waits) + OpenWork tasks
-//!          └─ closed work: labour tasks, ThinkTimer
+//!          └─ closed work: worker tasks, ThinkTimer
 //!                   └── both ──▶ perform: render, execute, retry, record
 //! ```
 //!
-//! Everything in a load thread is `Rc` and `Cell`; per operation there is no lock, no channel, no
-//! allocation and no timer. Drivers are known without their types ([`bucketload_core::driver::AnyDriver`]): what is
-//! here is compiled once, and an operation costs one indirect call.
+//! Everything in a load thread is `Rc` and `Cell`. An operation takes no lock, channel, allocation or timer. Drivers
+//! are type-erased ([`bucketload_core::driver::AnyDriver`]), so this crate is compiled once for all of them and an
+//! operation costs one indirect call.
 
 mod affinity;
 mod agent_part;
@@ -30,6 +30,7 @@ mod clock;
 mod closed;
 mod collect;
 mod dispatch_waits;
+mod due;
 mod error;
 mod feed;
 mod files;
@@ -77,9 +78,9 @@ pub use collect::PhaseTotals;
 pub use error::RunError;
 pub use leftover::Leftovers;
 pub use options::{
-    Cores, DataOf, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
+    Cores, EarlierRun, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
 };
-pub use ownership::{MARKER, Marker, prefix_in_own_buckets, read_marker};
+pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use rank_agreement::{RankAgreement, Reached};
 pub use run::{RunEnd, discard, run};

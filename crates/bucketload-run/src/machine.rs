@@ -1,7 +1,7 @@
-//! Readings of the process and the machine that decide whether the client was the bottleneck.
+//! Readings of the process and the machine that show whether the client was the bottleneck.
 //!
-//! The whole machine counts, not only this process: on a busy network the kernel's soft interrupts
-//! run on other cores and in nobody's process time.
+//! They cover the whole machine: on a busy network the kernel handles soft interrupts on other cores, where they count
+//! as no process's time.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ struct MachineCpu {
     cores: u64,
 }
 
-/// Open files of `/proc` and the state at the first reading, to which cumulative figures refer.
+/// Open files of `/proc`, and the first reading, from which cumulative figures are counted.
 pub(crate) struct Machine {
     stat: Option<File>,
     statm: Option<File>,
@@ -32,7 +32,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Opens the sources; figures whose source is missing stay 0.
+    /// Opens the files. Figures stay 0 if their file is missing.
     pub(crate) fn new() -> Self {
         let open = |path: &str| File::open(path).ok();
         let mut machine = Self {
@@ -64,7 +64,7 @@ impl Machine {
         parse_stat(&self.read(|m| m.stat.as_ref()), tick_ns)
     }
 
-    /// Fills in everything that is not the load threads' own.
+    /// Fills in all readings except those of the load threads.
     pub(crate) fn read_into(&mut self, gauges: &mut Gauges) {
         let cpu = self.cpu();
         gauges.process_cpu_ns = process_cpu_ns();
@@ -84,8 +84,8 @@ fn sysconf(name: libc::c_int) -> u64 {
     u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
 }
 
-/// Reads the summary line of `/proc/stat` (proc(5)): user nice system idle iowait irq softirq
-/// steal, in ticks, and counts the lines of single cores.
+/// Reads the summary line of `/proc/stat` (proc(5)): user nice system idle iowait irq softirq steal, in ticks. Counts
+/// the cores by their lines.
 fn parse_stat(text: &str, tick_ns: u64) -> MachineCpu {
     let mut cpu = MachineCpu::default();
     for line in text.lines().take_while(|line| line.starts_with("cpu")) {
@@ -112,8 +112,7 @@ fn parse_statm(text: &str) -> u64 {
     word.and_then(|w| w.parse().ok()).unwrap_or(0)
 }
 
-/// Received and sent bytes of the non-loopback interface that has moved most, from
-/// `/proc/net/dev`.
+/// Received and sent bytes of the busiest non-loopback interface, from `/proc/net/dev`.
 fn parse_net(text: &str) -> (u64, u64) {
     text.lines()
         .filter_map(|line| {
@@ -134,7 +133,7 @@ mod tests {
     use super::{Machine, MachineCpu, parse_net, parse_stat, parse_statm};
 
     #[test]
-    fn proc_files_are_understood() {
+    fn proc_files_are_parsed() {
         let stat = "cpu  100 1 20 999 50 3 4 7 0 0\ncpu0 1 1\ncpu1 1 1\nintr 5\n";
         let expected = MachineCpu {
             busy_ns: 1280,
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_gives_figures() {
+    fn this_machine_has_readings() {
         let mut gauges = Gauges::default();
         Machine::new().read_into(&mut gauges);
         assert!(gauges.rss_bytes > 0 && gauges.machine_total_ns > 0);

@@ -1,84 +1,90 @@
-//! Works on buckets and objects that the user names: what a worker does next, and the look at the store
-//! before anything is done.
+//! Works on buckets and objects that the user names: what a worker does next, and the check of the store before the
+//! run.
 //!
-//! Names that the user states may belong to somebody else. Before such a plan begins, every bucket that
-//! it changes is looked up: it may go on where the bucket is absent, or holds nothing under the names of
-//! the workload and is not to be deleted. Then everything that the run replaces or deletes is its own.
-//! Otherwise the run is refused, unless the user allows it ([`crate::RunOptions::change_existing`]).
+//! Names that the user states may belong to somebody else. So before such a plan begins, every bucket that it changes
+//! is looked up. A bucket passes if it does not exist, or if the plan does not delete it and it holds nothing under
+//! the names of the workload. Then everything that the run replaces or deletes was written by the run. Otherwise the
+//! run is refused unless the user allows it ([`crate::RunOptions::change_existing`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bucketload_core::driver::{AnyDriver, AnySession};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::ErrorKind;
 use bucketload_core::generate::named::{NamedCursor, NamedGen};
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::named::NamePattern;
 
-use crate::closed::Place;
+use crate::closed::WorkerShare;
+use crate::due::{DueOp, OpEnd};
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::ownership::{open_control, timed};
-use crate::perform::Performed;
 use crate::worker_rows::Window;
 
 /// The operations of a work on named objects, shared by all threads.
 pub(crate) struct NamedWork {
     pub(crate) ops: NamedGen,
     crew: Range<u32>,
-    /// Workers of this process that have not walked to their end.
+    /// Workers of this process that have not finished their walk.
     left: AtomicU32,
-    /// Whether it was told that objects have no trailers.
-    told: AtomicBool,
+    /// Whether the warning about objects without trailers was given.
+    warned: AtomicBool,
 }
 
 impl NamedWork {
-    /// The work of which this process has the workers `crew`.
+    /// The work with the workers `crew` in this process.
     pub(crate) fn new(ops: NamedGen, crew: Range<u32>) -> Self {
         Self {
             ops,
             left: AtomicU32::new(crew.len() as u32),
             crew,
-            told: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
-    /// Whether it was told already that objects have no trailers; from now on it was.
-    pub(crate) fn has_told(&self) -> bool {
-        self.told.swap(true, Ordering::Relaxed)
+    /// Whether the warning about objects without trailers was given already. Counts it as given.
+    pub(crate) fn has_warned(&self) -> bool {
+        self.warned.swap(true, Ordering::Relaxed)
     }
 
-    /// The workers (from 0) that this process has.
+    /// The workers of this process, numbered from 0 over all agents.
     pub(crate) fn crew(&self) -> Range<u32> {
         self.crew.clone()
     }
 }
 
-/// How far a worker of such a work has come.
+/// Progress of a worker on named objects.
 pub(crate) struct NamedTurns {
     at: NamedCursor,
     window: Window,
     start_ns: u64,
-    /// Operations in the window, and the worker's share of their limit.
+    /// Operations in the window, and the worker's share of the limit on them.
     ops: (u64, Option<u64>),
-    /// Bytes in the window, and the worker's share of their limit.
+    /// Bytes in the window, and the worker's share of the limit on them.
     bytes: (u64, Option<u64>),
     /// Bytes of all operations, for the rate limit.
     moved: u64,
-    /// Buckets deleted after the walk, by the worker that was ready last.
+    /// Number of buckets deleted after the walk. Only the worker that finishes last deletes them; `u64::MAX` for
+    /// others.
     after: Option<u64>,
 }
 
 impl NamedTurns {
-    /// The beginning of the worker at `place` in a phase that began at `start_ns`.
-    pub(crate) fn new(work: &NamedWork, place: Place, window: Window, start_ns: u64) -> Self {
+    /// A worker that has done nothing yet, in a phase that began at `start_ns`.
+    pub(crate) fn new(
+        work: &NamedWork,
+        worker: WorkerShare,
+        window: Window,
+        start_ns: u64,
+    ) -> Self {
         let plan = work.ops.plan();
-        let share = |limit: u64| (limit > 0).then(|| plan.share(limit, place.index));
+        let share = |limit: u64| (limit > 0).then(|| plan.share(limit, worker.index));
         Self {
-            at: work.ops.cursor(place.index),
+            at: work.ops.cursor(worker.index),
             window,
             start_ns,
             ops: (0, share(plan.ops)),
@@ -88,7 +94,7 @@ impl NamedTurns {
         }
     }
 
-    /// When the work's own time is over, nanoseconds since the epoch.
+    /// When the work's own time limit is reached, nanoseconds since the epoch.
     pub(crate) fn cutoff_ns(&self, work: &NamedWork) -> u64 {
         let stop = work.ops.plan().stop_ns();
         stop.map_or(u64::MAX, |stop| self.start_ns.saturating_add(stop))
@@ -98,7 +104,7 @@ impl NamedTurns {
     pub(crate) fn not_before_ns(&self, work: &NamedWork) -> u64 {
         let plan = work.ops.plan();
         let workers = u128::from(plan.workers);
-        // Rates hold over all workers: each has the same part of them.
+        // Rate limits cover all workers, and each worker gets the same share.
         let after = |amount: u128, per_s: u64| match per_s {
             0 => 0,
             rate => u64::try_from(amount * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX),
@@ -109,7 +115,7 @@ impl NamedTurns {
         self.start_ns.saturating_add(by_ops.max(by_bytes))
     }
 
-    /// The next operation; `None` when the worker has done its share.
+    /// The next operation; `None` when the worker has finished.
     pub(crate) fn next(&mut self, work: &NamedWork) -> Option<Op> {
         let used_up = |(done, share): (u64, Option<u64>)| share.is_some_and(|share| done >= share);
         if used_up(self.ops) || used_up(self.bytes) {
@@ -132,40 +138,40 @@ impl NamedTurns {
         work.ops.bucket_after(&mut self.at, done)
     }
 
-    /// An operation that began at `due_ns` has ended.
-    pub(crate) fn ended(&mut self, due_ns: u64, end: &Performed) {
+    /// An operation of the worker has ended.
+    pub(crate) fn ended(&mut self, due_op: &DueOp, end: &OpEnd) {
         self.moved += end.bytes;
-        if due_ns >= self.window.begin_ns && self.window.has_end(end.done_ns) {
+        if due_op.due_ns >= self.window.begin_ns && self.window.has_end(end.done_ns) {
             self.ops.0 += 1;
             self.bytes.0 += end.bytes;
         }
     }
 }
 
-/// Whether an answer that says "it is there already" or "it is not there" is as good as success. Of
-/// several agents that empty a bucket together, the last one deletes it; to the others it is not empty.
+/// Whether an answer that says "exists already" or "does not exist" counts as success. When several agents empty a
+/// bucket together, the last one deletes it, and the others find it not empty.
 pub(crate) const fn expected(op: &Op, kind: ErrorKind, agents: u32) -> bool {
     match (kind, op.class) {
         (ErrorKind::Conflict, OpClass::MakeBucket) => true,
-        // A deletion beside the entry that is walked.
+        // Entry 1 deletes the buckets whose objects entry 0 walks.
         (ErrorKind::Conflict, OpClass::DeleteBucket) => agents > 1 && op.entry == 1,
         (ErrorKind::NotFound, class) => matches!(class, OpClass::Delete | OpClass::DeleteBucket),
         _ => false,
     }
 }
 
-/// What a plan does to the buckets of a name pattern.
+/// The changes of a plan to the buckets of a name pattern.
 #[derive(Default)]
 struct Change {
     /// First and last number of each selector.
     numbers: Vec<(u32, u32)>,
-    /// Whether it deletes the buckets themselves.
+    /// Whether the buckets themselves are deleted.
     deletes: bool,
-    /// What the names of objects begin with that it writes or deletes.
+    /// Prefixes of the objects that are written or deleted.
     objects: Vec<String>,
 }
 
-/// What `plan` changes, by prefix and suffix of the buckets' names.
+/// The changes of `plan`, by prefix and suffix of the buckets' names.
 fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Change> {
     let mut all: BTreeMap<(String, String), Change> = BTreeMap::new();
     let phases = plan.phases.iter().enumerate();
@@ -176,9 +182,9 @@ fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Chan
             };
             for (mix, entry) in work.mix.iter().zip(&named.entries) {
                 let deletes = mix.class == OpClass::DeleteBucket;
-                // Files of this machine are no objects: who allows them sees to them.
-                let own = mix.class == OpClass::LocalWrite;
-                let writes = !mix.class.only_reads() && !mix.class.on_bucket() && !own;
+                // Local files are no objects, and whoever allows them answers for them.
+                let local = mix.class == OpClass::LocalWrite;
+                let writes = !mix.class.only_reads() && !mix.class.on_bucket() && !local;
                 let Some(numbers) = entry.bucket.numbers.bounds() else {
                     continue;
                 };
@@ -209,8 +215,8 @@ fn changes(plan: &Plan, options: &RunOptions) -> BTreeMap<(String, String), Chan
 /// Looks at every bucket that `plan` changes, without writing anything.
 ///
 /// # Errors
-/// When the target cannot be reached, when something is there already that would be replaced or deleted,
-/// or when there are too many buckets to look at.
+/// When the target cannot be reached, when something exists that would be replaced or deleted, or when there are too
+/// many buckets to look at.
 pub(crate) async fn check(
     driver: &AnyDriver,
     plan: &Plan,
@@ -219,8 +225,8 @@ pub(crate) async fn check(
     let mut session = open_control(driver, plan)
         .await
         .map_err(RunError::Unreachable)?;
-    // The first agent looks for all: the others would meet its first buckets. The null driver has
-    // every bucket and keeps nothing.
+    // The first agent looks on behalf of all: the others might already see the buckets that it makes. The null driver
+    // has every bucket and keeps nothing.
     let looks = options.share.index == 0 && driver.facts().driver != "null";
     if options.change_existing || !looks {
         return Ok(());
@@ -236,8 +242,8 @@ pub(crate) async fn check(
             if past.saturating_sub(first) + numbers.len() as u64 > MOST_BUCKETS {
                 return Err(RunError::Options(format!(
                     "the workload changes more than {MOST_BUCKETS} buckets named \
-                     `{prefix}NUMBER{suffix}`, too many to see first whether they are somebody \
-                     else's; name fewer, or allow it: --delete-named"
+                     `{prefix}NUMBER{suffix}`, too many to check first whether they belong to \
+                     somebody else; name fewer, or allow changes with --delete-named"
                 )));
             }
             numbers.extend(first..past);
@@ -253,20 +259,21 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// What stands in the way of changing `bucket`.
+/// Why `bucket` may not be changed, if there is a reason.
 async fn found(
     session: &mut AnySession,
     timeout_ns: u64,
     bucket: &str,
     change: &Change,
 ) -> Result<Option<String>, RunError> {
+    const STEP: &str = "checking whether it is in use";
     match timed(timeout_ns, session.head_bucket(bucket)).await {
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
-        // A bucket that may not be looked at exists as well.
+        // A bucket to which access is denied exists.
         Err(error) if error.kind == ErrorKind::Auth => {
-            return Ok(Some(format!("cannot be looked at ({error})")));
+            return Ok(Some(format!("cannot be checked ({error})")));
         }
-        Err(error) => return Err(failed(bucket, error)),
+        Err(error) => return Err(RunError::of_bucket(bucket, STEP, error)),
         Ok(()) if change.deletes => {
             return Ok(Some("exists already and would be deleted".to_owned()));
         }
@@ -274,7 +281,7 @@ async fn found(
     }
     for prefix in &change.objects {
         let page = timed(timeout_ns, session.list_keys(bucket, prefix, None)).await;
-        let page = page.map_err(|error| failed(bucket, error))?;
+        let page = page.map_err(|error| RunError::of_bucket(bucket, STEP, error))?;
         if let Some(key) = page.keys.first() {
             return Ok(Some(format!(
                 "holds `{key}` already: objects of such names would be replaced or deleted"
@@ -282,15 +289,4 @@ async fn found(
         }
     }
     Ok(None)
-}
-
-fn failed(bucket: &str, error: OpError) -> RunError {
-    match error.kind {
-        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
-        _ => RunError::Bucket {
-            bucket: bucket.to_owned(),
-            step: "looking whether it is in use",
-            error,
-        },
-    }
 }

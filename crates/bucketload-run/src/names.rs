@@ -1,28 +1,28 @@
-//! The names of a worker's current operation, in buffers that are used again and again.
+//! The names of a worker's current operation, in reused buffers.
 
 use bucketload_core::op::KeySource;
 
-/// Key, source and further keys of one operation.
+/// The names of one operation.
 #[derive(Default)]
 pub(crate) struct Names {
     key: String,
-    /// Key set and index of the object whose name the key is, where it is that of one.
+    /// Key set and index of the object whose name `key` holds, if it holds one.
     object: Option<(u16, u64)>,
-    more: Option<Box<More>>,
+    more: Option<Box<OtherNames>>,
 }
 
-/// The names that most operations do not have.
+/// The names that few operations have.
 #[derive(Default)]
-pub(crate) struct More {
+pub(crate) struct OtherNames {
     pub(crate) source: String,
-    /// The bucket, where it is not that of the target.
+    /// The bucket, if it is not the target's.
     pub(crate) bucket: String,
-    /// The keys of a request about several objects whose names the plan cannot render.
-    pub(crate) listed: Listed,
+    /// The keys of a delete-many that was recorded in a trace.
+    pub(crate) listed: NameList,
 }
 
 impl Names {
-    /// Room for keys of `key_len` bytes; other names get their memory when there are any.
+    /// Names with room for a key of `key_len` bytes. Memory for other names is allocated when they are first needed.
     pub(crate) fn with_capacity(key_len: usize) -> Self {
         Self {
             key: String::with_capacity(key_len),
@@ -37,15 +37,15 @@ impl Names {
         &self.key
     }
 
-    /// The key, to be written.
+    /// The key, for writing.
     #[inline]
     pub(crate) const fn key_mut(&mut self) -> &mut String {
         self.object = None;
         &mut self.key
     }
 
-    /// The key, to be written with the name of object `key` of key set `keyset`; `None` where it is that already, as
-    /// it is while an object is read by ranges.
+    /// The key, for writing the name of object `key` of key set `keyset`. `None` if it holds that name already, as
+    /// when an object is read by ranges.
     #[inline]
     pub(crate) fn key_of(&mut self, keyset: u16, key: u64) -> Option<&mut String> {
         let object = Some((keyset, key));
@@ -56,18 +56,18 @@ impl Names {
         Some(&mut self.key)
     }
 
-    /// The key, and the names beside it, to be written.
-    pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut More) {
+    /// The key and the other names, for writing.
+    pub(crate) fn parts_mut(&mut self) -> (&mut String, &mut OtherNames) {
         self.object = None;
         (&mut self.key, self.more.get_or_insert_default())
     }
 
-    /// The names beside the key, to be written.
-    pub(crate) fn more_mut(&mut self) -> &mut More {
+    /// The names other than the key, for writing.
+    pub(crate) fn more_mut(&mut self) -> &mut OtherNames {
         self.more.get_or_insert_default()
     }
 
-    /// There is no source.
+    /// Clears the source key.
     #[inline]
     pub(crate) fn clear_source(&mut self) {
         if let Some(more) = &mut self.more {
@@ -75,33 +75,33 @@ impl Names {
         }
     }
 
-    /// The source key; empty where there is none.
+    /// The source key; empty if there is none.
     #[inline]
     pub(crate) fn source(&self) -> &str {
         self.more.as_deref().map_or("", |more| &more.source)
     }
 
-    /// The bucket, where it is not that of the target.
+    /// The bucket, if it is not the target's; else empty.
     #[inline]
     pub(crate) fn bucket(&self) -> &str {
         self.more.as_deref().map_or("", |more| &more.bucket)
     }
 
-    /// The keys of a request about several objects, where they were written.
-    pub(crate) fn listed(&self) -> Option<&Listed> {
+    /// The keys of a recorded delete-many, if any were written.
+    pub(crate) fn listed(&self) -> Option<&NameList> {
         self.more.as_deref().map(|more| &more.listed)
     }
 }
 
 /// Several names in one buffer.
 #[derive(Default)]
-pub(crate) struct Listed {
+pub(crate) struct NameList {
     text: String,
     /// End of each name.
     ends: Vec<usize>,
 }
 
-impl Listed {
+impl NameList {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
@@ -114,7 +114,7 @@ impl Listed {
     }
 }
 
-impl KeySource for Listed {
+impl KeySource for NameList {
     fn render(&self, i: u64, out: &mut String) {
         let i = i as usize;
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
@@ -123,8 +123,8 @@ impl KeySource for Listed {
     }
 }
 
-/// Appends `key` to `out`. A key need not be text, a request's name has to be: what is no UTF-8 is
-/// written as `%XX`.
+/// Appends `key` to `out`. A key need not be text, but a request's name must be, so bytes that are not UTF-8 become
+/// `%XX`.
 pub(crate) fn push_key(key: &[u8], out: &mut String) {
     for chunk in key.utf8_chunks() {
         out.push_str(chunk.valid());
@@ -141,10 +141,10 @@ pub(crate) fn push_key(key: &[u8], out: &mut String) {
 mod tests {
     use bucketload_core::op::KeySource;
 
-    use super::{Listed, Names, push_key};
+    use super::{NameList, Names, push_key};
 
     #[test]
-    fn keys_that_are_no_text_stay_distinct() {
+    fn keys_that_are_not_text_stay_distinct() {
         let text = |key: &[u8]| {
             let mut out = String::from("p/");
             push_key(key, &mut out);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_written_once_and_again_after_another() {
+    fn a_name_is_written_again_only_after_another() {
         let mut names = Names::with_capacity(8);
         let mut written = 0;
         let mut write = |names: &mut Names, keyset, key| {
@@ -176,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn listed_names_come_back_in_order() {
-        let mut listed = Listed::default();
+    fn listed_names_keep_their_order() {
+        let mut listed = NameList::default();
         for name in ["one", "", "three"] {
             listed.push(|out| out.push_str(name));
         }

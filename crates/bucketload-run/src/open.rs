@@ -9,17 +9,16 @@ use bucketload_core::error::OpError;
 
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::feed::Ended;
 use crate::options::Pacing;
-use crate::perform::{Taken, Worker, perform};
+use crate::perform::{Worker, perform};
 use crate::session::open_session;
 use crate::shard::Shard;
 use crate::timer::DueTimer;
 
-/// Operations that a task executes without waiting before it lets other tasks run.
+/// Operations that a task executes without waiting before it yields to other tasks.
 const BURST: u32 = 64;
 
-/// What the workers of one open work share beside the baton.
+/// What the workers of one open work share.
 pub(crate) struct OpenWork {
     pub(crate) shard: Rc<Shard>,
     pub(crate) baton: Rc<Baton>,
@@ -28,7 +27,7 @@ pub(crate) struct OpenWork {
 }
 
 impl OpenWork {
-    /// Makes the baton able to start further workers.
+    /// Lets the baton start further workers.
     pub(crate) fn enable_hiring(this: &Rc<Self>) {
         let weak: Weak<Self> = Rc::downgrade(this);
         this.baton.set_hire(Box::new(move || {
@@ -40,16 +39,20 @@ impl OpenWork {
     }
 }
 
-/// Opens one session and works with it until the phase ends.
+/// Opens a session and works with it until the phase ends.
 async fn hire(work: Rc<OpenWork>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
-    // By a call, which leaves nothing of how it went that the future would have room for.
-    if let Some(worker) = hired(open_session(&work.driver, shard).await, shard, baton) {
-        labour(&work, worker).await;
+    // The result is handled in a function so the future does not store it.
+    if let Some(worker) = hired(
+        open_session(&work.driver, shard, baton.work).await,
+        shard,
+        baton,
+    ) {
+        run_worker(&work, worker).await;
     }
 }
 
-/// Tells what became of opening a session.
+/// Tells baton and shard whether the session opened.
 fn hired(
     opened: Result<Box<Worker>, OpError>,
     shard: &Shard,
@@ -72,8 +75,8 @@ fn hired(
     }
 }
 
-/// The life of a connected worker.
-async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
+/// A connected worker: leads, executes and queues up until the phase ends.
+async fn run_worker(work: &OpenWork, mut worker: Box<Worker>) {
     let (shard, baton) = (&*work.shard, &*work.baton);
     let slot = worker.slot;
     shard.wake_main();
@@ -93,40 +96,20 @@ async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
             baton.finish();
             break;
         };
-        // A block, so that the future holds the operation once.
-        let (mut taken, token) = {
-            let Some(take) = baton.take(now, shard, &mut worker.names) else {
-                continue;
-            };
-            let mut tally = shard.recorder.tally();
-            tally.issued += 1;
-            tally.capped += u64::from(take.capped);
-            let taken = Taken {
-                work: baton.work,
-                op: take.drawn.op,
-                due_ns: take.drawn.due_ns,
-                taken_ns: now,
-                dispatch_ns: take.dispatch_ns,
-                blocked_ns: take.drawn.blocked_ns,
-                absent_expected: take.drawn.absent_expected,
-            };
-            (taken, take.drawn.token)
+        let Some(mut due_op) = baton.take(now, shard, &mut worker.names) else {
+            continue;
         };
-        let end = perform(shard, &mut worker, &mut taken, || {
-            if baton.leads(slot) {
-                baton.pass(&shard.slots);
-            }
-        })
-        .await;
-        let ended = Ended {
-            op: taken.op,
-            token,
-            outcome: end.outcome,
-            absent: end.absent,
-            done_ns: end.done_ns,
+        // Scoped so the future does not store the end while the task yields.
+        burst = {
+            let end = perform(shard, &mut worker, &mut due_op, || {
+                if baton.leads(slot) {
+                    baton.pass(&shard.slots);
+                }
+            })
+            .await;
+            baton.ended(&due_op, &end, shard);
+            if end.waited { 0 } else { burst + 1 }
         };
-        baton.ended(&ended, shard);
-        burst = if end.waited { 0 } else { burst + 1 };
         if burst == BURST {
             burst = 0;
             tokio::task::yield_now().await;
@@ -135,8 +118,8 @@ async fn labour(work: &OpenWork, mut worker: Box<Worker>) {
     shard.wake_main();
 }
 
-/// Waits until the next arrival is due or the offering ends; `None` when there is nothing to wait
-/// for. Returns the current time.
+/// Waits until the next arrival is due or the offering ends. Returns the current time, or `None` when there is
+/// nothing to wait for.
 async fn wait_for_due(work: &OpenWork) -> Option<u64> {
     let (shard, baton) = (&*work.shard, &*work.baton);
     if shard.shared.pacing == Pacing::BusyPoll {
@@ -146,13 +129,13 @@ async fn wait_for_due(work: &OpenWork) -> Option<u64> {
             if now >= target {
                 return Some(now);
             }
-            // Runs the other tasks and polls the sockets without sleeping.
+            // Other tasks run and the sockets are polled, without sleeping.
             tokio::task::yield_now().await;
         }
     }
     poll_fn(
         |cx| match baton.target_ns(shard.cutoff_ns.get(), Some(cx.waker())) {
-            // The cutoff may have moved since the last poll, hence the look at each poll.
+            // Read again at each poll: the cutoff may have moved.
             Some(target) => work.timer.poll_until(target, cx).map(Some),
             None => Poll::Ready(None),
         },

@@ -1,4 +1,4 @@
-//! What a caller decides about a run beside its plan: target names, threads, pacing, permissions.
+//! The options of a run: target names, threads, pacing, permissions.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -27,8 +27,8 @@ pub enum Pacing {
     /// A kernel timer up to 20 µs before the instant, then spinning. Costs a few per cent of a
     /// core per 1 000 arrivals per second.
     Precise,
-    /// The load threads never sleep: they poll sockets and clock all the time. For latency studies
-    /// at low concurrency; occupies each load thread's core completely.
+    /// The load threads never sleep: they poll sockets and clock all the time. For latency studies at low concurrency;
+    /// keeps the core of each load thread fully busy.
     BusyPoll,
 }
 
@@ -54,8 +54,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// This agent's part of a limit over all agents; the parts add up to it. A limit of 0, which is
-    /// none, stays 0; a part of another one may not be 0, which would be none, and is at least 1.
+    /// This agent's part of a limit over all agents. The parts add up to the limit, except that each is at least 1: 0
+    /// means no limit, and only a limit of 0 has parts of 0.
     pub(crate) fn part(self, limit: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of.max(1)));
         let part = limit / of + u64::from(index < limit % of);
@@ -65,8 +65,8 @@ impl Share {
 
 /// An earlier run that left its objects in the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataOf {
-    /// Its identifier, which the ownership marker must carry.
+pub struct EarlierRun {
+    /// Its identifier, which the ownership marker has to carry.
     pub run_id: String,
     /// Its key prefix.
     pub prefix: String,
@@ -75,31 +75,30 @@ pub struct DataOf {
 /// Decides after each interval whether a phase with a stopping rule has converged.
 pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
 
-/// Agrees on the instant at which a load phase begins, for processes that begin together.
+/// Agrees on the start of load phases, for processes that start together.
 pub trait StartGate: Send + Sync {
-    /// The instant at which phase `phase` begins, nanoseconds on the clock of [`crate::now_ns`], once
-    /// it is agreed. Asked every 20 ms from the time when this process could begin.
+    /// The start of phase `phase`, nanoseconds on the clock of [`crate::now_ns`], once it is agreed. Called every 20 ms
+    /// from the moment this process is ready.
     fn start_ns(&self, phase: u16) -> Option<u64>;
 }
 
 /// Carries out load phases in other processes.
 pub trait RemoteLoad {
-    /// Measures what the clients can do together if the store costs nothing, with the schedule of
-    /// phase `phase`; `None` when that cannot be known.
+    /// Measures what the clients could do together if the store took no time, with the schedule of phase `phase`.
+    /// `None` if that cannot be known.
     ///
     /// # Errors
-    /// When one of them cannot, or is lost.
+    /// When a client fails or is lost.
     fn calibrate(
         &mut self,
         phase: usize,
         stop: &StopHandle,
     ) -> Result<Option<Calibration>, RunError>;
 
-    /// Carries out load phase `phase` and reports its course to `sink`, from its start event to its
-    /// end event.
+    /// Carries out load phase `phase` and reports its course to `sink`, from the start event to the end event.
     ///
     /// # Errors
-    /// When the phase could not begin, or not be carried out by all.
+    /// When the phase cannot begin, or not all clients can carry it out.
     fn run_phase(
         &mut self,
         phase: usize,
@@ -109,19 +108,18 @@ pub trait RemoteLoad {
     ) -> Result<PhaseSummary, RunError>;
 }
 
-/// Done before each phase that is measured, such as emptying caches; a reason why not ends the run.
+/// Called before each measured phase, for example to empty caches. An error ends the run.
 pub type PhaseHook = RefCell<Box<dyn FnMut() -> Result<(), String>>>;
 
-/// What a caller decides about a run beside its plan.
+/// The options of a run.
 pub struct RunOptions {
-    /// Identifies the run: goes into the ownership marker.
+    /// Identifier of the run, which goes into the ownership marker.
     pub run_id: String,
-    /// Bucket that the run works in.
+    /// Bucket of the run.
     pub bucket: String,
     /// The run's own key prefix, such as `bench/` (empty = the whole bucket).
     pub prefix: String,
-    /// Number of load threads; `None` = as many as there are usable cores (half of them when the
-    /// target is on this machine).
+    /// Number of load threads; `None` = the number of usable cores, or half of them when the target is on this machine.
     pub threads: Option<usize>,
     /// Cores of the load threads.
     pub cores: Cores,
@@ -129,59 +127,56 @@ pub struct RunOptions {
     pub local_target: bool,
     /// How open loops wait for the next arrival.
     pub pacing: Pacing,
-    /// Length of an interval, at least 10 ms; 1 s for results that are to be judged.
+    /// Length of an interval, at least 10 ms. The verdicts need 1 s.
     pub interval: Duration,
     /// This process's share of the load.
     pub share: Share,
-    /// The agents of drivers that works are pinned to.
+    /// Which agents the drivers of pinned works run on.
     pub pins: Pins,
-    /// Indices of the plan's phases that the call of [`crate::run`] carries out; `None` = all. A
-    /// campaign prepares once, measures several times and cleans up once with the same plan.
+    /// Indices of the phases that [`crate::run`] carries out; `None` = all. A campaign uses the same plan to prepare
+    /// once, measure several times and clean up once.
     pub phases: Option<Vec<usize>>,
-    /// Number of the measurement on the same data set: fresh objects of different generations have
-    /// different names
+    /// Number of the measurement on the same data set. Fresh objects of different generations have different names
     /// ([`bucketload_core::generate::ops::OpGen::of_generation`]).
     pub generation: u32,
-    /// The earlier run whose objects the plan reads, where it says that they exist.
-    pub data: Option<DataOf>,
-    /// Number of the arrival schedule. 0 is that of the plan's seed; others are independent of it and
-    /// of each other, while the operations stay the same: repeated trials then differ by chance as
-    /// much as the arrivals of real users do.
+    /// The earlier run whose objects the plan reads, if it reads existing objects.
+    pub data: Option<EarlierRun>,
+    /// Number of the arrival schedule. 0 is the schedule of the plan's seed. Others are independent of it and of each
+    /// other, while the operations stay the same, so that repeated trials vary as the arrivals of real users do.
     pub schedule: u32,
-    /// Whether a bucket that does not exist is created.
+    /// Whether to create the bucket if it does not exist.
     pub create_bucket: bool,
     /// Whether a prefix that already holds objects may be used. Nothing under it is deleted then.
     pub allow_foreign: bool,
     /// Whether a plan on named buckets and objects may replace and delete what exists already under
     /// these names.
     pub change_existing: bool,
-    /// Whether each object is read back and compared right after its write was acknowledged, outside the
-    /// operation's time; one that reads otherwise makes the write a failure.
+    /// Whether to read each object back and compare it right after its write was acknowledged, outside the operation's
+    /// time. A difference makes the write a failure.
     pub check_writes: bool,
-    /// What becomes of objects that the run does not delete although it should.
+    /// What happens to objects that the run should delete but does not.
     pub leftovers: Leftovers,
-    /// What the run has left in the target although it should not, and how to remove it, in words: set when it
-    /// ends, however it ends.
+    /// Output, set however the run ends: what it left in the target by mistake and how to remove it, in words.
     pub left: RefCell<Option<String>>,
-    /// Failures of each kind that are reported in full.
+    /// Most failures of each kind that are reported in full.
     pub failures_per_kind: u32,
-    /// Where every operation is logged one by one; `None` = nowhere.
+    /// The operation log; `None` = none is written.
     pub op_log: Option<OpLog>,
-    /// Most keys whose history the consistency oracle keeps; each takes about 500 bytes. Of more
-    /// keys it tracks a share.
+    /// Most keys whose history the consistency oracle keeps, at about 500 bytes each. If there are more keys, it
+    /// tracks a share of them.
     pub oracle_keys: usize,
-    /// Called after each interval of a phase with a stopping rule; `true` ends the phase.
+    /// Called after each interval of a phase with a stopping rule. `true` ends the phase.
     pub converged: Option<StopHook>,
-    /// Called before each measured phase, between loads.
+    /// Called before each measured phase, while no load runs.
     pub before_measuring: Option<PhaseHook>,
-    /// The trace that the plan replays, if it replays one.
+    /// The trace that the plan replays, if any.
     pub trace: Option<Arc<dyn TraceSource>>,
-    /// Who says when load phases begin; `None` = they begin when all load threads are ready.
+    /// Decides when load phases begin; `None` = when all load threads are ready.
     pub gate: Option<Arc<dyn StartGate>>,
-    /// What ranks agree on with those of other processes; `None` = all are in this one.
+    /// What ranks agree on with ranks of other processes; `None` = all ranks are in this process.
     pub agreement: Option<Arc<RankAgreement>>,
-    /// Who carries out load phases; `None` = the load threads of this process. `share` then says how
-    /// many processes they are divided over.
+    /// Carries out load phases in other processes, whose number is `share.of`; `None` = the load threads of this
+    /// process carry them out.
     pub remote: Option<RefCell<Box<dyn RemoteLoad>>>,
 }
 
@@ -239,13 +234,14 @@ impl std::fmt::Debug for RunOptions {
 }
 
 impl RunOptions {
-    /// What a run that ends without cleaning up leaves, in words; `None` when the store ends with it.
+    /// The message about objects that a run leaves if it ends without cleaning up; `None` if the store ends with the
+    /// run.
     #[must_use]
     pub fn aborted(&self) -> Option<String> {
         (self.leftovers != Leftovers::Vanish).then(|| leftover::aborted(self))
     }
 
-    /// Number of load threads that a run with these options has on this machine.
+    /// Number of load threads of a run with these options on this machine.
     ///
     /// # Errors
     /// When the cores asked for are not usable.
@@ -253,7 +249,7 @@ impl RunOptions {
         crate::affinity::layout(self).map(|layout| layout.len())
     }
 
-    /// Refuses values that no run can have.
+    /// Refuses invalid values.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         let refuse = |text: &str| Err(RunError::Options(text.to_owned()));
         if self.threads == Some(0) {
@@ -274,7 +270,7 @@ impl RunOptions {
         Ok(())
     }
 
-    /// The workers (from 0) of work number `work` on named objects that this process has.
+    /// The workers of this process on named work number `work`, numbered from 0 over all agents.
     pub(crate) fn crew(&self, phase: &PhasePlan, work: usize) -> Range<u32> {
         crew(phase, work, (self.share.index, self.share.of), &self.pins)
     }
@@ -286,7 +282,7 @@ impl RunOptions {
             .is_none_or(|only| only.contains(&index))
     }
 
-    /// Prefix of the names that operations render: the earlier run's where its objects are read.
+    /// Prefix of the names of objects: that of the earlier run if its objects are read.
     pub(crate) fn names_prefix(&self) -> &str {
         self.data.as_ref().map_or(&self.prefix, |data| &data.prefix)
     }

@@ -1,7 +1,7 @@
-//! Ownership: a run marks what it creates and touches nothing else.
+//! Ownership: a run marks its prefix and touches nothing else.
 //!
-//! The marker is a small object `<prefix>.bucketload-run.json` that names the run. Clean-up deletes
-//! objects only under a prefix that carries this run's marker.
+//! The marker is a small object, `<prefix>.bucketload-run.json`, that names the run. The clean-up deletes objects only
+//! under a prefix that carries this run's marker.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use bucketload_core::plan::{BucketsPlan, KeysetPlan, Plan};
 use bucketload_core::record::Probe;
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
@@ -24,25 +24,25 @@ pub const MARKER: &str = ".bucketload-run.json";
 /// Content of the ownership marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// The run that owns what lies under the prefix.
+    /// The run that owns the objects under the prefix.
     pub run_id: String,
     /// Name of its workload.
     pub workload: String,
     /// Whether the run created the bucket.
     pub created_bucket: bool,
-    /// Buckets that the workload makes itself: none of them existed when this was written.
+    /// Buckets that the workload makes itself. None of them existed when the marker was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketsPlan>,
 }
 
 impl Marker {
-    /// The names of the buckets that the run may have made, and whether the name alone proves it
-    /// (it carries the run's identifier).
+    /// The names of the buckets that the run may have made, and whether the name alone proves it because it carries the
+    /// run's identifier.
     pub fn bucket_names(&self) -> impl Iterator<Item = (String, bool)> {
         self.buckets.iter().flat_map(|plan| {
             let stem = plan.stem(&self.run_id);
             let proves = !plan.exact && !self.run_id.is_empty();
-            // A file from elsewhere states what it likes.
+            // Bounded, since a marker from elsewhere may state any count.
             (0..plan.count.min(MOST_BUCKETS)).map(move |number| {
                 let mut name = String::new();
                 plan.render(&stem, number, &mut name);
@@ -52,12 +52,12 @@ impl Marker {
     }
 }
 
-/// What the run may delete.
+/// A run's claim to its prefix, which decides what it may delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Whether this run created the bucket.
     pub(crate) created_bucket: bool,
-    /// Whether the prefix held other objects before: then nothing under it is deleted.
+    /// Whether the prefix held other objects before. Then nothing under it is deleted.
     pub(crate) foreign: bool,
 }
 
@@ -65,19 +65,18 @@ pub(crate) fn marker_key(prefix: &str) -> String {
     format!("{prefix}{MARKER}")
 }
 
-/// Prefix of a run's objects in buckets that it makes itself; `prefix` is that of the run. They hold
-/// nothing else, and a prefix without directories leaves nothing behind on a file system once the objects
-/// are deleted.
+/// Prefix of a run's objects in buckets that the workload makes; `prefix` is the run's own. It has no directories, so
+/// on a file system nothing stays behind when the objects are deleted.
 #[must_use]
-pub fn prefix_in_own_buckets(prefix: &str) -> String {
+pub fn prefix_in_workload_buckets(prefix: &str) -> String {
     match prefix.trim_end_matches('/').rsplit('/').next() {
         None | Some("") => String::new(),
         Some(last) => format!("{last}-"),
     }
 }
 
-/// The key set as its names are in buckets of its own: without directories.
-pub(crate) fn in_own_buckets(set: &KeysetPlan) -> KeysetPlan {
+/// The key set as it is named in buckets that the workload makes: without directories.
+pub(crate) fn in_workload_buckets(set: &KeysetPlan) -> KeysetPlan {
     KeysetPlan {
         prefix: set.prefix.replace('/', "-"),
         ..set.clone()
@@ -93,7 +92,7 @@ pub(crate) async fn open_control(driver: &AnyDriver, plan: &Plan) -> Result<AnyS
     open_within(driver, worker, &mut Probe::new(now_ns), plan.timeout_ns).await
 }
 
-/// Bounds a call of the control plane by the plan's timeout.
+/// Limits a call of the control plane to the plan's timeout.
 pub(crate) async fn timed<T>(
     timeout_ns: u64,
     call: impl Future<Output = Result<T, OpError>>,
@@ -107,19 +106,12 @@ pub(crate) async fn timed<T>(
     }
 }
 
-/// Puts a failed step of the preflight into words.
+/// Turns the failure of `step` on the run's bucket into an error of the run.
 fn failed<'a>(
     options: &'a RunOptions,
     step: &'static str,
 ) -> impl FnOnce(OpError) -> RunError + use<'a> {
-    move |error| match error.kind {
-        ErrorKind::Connect | ErrorKind::Tls | ErrorKind::Timeout => RunError::Unreachable(error),
-        _ => RunError::Bucket {
-            bucket: options.bucket.clone(),
-            step,
-            error,
-        },
-    }
+    move |error| RunError::of_bucket(&options.bucket, step, error)
 }
 
 /// Checks that the target is reachable and the bucket usable, without writing anything.
@@ -173,9 +165,9 @@ pub(crate) async fn claim(
     claimed
 }
 
-/// Deletes the bucket that this run has just created and cannot use, as nothing would tell later whose it
-/// is; not if somebody has put something into it meanwhile. What becomes of this matters less than the
-/// refusal that it follows.
+/// Deletes a bucket that this run has just created but cannot use: without a marker nobody would know later whose it
+/// is. Leaves the bucket if somebody has put something into it. Errors are ignored: the caller already returns the
+/// error that led here.
 async fn give_back(session: &mut AnySession, plan: &Plan, options: &RunOptions) {
     let (bucket, limit) = (&options.bucket, plan.timeout_ns);
     let marker = timed(limit, read_marker(session, bucket, &options.prefix)).await;
@@ -189,7 +181,7 @@ async fn give_back(session: &mut AnySession, plan: &Plan, options: &RunOptions) 
     }
 }
 
-/// Looks whose the prefix is and writes the run's mark below it.
+/// Checks who owns the prefix and writes the run's marker below it.
 async fn mark(
     session: &mut AnySession,
     plan: &Plan,
@@ -214,8 +206,8 @@ async fn mark(
         .map_err(failed("reading the ownership marker"))?,
         false => None,
     };
-    let own = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
-    let foreign = !own && !page.keys.is_empty();
+    let ours = owner.as_ref().is_some_and(|m| m.run_id == options.run_id);
+    let foreign = !ours && !page.keys.is_empty();
     if foreign && !options.allow_foreign {
         return Err(RunError::Foreign {
             bucket: bucket.clone(),
@@ -223,18 +215,18 @@ async fn mark(
             found: describe(&page.keys, owner.as_ref()),
         });
     }
-    let own_buckets = OwnBuckets::of(plan, &options.run_id);
-    if let Some(own_buckets) = &own_buckets {
+    let workload_buckets = WorkloadBuckets::of(plan, &options.run_id);
+    if let Some(workload_buckets) = &workload_buckets {
         if foreign {
-            // Without a mark nothing would prove later which buckets are the run's.
+            // Without a marker nothing would prove later which buckets belong to the run.
             return Err(RunError::Foreign {
                 bucket: bucket.clone(),
                 prefix: options.prefix.clone(),
                 found: describe(&page.keys, owner.as_ref()),
             });
         }
-        if !own {
-            check_absent(session, plan.timeout_ns, own_buckets).await?;
+        if !ours {
+            check_absent(session, plan.timeout_ns, workload_buckets).await?;
         }
     }
     if !foreign {
@@ -242,9 +234,9 @@ async fn mark(
             run_id: options.run_id.clone(),
             workload: plan.workload.clone(),
             created_bucket: created_bucket || owner.is_some_and(|m| m.created_bucket),
-            buckets: own_buckets
+            buckets: workload_buckets
                 .iter()
-                .flat_map(OwnBuckets::sets)
+                .flat_map(WorkloadBuckets::sets)
                 .map(|set| set.plan.clone())
                 .collect(),
         };
@@ -269,13 +261,13 @@ async fn mark(
     })
 }
 
-/// Refuses to go on when a bucket exists that the workload would make: it is somebody else's.
+/// Fails if a bucket that the workload would make exists already: it is somebody else's.
 async fn check_absent(
     session: &mut AnySession,
     timeout_ns: u64,
-    own: &OwnBuckets,
+    buckets: &WorkloadBuckets,
 ) -> Result<(), RunError> {
-    for set in own.sets() {
+    for set in buckets.sets() {
         for number in 0..set.plan.count {
             let name = set.name(number);
             match timed(timeout_ns, session.head_bucket(&name)).await {
@@ -287,7 +279,7 @@ async fn check_absent(
                         error,
                     });
                 }
-                // A bucket that may not be looked at exists as well.
+                // A bucket to which access is denied exists.
                 Ok(()) | Err(_) => return Err(RunError::BucketExists { bucket: name }),
             }
         }
@@ -295,7 +287,7 @@ async fn check_absent(
     Ok(())
 }
 
-/// Checks that the objects of the earlier run that the options name are there and that run's.
+/// Checks that the prefix of the earlier run that the options name carries that run's marker.
 pub(crate) async fn check_data(
     driver: &AnyDriver,
     plan: &Plan,
@@ -323,10 +315,10 @@ pub(crate) async fn check_data(
     }
 }
 
-/// The ownership marker under a prefix; `None` when there is none or it is not one of ours.
+/// The ownership marker under a prefix; `None` if there is none or it is not one of ours.
 ///
 /// # Errors
-/// As the store says, except that an absent marker is no error.
+/// As the store says; a missing marker is no error.
 pub async fn read_marker(
     session: &mut AnySession,
     bucket: &str,

@@ -1,17 +1,17 @@
-//! How the load of an open work is divided over threads and agents.
+//! Divides the load of an open work over threads and agents.
 
 /// A thread's part of an open work.
 pub(crate) struct Partition {
     pub(crate) index: u32,
     pub(crate) of: u32,
-    /// Most sessions.
+    /// Most sessions, and so most operations in flight.
     pub(crate) cap: usize,
 }
 
 impl Partition {
-    /// Thread `thread` of `threads` on agent `agent` of `agents` takes the arrivals congruent to
-    /// `agent + agents · thread` modulo `agents · threads`, and a like share of the in-flight cap.
-    /// When the cap does not give every thread a session, fewer threads take part.
+    /// The part of thread `thread` of `threads` on agent `agent` of `agents`: the arrivals congruent to `agent +
+    /// agents · thread` modulo `agents · threads`, and a like share of the in-flight cap. If the cap is too low to
+    /// give every thread a session, fewer threads take part.
     pub(crate) fn of(
         max_in_flight: u32,
         (agent, agents): (u32, u32),
@@ -37,15 +37,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lots_partition_the_schedule_and_the_cap(cap in 1u32..300, agents in 1u32..6, threads in 1usize..9) {
+        fn parts_divide_the_schedule_and_the_cap(cap in 1u32..300, agents in 1u32..6, threads in 1usize..9) {
             prop_assume!(cap >= agents);
             let parts: Vec<Partition> = (0..agents)
                 .flat_map(|a| (0..threads).filter_map(move |t| Partition::of(cap, (a, agents), (t, threads))))
                 .collect();
-            prop_assert_eq!(parts.iter().map(|l| l.cap).sum::<usize>(), cap as usize);
-            prop_assert!(parts.iter().all(|l| l.cap >= 1));
+            prop_assert_eq!(parts.iter().map(|part| part.cap).sum::<usize>(), cap as usize);
+            prop_assert!(parts.iter().all(|part| part.cap >= 1));
             for seq in 0..1000u64 {
-                let takes = |l: &&Partition| seq % u64::from(l.of) == u64::from(l.index);
+                let takes = |part: &&Partition| seq % u64::from(part.of) == u64::from(part.index);
                 let takers = parts.iter().filter(takes).count();
                 prop_assert_eq!(takers, 1);
             }

@@ -1,6 +1,7 @@
 //! The one path on which an operation is executed and recorded, for every workload model.
 
 use std::cell::Cell;
+use std::convert::identity;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -8,43 +9,53 @@ use std::task::{Context, Poll};
 
 use bucketload_core::driver::{AnySession, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, Op, OpClass, Request, Watch};
+use bucketload_core::op::{KeySource, OpClass, Request, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
 use crate::clock::now_ns;
+use crate::due::{DueOp, OpEnd};
 use crate::integrity_trailer::TrailerWatch;
 use crate::named_objects::expected;
 use crate::names::Names;
-use crate::oracle::Place;
+use crate::oracle::AnswerContext;
 use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
 
-/// One worker: a session and the buffers that its requests borrow from.
+/// One worker: a session and the buffers its requests borrow from.
 pub(crate) struct Worker {
     pub(crate) session: AnySession,
-    /// Index of the worker among all of the agent.
+    /// Index among all workers of the agent.
     pub(crate) id: u32,
     /// Its slot on the load thread.
     pub(crate) slot: usize,
+    /// Index of its work within the phase.
+    pub(crate) work: u16,
     pub(crate) probe: Probe,
-    /// Names of the operation it performs.
+    /// Names of the current operation.
     pub(crate) names: Names,
-    /// Sees what the worker's operations receive.
+    /// Sees what the worker's operations receive, where somebody looks at it.
     pub(crate) watch: Option<Rc<dyn Watch>>,
-    /// For works whose objects end with checksums.
+    /// Set for works whose objects end with checksums.
     pub(crate) trailing: Option<Box<TrailerWatch>>,
 }
 
 impl Worker {
     /// A worker whose keys have at most `key_len` bytes.
-    pub(crate) fn new(session: AnySession, id: u32, slot: usize, key_len: usize) -> Self {
+    pub(crate) fn new(
+        session: AnySession,
+        id: u32,
+        slot: usize,
+        work: u16,
+        key_len: usize,
+    ) -> Self {
         Self {
             session,
             id,
             slot,
+            work,
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
             watch: None,
@@ -53,40 +64,12 @@ impl Worker {
     }
 }
 
-/// An operation that a worker has taken.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
-    /// Index of the work within the phase.
-    pub(crate) work: u16,
-    pub(crate) op: Op,
-    pub(crate) due_ns: u64,
-    pub(crate) taken_ns: u64,
-    pub(crate) dispatch_ns: u64,
-    pub(crate) blocked_ns: u64,
-    /// Whether an absent object is the answer that is expected.
-    pub(crate) absent_expected: bool,
-}
-
-/// How a worker comes back from an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Performed {
-    /// Whether it ever waited, so that other tasks of the thread could run.
-    pub(crate) waited: bool,
-    /// Current time, nanoseconds since the epoch.
-    pub(crate) now_ns: u64,
-    pub(crate) outcome: Outcome,
-    /// Whether the object was absent.
-    pub(crate) absent: bool,
-    /// End of the operation, nanoseconds since the epoch.
-    pub(crate) done_ns: u64,
-    /// Object bytes transferred.
-    pub(crate) bytes: u64,
-}
-
-/// Carries out `execute` until it ends or slot `slot` is cut: then the output is the failure that the cut is.
-/// `on_wait` is called each time it has to wait. Takes the future by reference: by value it would be copied per
-/// operation, and be in the worker's state twice. That a cut has no form of its own keeps the output where it came:
-/// the processor waits for bytes that are moved to another place just after they were written.
+/// Polls `execute` until it ends or slot `slot` is cut. A cut becomes the failure it stands for. Calls `on_wait`
+/// each time `execute` has to wait.
+///
+/// Takes the future by reference: by value it would be copied per operation and stored twice in the worker's state.
+/// A cut is not a variant of its own, so the output stays where it was written: the processor stalls on bytes that
+/// are moved right after they were written.
 pub(crate) struct UntilCut<'a, F, W> {
     pub(crate) shard: &'a Shard,
     pub(crate) slot: usize,
@@ -101,7 +84,7 @@ where
 {
     type Output = F::Output;
 
-    // In place, for the same reason.
+    // Inlined so the output is not moved, as above.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -117,7 +100,7 @@ where
     }
 }
 
-/// The failure that `cut` is.
+/// The failure that `cut` stands for.
 #[cold]
 fn failure(shard: &Shard, cut: Cut) -> OpError {
     match cut {
@@ -130,46 +113,49 @@ fn failure(shard: &Shard, cut: Cut) -> OpError {
     }
 }
 
-/// Performs `taken` with all attempts that the plan's retry policy allows and records it. What the oracle
-/// says about the operation's content replaces what the plan knew, in `taken`.
-/// `on_pending` is called each time the session has to wait: then other tasks of the thread run.
+/// Performs `due_op` with all attempts that the plan's retry policy allows, and records it. Calls `on_pending` each
+/// time the session has to wait and other tasks of the thread may run. With an oracle, `due_op` takes on the content
+/// version and size that the oracle assigns.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
+    reason = "an async fn stores its arguments twice"
 )]
 pub(crate) fn perform<'p>(
     shard: &'p Shard,
     worker: &'p mut Worker,
-    taken: &'p mut Taken,
+    due_op: &'p mut DueOp,
     on_pending: impl Fn() + 'p,
-) -> impl Future<Output = Performed> + 'p {
+) -> impl Future<Output = OpEnd> + 'p {
     async move {
         let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
-            let place = (shard.shared.phase as u16, taken.work);
-            let delimiter = shard.source(taken.work).delimiter(&taken.op);
-            oracle.begin(&mut taken.op, place, delimiter, taken.taken_ns)
+            let place = (shard.shared.phase, worker.work);
+            let delimiter = shard.source(worker.work).delimiter(&due_op.op);
+            oracle.begin(&mut due_op.op, place, delimiter, due_op.taken_ns)
         });
-        let (batch, own_names, own, judging, request);
-        // A block, so that the future has no room for what only the request is made of. What it makes is written
-        // where it stays: a copy of what was just written in smaller pieces makes the processor wait.
+        let (batch, named, workload_bucket, judging, request);
+        // Scoped so the future does not store the request's inputs. The request is written in place: the processor
+        // stalls on copies of what was just written in smaller pieces.
         {
             let shared = &*shard.shared;
-            let (plan, source, op) = (&*shared.plan, shard.source(taken.work), &taken.op);
-            own_names = source.named();
+            let (plan, source, op) = (&*shared.plan, shard.source(worker.work), &due_op.op);
+            named = source.named();
             source.render(op, &mut worker.names);
-            own = shared.own.as_ref().and_then(|own| own.find(op));
-            if let Some((set, number)) = own {
+            workload_bucket = shared
+                .workload_buckets
+                .as_ref()
+                .and_then(|all| all.find(op));
+            if let Some((set, number)) = workload_bucket {
                 let (key, more) = worker.names.parts_mut();
                 set.render(number, &mut more.bucket);
                 if op.class.on_bucket() {
-                    // Records name what they are about.
+                    // The log and the list of slowest requests name the bucket instead of a key.
                     key.clear();
                     key.push_str(&more.bucket);
                 }
             }
 
             batch = source.batch(op);
-            let trails = own_names.is_some_and(|named| named.ops.trails(op.entry));
+            let trails = named.is_some_and(|work| work.ops.trails(op.entry));
             let wanted = plan.verify || trails || op.class.writes_body();
             let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
@@ -188,7 +174,7 @@ pub(crate) fn perform<'p>(
             };
             request = Request {
                 op,
-                bucket: match own.is_some() || own_names.is_some() {
+                bucket: match workload_bucket.is_some() || named.is_some() {
                     true => worker.names.bucket(),
                     false => &shared.bucket,
                 },
@@ -209,23 +195,24 @@ pub(crate) fn perform<'p>(
             waited.set(true);
             on_pending();
         };
-        let mut begun_ns = taken.taken_ns;
+        let mut begun_ns = due_op.taken_ns;
         let mut attempts = 1;
         let mut absent = false;
-        shard.slots.begin(worker.slot, taken.due_ns);
+        shard.slots.begin(worker.slot, due_op.due_ns);
         let (outcome, done_ns, now, bytes) = 'attempts: loop {
             worker.probe.reset();
             if let Some(judging) = judging {
                 judging.restart();
             }
-            // A finding of the oracle names the request, however fast it was answered.
+            // The oracle's findings name the request, however fast its answer came.
             worker.probe.want_ids_from(match &ticket {
                 Some(_) => 0,
-                None => taken.due_ns.saturating_add(shard.recorder.kept_from_ns()),
+                None => due_op.due_ns.saturating_add(shard.recorder.kept_from_ns()),
             });
             let timeout_ns = begun_ns.saturating_add(shard.shared.plan.timeout_ns);
             shard.slots.arm(worker.slot, timeout_ns);
-            let admitted = own.is_none_or(|(set, number)| set.admits(request.op.class, number));
+            let admitted =
+                workload_bucket.is_none_or(|(set, number)| set.admits(request.op.class, number));
             let attempt = if admitted {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
                 let (slot, on_wait) = (worker.slot, &on_wait);
@@ -245,18 +232,13 @@ pub(crate) fn perform<'p>(
                 tally.record_connect(times);
                 tally.connects += u64::from(connects - 1);
             }
-            // By a call, which leaves nothing of the attempt that the future would have room for.
-            // And nothing of its end is left while anything is awaited.
             let error = 'failed: {
-                let completion = match ended(shard, worker.slot, attempt) {
-                    Ended::Well(completion) => completion,
-                    Ended::Cancelled => {
-                        let now = now_ns();
-                        break 'attempts (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
-                    }
-                    Ended::Badly(error) => break 'failed error,
+                // Moved whole so the future does not store the attempt across the waits below.
+                let completion = match identity(attempt) {
+                    Ok(completion) => completion,
+                    Err(error) => break 'failed error,
                 };
-                // A driver that forgets the last mark still gets an end that is not too early.
+                // If the driver forgot `Probe::done`, the end is now rather than too early.
                 let done = match worker.probe.done_ns() {
                     0 => now_ns(),
                     done => done,
@@ -264,20 +246,20 @@ pub(crate) fn perform<'p>(
                 if let Some(ticket) = &ticket {
                     ticket.completed(&completion);
                 }
-                if let (Some(judging), Some(work)) = (judging, own_names)
+                if let (Some(judging), Some(work)) = (judging, named)
                     && let Some(error) = shard.judged(work, judging.judge(completion.bytes))
                 {
                     let now = now_ns();
                     shard.report_failure(request.op.class, request.key, &error, now);
                     break 'attempts (Outcome::Failed(error.kind), done, now, 0);
                 }
-                if let Some((set, number)) = own {
+                if let Some((set, number)) = workload_bucket {
                     set.done(request.op.class, number);
                 }
                 if shard.shared.check_writes && readback::applies(&request, &completion) {
                     let (slot, session) = (worker.slot, &mut worker.session);
                     let checked = readback::compare(shard, slot, session, &request, &on_wait);
-                    // Boxed: workers that check nothing have no room for it.
+                    // Boxed to keep the future of workers that check nothing small.
                     let outcome = Box::pin(checked).await;
                     let bytes = match outcome {
                         Outcome::Ok => completion.bytes,
@@ -287,16 +269,21 @@ pub(crate) fn perform<'p>(
                 }
                 break 'attempts (Outcome::Ok, done, done, completion.bytes);
             };
-            // An operation that has succeeded ends in this turn of the thread, with its deadline.
+            // Only after failures: a success ends in the same turn of the thread, and its deadline with it.
             shard.slots.disarm(worker.slot);
+            let now = now_ns();
+            if error.kind == ErrorKind::Cancelled
+                && shard.slots.cut(worker.slot) == Some(Cut::Cancel)
+            {
+                break (Outcome::Failed(ErrorKind::Cancelled), now, now, 0);
+            }
             if let Some(ticket) = &ticket {
                 ticket.failed(error.kind);
             }
-            let now = now_ns();
             absent = error.kind == ErrorKind::NotFound;
             let ends_work =
-                own_names.is_some() && expected(request.op, error.kind, shard.shared.share.of);
-            if absent && taken.absent_expected || ends_work {
+                named.is_some() && expected(request.op, error.kind, shard.shared.share.of);
+            if absent && due_op.absent_expected || ends_work {
                 let done = match worker.probe.done_ns() {
                     0 => now,
                     done => done,
@@ -320,54 +307,53 @@ pub(crate) fn perform<'p>(
                 continue;
             }
             let done = match (error.kind, worker.probe.done_ns()) {
-                // Censored at the timeout, not at the instant the sweep came by.
+                // Censored at the timeout, not at the instant of the sweep that noticed it.
                 (ErrorKind::Timeout, _) => now.min(begun_ns.saturating_add(plan.timeout_ns)),
                 (_, 0) => now,
                 (_, done) => done,
             };
             break (Outcome::Failed(error.kind), done, now, 0);
         };
-        let went = worker.session.place();
+        let route = worker.session.route();
         let (outcome, bytes) = match &ticket {
             None => (outcome, bytes),
             Some(ticket) => {
-                let place = Place {
+                let context = AnswerContext {
                     key: request.key,
-                    phase: shard.shared.phase as u16,
+                    phase: shard.shared.phase,
                     audit: false,
                     attempt_ns: begun_ns,
                     done_ns,
                     request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),
-                    endpoint: went.endpoint,
+                    endpoint: route.endpoint,
                 };
-                shard.judge(ticket, request.op, (outcome, bytes), place)
+                shard.judge(ticket, request.op, (outcome, bytes), context)
             }
         };
         let probe = &worker.probe;
         let (_, connect) = probe.connects();
         let started_ns = match probe.started_ns() {
-            // Nothing left: its start is the instant at which the last attempt was made.
+            // No request left the client: the operation starts with its last attempt.
             0 => begun_ns,
             started => started,
         };
-        // In this order an interval that ends now counts the operation as in flight, not as ended.
+        // In this order, an interval that ends now still counts the operation as in flight.
         shard.tick(now);
         shard.slots.end(worker.slot);
-        // Written where it stays until it is counted.
+        // Written in place; the record stays there until it is counted.
         let mut list = shard.recorder.ended();
         let record = list.next();
         *record = OpRecord {
-            seq: taken.op.seq,
-            work: taken.work,
-            class: taken.op.class,
+            work: worker.work,
+            class: due_op.op.class,
             worker: worker.id,
-            endpoint: went.endpoint,
-            due_ns: taken.due_ns,
-            taken_ns: taken.taken_ns,
-            dispatch_ns: taken.dispatch_ns,
-            blocked_ns: taken.blocked_ns,
+            endpoint: route.endpoint,
+            due_ns: due_op.due_ns,
+            taken_ns: due_op.taken_ns,
+            dispatch_ns: due_op.dispatch_ns,
+            blocked_ns: due_op.blocked_ns,
             started_ns,
-            held_ns: (begun_ns - taken.taken_ns) + connect.total_ns(),
+            held_ns: (begun_ns - due_op.taken_ns) + connect.total_ns(),
             connect,
             sent_ns: match probe.sent_ns() {
                 0 => probe.started_ns(),
@@ -381,44 +367,22 @@ pub(crate) fn perform<'p>(
         };
         shard.account(record, now);
         if let Some(rows) = &shard.rows {
-            rows.record(record, taken.op.entry);
+            rows.record(record, due_op.op.entry);
         }
-        shard.recorder.keep(record, &request, went, probe);
+        shard.recorder.keep(record, &request, route, probe);
         drop(list);
-        Performed {
-            waited: waited.get(),
-            now_ns: now,
+        OpEnd {
             outcome,
             absent,
             done_ns,
             bytes,
+            now_ns: now,
+            waited: waited.get(),
         }
     }
 }
 
-/// How an attempt ended.
-enum Ended {
-    Well(Completion),
-    Badly(OpError),
-    Cancelled,
-}
-
-/// What `attempt` of the worker in `slot` came to.
-#[inline]
-fn ended(shard: &Shard, slot: usize, attempt: Result<Completion, OpError>) -> Ended {
-    match attempt {
-        Ok(completion) => Ended::Well(completion),
-        Err(error) => {
-            let cancelled = shard.slots.cut(slot) == Some(Cut::Cancel);
-            match cancelled && error.kind == ErrorKind::Cancelled {
-                true => Ended::Cancelled,
-                false => Ended::Badly(error),
-            }
-        }
-    }
-}
-
-/// The pause before retry number `retry` (from 1): doubling, bounded.
+/// The pause before retry number `retry` (from 1), nanoseconds: doubles each time, up to a bound.
 fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
     let factor = 1u64.checked_shl(retry - 1).unwrap_or(u64::MAX);
     plan.backoff_ns
@@ -426,7 +390,7 @@ fn backoff_ns(plan: bucketload_core::plan::RetryPlan, retry: u32) -> u64 {
         .min(plan.max_backoff_ns)
 }
 
-/// Waits `ns`; returns `true` when the operation was cancelled meanwhile.
+/// Waits `ns` nanoseconds. Returns `true` if the operation was cancelled meanwhile.
 async fn pause(shard: &Shard, slot: usize, ns: u64, on_wait: &impl Fn()) -> bool {
     let mut sleep = pin!(tokio::time::sleep(std::time::Duration::from_nanos(ns)));
     poll_fn(|cx| {

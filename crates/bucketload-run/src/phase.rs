@@ -1,4 +1,4 @@
-//! One load phase: starts the load threads, collects what they record, ends them.
+//! One load phase: starts the load threads, collects their recordings, ends the threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink, StreamSum};
 use tokio::sync::watch;
 
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
 use crate::clock::now_ns;
 use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
@@ -26,8 +26,8 @@ use crate::machine::Machine;
 use crate::options::RunOptions;
 use crate::oracle::{KEPT_PER_KIND, Oracle};
 use crate::ranks::History;
-use crate::recorder::{Done, INTERVALS_AHEAD, Message};
-use crate::shard::{FailureBudget, Shared};
+use crate::recorder::{INTERVALS_AHEAD, Message, ThreadDone};
+use crate::shard::{FailureBudget, PhaseShared};
 use crate::slow::SlowRequests;
 use crate::source::Source;
 use crate::stop::{StopHandle, StopLevel};
@@ -37,10 +37,10 @@ use crate::thread::{ThreadSetup, load_thread};
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
 const LEAD_NS: u64 = 20_000_000;
-/// How often the collector looks at the stop handle.
+/// How often the collector checks the stop handle.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How a phase went.
+/// The result of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseSummary {
     /// Index in the plan.
@@ -53,26 +53,26 @@ pub struct PhaseSummary {
     pub drained_ns: u64,
     /// Why it ended.
     pub end: PhaseEnd,
-    /// What it did; all zero for phases without load.
+    /// Its counts; all zero for phases without load.
     pub totals: PhaseTotals,
 }
 
-/// What the phases of one run have in common.
+/// State that the phases of one run share.
 pub(crate) struct RunContext<'a> {
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: &'a RunOptions,
     pub(crate) stop: &'a StopHandle,
     pub(crate) arena: Arc<Arena>,
     pub(crate) oracle: Option<Arc<Oracle>>,
-    /// The buckets that the workload makes itself, if it does.
-    pub(crate) own: Option<Arc<OwnBuckets>>,
+    /// The buckets that the workload makes itself, if any.
+    pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,
     pub(crate) failures: FailureBudget,
-    /// What earlier phases leave to later ones.
+    /// What later phases need to know about earlier ones.
     pub(crate) history: Arc<History>,
     pub(crate) machine: Machine,
     /// Core of each load thread.
     pub(crate) layout: Vec<Option<usize>>,
-    /// CPU time that each thread position has used in earlier phases, nanoseconds.
+    /// CPU time of each thread position in earlier phases, nanoseconds.
     pub(crate) cpu_base: Vec<u64>,
 }
 
@@ -88,10 +88,10 @@ pub(crate) fn run_phase(
     let outcome = load.collect(context, number, sink);
     let joined = load.join();
     context.cpu_base = load.intervals.cpu_ns();
-    // A panic is the cause of whatever the collector noticed.
+    // A panic comes first: it caused whatever the collector noticed.
     let outcome = joined.and(outcome);
     if !load.intervals.is_started() {
-        // Nobody was told that it began.
+        // The sink has not been told that the phase began.
         return outcome;
     }
     let now = now_ns();
@@ -132,7 +132,7 @@ pub(crate) fn run_phase(
 
 /// The running threads of a phase.
 struct Load {
-    shared: Arc<Shared>,
+    shared: Arc<PhaseShared>,
     /// Threads that read traces.
     readers: Vec<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
@@ -140,25 +140,26 @@ struct Load {
     messages: std::sync::mpsc::Receiver<Message>,
     intervals: Intervals,
     slowest: SlowRequests,
-    done: Vec<Option<Done>>,
-    /// Threads that were seen to have ended without being done.
-    ended: Vec<bool>,
-    /// What each stream did, where the phase asks for it.
+    done: Vec<Option<ThreadDone>>,
+    /// Whether each thread was seen to have ended without reporting.
+    exited: Vec<bool>,
+    /// Sums of each stream, in phases that ask for them.
     streams: Vec<StreamSum>,
-    /// What works on named objects did.
+    /// Figures of works on named objects.
     rows: Option<PhaseRows>,
-    /// What ranks did.
+    /// Sums of the ranks.
     ranks: Vec<RankSum>,
 }
 
 impl Load {
     fn start(driver: &AnyDriver, context: &RunContext<'_>, phase: usize) -> Result<Self, RunError> {
         let options = context.options;
+        let number = u16::try_from(phase).unwrap_or(u16::MAX);
         let threads = context.layout.len();
         let works = context.plan.phases[phase].works.len();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PhaseShared {
             plan: Arc::clone(&context.plan),
-            phase,
+            phase: number,
             sources: (0..works)
                 .map(|work| {
                     Source::new(&context.plan, phase, work, options, threads)
@@ -168,7 +169,7 @@ impl Load {
             arena: Arc::clone(&context.arena),
             oracle: context.oracle.clone(),
             bucket: options.bucket.clone(),
-            own: context.own.clone(),
+            workload_buckets: context.workload_buckets.clone(),
             share: options.share,
             threads,
             check_writes: options.check_writes,
@@ -181,8 +182,8 @@ impl Load {
             streams: StreamClock::of(&context.plan.phases[phase]),
             history: Arc::clone(&context.history),
         });
-        // Room for every tally that can exist and every failure that is reported in full, so that
-        // a load thread never finds the channel full.
+        // Room for every tally that can exist and every failure that is reported in full, so load threads never find
+        // the channel full.
         let failures = options.failures_per_kind as usize * ErrorKind::ALL.len()
             + KEPT_PER_KIND as usize * FindingKind::ALL.len();
         let (to_collector, messages) =
@@ -212,7 +213,6 @@ impl Load {
                 .map_err(RunError::Thread)?;
             handles.push(handle);
         }
-        let number = u16::try_from(phase).unwrap_or(u16::MAX);
         let readers = read_traces(&shared, options, &to_collector)?;
         Ok(Self {
             slowest: SlowRequests::new(number),
@@ -228,14 +228,14 @@ impl Load {
                 back,
             ),
             done: vec![None; threads],
-            ended: vec![false; threads],
+            exited: vec![false; threads],
             streams: Vec::new(),
             rows: None,
             ranks: Vec::new(),
         })
     }
 
-    /// Collects until every thread is done. Any error makes the threads stop.
+    /// Collects until every thread is done. After an error the caller stops the threads.
     fn collect(
         &mut self,
         context: &mut RunContext<'_>,
@@ -244,7 +244,7 @@ impl Load {
     ) -> Result<PhaseSummary, RunError> {
         let whole = Arc::clone(&context.plan);
         let plan = &whole.phases[usize::from(phase)];
-        // Works on named objects have their own measure of acceptable failures and go on.
+        // Works on named objects have their own limit on failures.
         let prepares = plan.kind == PhaseKind::Prepare && !whole.is_named();
         let mut ready = 0;
         let mut start_ns = 0;
@@ -254,7 +254,7 @@ impl Load {
             match self.messages.recv_timeout(POLL) {
                 Ok(Message::Ready) => ready += 1,
                 Ok(Message::Failed(error)) => return Err(error),
-                Ok(Message::Failure(event)) => sink.event(&event),
+                Ok(Message::Report(event)) => sink.event(&event),
                 Ok(Message::Streams(mut streams)) => self.streams.append(&mut streams),
                 Ok(Message::Ranks(mut ranks)) => self.ranks.append(&mut ranks),
                 Ok(Message::Rows(rows)) => self.rows.get_or_insert_default().merge(*rows),
@@ -330,14 +330,14 @@ impl Load {
         let last_due_ns = done().map(|d| d.last_due_ns).max().unwrap_or(0);
         let time_end = start_ns.saturating_add(plan.limits.duration_ns);
         let by_time = done().any(|d| d.time_limit);
-        let own_end = match () {
+        let natural_end = match () {
             () if done().any(|d| d.byte_limit) => PhaseEnd::ByteLimit,
             () if by_time => PhaseEnd::TimeLimit,
             () => PhaseEnd::Complete,
         };
-        // A request to stop that came after the phase's own end did not end it.
+        // A request to stop that came after the phase's own end did not end the phase.
         let end = end.filter(|_| !by_time || cutoff_ns < time_end);
-        let end = end.unwrap_or(own_end);
+        let end = end.unwrap_or(natural_end);
         Ok(PhaseSummary {
             phase,
             start_ns,
@@ -351,8 +351,8 @@ impl Load {
         })
     }
 
-    /// Refuses to go on with a data set that has holes: reads of missing objects would be counted
-    /// as what the store is worth. A hundred failures are enough to judge early.
+    /// Refuses to go on with an incomplete data set: reads of missing objects would distort the store's figures. A
+    /// hundred failures are enough to judge before the end.
     fn check_preparation(&self, complete: bool) -> Result<(), RunError> {
         let totals = self.intervals.totals;
         let (failed, all) = (totals.failed, totals.failed + totals.ok);
@@ -362,24 +362,24 @@ impl Load {
         Ok(())
     }
 
-    /// Instant at which the last thread had nothing in flight; `None` while one still has.
+    /// When the last operation in flight ended, nanoseconds since the epoch; `None` while a thread is not done.
     fn drained_ns(&self) -> Option<u64> {
         let drained = self.done.iter().map(|d| d.map(|d| d.drained_ns));
         drained.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// Notices threads that ended without saying so. A thread counts as lost when it had ended the
-    /// last time the channel was found empty: then none of its messages can still be under way.
+    /// Fails if a thread exited without reporting. A thread counts as lost if it had already exited the last time the
+    /// channel was empty: then no message of it can still be under way.
     fn check_alive(&mut self) -> Result<(), RunError> {
         for (thread, handle) in self.threads.iter().enumerate() {
             if self.done[thread].is_none() && handle.is_finished() {
-                if self.ended[thread] {
+                if self.exited[thread] {
                     return Err(RunError::Panicked {
                         thread: format!("load thread {thread}"),
                         message: "it exited without reporting".to_owned(),
                     });
                 }
-                self.ended[thread] = true;
+                self.exited[thread] = true;
             }
         }
         Ok(())
@@ -390,7 +390,7 @@ impl Load {
         self.commands.send_modify(|c| c.level = StopLevel::Abort);
         let mut outcome = Ok(());
         for (thread, handle) in self.threads.drain(..).enumerate() {
-            // Threads that wait for room in the channel must not wait for ever.
+            // Empty the channel: a thread may be waiting for room in it.
             while !handle.is_finished() {
                 while self.messages.recv_timeout(Duration::from_millis(1)).is_ok() {}
             }
@@ -406,16 +406,16 @@ impl Load {
             queue.close();
         }
         for reader in self.readers.drain(..) {
-            // Its panic has been reported by its last message.
+            // A panic of the reader was reported by its last message.
             let _ = reader.join();
         }
         outcome
     }
 }
 
-/// Starts a thread for each trace of the phase.
+/// Starts a reader thread for each work that replays a trace.
 fn read_traces(
-    shared: &Shared,
+    shared: &PhaseShared,
     options: &RunOptions,
     to_collector: &SyncSender<Message>,
 ) -> Result<Vec<JoinHandle<()>>, RunError> {
@@ -429,7 +429,7 @@ fn read_traces(
         let handle = std::thread::Builder::new()
             .name("trace".to_owned())
             .spawn(move || {
-                // The load threads would wait for ever for what a panic leaves unread.
+                // Reported as a failure: otherwise the load threads would wait for ever for the rest of the trace.
                 let read = catch_unwind(AssertUnwindSafe(|| reader.run(&*trace)));
                 let failure = match read {
                     Ok(Ok(())) => return,

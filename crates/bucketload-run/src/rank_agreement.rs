@@ -1,7 +1,7 @@
-//! What ranks agree on that are spread over several processes: how far they go, and when phases began.
+//! What ranks in several processes agree on: how far they go, and when phases began.
 //!
 //! ```text
-//!  last rank of this process ── reached(phase, steps) ──▶ whoever knows all processes
+//!  last rank of this process ── reached(phase, steps) ──▶ controller
 //!  ranks behind the stonewall ◀── agree(phase, most) ──── the highest number of all
 //! ```
 //!
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Tells others how far the ranks of this process have come: phase and highest number of steps.
+/// Called with a phase and the highest number of steps of this process's ranks in it.
 pub type Reached = Box<dyn Fn(u16, u64) + Send + Sync>;
 
 /// An agreement between processes.
@@ -23,7 +23,7 @@ pub struct RankAgreement {
     changed: Notify,
 }
 
-/// What is agreed on, by phase.
+/// What has been agreed on, by phase.
 #[derive(Debug, Default)]
 struct Known {
     steps: BTreeMap<u16, u64>,
@@ -39,8 +39,8 @@ impl fmt::Debug for RankAgreement {
 }
 
 impl RankAgreement {
-    /// An agreement that tells `reached` how far this process has come. That is called from a load thread, once
-    /// per phase, when no rank of the process has a step to make.
+    /// An agreement that calls `reached` from a load thread, once per phase, when no rank of this process has a step
+    /// left to make.
     #[must_use]
     pub fn new(reached: Reached) -> Self {
         Self {
@@ -60,13 +60,13 @@ impl RankAgreement {
         self.changed.notify_waiters();
     }
 
-    /// Phase `phase` began `unix_s` seconds after 1970, by a clock that all processes take.
+    /// Phase `phase` began `unix_s` seconds after 1970, by a clock that all processes share.
     pub fn begins(&self, phase: u16, unix_s: i64) {
         self.known().began_s.insert(phase, unix_s);
     }
 
-    /// Every rank of this process has come to its end or its stonewall in phase `phase`, the first one after
-    /// `steps` steps.
+    /// Every rank of this process has reached its end or its stonewall in phase `phase`, the foremost after `steps`
+    /// steps.
     pub(crate) fn reached(&self, phase: u16, steps: u64) {
         (self.reached)(phase, steps);
     }
@@ -81,7 +81,7 @@ impl RankAgreement {
         self.known().began_s.get(&phase).copied()
     }
 
-    /// Wakes who waits for an agreement.
+    /// Notified when something is agreed on.
     pub(crate) const fn changed(&self) -> &Notify {
         &self.changed
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::RankAgreement;
 
     #[test]
-    fn what_is_agreed_on_is_known_per_phase() {
+    fn agreements_are_kept_per_phase() {
         let told = Arc::new(AtomicU64::new(0));
         let sum = Arc::clone(&told);
         let agreement = RankAgreement::new(Box::new(move |phase, steps| {

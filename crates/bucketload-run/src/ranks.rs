@@ -1,4 +1,4 @@
-//! Ranks: how far each has come, the stonewall, and what comes behind it.
+//! Ranks: their steps, the stonewall, and the steps after it.
 //!
 //! ```text
 //!  rank 0  step step step step ┤ 4          ├ step ─┐
@@ -7,10 +7,10 @@
 //!                              stonewall
 //! ```
 //!
-//! A rank looks at the clock between two steps. Behind the stonewall it says how far it has come and
-//! waits for the others; then all go on to the highest count. Every operation goes the usual way
-//! ([`crate::closed`]). The counts of a phase are kept for those that follow it. Where ranks are spread over
-//! several processes, these agree on the highest count ([`crate::rank_agreement`]).
+//! A rank checks the clock between two steps. After the stonewall it reports its count of steps and waits for the
+//! others; then all go on to the highest count. Operations take the same path as in any closed loop
+//! ([`crate::closed`]). The counts of a phase are kept for the phases that follow. If ranks are spread over several
+//! processes, the processes agree on the highest count ([`crate::rank_agreement`]).
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -28,21 +28,21 @@ use bucketload_core::record::Outcome;
 use tokio::sync::Notify;
 
 use crate::clock::now_ns;
-use crate::perform::Performed;
+use crate::due::{DueOp, OpEnd};
 use crate::rank_agreement::RankAgreement;
 use crate::shard::Shard;
 
-/// How often ranks that wait look whether the phase has ended.
+/// How often waiting ranks check whether the phase has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What earlier phases of the run leave to later ones.
+/// What later phases of the run need to know about earlier ones.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Highest number of steps of a rank, per phase.
     steps: Vec<AtomicU64>,
-    /// Beginning of each phase, seconds since 1970.
+    /// Start of each phase, seconds since 1970.
     began_s: Vec<AtomicI64>,
-    /// What the processes of the run agree on, where there are several.
+    /// The agreement with the other processes of the run, if there are any.
     agreement: Option<Arc<RankAgreement>>,
 }
 
@@ -85,29 +85,29 @@ impl History {
 /// The work of all ranks of this process.
 pub(crate) struct RankWork {
     pub(crate) ops: RankGen,
-    /// Ranks that have not said how far they have come.
+    /// Ranks that have not reported their number of steps.
     pending: AtomicU32,
-    /// Highest number of steps.
+    /// Highest number of steps reported.
     most: AtomicU64,
     opened: Notify,
-    /// Whether rank 0 has opened the file of all.
+    /// Whether rank 0 has opened the shared file.
     open: AtomicBool,
     /// Index of the phase.
     phase: u16,
-    /// Who knows how far the ranks of other processes have come.
+    /// The agreement with the ranks of other processes, if there are any.
     agreement: Option<Arc<RankAgreement>>,
 }
 
 impl RankWork {
-    /// The work of this process's ranks, `own` of all, in phase `phase`.
+    /// The work of the `local_ranks` ranks of this process in phase `phase`.
     pub(crate) fn new(
         ops: RankGen,
         phase: u16,
-        own: u32,
+        local_ranks: u32,
         agreement: Option<Arc<RankAgreement>>,
     ) -> Self {
         Self {
-            pending: AtomicU32::new(own),
+            pending: AtomicU32::new(local_ranks),
             most: AtomicU64::new(0),
             opened: Notify::new(),
             open: AtomicBool::new(false),
@@ -127,7 +127,7 @@ impl RankWork {
         }
     }
 
-    /// The step to which all ranks go on, once every rank has said how far it has come.
+    /// The step to which all ranks go on, once every rank has reported.
     fn agreed(&self) -> Option<u64> {
         match &self.agreement {
             Some(agreement) => agreement.steps(self.phase),
@@ -136,14 +136,14 @@ impl RankWork {
         }
     }
 
-    /// Rank 0 has opened the file of all.
+    /// Rank 0 has opened the shared file.
     fn open(&self) {
         self.open.store(true, Ordering::Release);
         self.opened.notify_waiters();
     }
 
-    /// Waits until every rank has said how far it has come, or rank 0 has opened the file of all; `false` when the
-    /// phase ends before.
+    /// Waits until every rank has reported, or until rank 0 has opened the shared file. Returns `false` if the phase
+    /// ends first.
     pub(crate) async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         let ready = || match wait {
             Wait::Opening => self.open.load(Ordering::Acquire),
@@ -153,7 +153,7 @@ impl RankWork {
             let agreement = self.agreement.as_ref().filter(|_| wait == Wait::Stonewall);
             let news = agreement.map(|agreement| agreement.changed());
             let mut opened = pin!(news.unwrap_or(&self.opened).notified());
-            // Before the look: what happens between the two is not missed.
+            // Enabled before the check, so nothing that happens in between is missed.
             opened.as_mut().enable();
             if ready() {
                 return true;
@@ -170,9 +170,9 @@ impl RankWork {
 pub(crate) enum Turn {
     /// The operation of this sequence number.
     Number(u64),
-    /// An operation.
+    /// This operation.
     Op(Op),
-    /// It waits for others ([`RankWork::meet`]).
+    /// Wait for other ranks ([`RankWork::meet`]).
     Meet(Wait),
     /// Nothing more.
     End,
@@ -181,9 +181,9 @@ pub(crate) enum Turn {
 /// What a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// That rank 0 has made the bucket of the file of all.
+    /// Rank 0 opens the shared file.
     Opening,
-    /// That every rank has said how far it has come.
+    /// Every rank reports its number of steps.
     Stonewall,
 }
 
@@ -194,7 +194,7 @@ enum Stage {
     Closing,
 }
 
-/// What a rank has done so far, also one that the end of the phase interrupts.
+/// What a rank has done so far. It outlives a rank that the end of the phase interrupts.
 pub(crate) struct RankRecord {
     sum: RefCell<RankSum>,
     finder: Option<Rc<Finder>>,
@@ -210,7 +210,7 @@ impl RankRecord {
     }
 }
 
-/// How far a rank has come.
+/// Progress of a rank.
 pub(crate) struct RankTurns {
     rank: u32,
     record: Rc<RankRecord>,
@@ -223,16 +223,16 @@ pub(crate) struct RankTurns {
     turn: u64,
     /// Most steps.
     limit: u64,
-    /// Steps to go to, once that is known.
+    /// The step to go on to, once the rank has reported; `u64::MAX` until the ranks agree.
     target: Option<u64>,
-    /// Steps of the phase that is followed.
+    /// Steps of the phase that this one follows.
     written: u64,
     start_ns: u64,
     not_before_ns: u64,
 }
 
 impl RankTurns {
-    /// The beginning of rank `rank` in phase number `phase`, which began at `start_ns`.
+    /// Rank `rank` before its first operation, in a phase that began at `start_ns`.
     pub(crate) fn new(work: &RankWork, rank: u32, history: &History, start_ns: u64) -> Self {
         let plan = work.ops.plan();
         let written = plan.follows.map(|phase| plan.taken(history.steps(phase)));
@@ -283,18 +283,18 @@ impl RankTurns {
         }
     }
 
-    /// Sees what the rank's operations receive, where that is looked at.
+    /// Sees what the rank's operations receive, in phases that look at it.
     pub(crate) fn watch(&self) -> Option<Rc<dyn Watch>> {
         let finder = self.record.finder.clone()?;
         Some(finder)
     }
 
-    /// What the rank has done so far, now and later.
+    /// The rank's record, which it keeps updating.
     pub(crate) fn record(&self) -> Rc<RankRecord> {
         Rc::clone(&self.record)
     }
 
-    /// The instant before which the rank waits, nanoseconds since the epoch.
+    /// The rank waits until this instant, nanoseconds since the epoch.
     pub(crate) const fn not_before_ns(&self) -> u64 {
         self.not_before_ns
     }
@@ -376,7 +376,7 @@ impl RankTurns {
         if let Some(target) = self.target {
             return (step < target).then_some(true);
         }
-        // At least one step is made: the clock is looked at behind it.
+        // The clock is checked after a step, so at least one is made.
         let over = plan.stonewall_ns > 0
             && step > 0
             && now_ns >= self.start_ns.saturating_add(plan.stonewall_ns);
@@ -390,7 +390,7 @@ impl RankTurns {
             sum.wall_bytes = sum.bytes;
         }
         let shared = &shard.shared;
-        shared.history.steps[shared.phase].fetch_max(step, Ordering::AcqRel);
+        shared.history.steps[usize::from(shared.phase)].fetch_max(step, Ordering::AcqRel);
         work.arrive(step);
         if over && plan.wear_out {
             self.target = Some(u64::MAX);
@@ -400,15 +400,15 @@ impl RankTurns {
         None
     }
 
-    /// The operation that began at `due_ns` has ended.
-    pub(crate) fn ended(&mut self, work: &RankWork, (op, due_ns): (&Op, u64), end: &Performed) {
+    /// An operation of the rank has ended.
+    pub(crate) fn ended(&mut self, work: &RankWork, due_op: &DueOp, end: &OpEnd) {
         let plan = work.ops.plan();
-        let took_ns = end.done_ns.saturating_sub(due_ns);
+        let took_ns = end.done_ns.saturating_sub(due_op.due_ns);
         let failed = matches!(end.outcome, Outcome::Failed(_));
         {
             let mut sum = self.record.sum.borrow_mut();
             if sum.ops + sum.failed == 0 {
-                sum.first_ns = due_ns;
+                sum.first_ns = due_op.due_ns;
             }
             sum.last_ns = sum.last_ns.max(end.done_ns);
             sum.longest_ns = sum.longest_ns.max(took_ns);
@@ -424,8 +424,9 @@ impl RankTurns {
                 RankTask::Workbench { stage, .. } => Some(stage),
                 _ => None,
             };
-            // What is not there is neither read nor replaced (docs/spec/io500-mdworkbench.md section B.1).
-            let skips = stage == Some(WorkbenchStage::Benchmark) && op.class == OpClass::Head;
+            // A missing object is neither read nor replaced (docs/spec/io500-mdworkbench.md section B.1).
+            let skips =
+                stage == Some(WorkbenchStage::Benchmark) && due_op.op.class == OpClass::Head;
             if skips && self.inside && self.spot.entry > plan.opening {
                 self.next_set(work);
             }
@@ -443,21 +444,21 @@ impl RankTurns {
     }
 }
 
-/// Looks at the names of a listing: part of them, size and age decide which are found.
+/// Searches a listing: part of the name, size and age decide which objects are found.
 struct Finder {
     mapping: RankMapping,
-    /// Whether names are sought, or only counted.
+    /// Whether names are searched for, or only counted.
     by_name: bool,
-    /// Size that is sought; `None` where the name suffices.
+    /// The size searched for; `None` if the name suffices.
     bytes: Option<u64>,
     since_s: i64,
-    /// Whether the last key has a name that is sought.
+    /// Whether the name of the last key matches.
     named: Cell<bool>,
     seen: Cell<u64>,
     found: Cell<u64>,
 }
 
-/// What the names of files that are sought contain (docs/spec/io500-mdworkbench.md section A.1).
+/// Part of the names of files searched for (docs/spec/io500-mdworkbench.md section A.1).
 const SOUGHT: &str = "01";
 
 impl Watch for Finder {

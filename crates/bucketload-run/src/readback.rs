@@ -1,9 +1,9 @@
-//! Reading objects back right after their writes were acknowledged, where the run asks for it.
+//! Reads objects back right after their writes were acknowledged, in runs that ask for it.
 //!
-//! Some stores acknowledge a write and serve something else for a while: HDFS a file that was just closed
-//! as empty, a store with weak consistency the object before. Such a write is a failure, however fast it
-//! was. What is asked here is not part of the operation's time; its worker is busy with it, so a closed
-//! loop gets slower and an open one may need more workers.
+//! Some stores acknowledge a write and serve something else for a while: HDFS serves a file that was just closed as
+//! empty, and a weakly consistent store serves the previous object. Such a write is a failure, however fast it was. The
+//! reading back is not part of the operation's time, but it keeps the worker busy: a closed loop gets slower, and an
+//! open loop may need more workers.
 
 use std::pin::pin;
 
@@ -28,7 +28,7 @@ const fn writes_object(class: OpClass) -> bool {
     )
 }
 
-/// Whether `class` changes or removes the bytes of an object otherwise.
+/// Whether `class` changes or removes the bytes of an object in another way.
 const fn changes_object(class: OpClass) -> bool {
     matches!(
         class,
@@ -46,12 +46,12 @@ const fn changes_object(class: OpClass) -> bool {
 /// Whether the operation wrote an object that can be read back.
 pub(crate) fn applies(request: &Request<'_>, completion: &Completion) -> bool {
     let class = request.op.class;
-    // A conditional write that found an object moved nothing.
+    // A conditional write that found an object wrote nothing.
     let wrote = class != OpClass::PutIfAbsent || completion.items > 0;
     writes_object(class) && wrote && request.content.is_some()
 }
 
-/// Reads what `write` has written and compares it. A difference is told as a failure of the write.
+/// Reads the object of `write` and compares it. Reports a difference as a failure of the write.
 pub(crate) async fn compare(
     shard: &Shard,
     slot: usize,
@@ -91,17 +91,17 @@ pub(crate) async fn compare(
         Err(error) if error.kind == ErrorKind::Cancelled && cut == Some(Cut::Cancel) => {
             return Outcome::Failed(ErrorKind::Cancelled);
         }
-        // That an acknowledged object is not there is as wrong as other bytes.
+        // An acknowledged object that does not exist is as wrong as other bytes.
         Err(error) if error.kind == ErrorKind::NotFound => (ErrorKind::Corrupt, error.to_string()),
         Err(error) => (error.kind, error.to_string()),
     };
-    let detail = format!("the write was acknowledged, but reading it back: {what}");
+    let detail = format!("the write was acknowledged, but reading it back failed: {what}");
     let error = OpError::new(kind, detail);
     shard.report_failure(write.op.class, write.key, &error, now_ns());
     Outcome::Failed(kind)
 }
 
-/// Refuses to read back what somebody else may have changed meanwhile.
+/// Refuses `--check-writes` for objects that somebody else may change before they are read back.
 pub(crate) fn check(
     plan: &Plan,
     options: &RunOptions,
@@ -149,7 +149,7 @@ pub(crate) fn check(
         if let Some(entry) = other {
             return refuse(format!(
                 "phase `{}` also performs {} on the objects that it writes, so what is read back may \
-                 rightly differ; put that into a phase or a key set of its own",
+                 differ for good reason; move that to a phase or a key set of its own",
                 phase.name, entry.class
             ));
         }

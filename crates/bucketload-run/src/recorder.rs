@@ -1,4 +1,4 @@
-//! One load thread's accumulation: a tally that is swapped at interval boundaries.
+//! Recording on one load thread, in a tally that is swapped at interval boundaries.
 //!
 //! ```text
 //!  load thread                                   collector (the caller's thread)
@@ -7,16 +7,17 @@
 //!    └──────────── spare tallies ◀──────────────────┘   (bounded channels, nothing is allocated)
 //! ```
 //!
-//! What ends is written into a short list first and counted a list at a time: between two operations the kernel moves
-//! their contents through the caches, and the processor waits for histograms one by one; in a row it waits once.
+//! Records of operations that ended go into a short list and are counted a list at a time. Between two operations the
+//! kernel pushes their contents through the caches, so counting one by one stalls on every histogram; counting a list
+//! stalls once.
 //!
-//! The thread itself notices the boundary, at the first event at or after it, so an interval holds
-//! exactly what was recorded before it; the supervisor sees to it that an idle thread notices too.
+//! The thread itself notices the boundary, at the first event at or after it, so an interval holds exactly what was
+//! recorded before. The supervisor wakes an idle thread at the boundary.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::Request;
@@ -26,28 +27,27 @@ use bucketload_core::ranks::RankSum;
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, StreamSum};
-use bucketload_core::slowest::{KEPT, SlowTrail, Slowest};
+use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_core::tally::{Recording, Tally};
 use bucketload_core::trail::{KeyText, Trail};
 
-use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
 
-/// Intervals that a thread may be ahead of a slow collector before they are delivered jointly;
-/// also the bound of the tallies that a thread allocates.
+/// Intervals that a thread may be ahead of a slow collector before it merges them; also the most tallies that a
+/// thread allocates.
 pub(crate) const INTERVALS_AHEAD: usize = 64;
 
-/// Operations that have ended and are counted together: enough that waiting for the histograms is shared, few enough
-/// that the list stays in the first-level cache and counting it delays no arrival by more than a microsecond or two.
+/// Length of the list of uncounted records: long enough to share the stall on the histograms, short enough to stay in
+/// the first-load cache and to delay no arrival by more than a microsecond or two.
 const COUNTED_TOGETHER: usize = 16;
 
-/// Operations that have ended and are not counted yet.
-pub(crate) struct Ended {
+/// Records of operations that have ended and are not counted yet.
+pub(crate) struct UncountedRecords {
     records: Box<[OpRecord; COUNTED_TOGETHER]>,
     len: usize,
 }
 
-impl Ended {
+impl UncountedRecords {
     fn new() -> Self {
         Self {
             records: Box::new([OpRecord::BLANK; COUNTED_TOGETHER]),
@@ -55,8 +55,7 @@ impl Ended {
         }
     }
 
-    /// Where the record of the next operation belongs; it is there from then on. There is room, as
-    /// [`Recorder::ended`] sees to it.
+    /// Adds a record and returns it to be filled in. [`Recorder::ended`] guarantees the room.
     #[inline]
     pub(crate) fn next(&mut self) -> &mut OpRecord {
         let at = self.len % COUNTED_TOGETHER;
@@ -65,7 +64,7 @@ impl Ended {
     }
 }
 
-/// What a load thread reads at the end of an interval.
+/// A load thread's readings at the end of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ThreadGauges {
     /// Operations due but not ended.
@@ -80,62 +79,48 @@ pub(crate) struct ThreadGauges {
     pub(crate) cpu_ns: u64,
 }
 
-/// What a load thread has under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Level {
-    /// Operations due but not ended.
-    pub(crate) in_flight: u64,
-    /// Open sessions.
-    pub(crate) sessions: u64,
-    /// Jobs that have arrived and not ended.
-    pub(crate) jobs: u64,
-    /// Due instant of the oldest of these operations, nanoseconds since the epoch; `u64::MAX` when
-    /// there is none.
-    pub(crate) oldest_due_ns: u64,
-}
-
-/// What load threads tell the collector.
+/// Messages from load threads to the collector.
 pub(crate) enum Message {
-    /// The thread's first sessions are open; it waits for the start.
+    /// The thread's first sessions are open and it waits for the start.
     Ready,
     /// The thread could not get ready.
     Failed(RunError),
-    /// The tally of interval `index` and of all before it that were not delivered.
+    /// The tally of interval `index` and of all earlier ones that were not delivered.
     Tally {
         thread: usize,
         index: u64,
         recording: Box<Recording>,
         gauges: ThreadGauges,
-        /// Operations that have become some of the thread's slowest, with their response times.
-        slow: Vec<(u64, SlowTrail)>,
+        /// Operations that have entered the thread's list of slowest.
+        slow: Vec<(Trail, KeyText)>,
     },
-    /// A failure, in full.
-    Failure(Event),
-    /// What each of the thread's streams did.
+    /// An event for the sink: a failure in full, a finding, a warning.
+    Report(Event),
+    /// Sums of the thread's streams.
     Streams(Vec<StreamSum>),
-    /// What the thread's workers on named objects did.
+    /// Figures of the thread's workers on named objects.
     Rows(Box<PhaseRows>),
-    /// What the thread's ranks did.
+    /// Sums of the thread's ranks.
     Ranks(Vec<RankSum>),
     /// Nothing more comes from this thread.
-    Done(Done),
+    Done(ThreadDone),
 }
 
 /// How a thread's part of a phase ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub(crate) struct ThreadDone {
     pub(crate) thread: usize,
     /// Latest due instant of an operation that was offered.
     pub(crate) last_due_ns: u64,
-    /// Instant at which nothing was in flight any more.
+    /// Instant at which the last operation in flight ended.
     pub(crate) drained_ns: u64,
-    /// Whether the time limit (not the end of the schedule) ended the offering.
+    /// Whether the time limit, not the end of the schedule, ended the offering.
     pub(crate) time_limit: bool,
-    /// Whether the byte limit ended it.
+    /// Whether the byte limit ended the offering.
     pub(crate) byte_limit: bool,
 }
 
-/// A recording with a cell for everything that `phase` can record, so that recording allocates nothing.
+/// A recording with a cell for everything that `phase` can record, so recording allocates nothing.
 pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Recording> {
     let mut tally = Tally::new();
     tally.endpoints = EndpointTally::all(endpoints);
@@ -155,23 +140,23 @@ pub(crate) fn empty_recording(phase: &PhasePlan, endpoints: usize) -> Box<Record
     Box::new(Recording::new(tally))
 }
 
-/// The recording end of one load thread.
+/// Records the operations of one load thread.
 pub(crate) struct Recorder {
     thread: usize,
     recording: RefCell<Box<Recording>>,
-    ended: RefCell<Ended>,
+    ended: RefCell<UncountedRecords>,
     interval_ns: u64,
     index: Cell<u64>,
     /// End of the current interval, nanoseconds since the epoch; `u64::MAX` before the start.
     boundary: Cell<u64>,
     to_collector: SyncSender<Message>,
     spares: Receiver<Box<Recording>>,
-    /// Makes a recording with all cells that the phase needs.
+    /// Makes a recording with all cells of the phase.
     make: Box<dyn Fn() -> Box<Recording>>,
-    /// Recordings made.
+    /// Number of recordings made.
     made: Cell<usize>,
     /// The slowest operations of the phase so far; `None` in phases that do not measure.
-    slowest: Option<RefCell<Slowest<SlowTrail>>>,
+    slowest: Option<RefCell<Slowest<(Trail, KeyText)>>>,
     /// See [`Recorder::kept_from_ns`].
     kept_from_ns: Cell<u64>,
     op_log: Option<RefCell<Producer>>,
@@ -197,7 +182,7 @@ impl Recorder {
             op_log: op_log.map(RefCell::new),
             thread,
             recording: RefCell::new(make()),
-            ended: RefCell::new(Ended::new()),
+            ended: RefCell::new(UncountedRecords::new()),
             made: Cell::new(1),
             make,
             interval_ns,
@@ -214,7 +199,7 @@ impl Recorder {
         self.begin_fine();
     }
 
-    /// Fine counts of the interval begin.
+    /// Starts the fine counts of the interval.
     fn begin_fine(&self) {
         let start_ns = self.boundary.get().saturating_sub(self.interval_ns);
         self.tally().fine.begin(start_ns, self.interval_ns);
@@ -226,9 +211,9 @@ impl Recorder {
         self.boundary.get()
     }
 
-    /// Room for the record of an operation that has ended.
+    /// The list of uncounted records, with room for one more.
     #[inline]
-    pub(crate) fn ended(&self) -> RefMut<'_, Ended> {
+    pub(crate) fn ended(&self) -> RefMut<'_, UncountedRecords> {
         let mut ended = self.ended.borrow_mut();
         if ended.len == COUNTED_TOGETHER {
             self.count(&mut ended);
@@ -236,8 +221,8 @@ impl Recorder {
         ended
     }
 
-    /// For the moment after a request has left: counts what has ended if it is much already, rather than have it counted
-    /// when the next request is to leave.
+    /// Counts the list if it is half full. Call right after a request has left: the counting then delays no request
+    /// that is about to leave.
     #[inline]
     pub(crate) fn count_meanwhile(&self) {
         let mut ended = self.ended.borrow_mut();
@@ -246,46 +231,50 @@ impl Recorder {
         }
     }
 
-    /// Counts what has ended.
     #[inline(never)]
-    fn count(&self, ended: &mut Ended) {
+    fn count(&self, ended: &mut UncountedRecords) {
         self.recording
             .borrow_mut()
             .record_all(&ended.records[..ended.len]);
         ended.len = 0;
     }
 
-    /// The tally being filled, for what is counted one by one.
+    /// The current tally, for counters that are incremented directly.
     #[inline]
     pub(crate) fn tally(&self) -> RefMut<'_, Tally> {
         RefMut::map(self.recording.borrow_mut(), |recording| recording.counts())
     }
 
-    /// An operation whose response takes at least this long, nanoseconds, is kept one by one.
+    /// Operations whose response time is at least this, nanoseconds, are kept individually.
     #[inline]
     pub(crate) fn kept_from_ns(&self) -> u64 {
         self.kept_from_ns.get()
     }
 
-    /// Keeps an operation one by one where that is wanted: all of them for the operation log, the
-    /// slowest for diagnosis.
+    /// Keeps an operation individually if it is wanted: every one for the operation log, the slowest for diagnosis.
     #[inline]
     pub(crate) fn keep(
         &self,
         record: &OpRecord,
         request: &Request<'_>,
-        place: Place,
+        route: RequestRoute,
         probe: &Probe,
     ) {
         if record.response_ns() >= self.kept_from_ns() {
-            self.keep_this(record, request, place, probe);
+            self.keep_this(record, request, route, probe);
         }
     }
 
-    /// Keeps an operation that [`Recorder::keep`] has found worth it: few are, unless all are wanted.
+    /// The rare part of [`Recorder::keep`].
     #[inline(never)]
-    fn keep_this(&self, record: &OpRecord, request: &Request<'_>, place: Place, probe: &Probe) {
-        let trail = Trail::new(record, request.op, place, probe);
+    fn keep_this(
+        &self,
+        record: &OpRecord,
+        request: &Request<'_>,
+        route: RequestRoute,
+        probe: &Probe,
+    ) {
+        let trail = Trail::new(record, request.op, route, probe);
         if let Some(log) = &self.op_log {
             log.borrow_mut().push(trail, request.key, request.source);
         }
@@ -301,10 +290,9 @@ impl Recorder {
         }
     }
 
-    /// Delivers the current interval and begins the next one. In steady state the tally that the
-    /// collector gave back is used again; a slow collector makes the thread allocate a few more,
-    /// and beyond that bound the interval is delivered together with the next one.
-    pub(crate) fn rotate(&self, level: Level) {
+    /// Delivers the current interval and begins the next one. Normally reuses a tally that the collector gave back. If
+    /// the collector is slow, allocates up to [`INTERVALS_AHEAD`] tallies, and then merges the interval into the next.
+    pub(crate) fn rotate(&self, gauges: ThreadGauges) {
         self.count(&mut self.ended.borrow_mut());
         let spare = self.spares.try_recv().ok().or_else(|| {
             (self.made.get() < INTERVALS_AHEAD).then(|| {
@@ -317,12 +305,12 @@ impl Recorder {
         }
         if let Some(spare) = spare {
             let full = self.recording.replace(spare);
-            let message = self.message(full, level, self.boundary.get());
+            let message = self.message(full, gauges);
             if let Err(TrySendError::Full(Message::Tally {
                 recording, slow, ..
             })) = self.to_collector.try_send(message)
             {
-                // Nothing is lost: the records go with the next interval.
+                // Nothing is lost: this tally is delivered with the next interval.
                 if let (Some(slowest), false) = (&self.slowest, slow.is_empty()) {
                     slowest.borrow_mut().refresh();
                 }
@@ -336,50 +324,42 @@ impl Recorder {
         self.begin_fine();
     }
 
-    /// Delivers what is left; may wait for the collector.
-    pub(crate) fn finish(&self, level: Level, streams: Vec<StreamSum>, done: Done) {
+    /// Delivers the rest; may wait for the collector.
+    pub(crate) fn finish(&self, gauges: ThreadGauges, streams: Vec<StreamSum>, done: ThreadDone) {
         self.count(&mut self.ended.borrow_mut());
         let full = self.recording.replace(Box::default());
-        // A closed channel means that the collector has given up; there is nobody left to tell.
-        let _ = self
-            .to_collector
-            .send(self.message(full, level, done.drained_ns));
+        // A closed channel means that the collector has given up.
+        let _ = self.to_collector.send(self.message(full, gauges));
         if !streams.is_empty() {
             let _ = self.to_collector.send(Message::Streams(streams));
         }
         let _ = self.to_collector.send(Message::Done(done));
     }
 
-    /// Tells the collector something without ever waiting for it.
-    pub(crate) fn try_tell(&self, message: Message) {
+    /// Sends a message without waiting; drops it if the channel is full.
+    pub(crate) fn try_send(&self, message: Message) {
         let _ = self.to_collector.try_send(message);
     }
 
-    /// Operations that have become some of the slowest since they were delivered last.
-    fn fresh(&self) -> Vec<(u64, SlowTrail)> {
+    /// Operations that entered the list of slowest since the last delivery.
+    fn fresh(&self) -> Vec<(Trail, KeyText)> {
         self.slowest
             .as_ref()
             .map_or_else(Vec::new, |slowest| slowest.borrow_mut().take_fresh())
     }
 
-    /// Tells the collector something that must not be missed; may wait for it.
-    pub(crate) fn tell(&self, message: Message) {
+    /// Sends a message that must not be lost; may wait for the collector.
+    pub(crate) fn send(&self, message: Message) {
         // A closed channel means that the collector has given up.
         let _ = self.to_collector.send(message);
     }
 
-    fn message(&self, recording: Box<Recording>, level: Level, at_ns: u64) -> Message {
+    fn message(&self, recording: Box<Recording>, gauges: ThreadGauges) -> Message {
         Message::Tally {
             thread: self.thread,
             index: self.index.get(),
             recording,
-            gauges: ThreadGauges {
-                in_flight: level.in_flight,
-                sessions: level.sessions,
-                backlog_ns: at_ns.saturating_sub(level.oldest_due_ns),
-                jobs: level.jobs,
-                cpu_ns: thread_cpu_ns(),
-            },
+            gauges,
             slow: self.fresh(),
         }
     }

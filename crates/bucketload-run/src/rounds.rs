@@ -1,4 +1,4 @@
-//! Rounds: how soon does a listing show what was written and deleted?
+//! Rounds: how soon does a listing show writes and deletions?
 //!
 //! ```text
 //!  workers   put put put … ─┤                 ├─ delete … ─┤                    ├─ next round
@@ -6,9 +6,9 @@
 //!                           gate              gate         gate                 gate
 //! ```
 //!
-//! All workers of a work run on one thread and wait for each other at gates. Every operation goes the
-//! usual way ([`perform`]); the listing is judged by the keys that a [`Watch`] saw of it. An object
-//! whose write or delete was not acknowledged is expected neither to be there nor to be gone.
+//! All workers of a work run on one thread and wait for each other at gates. Operations take the usual path
+//! ([`perform`]). A listing is judged by the keys that a [`Watch`] sees. If the write or deletion of an object was not
+//! acknowledged, the listing may show it or not.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,7 +22,8 @@ use bucketload_core::sink::{Event, Round};
 use tokio::sync::Notify;
 
 use crate::clock::now_ns;
-use crate::perform::{Taken, Worker, perform};
+use crate::due::DueOp;
+use crate::perform::{Worker, perform};
 use crate::recorder::Message;
 use crate::shard::Shard;
 
@@ -31,12 +32,12 @@ const PUT: u16 = 0;
 const LIST: u16 = 1;
 const DELETE: u16 = 2;
 
-/// How often workers that wait look whether the phase has ended.
+/// How often waiting workers check whether the phase has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is known about an object of the round.
+/// What the listing has to show of an object of the round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ObjectState {
     There,
     Gone,
     Unclear,
@@ -47,9 +48,9 @@ pub(crate) struct Rounds {
     plan: RoundsPlan,
     work: u16,
     seq: Cell<u64>,
-    objects: RefCell<Vec<State>>,
-    /// The objects of the round that are deleted.
-    doomed: RefCell<Vec<bool>>,
+    objects: RefCell<Vec<ObjectState>>,
+    /// Whether each object of the round is to be deleted.
+    to_delete: RefCell<Vec<bool>>,
     /// When the last write or delete of the step was acknowledged.
     acknowledged_ns: Cell<u64>,
     arrived: Cell<u32>,
@@ -64,8 +65,8 @@ impl Rounds {
             plan,
             work,
             seq: Cell::new(0),
-            objects: RefCell::new(vec![State::Unclear; objects]),
-            doomed: RefCell::new(vec![false; objects]),
+            objects: RefCell::new(vec![ObjectState::Unclear; objects]),
+            to_delete: RefCell::new(vec![false; objects]),
             acknowledged_ns: Cell::new(0),
             arrived: Cell::new(0),
             gates: Cell::new(0),
@@ -73,7 +74,12 @@ impl Rounds {
         })
     }
 
-    /// Waits until all workers are here; `false` when the phase ends before.
+    /// Index of the work within the phase.
+    pub(crate) fn work(&self) -> u16 {
+        self.work
+    }
+
+    /// Waits until all workers are here; `false` if the phase ends first.
     async fn gate(&self, shard: &Shard) -> bool {
         let gate = self.gates.get();
         self.arrived.set(self.arrived.get() + 1);
@@ -91,50 +97,50 @@ impl Rounds {
         true
     }
 
-    /// The object of the key set that is object `number` of round `iteration`.
+    /// Index in the key set of object `number` of round `iteration`.
     fn key(&self, iteration: u32, number: usize) -> u64 {
         u64::from(iteration) + number as u64 * u64::from(self.plan.iterations)
     }
 
     /// Chooses the objects of the round to delete: those with the smallest random numbers.
     fn choose(&self, seed: u64, iteration: u32) {
-        let mut doomed = self.doomed.borrow_mut();
+        let mut to_delete = self.to_delete.borrow_mut();
         let number = |i: usize| mix64(seed ^ mix64(self.key(iteration, i)));
-        let mut order: Vec<usize> = (0..doomed.len()).collect();
+        let mut order: Vec<usize> = (0..to_delete.len()).collect();
         order.sort_unstable_by_key(|&i| number(i));
-        let chosen = (self.plan.delete * doomed.len() as f64).round() as usize;
-        doomed.fill(false);
-        order[..chosen].iter().for_each(|&i| doomed[i] = true);
+        let chosen = (self.plan.delete * to_delete.len() as f64).round() as usize;
+        to_delete.fill(false);
+        order[..chosen].iter().for_each(|&i| to_delete[i] = true);
     }
 
-    /// Objects of the round in this state.
-    fn count(&self, wanted: State) -> usize {
+    /// Number of objects of the round in this state.
+    fn count(&self, wanted: ObjectState) -> usize {
         let objects = self.objects.borrow();
         objects.iter().filter(|state| **state == wanted).count()
     }
 
-    /// Objects that a listing of `iteration` lacks, and that it shows although they are gone.
+    /// Number of objects that a listing of `iteration` lacks, and number of deleted objects that it shows.
     fn wrong(&self, iteration: u32, listed: &mut [u64]) -> (u32, u32) {
         listed.sort_unstable();
         let (mut missing, mut ghosts) = (0, 0);
         for (number, state) in self.objects.borrow().iter().enumerate() {
             let shown = listed.binary_search(&self.key(iteration, number)).is_ok();
-            missing += u32::from(*state == State::There && !shown);
-            ghosts += u32::from(*state == State::Gone && shown);
+            missing += u32::from(*state == ObjectState::There && !shown);
+            ghosts += u32::from(*state == ObjectState::Gone && shown);
         }
         (missing, ghosts)
     }
 }
 
-/// The keys of a listing.
-struct Listed {
+/// Collects the keys of a listing.
+struct ListedKeys {
     shard: Rc<Shard>,
     work: u16,
     keyset: u16,
     keys: RefCell<Vec<u64>>,
 }
 
-impl Watch for Listed {
+impl Watch for ListedKeys {
     fn body(&self, _bytes: &[u8]) {}
 
     fn listed(&self, key: &str) {
@@ -148,20 +154,20 @@ impl Watch for Listed {
 }
 
 /// Works until the rounds are over or the phase ends.
-pub(crate) async fn labour(
+pub(crate) async fn run_worker(
     shard: Rc<Shard>,
     rounds: Rc<Rounds>,
     index: u32,
     mut worker: Box<Worker>,
 ) {
-    let mut hand = Hand {
+    let mut round_worker = RoundWorker {
         shard: &shard,
         rounds: &rounds,
         worker: &mut worker,
         index,
     };
     for iteration in 0..rounds.plan.iterations {
-        if !hand.round(iteration).await {
+        if !round_worker.round(iteration).await {
             break;
         }
     }
@@ -170,15 +176,15 @@ pub(crate) async fn labour(
 }
 
 /// One worker of the rounds.
-struct Hand<'a> {
+struct RoundWorker<'a> {
     shard: &'a Rc<Shard>,
     rounds: &'a Rounds,
     worker: &'a mut Worker,
     index: u32,
 }
 
-impl Hand<'_> {
-    /// One round; `false` when the phase ends before it is over.
+impl RoundWorker<'_> {
+    /// Performs one round; `false` if the phase ends before it is over.
     async fn round(&mut self, iteration: u32) -> bool {
         for deleted in [false, true] {
             if self.index == 0 {
@@ -201,16 +207,16 @@ impl Hand<'_> {
         if deleted {
             self.rounds.choose(self.shard.shared.plan.seed, iteration);
         } else {
-            self.rounds.objects.borrow_mut().fill(State::Unclear);
+            self.rounds.objects.borrow_mut().fill(ObjectState::Unclear);
         }
     }
 
-    /// Writes the worker's objects, or deletes those of them that are to go.
+    /// Writes the worker's objects, or deletes those of them that were chosen.
     async fn mutate(&mut self, iteration: u32, deleted: bool) -> bool {
         let per_worker = self.rounds.plan.objects as usize;
         let first = self.index as usize * per_worker;
         for number in first..first + per_worker {
-            if deleted && !self.rounds.doomed.borrow()[number] {
+            if deleted && !self.rounds.to_delete.borrow()[number] {
                 continue;
             }
             let key = self.rounds.key(iteration, number);
@@ -219,9 +225,9 @@ impl Hand<'_> {
                 return false;
             };
             self.rounds.objects.borrow_mut()[number] = match (outcome, deleted) {
-                (Outcome::Ok, false) => State::There,
-                (Outcome::Ok, true) => State::Gone,
-                (Outcome::Failed(_), _) => State::Unclear,
+                (Outcome::Ok, false) => ObjectState::There,
+                (Outcome::Ok, true) => ObjectState::Gone,
+                (Outcome::Failed(_), _) => ObjectState::Unclear,
             };
             if outcome == Outcome::Ok {
                 let last = self.rounds.acknowledged_ns.get();
@@ -235,9 +241,13 @@ impl Hand<'_> {
     async fn list(&mut self, iteration: u32, deleted: bool) -> bool {
         let rounds = self.rounds;
         let begun_ns = now_ns();
-        let wanted = if deleted { State::Gone } else { State::There };
+        let wanted = if deleted {
+            ObjectState::Gone
+        } else {
+            ObjectState::There
+        };
         let objects = rounds.count(wanted);
-        let listed = Rc::new(Listed {
+        let listed = Rc::new(ListedKeys {
             shard: Rc::clone(self.shard),
             work: rounds.work,
             keyset: self.shard.shared.phase_plan().works[usize::from(rounds.work)].mix[0].keyset,
@@ -252,7 +262,7 @@ impl Hand<'_> {
                 self.worker.watch = None;
                 return false;
             };
-            // A listing that failed shows nothing, neither right nor wrong.
+            // A failed listing is neither right nor wrong.
             if outcome == Outcome::Ok {
                 lists += 1;
                 let wrong = rounds.wrong(iteration, &mut listed.keys.borrow_mut());
@@ -272,7 +282,7 @@ impl Hand<'_> {
             last => last,
         };
         let round = Round {
-            phase: u16::try_from(self.shard.shared.phase).unwrap_or(u16::MAX),
+            phase: self.shard.shared.phase,
             iteration,
             deleted,
             objects: u32::try_from(objects).unwrap_or(u32::MAX),
@@ -285,36 +295,28 @@ impl Hand<'_> {
         };
         self.shard
             .recorder
-            .tell(Message::Failure(Event::Round(round)));
+            .send(Message::Report(Event::Round(round)));
         true
     }
 
-    /// One operation; `None` when the phase offers no more. Returns how it went and when it ended.
+    /// Performs one operation and returns its outcome and the time; `None` if the phase offers no more.
     async fn perform(&mut self, entry: u16, key: u64) -> Option<(Outcome, u64)> {
         let (shard, rounds) = (self.shard, self.rounds);
         let now = now_ns();
         let seq = rounds.seq.get();
         shard.check_bytes(now);
         if now >= shard.cutoff_ns.get() || shard.beyond_ops(seq) {
-            // The other workers must not wait at a gate for this one.
+            // Otherwise the other workers would wait at a gate for this one.
             shard.close(now);
             return None;
         }
         rounds.seq.set(seq + 1);
         shard.tick(now);
         let source = &shard.shared.sources[usize::from(rounds.work)];
-        let mut taken = Taken {
-            work: rounds.work,
-            op: source.op_on(entry, seq, key),
-            due_ns: now,
-            taken_ns: now,
-            dispatch_ns: 0,
-            blocked_ns: 0,
-            absent_expected: false,
-        };
-        shard.offered(now, &taken.op);
+        let mut due_op = DueOp::new(source.op_on(entry, seq, key), now, now);
+        shard.offered(now, &due_op.op);
         shard.recorder.tally().issued += 1;
-        let end = perform(shard, self.worker, &mut taken, || ()).await;
+        let end = perform(shard, self.worker, &mut due_op, || ()).await;
         Some((end.outcome, end.now_ns))
     }
 }

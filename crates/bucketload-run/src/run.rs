@@ -1,4 +1,4 @@
-//! A whole run: the plan's phases in order, with a barrier between them.
+//! A whole run: the plan's phases in order, one after the other.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use tokio::task::LocalSet;
 
 use crate::affinity;
-use crate::buckets::{self, OwnBuckets};
+use crate::buckets::{self, WorkloadBuckets};
 use crate::check::{
     check_capabilities, check_divisible, check_existing, check_generators, check_plan,
     most_sessions,
@@ -34,12 +34,12 @@ use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
     /// The phases that took place, in order.
     pub phases: Vec<PhaseSummary>,
-    /// Whether, and how urgently, the run was asked to end early.
+    /// How urgently the run was asked to end early, if at all.
     pub stopped: StopLevel,
     /// Whether the run created the bucket.
     pub created_bucket: bool,
@@ -49,17 +49,15 @@ pub struct RunEnd {
     pub cores: Vec<Option<usize>>,
 }
 
-/// Carries out `plan`, or the phases of it that the options name, against `driver` and reports its
-/// course to `sink`.
+/// Carries out `plan`, or the phases of it that the options select, against `driver` and reports its course to `sink`.
 ///
-/// The calling thread becomes the collector; it must not be a runtime's own thread. Load threads
-/// exist only while a phase with works runs. A run that is asked to finish early, or whose data
-/// cannot be prepared, still cleans up; an aborted one does not. What is left of a run then, or after a
-/// clean-up that failed, [`RunOptions::left`] says.
+/// The calling thread becomes the collector; it must not be a thread of an async runtime. Load threads exist only while
+/// a phase with works runs. A run that is asked to finish early, or whose data cannot be prepared, still cleans up. An
+/// aborted run does not. [`RunOptions::left`] says what an aborted run, or a failed clean-up, has left behind.
 ///
 /// # Errors
 /// When the options or the plan cannot be carried out, the target is not usable, or a load thread
-/// cannot start or panics. Operations that fail are no error, nor is a clean-up that fails.
+/// cannot start or panics. Failed operations are no error, nor is a failed clean-up.
 pub fn run(
     driver: &AnyDriver,
     plan: &Plan,
@@ -108,8 +106,8 @@ pub fn run(
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
-    // Keys that were audited, and that could not be.
-    let mut told = (0, 0);
+    // Numbers of keys that were audited, and that could not be.
+    let mut audited_keys = (0, 0);
     for (index, phase) in chosen() {
         let level = stop.level();
         let ending = level >= StopLevel::Finish || failed.is_some();
@@ -144,7 +142,7 @@ pub fn run(
                 for finding in findings.into_inner() {
                     sink.event(&Event::Finding(Box::new(finding)));
                 }
-                told = audited.get();
+                audited_keys = audited.get();
                 outcome
             }
             PhaseKind::Pause => control.phase(index, sink, stop, async {
@@ -159,7 +157,7 @@ pub fn run(
                         plan,
                         options,
                         claimed.as_ref(),
-                        context.own.as_deref(),
+                        context.workload_buckets.as_deref(),
                         stop,
                         &mut report,
                     )
@@ -172,10 +170,10 @@ pub fn run(
                         PhaseEnd::Complete
                     })
                 });
-                // What was measured stands: a clean-up that failed is told beside it.
+                // A failed clean-up does not invalidate the measurement; it is reported separately.
                 let ended = stop.level() == StopLevel::Abort || failure.is_some();
                 if ended || report.left.is_some() {
-                    leftover::tell(options, &mut report, failure.as_ref());
+                    leftover::report(options, &mut report, failure.as_ref());
                 }
                 end.cleanup = Some(report);
                 outcome
@@ -190,7 +188,7 @@ pub fn run(
         }
     }
     if let Some(oracle) = &context.oracle {
-        sink.event(&Event::Oracle(oracle.summary(told)));
+        sink.event(&Event::Oracle(oracle.summary(audited_keys)));
     }
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
@@ -218,7 +216,7 @@ pub fn run(
     Ok(end)
 }
 
-/// Does what the caller wants done before a measured phase.
+/// Calls the caller's hook before a measured phase.
 pub(crate) fn prepared(kind: PhaseKind, options: &RunOptions) -> Result<(), RunError> {
     match &options.before_measuring {
         Some(hook) if kind == PhaseKind::Run => hook.borrow_mut()().map_err(RunError::Before),
@@ -227,8 +225,8 @@ pub(crate) fn prepared(kind: PhaseKind, options: &RunOptions) -> Result<(), RunE
 }
 
 impl RunContext<'_> {
-    /// Has the oracle judge this run. Its content carries the run's own generation, so that what
-    /// another run left under the same keys is told apart.
+    /// Adds the consistency oracle. Objects then carry a generation that is derived from the run's identifier, so
+    /// content that another run left under the same keys is recognised.
     fn judge(&mut self) -> Result<(), RunError> {
         let (plan, options) = (&*self.plan, self.options);
         if options.share.of > 1 {
@@ -257,9 +255,8 @@ impl RunContext<'_> {
     }
 }
 
-/// Deletes objects of the run under its prefix, but neither its marker nor its bucket, so that the
-/// same data set can be measured again from a known state. Does nothing once `stop` was asked to
-/// abort.
+/// Deletes objects of the run under its prefix, so that the same data set can be measured again from a known state.
+/// Keeps marker and bucket. Does nothing if `stop` has been asked to abort.
 ///
 /// # Errors
 /// When the prefix does not carry this run's marker, or the store refuses.
@@ -290,7 +287,7 @@ impl<'a> RunContext<'a> {
             stop,
             arena: Arc::new(Arena::new(plan.payload, plan.seed)),
             oracle: None,
-            own: OwnBuckets::of(plan, &options.run_id).map(Arc::new),
+            workload_buckets: WorkloadBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             history: History::new(plan, options.agreement.clone()),
             machine: Machine::new(),
@@ -300,7 +297,7 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// The runtime of the control plane; it runs between the phases with load, never beside them.
+/// The runtime of the control plane. It runs between phases with load, never at the same time.
 struct Control(tokio::runtime::Runtime);
 
 impl Control {
@@ -312,7 +309,7 @@ impl Control {
             .map_err(RunError::Thread)
     }
 
-    /// Runs `body`, but leaves it when the user aborts the run; `None` then.
+    /// Runs `body`; gives up and returns `None` when the user aborts the run.
     fn unless_aborted<T>(
         &self,
         stop: &StopHandle,

@@ -12,11 +12,12 @@ use crate::clock::now_ns;
 use crate::perform::Worker;
 use crate::shard::Shard;
 
-/// Opens a session within the plan's timeout and gives it a slot; the calling task becomes the
-/// worker's task.
+/// Opens a session for a worker of work number `work` within the plan's timeout and gives it a slot. The calling task
+/// becomes the worker's task.
 pub(crate) async fn open_session(
     driver: &AnyDriver,
     shard: &Shard,
+    work: u16,
 ) -> Result<Box<Worker>, OpError> {
     let id = shard.next_worker();
     let worker = WorkerId {
@@ -37,12 +38,12 @@ pub(crate) async fn open_session(
     shard.slots.set_waker(slot, waker);
     shard.sessions.set(shard.sessions.get() + 1);
     let lengths = shard.shared.sources.iter().map(|s| s.max_key_len());
-    // In a box: each future that it is moved through would have room for it otherwise.
-    let worker = Worker::new(session, id, slot, lengths.max().unwrap_or(0));
+    // Boxed to keep callers' futures small.
+    let worker = Worker::new(session, id, slot, work, lengths.max().unwrap_or(0));
     Ok(Box::new(worker))
 }
 
-/// Opens a session, or fails when it takes longer than `timeout_ns`.
+/// Opens a session; fails if that takes longer than `timeout_ns`.
 pub(crate) async fn open_within(
     driver: &AnyDriver,
     worker: WorkerId,

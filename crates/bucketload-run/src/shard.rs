@@ -1,8 +1,7 @@
 //! What the tasks of one load thread share during one phase.
 //!
-//! A load thread shares nothing with other threads but [`Shared`], which is read-only on the path
-//! of an operation (the counters in it are touched only when a byte limit, or an operation limit
-//! over several works, is set).
+//! Load threads share only [`PhaseShared`]. It is read-only on the path of an operation, except for the counters of a
+//! byte limit or of an operation limit over several works.
 //!
 //! ```text
 //!                 ┌───────────── Shard (one thread, one phase) ──────────────┐
@@ -28,16 +27,17 @@ use bucketload_core::sink::Event;
 use tokio::sync::Notify;
 
 use crate::baton::Baton;
-use crate::buckets::OwnBuckets;
+use crate::buckets::WorkloadBuckets;
+use crate::clock::thread_cpu_ns;
 use crate::error::RunError;
-use crate::integrity_trailer::Judged;
+use crate::integrity_trailer::TrailerVerdict;
 use crate::named_objects::NamedWork;
 use crate::options::{Pacing, Share};
-use crate::oracle::{Oracle, Place, Ticket};
+use crate::oracle::{AnswerContext, Oracle, Ticket};
 use crate::ranks::{History, RankRecord};
-use crate::recorder::{Done, Level, Message, Recorder};
+use crate::recorder::{Message, Recorder, ThreadDone, ThreadGauges};
 use crate::slots::Slots;
-use crate::source::Source;
+use crate::source::{Source, body_bytes};
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
 use crate::worker_rows::Rows;
@@ -45,22 +45,23 @@ use crate::worker_rows::Rows;
 /// Failures of each kind that may still be reported in full, over all threads and phases.
 pub(crate) type FailureBudget = Arc<[AtomicU32; ErrorKind::ALL.len()]>;
 
-/// What all threads of a phase share.
-pub(crate) struct Shared {
+/// What all load threads of a phase share.
+pub(crate) struct PhaseShared {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) phase: usize,
+    /// Index of the phase in the plan.
+    pub(crate) phase: u16,
     pub(crate) sources: Vec<Source>,
     pub(crate) arena: Arc<Arena>,
-    /// Judges the answers, in runs with the consistency oracle.
+    /// The consistency oracle, in runs that have one.
     pub(crate) oracle: Option<Arc<Oracle>>,
     pub(crate) bucket: String,
-    /// The buckets that the workload makes itself, if it does.
-    pub(crate) own: Option<Arc<OwnBuckets>>,
+    /// The buckets that the workload makes itself, if any.
+    pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,
     pub(crate) share: Share,
     pub(crate) threads: usize,
-    /// Whether what was written is read back.
+    /// Whether writes are read back and compared.
     pub(crate) check_writes: bool,
-    /// Endpoints that the driver's sessions are spread over.
+    /// Number of endpoints that the driver's sessions are spread over.
     pub(crate) endpoints: usize,
     pub(crate) op_log: Option<OpLog>,
     pub(crate) pacing: Pacing,
@@ -69,21 +70,21 @@ pub(crate) struct Shared {
     pub(crate) bytes: AtomicU64,
     /// Operations offered so far; counted only under an operation limit over several works.
     pub(crate) tickets: AtomicU64,
-    /// When the streams of the phase run, where they are summed separately.
+    /// When the streams of the phase run; `None` in phases that do not sum streams.
     pub(crate) streams: Option<Arc<StreamClock>>,
-    /// What earlier phases leave to later ones.
+    /// What later phases need to know about earlier ones.
     pub(crate) history: Arc<History>,
 }
 
-impl Shared {
+impl PhaseShared {
     pub(crate) fn phase_plan(&self) -> &PhasePlan {
-        &self.plan.phases[self.phase]
+        &self.plan.phases[usize::from(self.phase)]
     }
 }
 
 /// The state of one load thread in one phase.
 pub(crate) struct Shard {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<PhaseShared>,
     pub(crate) thread: usize,
     pub(crate) slots: Slots,
     pub(crate) recorder: Recorder,
@@ -98,28 +99,27 @@ pub(crate) struct Shard {
     pub(crate) cutoff_ns: Cell<u64>,
     /// Latest due instant offered.
     pub(crate) last_due_ns: Cell<u64>,
-    /// Of the phase: at hand, for they are asked for before and after every operation.
+    /// A copy of the phase's limits, which are read before and after every operation.
     limits: Limits,
     byte_limit_hit: Cell<bool>,
     workers: Cell<u32>,
     pub(crate) startup: Startup,
-    /// Sums of each closed-loop worker, where the phase asks for them.
+    /// Sums per closed-loop worker, in phases that ask for them.
     pub(crate) streams: Option<Streams>,
-    /// Figures per entry and worker, where works have named objects.
+    /// Figures per entry and worker, in phases with named objects.
     pub(crate) rows: Option<Rows>,
-    /// What the thread's ranks do.
+    /// What the thread's ranks have done so far.
     pub(crate) ranks: RefCell<Vec<Rc<RankRecord>>>,
     main: Notify,
 }
 
 impl Shard {
-    /// The source of work `work` of the phase.
     #[inline]
     pub(crate) fn source(&self, work: u16) -> &Source {
         &self.shared.sources[usize::from(work)]
     }
 
-    pub(crate) fn new(shared: Arc<Shared>, thread: usize, recorder: Recorder) -> Self {
+    pub(crate) fn new(shared: Arc<PhaseShared>, thread: usize, recorder: Recorder) -> Self {
         let streams = shared
             .streams
             .as_ref()
@@ -175,7 +175,7 @@ impl Shard {
         self.batons.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Offers nothing that is due at or after `now_ns`, from now on.
+    /// From now on offers nothing that is due at or after `now_ns`.
     pub(crate) fn close(&self, now_ns: u64) {
         if now_ns < self.cutoff_ns.get() {
             self.cutoff_ns.set(now_ns);
@@ -186,7 +186,7 @@ impl Shard {
         }
     }
 
-    /// Whether the phase's operation limit forbids sequence number `seq` (of whichever work).
+    /// Whether the phase's operation limit excludes sequence number `seq`, of whichever work.
     #[inline]
     pub(crate) fn beyond_ops(&self, seq: u64) -> bool {
         let limit = self.limits.ops;
@@ -200,7 +200,7 @@ impl Shard {
         }
     }
 
-    /// Closes the phase when its byte limit is reached. Cheap when there is none.
+    /// Closes the phase when its byte limit is reached.
     #[inline]
     pub(crate) fn check_bytes(&self, now_ns: u64) {
         let bytes = self.limits.bytes;
@@ -221,8 +221,7 @@ impl Shard {
         }
     }
 
-    /// Delivers all intervals that have ended by `now_ns`. Called before anything is recorded or
-    /// taken at `now_ns`.
+    /// Delivers all intervals that have ended by `now_ns`. Call before recording or taking anything at `now_ns`.
     #[inline]
     pub(crate) fn tick(&self, now_ns: u64) {
         if now_ns >= self.recorder.boundary() {
@@ -233,24 +232,25 @@ impl Shard {
     #[cold]
     fn rotate_until(&self, now_ns: u64) {
         while now_ns >= self.recorder.boundary() {
-            self.count_offered(self.recorder.boundary());
-            self.recorder.rotate(self.level());
+            let boundary = self.recorder.boundary();
+            self.count_offered(boundary);
+            self.recorder.rotate(self.gauges(boundary));
         }
     }
 
-    /// Counts as offered every arrival due before `until_ns` that was not counted yet.
+    /// Counts every uncounted arrival that is due before `until_ns` as offered.
     fn count_offered(&self, until_ns: u64) {
         for baton in self.batons() {
             baton.count_until(until_ns, self);
         }
     }
 
-    /// Ends the run because an object is absent that the trace found.
+    /// Ends the run because an object is missing that existed when the trace was recorded.
     #[cold]
     pub(crate) fn fail_absent(&self, op: &Op) {
         let class = op.class;
         self.recorder
-            .try_tell(Message::Failed(RunError::Absent { class }));
+            .try_send(Message::Failed(RunError::Absent { class }));
     }
 
     /// Operations due but not ended.
@@ -258,13 +258,16 @@ impl Shard {
         self.slots.busy() + self.batons().iter().map(|b| b.backlog()).sum::<u64>()
     }
 
-    fn level(&self) -> Level {
+    /// Readings at `at_ns`.
+    fn gauges(&self, at_ns: u64) -> ThreadGauges {
         let waiting = self.batons().iter().map(|b| b.oldest_due_ns()).min();
-        Level {
+        let oldest_due_ns = self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX));
+        ThreadGauges {
             in_flight: self.in_flight(),
             sessions: self.sessions.get(),
             jobs: self.batons().iter().map(|b| b.jobs()).sum(),
-            oldest_due_ns: self.slots.oldest_due_ns().min(waiting.unwrap_or(u64::MAX)),
+            backlog_ns: at_ns.saturating_sub(oldest_due_ns),
+            cpu_ns: thread_cpu_ns(),
         }
     }
 
@@ -279,7 +282,7 @@ impl Shard {
         self.last_due_ns.set(self.last_due_ns.get().max(due_ns));
     }
 
-    /// Takes account of an operation that ended at about `now_ns`, but for what the recorder counts.
+    /// Accounts for an operation that ended at about `now_ns`: streams and limits. The recorder counts the rest.
     #[inline]
     pub(crate) fn account(&self, record: &OpRecord, now_ns: u64) {
         if let Some(streams) = &self.streams {
@@ -294,17 +297,17 @@ impl Shard {
         }
     }
 
-    /// What is wrong with an object that was judged by its trailer, if anything; tells once per work that
-    /// objects have none.
-    pub(crate) fn judged(&self, work: &NamedWork, judged: Judged) -> Option<OpError> {
+    /// The error of an object that its trailer shows to be damaged. Warns once per work about objects without a
+    /// trailer.
+    pub(crate) fn judged(&self, work: &NamedWork, judged: TrailerVerdict) -> Option<OpError> {
         match judged {
-            Judged::Right => None,
-            Judged::Wrong(error) => Some(error),
-            Judged::Without => {
-                if !work.has_told() {
+            TrailerVerdict::Right => None,
+            TrailerVerdict::Wrong(error) => Some(error),
+            TrailerVerdict::Without => {
+                if !work.has_warned() {
                     let message = "hashCheck: objects without a checksum at their end were read; they are \
                                    not checked";
-                    self.recorder.try_tell(Message::Failure(Event::Warning {
+                    self.recorder.try_send(Message::Report(Event::Warning {
                         message: message.to_owned(),
                     }));
                 }
@@ -313,7 +316,7 @@ impl Shard {
         }
     }
 
-    /// Reports a failure in full while the budget of its kind lasts.
+    /// Reports a failure in full, unless the budget of its kind is used up.
     pub(crate) fn report_failure(&self, class: OpClass, key: &str, error: &OpError, at_ns: u64) {
         let left = &self.shared.failures[error.kind as usize];
         let take = |n: u32| n.checked_sub(1);
@@ -324,8 +327,8 @@ impl Shard {
         {
             return;
         }
-        self.recorder.try_tell(Message::Failure(Event::Failure {
-            phase: u16::try_from(self.shared.phase).unwrap_or(u16::MAX),
+        self.recorder.try_send(Message::Report(Event::Failure {
+            phase: self.shared.phase,
             class,
             key: key.to_owned(),
             error: error.to_string(),
@@ -333,14 +336,14 @@ impl Shard {
         }));
     }
 
-    /// Whether everything that was offered has ended and nothing more will be offered.
+    /// Whether everything offered has ended and nothing more will be offered.
     pub(crate) fn is_complete(&self, now_ns: u64) -> bool {
         let closed = now_ns >= self.cutoff_ns.get() || self.closed_live.get() == 0;
         closed && self.slots.busy() == 0 && self.batons().iter().all(|b| b.is_finished())
     }
 
-    /// Gives up at `now_ns` what has not ended: operations in flight are cancelled, arrivals that
-    /// are due but not taken stay offered and unissued.
+    /// Gives up at `now_ns`: cancels operations in flight. Arrivals that are due but not taken stay offered and
+    /// unissued.
     pub(crate) fn abandon(&self, now_ns: u64) {
         self.close(now_ns);
         self.tick(now_ns);
@@ -352,28 +355,27 @@ impl Shard {
         self.slots.cancel_all();
     }
 
-    /// Has the oracle judge an operation that has ended; a body that is wrong in itself makes it
-    /// fail.
+    /// Has the oracle judge an operation that has ended. A read whose body is wrong in itself becomes a failure.
     #[cold]
     pub(crate) fn judge(
         &self,
         ticket: &Ticket<'_>,
         op: &Op,
         (outcome, bytes): (Outcome, u64),
-        place: Place<'_>,
+        context: AnswerContext<'_>,
     ) -> (Outcome, u64) {
-        let tell = &mut |finding| {
+        let on_finding = &mut |finding| {
             let event = Event::Finding(Box::new(finding));
-            self.recorder.try_tell(Message::Failure(event));
+            self.recorder.try_send(Message::Report(event));
         };
-        if ticket.end(op, outcome, place, tell) {
+        if ticket.end(op, outcome, context, on_finding) {
             (Outcome::Failed(ErrorKind::Corrupt), 0)
         } else {
             (outcome, bytes)
         }
     }
 
-    /// Makes the thread's main task look whether the phase is complete.
+    /// Wakes the thread's main task to check whether the phase is complete.
     pub(crate) fn wake_main(&self) {
         self.main.notify_one();
     }
@@ -383,11 +385,11 @@ impl Shard {
         self.main.notified().await;
     }
 
-    /// Delivers the last interval and the report of this thread's part.
+    /// Delivers the last interval and the thread's sums.
     pub(crate) fn finish(&self, now_ns: u64) {
         self.tick(now_ns);
         let duration = self.limits.duration_ns;
-        let done = Done {
+        let done = ThreadDone {
             thread: self.thread,
             last_due_ns: self.last_due_ns.get(),
             drained_ns: now_ns,
@@ -398,25 +400,14 @@ impl Shard {
         };
         if let Some(rows) = &self.rows {
             let rows = Box::new(rows.take(self.shared.phase));
-            self.recorder.tell(Message::Rows(rows));
+            self.recorder.send(Message::Rows(rows));
         }
         let ranks: Vec<RankSum> = self.ranks.take().iter().map(|rank| rank.sum()).collect();
         if !ranks.is_empty() {
-            self.recorder.tell(Message::Ranks(ranks));
+            self.recorder.send(Message::Ranks(ranks));
         }
         let streams = self.streams.as_ref().map(Streams::take);
         self.recorder
-            .finish(self.level(), streams.unwrap_or_default(), done);
-    }
-}
-
-/// Object bytes that an operation will transfer, as far as the plan knows; 0 without a body.
-fn body_bytes(op: &Op) -> u64 {
-    if let Some(range) = op.range {
-        range.len
-    } else if (op.class.writes_body() || op.class.reads_body()) && op.size != Op::UNKNOWN_SIZE {
-        op.size
-    } else {
-        0
+            .finish(self.gauges(now_ns), streams.unwrap_or_default(), done);
     }
 }

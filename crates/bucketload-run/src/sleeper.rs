@@ -1,8 +1,8 @@
-//! Has a load thread sleep in its driver, where that hands answers over sooner than the event loop.
+//! Lets a load thread sleep in its driver when that delivers answers sooner than the event loop.
 //!
 //! ```text
 //!  a round of the event loop:  worker ─▶ worker ─▶ … ─▶ sleeper: do all wait for the driver?
-//!                                                        ├─ yes: sleep there, wake who is answered
+//!                                                        ├─ yes: sleep there, wake the workers with answers
 //!                                                        └─ no, twice in a row: sleep in the event loop again,
 //!                                                           until an answer ends that
 //! ```
@@ -15,19 +15,19 @@ use tokio::task::yield_now;
 
 use crate::shard::Shard;
 
-/// Sleeps in the driver whenever all closed-loop workers of the thread wait there, for ever; run it as a task of the
-/// thread. Nothing else on the thread may have to be on time to less than a millisecond or two.
+/// Sleeps in the driver whenever all closed-loop workers of the thread wait for it. Never ends; run it as a task of the
+/// thread. Nothing else on the thread may need timing finer than a millisecond or two.
 pub(crate) async fn sleep_in_driver(shard: &Shard) {
     let mut in_vain = 0;
     loop {
         match wakeup::sleep(shard.closed_live.get()) {
-            Slept::Well => {
+            Slept::Briefly => {
                 in_vain = 0;
                 turn_after(|cx| cx.waker().wake_by_ref()).await;
             }
             Slept::Long => {
                 in_vain = 0;
-                // After the event loop has asked its own descriptors and timers.
+                // Resumes after the event loop has polled its own descriptors and timers.
                 yield_now().await;
             }
             Slept::Not if in_vain == 0 => {
@@ -42,7 +42,7 @@ pub(crate) async fn sleep_in_driver(shard: &Shard) {
     }
 }
 
-/// Comes back after `before` was called in a turn before.
+/// Calls `before` and returns when this task is next polled.
 async fn turn_after(before: impl Fn(&Context<'_>)) {
     let mut called = false;
     poll_fn(|cx| match std::mem::replace(&mut called, true) {

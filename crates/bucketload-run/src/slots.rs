@@ -1,23 +1,22 @@
-//! Deadlines and wakers of a load thread's workers, and the one sweep that enforces them.
+//! Deadlines and wakers of a load thread's workers, and the sweep that enforces the deadlines.
 //!
-//! There is no timer per request: each worker writes its attempt's deadline into a slot, and the
-//! supervisor scans the slots when the earliest deadline that it knows of can have passed. Every
-//! attempt gets the same timeout, so a deadline written after a scan at `t` is never before
-//! `t + timeout`: a thread with long timeouts hardly ever scans.
+//! There is no timer per request. Each worker writes its attempt's deadline into a slot, and the supervisor scans the
+//! slots when the earliest known deadline may have passed. Every attempt gets the same timeout, so a deadline written
+//! after a scan at `t` is never before `t + timeout`: a thread with long timeouts hardly ever scans.
 
 use std::cell::{Cell, RefCell};
 use std::task::Waker;
 
-/// Deadline of a slot whose worker performs nothing.
+/// Deadline of a slot whose worker is idle.
 const IDLE: u64 = u64::MAX;
-/// Deadline of a busy slot that has none (a pause before a retry).
+/// Deadline of a busy slot without one, such as in the pause before a retry.
 const NEVER: u64 = u64::MAX - 1;
 /// Marks a slot whose attempt has reached its timeout.
 const TIMED_OUT: u64 = 0;
 /// Marks a slot whose operation is cancelled.
 const CANCELLED: u64 = 1;
 
-/// Scans are at least this far apart, nanoseconds: the resolution of timeouts.
+/// Least time between scans, nanoseconds: the resolution of timeouts.
 pub(crate) const SWEEP_NS: u64 = 10_000_000;
 
 /// Why an attempt is cut off.
@@ -25,7 +24,7 @@ pub(crate) const SWEEP_NS: u64 = 10_000_000;
 pub(crate) enum Cut {
     /// Its timeout has passed.
     Timeout,
-    /// The phase ends without it.
+    /// The phase ends without waiting for it.
     Cancel,
 }
 
@@ -33,21 +32,21 @@ pub(crate) enum Cut {
 #[derive(Default)]
 pub(crate) struct Slots {
     deadlines: RefCell<Vec<u64>>,
-    /// When the operation of each busy slot was due.
+    /// Due instant of the operation in each busy slot.
     due: RefCell<Vec<u64>>,
     wakers: RefCell<Vec<Option<Waker>>>,
     busy: Cell<u64>,
 }
 
 impl Slots {
-    /// Room for `n` workers without further allocation.
+    /// Reserves memory for `n` more workers.
     pub(crate) fn reserve(&self, n: usize) {
         self.deadlines.borrow_mut().reserve(n);
         self.due.borrow_mut().reserve(n);
         self.wakers.borrow_mut().reserve(n);
     }
 
-    /// A slot for a new worker.
+    /// Adds a slot for a new worker.
     pub(crate) fn add(&self) -> usize {
         let mut deadlines = self.deadlines.borrow_mut();
         deadlines.push(IDLE);
@@ -56,7 +55,7 @@ impl Slots {
         deadlines.len() - 1
     }
 
-    /// Sets how the slot's worker is woken; its task's waker never changes.
+    /// Sets the waker of the slot's worker; a task's waker never changes.
     pub(crate) fn set_waker(&self, slot: usize, waker: Waker) {
         self.wakers.borrow_mut()[slot] = Some(waker);
     }
@@ -100,13 +99,13 @@ impl Slots {
         }
     }
 
-    /// Takes the deadline away (the attempt has ended, the operation has not).
+    /// Removes the deadline: the attempt has ended, the operation has not.
     #[inline]
     pub(crate) fn disarm(&self, slot: usize) {
         self.arm(slot, NEVER);
     }
 
-    /// Why the worker must give up, if it must.
+    /// Why the worker has to give up, if it has to.
     #[inline]
     pub(crate) fn cut(&self, slot: usize) -> Option<Cut> {
         match self.deadlines.borrow()[slot] {
@@ -121,14 +120,14 @@ impl Slots {
         self.busy.get()
     }
 
-    /// The earliest due instant of an operation being performed; `u64::MAX` when there is none.
-    /// Looks at every slot: for once per interval.
+    /// The earliest due instant of an operation being performed; `u64::MAX` without any. Reads every slot, so call it
+    /// once per interval at most.
     pub(crate) fn oldest_due_ns(&self) -> u64 {
         self.due.borrow().iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// Marks and wakes every worker whose deadline has passed. Returns when to scan again, given
-    /// that every later deadline lies at least `timeout_ns` after its own beginning.
+    /// Marks and wakes every worker whose deadline has passed. Returns when to scan again, given that every new
+    /// deadline is `timeout_ns` after the start of its attempt.
     pub(crate) fn sweep(&self, now_ns: u64, timeout_ns: u64) -> u64 {
         let mut earliest = now_ns.saturating_add(timeout_ns);
         let mut deadlines = self.deadlines.borrow_mut();
@@ -143,7 +142,7 @@ impl Slots {
         earliest.max(now_ns.saturating_add(SWEEP_NS))
     }
 
-    /// Marks and wakes every worker that performs an operation.
+    /// Cancels every operation being performed and wakes its worker.
     pub(crate) fn cancel_all(&self) {
         let mut deadlines = self.deadlines.borrow_mut();
         for (slot, deadline) in deadlines.iter_mut().enumerate() {
@@ -160,7 +159,7 @@ mod tests {
     use super::{Cut, SWEEP_NS, Slots};
 
     #[test]
-    fn a_sweep_cuts_what_is_due_and_nothing_else() {
+    fn a_sweep_cuts_expired_attempts_and_no_others() {
         let slots = Slots::default();
         let (a, b, c) = (slots.add(), slots.add(), slots.add());
         let timeout = 10 * SWEEP_NS;

@@ -1,12 +1,13 @@
 //! Joins the slowest requests of all load threads.
 
 use bucketload_core::sink::RunSink;
-use bucketload_core::slowest::{KEPT, SlowRequest, SlowTrail, Slowest};
+use bucketload_core::slowest::{KEPT, SlowRequest, Slowest};
+use bucketload_core::trail::{KeyText, Trail};
 
 /// The slowest requests of one phase, over all load threads.
 pub(crate) struct SlowRequests {
     phase: u16,
-    /// Only the response times matter here: the requests themselves go to the sink.
+    /// Keeps only response times; the requests themselves go to the sink.
     slowest: Slowest<()>,
 }
 
@@ -18,12 +19,12 @@ impl SlowRequests {
         }
     }
 
-    /// Takes what a thread delivers and tells `sink` what of it is among the slowest of all.
-    pub(crate) fn add(&mut self, slow: Vec<(u64, SlowTrail)>, sink: &mut dyn RunSink) {
+    /// Takes a thread's requests and passes those that are among the slowest of all to `sink`.
+    pub(crate) fn add(&mut self, slow: Vec<(Trail, KeyText)>, sink: &mut dyn RunSink) {
         let entered: Vec<SlowRequest> = slow
             .into_iter()
-            .filter(|(response_ns, _)| self.slowest.offer(*response_ns, ()))
-            .map(|(_, (trail, key))| SlowRequest::new(self.phase, &trail, key.text()))
+            .filter(|(trail, _)| self.slowest.offer(trail.record.response_ns(), ()))
+            .map(|(trail, key)| SlowRequest::new(self.phase, &trail, key.text()))
             .collect();
         if !entered.is_empty() {
             sink.slow_requests(&entered);

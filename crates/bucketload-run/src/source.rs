@@ -1,7 +1,6 @@
-//! The generators of one work, put together: arrivals, operations, names and think times.
+//! All generators of one work: arrivals, operations, names and think times.
 //!
-//! Everything is a function of the plan's seed and a counter; a source is immutable and shared by
-//! all load threads.
+//! Everything is a function of the plan's seed and a counter. A source is immutable and shared by all load threads.
 
 use std::sync::Arc;
 
@@ -22,20 +21,20 @@ use crate::models;
 use crate::named_objects::NamedWork;
 use crate::names::{Names, push_key};
 use crate::options::RunOptions;
-use crate::ownership::{in_own_buckets, prefix_in_own_buckets};
+use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::partition::Partition;
 use crate::ranks::RankWork;
 
 /// Longest key that S3 allows, bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// What the operations of a work come from.
+/// Where the operations of a work come from.
 pub(crate) enum Ops {
-    /// The mix, by sequence number.
+    /// Drawn from the mix, by sequence number.
     Mix(OpGen),
     /// Jobs.
     Jobs(JobsPlan, JobGen),
-    /// A trace.
+    /// Recorded in a trace.
     Recorded(Recorded),
     /// Works on buckets and objects that the user names.
     Named(NamedWork),
@@ -43,17 +42,18 @@ pub(crate) enum Ops {
     Ranks(RankWork),
 }
 
-/// A trace on its way to the load threads.
+/// The queues that carry a trace to the load threads, and how its keys are named.
 pub(crate) struct Recorded {
     plan: ReplayPlan,
-    /// Prefix of the names, and of those of each bucket.
+    /// Prefix of all names.
     prefix: String,
+    /// Prefix of the names in each recorded bucket.
     buckets: Vec<String>,
-    /// Queue of each share of the keys; `None` for other agents' shares.
+    /// One queue per share of the keys; `None` for the shares of other agents.
     queues: Vec<Option<Arc<Queue>>>,
 }
 
-/// What a model makes of its part of a plan.
+/// The generators that a model builds from its part of a plan.
 pub(crate) struct Generators {
     pub(crate) ops: Ops,
     pub(crate) schedule: Option<Schedule>,
@@ -61,7 +61,7 @@ pub(crate) struct Generators {
 }
 
 impl From<Ops> for Generators {
-    /// Without arrivals and think times.
+    /// Generators without arrivals and think times.
     fn from(ops: Ops) -> Self {
         Self {
             ops,
@@ -71,18 +71,19 @@ impl From<Ops> for Generators {
     }
 }
 
-/// What a model makes its generators of.
+/// The inputs from which a model builds its generators.
 pub(crate) struct Draft<'a> {
     pub(crate) plan: &'a Plan,
-    /// Index of the phase, and of the work in it.
+    /// Index of the phase in the plan.
     pub(crate) phase: usize,
+    /// Index of the work in the phase.
     pub(crate) work: usize,
-    /// The same as numbers of random streams.
+    /// Phase and work as numbers of random streams.
     pub(crate) numbers: (u16, u16),
-    /// Seed of the arrivals.
+    /// Seed of the arrival schedule.
     seed: u64,
     pub(crate) options: &'a RunOptions,
-    /// Load threads.
+    /// Number of load threads.
     pub(crate) threads: usize,
 }
 
@@ -100,7 +101,7 @@ impl Draft<'_> {
     }
 }
 
-/// The error of a plan that cannot be generated from.
+/// Turns an invalid law of the plan into an error of the run.
 pub(crate) fn refused(error: LawError) -> RunError {
     RunError::Options(format!("the plan's {error}"))
 }
@@ -115,8 +116,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The generators of work number `work` of phase number `phase`, for `threads` load threads.
-    /// Names and the number of the schedule are those of `options`.
+    /// The generators of work number `work` of phase number `phase`, for `threads` load threads. `options` give the
+    /// names' prefix and the number of the schedule.
     pub(crate) fn new(
         plan: &Plan,
         phase: usize,
@@ -132,7 +133,10 @@ impl Source {
             .map(|(i, set)| {
                 match &set.buckets {
                     None => KeyNames::new(prefix, set),
-                    Some(_) => KeyNames::new(&prefix_in_own_buckets(prefix), &in_own_buckets(set)),
+                    Some(_) => KeyNames::new(
+                        &prefix_in_workload_buckets(prefix),
+                        &in_workload_buckets(set),
+                    ),
                 }
                 .map_err(|e| RunError::Options(format!("the plan's keysets[{i}].{e}")))
             })
@@ -167,8 +171,7 @@ impl Source {
         })
     }
 
-    /// What feeds share `index` of `of` of the work on load thread `thread`; `None` for closed
-    /// loops.
+    /// The feed of share `index` of `of` of the work; `None` for closed loops.
     pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
         match &self.ops {
             Ops::Named(_) | Ops::Ranks(_) => None,
@@ -188,8 +191,8 @@ impl Source {
         }
     }
 
-    /// The same with the fresh objects of another measurement on the data set of `plan`. The names
-    /// of a trace stay what they are.
+    /// The same source with the fresh objects of measurement number `generation` on the data set of `plan`. Names from
+    /// a trace do not change.
     pub(crate) fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
@@ -220,25 +223,25 @@ impl Source {
         op
     }
 
-    /// As [`Source::op`], where it stays.
+    /// As [`Source::op`], written in place.
     #[inline]
     pub(crate) fn op_into(&self, seq: u64, op: &mut Op) {
         match &self.ops {
             Ops::Mix(ops) => ops.op_into(seq, op),
-            // Their feeds give operations themselves.
+            // Their feeds generate the operations.
             Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
                 unreachable!("no operation by number")
             }
         }
     }
 
-    /// Whether names come from a trace instead of the plan.
+    /// Whether names come from a trace and not from the plan.
     #[inline]
     fn is_recorded(&self) -> bool {
         matches!(self.ops, Ops::Recorded(_))
     }
 
-    /// Replaces `out` by the name of recorded key `key` of bucket number `bucket`.
+    /// Replaces the contents of `out` with the name of recorded key `key` of bucket number `bucket`.
     pub(crate) fn recorded_name(&self, bucket: u32, key: &[u8], out: &mut String) {
         out.clear();
         self.push_recorded(bucket, key, out);
@@ -265,12 +268,12 @@ impl Source {
         }
     }
 
-    /// The object that a name of the key set `keyset` stands for.
+    /// Index of the object called `name` in key set `keyset`.
     pub(crate) fn index_of(&self, keyset: u16, name: &str) -> Option<u64> {
         self.names[usize::from(keyset)].index_of(name)
     }
 
-    /// Whether workers pause between operations: for think times, or to keep a limit of rates.
+    /// Whether workers pause between operations, for think times or to obey a rate limit.
     pub(crate) fn pauses(&self) -> bool {
         let limited = |named: &NamedWork| {
             let plan = named.ops.plan();
@@ -280,7 +283,7 @@ impl Source {
         self.think.is_some() || self.named().is_some_and(limited) || self.ranks().is_some_and(waits)
     }
 
-    /// The work of ranks, if it is one.
+    /// The work of ranks, if this is one.
     #[inline]
     pub(crate) fn ranks(&self) -> Option<&RankWork> {
         match &self.ops {
@@ -289,7 +292,7 @@ impl Source {
         }
     }
 
-    /// The work on buckets and objects that the user names, if it is one.
+    /// The work on buckets and objects that the user names, if this is one.
     #[inline]
     pub(crate) fn named(&self) -> Option<&NamedWork> {
         match &self.ops {
@@ -305,13 +308,13 @@ impl Source {
             .map_or(0, |think| think.pause_ns(worker, iteration))
     }
 
-    /// Writes the operation's key and, for copies and renames, its source key; allocates nothing once the
-    /// buffers are large enough.
+    /// Writes the operation's key and, for copies and renames, its source key. Allocates nothing once the buffers are
+    /// large enough.
     #[inline]
     pub(crate) fn render(&self, op: &Op, into: &mut Names) {
         match &self.ops {
             Ops::Mix(_) | Ops::Jobs(..) => into.clear_source(),
-            // The feed has written the names when the operation was taken.
+            // The feed wrote the names when it gave the operation.
             Ops::Recorded(_) => return,
             Ops::Named(named) => {
                 into.clear_source();
@@ -340,7 +343,7 @@ impl Source {
         }
     }
 
-    /// Bytes that the longest key needs.
+    /// Length of the longest key, bytes.
     pub(crate) fn max_key_len(&self) -> usize {
         match &self.ops {
             Ops::Recorded(recorded) => {
@@ -353,14 +356,14 @@ impl Source {
         }
     }
 
-    /// The keys of a request about several objects.
+    /// The keys of a delete-many, where the plan renders them.
     #[inline]
     pub(crate) fn batch(&self, op: &Op) -> Option<KeyBatch<'_>> {
         (op.class == OpClass::DeleteMany && !self.is_recorded() && self.named().is_none())
             .then(|| self.names[usize::from(op.keyset)].batch(op.key))
     }
 
-    /// The keys of a request about several recorded objects.
+    /// The keys of a delete-many, where a trace recorded them.
     #[inline]
     pub(crate) fn listed<'a>(&self, op: &Op, names: &'a Names) -> Option<&'a dyn KeySource> {
         let listed = op.class == OpClass::DeleteMany && self.is_recorded();
@@ -374,7 +377,20 @@ impl Source {
     }
 }
 
-/// What the operation writes, or what it reads as far as that is known.
+/// Object bytes that an operation transfers, where the plan or the trace knows them; else 0.
+pub(crate) const fn body_bytes(op: &Op) -> u64 {
+    match op.range {
+        Some(range) => range.len,
+        None if op.size != Op::UNKNOWN_SIZE
+            && (op.class.writes_body() || op.class.reads_body()) =>
+        {
+            op.size
+        }
+        None => 0,
+    }
+}
+
+/// The content that the operation writes, or is expected to read where that is known.
 #[inline]
 pub(crate) fn content<'a>(arena: &'a Arena, op: &Op) -> Option<Content<'a>> {
     let id = ContentId::of(op)?;

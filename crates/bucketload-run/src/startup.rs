@@ -1,4 +1,4 @@
-//! From the opening of sessions to the start of a phase on one load thread, and the tasks' panics.
+//! The start of a phase on one load thread, from the opening of sessions; and panics of the thread's tasks.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,17 +12,17 @@ use bucketload_core::error::OpError;
 use crate::error::RunError;
 use crate::shard::Shard;
 
-/// What a panic carries.
+/// Payload of a panic.
 type Panic = Box<dyn Any + Send>;
 
-/// How far a load thread has got before the start.
+/// State of a load thread before the start of the phase.
 #[derive(Default)]
 pub(crate) struct Startup {
-    /// Closed-loop sessions that are being opened.
+    /// Number of closed-loop sessions being opened.
     opening: Cell<usize>,
-    /// The first session that could not be opened.
+    /// The first failure to open a session.
     error: RefCell<Option<OpError>>,
-    /// Whether a closed-loop worker is without a session.
+    /// Whether a closed-loop worker has no session.
     worker_missing: Cell<bool>,
     /// Whether closed-loop workers may begin.
     released: Cell<bool>,
@@ -46,7 +46,7 @@ impl Shard {
         self.wake_main();
     }
 
-    /// Remembers the first session that could not be opened.
+    /// Remembers the first failure to open a session.
     pub(crate) fn note_open_error(&self, error: OpError) {
         self.startup.error.borrow_mut().get_or_insert(error);
     }
@@ -56,8 +56,7 @@ impl Shard {
         self.startup.opening.get() > 0 || self.batons().iter().any(|b| b.is_connecting())
     }
 
-    /// Why the phase cannot start, if it cannot: a closed-loop worker has no session, or an open
-    /// work has none at all.
+    /// Why the phase cannot start, if it cannot: a closed-loop worker has no session, or an open work has none at all.
     pub(crate) fn open_error(&self) -> Option<RunError> {
         let error = self.startup.error.take()?;
         let lacking =
@@ -84,11 +83,11 @@ impl Shard {
         .await;
     }
 
-    /// Runs `task` on the thread. A runtime swallows the panics of its tasks; here they are kept for
+    /// Runs `task` on the thread. A runtime swallows panics of its tasks. Here they are kept for
     /// [`Shard::resume_panic`], because a run that lost a worker must not go on.
     pub(crate) fn spawn(this: &Rc<Self>, task: impl Future<Output = ()> + 'static) {
         let shard = Rc::clone(this);
-        // In a box of its own: an `async` block that pins what it has captured holds it twice.
+        // Boxed: an `async` block that pins a captured future stores it twice.
         let mut task = Box::pin(task);
         tokio::task::spawn_local(poll_fn(move |cx| {
             let poll = AssertUnwindSafe(|| task.as_mut().poll(cx));
@@ -100,7 +99,7 @@ impl Shard {
         }));
     }
 
-    /// Panics when a task of the thread has.
+    /// Panics if a task of the thread has panicked.
     pub(crate) fn resume_panic(&self) {
         if let Some(payload) = self.startup.panic.take() {
             resume_unwind(payload);

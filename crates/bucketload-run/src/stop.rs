@@ -1,4 +1,4 @@
-//! The handle by which a signal handler or a server ends a run early.
+//! The handle with which a signal handler or a server ends a run early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,23 +10,23 @@ pub enum StopLevel {
     Run,
     /// Offer no more operations, let those in flight end, clean up.
     Finish,
-    /// Cancel what is in flight and leave at once, without cleaning up.
+    /// Cancel operations in flight and leave at once, without cleaning up.
     Abort,
 }
 
-/// Asks a run to end. Cloned handles act on the same run; [`StopHandle::stop`] may be called from a
-/// signal handler (it is one atomic operation).
+/// Asks a run to end. Cloned handles act on the same run. [`StopHandle::stop`] is one atomic operation, so a signal
+/// handler may call it.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle(Arc<AtomicU8>);
 
 impl StopHandle {
-    /// A handle on which nobody has called [`StopHandle::stop`] yet.
+    /// A new handle, at [`StopLevel::Run`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The first call asks the run to finish early and clean up, the second one to abort.
+    /// The first call asks the run to finish early and clean up, the second to abort.
     pub fn stop(&self) {
         let _ = self
             .0
@@ -35,7 +35,7 @@ impl StopHandle {
             });
     }
 
-    /// What was asked for so far.
+    /// What has been asked for so far.
     #[must_use]
     pub fn level(&self) -> StopLevel {
         match self.0.load(Ordering::Relaxed) {

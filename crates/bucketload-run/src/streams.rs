@@ -1,4 +1,4 @@
-//! Sums per stream: what each closed-loop worker did, in all and while every stream was active.
+//! Sums per stream, that is per closed-loop worker: in total, and while every stream was active.
 //!
 //! ```text
 //!  stream 0   ├──op──┤ ├op┤ ├───op───┤ ├─op─┤
@@ -7,10 +7,10 @@
 //!                └──────── all active ───────┘     operations that lie inside count as active
 //! ```
 //!
-//! The two instants are shared by all threads of the phase: the first while streams begin, the second
-//! when the first stream has ended. An operation that ends before every stream has begun cannot
-//! have started inside; one that ends after a stream has ended does not end inside. So no operation
-//! has to be remembered, and the path of an operation pays for this only where it is asked for.
+//! All threads of the phase share the two instants. The first is known when every stream has begun, the second when the
+//! first stream has ended. An operation that ends before every stream has begun cannot have started inside; one that
+//! ends after a stream has ended does not end inside. So no operation has to be remembered. Phases that do not ask for
+//! these sums pay one branch per operation.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use bucketload_core::sink::StreamSum;
 
 /// When the streams of a phase run, over all load threads.
 pub(crate) struct StreamClock {
-    /// Streams that have performed nothing yet and still may.
+    /// Number of streams that have not begun their first operation and still may.
     waiting: AtomicU32,
     /// Latest first start of a stream, nanoseconds since the epoch.
     all_started_ns: AtomicU64,
@@ -31,7 +31,7 @@ pub(crate) struct StreamClock {
 }
 
 impl StreamClock {
-    /// The clock of a phase that sums its streams; `None` for others.
+    /// The clock of a phase that sums its streams; `None` for other phases.
     pub(crate) fn of(phase: &PhasePlan) -> Option<Arc<Self>> {
         let workers = phase
             .works
@@ -48,7 +48,7 @@ impl StreamClock {
 
     fn begun(&self, at_ns: u64) {
         self.all_started_ns.fetch_max(at_ns, Ordering::Relaxed);
-        // Whoever sees that nobody waits any more also sees every first start.
+        // AcqRel: whoever sees that no stream is waiting also sees every first start.
         self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -63,7 +63,7 @@ impl StreamClock {
 /// The streams of one load thread.
 pub(crate) struct Streams {
     clock: Arc<StreamClock>,
-    /// Load threads: worker `w` is the `w / threads`-th of its own.
+    /// Number of load threads: worker `w` is number `w / threads` on its thread.
     threads: usize,
     sums: RefCell<Vec<StreamSum>>,
 }
@@ -116,7 +116,7 @@ impl Streams {
         }
     }
 
-    /// Worker `worker` performs nothing more.
+    /// Worker `worker` has ended.
     pub(crate) fn ended(&self, worker: u32) {
         let sums = self.sums.borrow();
         match sums.get(worker as usize / self.threads) {
@@ -124,14 +124,14 @@ impl Streams {
                 let last = sum.last_stop_ns;
                 self.clock.first_ended_ns.fetch_min(last, Ordering::AcqRel);
             }
-            // A stream that had nothing to do delays and ends nothing.
+            // A stream that did nothing does not count.
             _ => {
                 self.clock.waiting.fetch_sub(1, Ordering::AcqRel);
             }
         }
     }
 
-    /// The sums of the streams that did something.
+    /// The sums of the streams that performed an operation.
     pub(crate) fn take(&self) -> Vec<StreamSum> {
         let mut sums = self.sums.take();
         sums.retain(|sum| sum.ops + sum.failed > 0);

@@ -1,7 +1,7 @@
-//! The supervisor: the main task of a load thread, which watches over one phase.
+//! The supervisor: the main task of a load thread, for the length of one phase.
 //!
-//! It sleeps until the next interval boundary, the earliest possible timeout, the end of offering
-//! or of the drain, whichever comes first, or until the collector or a worker wakes it.
+//! It sleeps until the next interval boundary, the earliest possible timeout, the end of the offering or the end of the
+//! drain, whichever comes first, or until the collector or a worker wakes it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::options::Pacing;
 use crate::shard::Shard;
 use crate::stop::StopLevel;
 
-/// What the collector wants of the load threads; only the latest value counts.
+/// A command from the collector to the load threads; only the latest counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Command {
     /// Start of the phase, nanoseconds since the epoch; 0 = not yet.
@@ -22,7 +22,7 @@ pub(crate) struct Command {
     pub(crate) level: StopLevel,
 }
 
-/// Watches over the phase until nothing is left to do.
+/// Supervises the phase until nothing is left to do.
 pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Command>) {
     let limits = shard.shared.phase_plan().limits;
     let timeout_ns = shard.shared.plan.timeout_ns;
@@ -30,7 +30,7 @@ pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Comm
     let mut abandoned = false;
     let mut collector_gone = false;
     if shard.shared.pacing == Pacing::BusyPoll {
-        // Keeps the thread from sleeping, also while closed-loop workers wait for answers.
+        // Keeps the thread from sleeping, even while closed-loop workers wait for answers.
         spawn_local(async {
             loop {
                 tokio::task::yield_now().await;
@@ -42,7 +42,7 @@ pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Comm
         let now = now_ns();
         let command = *commands.borrow_and_update();
         if shard.start_ns.get() == 0 && command.start_ns > 0 {
-            // Ahead of the instant: the leaders wait for it with their own, finer timers.
+            // Before the start itself: the leaders wait for that with their own, finer timers.
             shard.start(command.start_ns);
             sweep_ns = now.saturating_add(timeout_ns);
         }

@@ -16,7 +16,7 @@ pub(crate) struct ThinkTimer {
     timer: DueTimer,
     sleepers: RefCell<BinaryHeap<Reverse<(u64, usize)>>>,
     waker: RefCell<Option<Waker>>,
-    /// Earliest instant that the waking task knows of.
+    /// Earliest instant that the task in [`Self::serve`] waits for.
     known_ns: Cell<u64>,
 }
 
@@ -52,7 +52,7 @@ impl ThinkTimer {
         .await;
     }
 
-    /// Wakes sleepers for ever; run it as a task of the thread.
+    /// Wakes sleepers. Never ends; run it as a task of the thread.
     pub(crate) async fn serve(&self, slots: &Slots) {
         *self.waker.borrow_mut() = Some(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
         poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! A load thread: its runtime, its workers, and the supervisor that watches over one phase.
+//! A load thread: its runtime, its workers, and the supervisor of one phase.
 //!
 //! ```text
 //!  pin, timer slack ─▶ open sessions ─▶ Ready ─▶ wait for the start ─▶ workers run ─▶ drain ─▶ Done
@@ -22,7 +22,7 @@ use tokio::task::spawn_local;
 use crate::affinity::settle;
 use crate::baton::Baton;
 use crate::clock::now_ns;
-use crate::closed::{self, Opening, crew, places};
+use crate::closed::{self, Opening, crew, worker_shares};
 use crate::error::RunError;
 use crate::models;
 use crate::open::OpenWork;
@@ -30,22 +30,22 @@ use crate::options::Pacing;
 use crate::partition::Partition;
 use crate::recorder::{Message, Recorder, empty_recording};
 use crate::rounds::{self, Rounds};
-use crate::shard::{Shard, Shared};
+use crate::shard::{PhaseShared, Shard};
 use crate::sleeper::sleep_in_driver;
 use crate::stop::StopLevel;
 use crate::supervisor::{Command, supervise};
 use crate::think::ThinkTimer;
 use crate::timer::DueTimer;
 
-/// Closed-loop sessions that a thread opens at the same time.
+/// Most closed-loop sessions that a thread opens at the same time.
 const OPENING: usize = 64;
 
-/// What a load thread is made of.
+/// Everything a load thread needs.
 pub(crate) struct ThreadSetup {
     pub(crate) driver: AnyDriver,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<PhaseShared>,
     pub(crate) thread: usize,
-    /// Core to run on.
+    /// Core to run on; `None` = not pinned.
     pub(crate) core: Option<usize>,
     pub(crate) interval_ns: u64,
     pub(crate) to_collector: SyncSender<Message>,
@@ -60,8 +60,7 @@ pub(crate) fn load_thread(setup: ThreadSetup) {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .on_thread_unpark(wakeup::woken)
-            // Not a `LocalSet`: that is a second scheduler inside the first one, and each wake
-            // passes both.
+            // Not a `LocalSet`, which is a second scheduler inside the first: each wake would pass both.
             .build_local(LocalOptions::default())
     });
     let outcome = match runtime {
@@ -91,7 +90,7 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
         ..
     } = setup;
     let for_tallies = Arc::clone(&shared);
-    let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    let thread_number = u16::try_from(thread).unwrap_or(u16::MAX);
     let op_log = shared.op_log.as_ref();
     let recorder = Recorder::new(
         thread,
@@ -100,7 +99,7 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
         to_collector.clone(),
         spares,
         shared.phase_plan().kind == PhaseKind::Run,
-        op_log.map(|log| log.producer(number(shared.phase), number(thread))),
+        op_log.map(|log| log.producer(shared.phase, thread_number)),
     );
     let shard = Rc::new(Shard::new(shared, thread, recorder));
     let _works = prepare(&shard, &driver).map_err(RunError::Thread)?;
@@ -124,8 +123,8 @@ async fn serve(setup: ThreadSetup) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Starts the tasks of all workers; they open their sessions and wait for the start. The open works
-/// must be kept for the length of the phase.
+/// Starts the tasks of all workers, which open their sessions and wait for the start. Keep the returned open works for
+/// the length of the phase.
 fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>>> {
     let shared = &*shard.shared;
     let mut starting = Starting {
@@ -163,15 +162,15 @@ fn prepare(shard: &Rc<Shard>, driver: &AnyDriver) -> io::Result<Vec<Rc<OpenWork>
     Ok(works)
 }
 
-/// A load thread whose works begin.
+/// Starts the works of a load thread.
 pub(crate) struct Starting<'a> {
     shard: &'a Rc<Shard>,
     driver: &'a AnyDriver,
     opening: Rc<Opening>,
-    /// Whether something has to be on time to fractions of a millisecond, which needs the event loop.
+    /// Whether something needs timing finer than a millisecond, which only the event loop gives.
     punctual: bool,
     works: Vec<Rc<OpenWork>>,
-    /// Sessions of each of these works that open before the start.
+    /// Number of sessions of each of these works that open before the start.
     sessions: Vec<usize>,
 }
 
@@ -183,8 +182,8 @@ impl Starting<'_> {
         let position = (shard.thread, shared.threads);
         let source = &shared.sources[usize::from(work)];
         let mine: Vec<_> = match source.named() {
-            Some(named) => places(work, workers, named.crew(), position).collect(),
-            None => places(work, workers, crew(workers, share), position).collect(),
+            Some(named) => worker_shares(work, workers, named.crew(), position).collect(),
+            None => worker_shares(work, workers, crew(workers, share), position).collect(),
         };
         shard.slots.reserve(mine.len());
         let precise = shared.pacing == Pacing::Precise;
@@ -198,17 +197,17 @@ impl Starting<'_> {
             let task = Rc::clone(&shard);
             Shard::spawn(&task, async move { think.serve(&shard.slots).await });
         }
-        for place in mine {
+        for share in mine {
             shard.closed_live.set(shard.closed_live.get() + 1);
             shard.opening_begun();
             let (shard_too, opening) = (Rc::clone(shard), Rc::clone(&self.opening));
-            let task = closed::labour(shard_too, opening, think.clone(), place);
+            let task = closed::run_worker(shard_too, opening, think.clone(), share);
             Shard::spawn(shard, task);
         }
         Ok(())
     }
 
-    /// Starts the workers of rounds: all on one thread, where they can wait for each other.
+    /// Starts the workers of rounds, all on the first thread, where they can wait for each other.
     pub(crate) fn rounds(&mut self, work: u16, plan: RoundsPlan) {
         self.punctual = true;
         let shard = self.shard;
@@ -225,8 +224,8 @@ impl Starting<'_> {
         }
     }
 
-    /// Starts this thread's part of work number `work`, which is fed its operations, with at most
-    /// `cap` in flight over all agents; `sessions` says how many sessions open before the start.
+    /// Starts this thread's part of work number `work`, which gets its operations from a feed. At most `cap`
+    /// operations are in flight over all agents. `sessions` returns the number of sessions to open before the start.
     pub(crate) fn fed(
         &mut self,
         work: u16,
@@ -256,10 +255,10 @@ impl Starting<'_> {
     }
 }
 
-/// As [`closed::labour`], for a worker of a work in rounds.
+/// As [`closed::run_worker`], for a worker of a work in rounds.
 async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>, index: u32) {
-    if let Some(worker) = opening.worker(&shard).await {
+    if let Some(worker) = opening.worker(&shard, rounds.work()).await {
         shard.started().await;
-        rounds::labour(shard, rounds, index, worker).await;
+        rounds::run_worker(shard, rounds, index, worker).await;
     }
 }

@@ -1,8 +1,8 @@
 //! Waiting for absolute instants with a kernel timer.
 //!
-//! A `timerfd` on `CLOCK_MONOTONIC` inside the runtime's epoll set wakes a task within some 20 µs
-//! (`tokio::time` rounds to milliseconds). The timer is never read: re-arming it resets its
-//! counter, and an edge-triggered epoll reports each expiry anew.
+//! A `timerfd` on `CLOCK_MONOTONIC` in the runtime's epoll set wakes a task within some 20 µs; `tokio::time` rounds to
+//! milliseconds. The timer is never read: re-arming it resets its counter, and an edge-triggered epoll reports each
+//! expiry anew.
 //!
 //! ```text
 //!             set(due)                     due
@@ -28,7 +28,7 @@ use crate::clock::{epoch_ns, now_ns};
 /// How long before the instant a precise wait stops sleeping and spins, nanoseconds.
 const SPIN_NS: u64 = 20_000;
 
-/// A one-waiter timer; the waker of the last poll is the one that is woken.
+/// A timer for one waiter: it wakes the waker of the last poll.
 pub(crate) struct DueTimer {
     fd: AsyncFd<OwnedFd>,
     armed_for: Cell<u64>,
@@ -36,7 +36,7 @@ pub(crate) struct DueTimer {
 }
 
 impl DueTimer {
-    /// A timer registered with the current runtime; `precise` ones spin before the instant.
+    /// A timer registered with the current runtime. A `precise` one spins before the instant.
     pub(crate) fn new(precise: bool) -> io::Result<Self> {
         let fd = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -75,7 +75,7 @@ impl DueTimer {
             .expect("a timerfd accepts a normalised absolute time");
     }
 
-    /// Ready with the current time once it is at least `at_ns`; `u64::MAX` never comes.
+    /// Ready with the current time once that is at least `at_ns`, which is never for `u64::MAX`.
     pub(crate) fn poll_until(&self, at_ns: u64, cx: &mut Context<'_>) -> Poll<u64> {
         loop {
             let mut now = now_ns();
@@ -90,7 +90,7 @@ impl DueTimer {
                 self.arm(at_ns - self.spin_ns);
             }
             match self.fd.poll_read_ready(cx) {
-                // An expiry, perhaps of an instant that no longer matters: look at the clock again.
+                // The timer expired, perhaps for an instant that no longer matters: check the clock again.
                 Poll::Ready(Ok(mut guard)) => guard.clear_ready(),
                 Poll::Ready(Err(_)) | Poll::Pending => return Poll::Pending,
             }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn never_early_and_usable_again_and_again() {
+    fn a_timer_is_never_early_and_can_be_reused() {
         for precise in [false, true] {
             block_on(async {
                 let timer = DueTimer::new(precise).unwrap();

@@ -1,4 +1,4 @@
-//! The parts of a clean-up beside objects: unfinished multipart uploads, and buckets.
+//! Clean-up of unfinished multipart uploads and of buckets.
 
 use bucketload_core::driver::{AnySession, DriverFacts};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -19,8 +19,8 @@ pub(crate) async fn abort_uploads(
     abort_uploads_in(plan, place, session, report).await;
 }
 
-/// The same below another prefix, in another bucket. That uploads cannot be listed ends no clean-up: some
-/// servers know no such listing, others fail at it when there are none.
+/// Aborts the unfinished uploads of every key set below `prefix` in `bucket`. A failure is only a warning: some servers
+/// cannot list uploads, and others fail if there are none.
 pub(crate) async fn abort_uploads_in(
     plan: &Plan,
     (bucket, prefix): (&str, &str),
@@ -42,13 +42,13 @@ pub(crate) async fn abort_uploads_in(
     }
 }
 
-/// Whether the run can have begun a multipart upload. What the native clients of S3 write, they write in one
-/// request unless the operation says otherwise. Other engines decide by themselves; other drivers also remove
-/// here what an interrupted write has left.
+/// Whether the run can have begun a multipart upload. The native S3 clients write objects in one request unless the
+/// operation says otherwise. Other engines decide by themselves, and other drivers remove the remains of interrupted
+/// writes in the same call.
 pub(crate) fn may_leave_uploads(plan: &Plan, facts: &DriverFacts) -> bool {
     let explicit = matches!(facts.driver.as_str(), "s3" | "libs3") && facts.engine == "native";
     let in_parts = |work: &WorkPlan| {
-        // What a replay does is known only to the trace.
+        // Only the trace knows what a replay does.
         work.model.replay().is_some()
             || work.mix.iter().any(|entry| {
                 matches!(
@@ -60,10 +60,11 @@ pub(crate) fn may_leave_uploads(plan: &Plan, facts: &DriverFacts) -> bool {
     !explicit || plan.phases.iter().flat_map(|p| &p.works).any(in_parts)
 }
 
-/// Deletes a bucket if it is empty; returns whether it was there. Looks into it first: there are servers that delete a bucket with all that others have put into it.
+/// Deletes a bucket if it is empty. Returns whether it existed. Lists it first, since some servers delete a bucket with
+/// everything in it.
 ///
 /// # Errors
-/// `Conflict` when it holds something, else as the store says.
+/// `Conflict` if it is not empty, else as the store says.
 pub(crate) async fn delete_bucket(
     session: &mut AnySession,
     bucket: &str,
@@ -73,7 +74,7 @@ pub(crate) async fn delete_bucket(
         Ok(page) => match page.keys.first() {
             Some(key) => Err(OpError::new(
                 ErrorKind::Conflict,
-                format!("it holds what is not this run's, such as `{key}`"),
+                format!("it holds objects that do not belong to this run, such as `{key}`"),
             )),
             None => retry!(timeout_ns, session.delete_bucket(bucket)),
         },

@@ -1,8 +1,7 @@
-//! Figures per entry and worker of works on named objects ([`bucketload_core::rows`]), collected by one
-//! load thread.
+//! Figures per entry and worker of works on named objects ([`bucketload_core::rows`]), on one load thread.
 //!
-//! Everything has its place before the start, so that recording allocates nothing. Other works have no
-//! rows and pay one comparison per operation.
+//! All memory is allocated before the start, so recording allocates nothing. Other works have no rows and pay one
+//! comparison per operation.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +13,7 @@ use bucketload_core::rows::{
     LEGACY_BUCKETS, PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerSpan, legacy_bucket,
 };
 
-use crate::closed::Place;
+use crate::closed::WorkerShare;
 
 /// The measured window of a work, nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +23,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether an instant at which an operation ended counts.
+    /// Whether an operation that ended at `done_ns` counts.
     pub(crate) const fn has_end(self, done_ns: u64) -> bool {
         done_ns > self.begin_ns && done_ns <= self.end_ns
     }
 
-    /// Whether an operation lies inside by whole milliseconds: started in [begin, end), finished in
-    /// (begin, end].
+    /// Whether an operation lies inside in whole milliseconds: started in [begin, end), finished in (begin, end].
     pub(crate) const fn has(self, started_ns: u64, done_ns: u64) -> bool {
         const MS: u64 = 1_000_000;
         let (begin, end) = (self.begin_ns / MS, self.end_ns / MS);
@@ -39,13 +37,13 @@ impl Window {
     }
 }
 
-/// One worker: its place and a row per entry of its work.
+/// One worker, with its figures per entry of its work.
 struct Worker {
     /// Index among all workers of the agent.
     id: u32,
-    place: Place,
+    share: WorkerShare,
     rows: Vec<(RowSums, RowSums)>,
-    /// First start and last end inside the window.
+    /// First start and last end of operations inside the window.
     span: Option<(u64, u64)>,
 }
 
@@ -68,7 +66,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The rows of a phase that has any.
+    /// The rows of a phase; `None` if no work has any.
     pub(crate) fn of(phase: &PhasePlan, threads: usize) -> Option<Self> {
         let window = |work: &WorkPlan| Some(work.model.named()?.window_ns());
         let windows: Vec<_> = phase.works.iter().map(window).collect();
@@ -108,8 +106,8 @@ impl Rows {
         }
     }
 
-    /// Worker `id` takes `place`, whose work has `entries` entries.
-    pub(crate) fn enter(&self, id: u32, place: Place, entries: usize) {
+    /// Adds worker `id` of a work with `entries` entries.
+    pub(crate) fn enter(&self, id: u32, share: WorkerShare, entries: usize) {
         let (mut workers, mut at) = (self.workers.borrow_mut(), self.at.borrow_mut());
         let number = id as usize / self.threads;
         if at.len() <= number {
@@ -118,13 +116,13 @@ impl Rows {
         at[number] = workers.len();
         workers.push(Worker {
             id,
-            place,
+            share,
             rows: vec![Default::default(); entries],
             span: None,
         });
     }
 
-    /// Adds an operation on entry `entry`. Operations that the end of the run cut off count nowhere.
+    /// Adds an operation of entry `entry`. Operations that the end of the run cancelled do not count.
     pub(crate) fn record(&self, record: &OpRecord, entry: u16) {
         if record.outcome == Outcome::Failed(ErrorKind::Cancelled) {
             return;
@@ -158,14 +156,14 @@ impl Rows {
         }
     }
 
-    /// What was collected.
-    pub(crate) fn take(&self, phase: usize) -> PhaseRows {
+    /// Takes the figures collected so far.
+    pub(crate) fn take(&self, phase: u16) -> PhaseRows {
         let mut out = PhaseRows {
-            phase: u16::try_from(phase).unwrap_or(u16::MAX),
+            phase,
             ..PhaseRows::default()
         };
         for worker in self.workers.take() {
-            let Place { work, index, .. } = worker.place;
+            let WorkerShare { work, index, .. } = worker.share;
             for (entry, (finished, inside)) in worker.rows.into_iter().enumerate() {
                 out.workers.push(WorkerRow {
                     work,
@@ -229,7 +227,7 @@ mod tests {
                 "{started}..{done}"
             );
         }
-        // B5: what straddles the opening counts among what finished.
+        // B5: an operation that straddles the opening counts as finished.
         assert!(window.has_end(ms(150)) && !window.has_end(ms(100)) && !window.has_end(ms(201)));
     }
 }

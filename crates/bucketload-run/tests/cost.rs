@@ -1,4 +1,4 @@
-//! What the runner itself costs: allocations, punctuality, calibration.
+//! The cost of the runner itself: allocations, punctuality, calibration.
 //!
 //! The bounds here hold on a loaded machine; the example `pacing` prints the figures.
 
@@ -34,15 +34,15 @@ use null::{Null, NullSession};
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Allocations of the thread where counting began.
+    /// Number of allocations of the thread when counting began.
     static BEGUN: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// A null driver that counts the allocations of its load thread between two of its operations.
+/// A null driver that counts its load thread's allocations between two of its operations.
 struct Watching {
     from: u64,
     to: u64,
-    /// Lets every operation wait for one turn of the runtime.
+    /// Whether every operation waits for one turn of the runtime.
     wait: bool,
     calls: AtomicU64,
     allocations: AtomicU64,
@@ -232,7 +232,7 @@ fn nothing_is_allocated_per_operation_or_interval() {
         // Named objects are chosen by whole weights.
         mix.iter_mut().for_each(|entry| entry.weight *= 100.0);
         if matches!(model, ModelPlan::Ranks(_)) {
-            // Steps state what they move.
+            // The tasks of ranks state their own sizes.
             mix.iter_mut()
                 .for_each(|entry| entry.size = Some(const_size(100)));
         }
@@ -259,16 +259,16 @@ fn nothing_is_allocated_per_operation_or_interval() {
         let rows = reader.join().unwrap() + dropped.load(Ordering::Relaxed);
         assert_eq!(rows, if logged { 70_000 } else { 0 }, "{name}");
         let counted = watching.allocations.load(Ordering::Relaxed);
-        // Sessions that a busy machine makes the open loop hire cost a few allocations each, a slow
-        // collector some thirty per tally, an interval one for its slowest requests, and a busy
-        // machine makes the intervals many; one in forty operations would show as 1 000.
+        // On a busy machine the open loop opens more sessions, at a few allocations each. A slow collector costs some
+        // thirty per tally, and each interval one for its slowest requests. One allocation in forty operations would
+        // show as 1 000.
         assert!(counted <= 1_000, "{name}: {counted}");
     }
 }
 
 #[test]
 fn arrivals_are_taken_punctually() {
-    // Of a thread that never sleeps, a busy machine takes the core away for most of the time.
+    // A busy machine takes the core away from a thread that never sleeps for most of the time.
     let judged = [
         (Pacing::Timer, 0.25),
         (Pacing::Precise, 0.25),
@@ -284,22 +284,22 @@ fn arrivals_are_taken_punctually() {
             pacing,
             ..options(1)
         };
-        // A busy machine can make any single run late; it does not make five of them late.
+        // A busy machine can make a single run late, but not five.
         let late = (0..5).map(|_| {
             let mut kept = Kept::default();
             let stop = StopHandle::new();
             run(&Arc::new(Null).into(), &plan, &options, &mut kept, &stop).unwrap();
             kept.total(0).late.quantile_ns(share)
         });
-        // Quiet machine: 25 µs and less. With a timer of the runtime itself a quarter would be
-        // within 300 µs and half within 600.
+        // On a quiet machine: 25 µs or less. With the runtime's own timer a quarter would be within 300 µs and half
+        // within 600 µs.
         let mut punctual = late.skip_while(|late| *late > 200_000);
         assert!(punctual.next().is_some(), "{pacing:?}");
     }
 }
 
 #[test]
-fn calibration_tells_rate_ceiling_and_cost() {
+fn calibration_reports_rate_ceiling_and_cost() {
     undisturbed(|| {
         let options = options(1);
         let stop = StopHandle::new();
@@ -324,7 +324,7 @@ fn calibration_tells_rate_ceiling_and_cost() {
     });
 }
 
-/// A trace that is made while it is read.
+/// A trace that is generated while it is read.
 struct Endless;
 
 struct EndlessStream(u64);
@@ -335,7 +335,7 @@ impl RecordStream for EndlessStream {
         while !out.is_full() && self.0 < 70_000 {
             let key = format!("key-{}", self.0 % 1_000);
             let record = TraceRecord {
-                // 100 000 per second: always some that wait.
+                // 100 000 per second, so some always wait.
                 ts_ns: self.0 as i64 * 10_000,
                 op: if self.0.is_multiple_of(3) {
                     TraceOp::Put
@@ -428,8 +428,8 @@ fn jobs_and_traces_allocate_nothing_per_operation() {
             let stop = StopHandle::new();
             run(&driver.into(), &plan, &options, &mut Kept::default(), &stop).unwrap();
             let counted = watching.allocations.load(Ordering::Relaxed);
-            // Growth of the structures to what is under way, and sessions that a busy machine makes
-            // the loop hire; 40 000 operations would show as 40 000.
+            // Some remain: structures grow with what is under way, and on a busy machine the loop opens more sessions.
+            // One allocation per operation would show as 40 000.
             assert!(counted <= 1_000, "{name}: {counted}");
         }
     }

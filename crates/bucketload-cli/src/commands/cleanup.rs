@@ -12,7 +12,7 @@ use std::time::Duration;
 use bucketload_core::driver::{AnyDriver, AnySession, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_run::{Marker, now_ns, prefix_in_own_buckets, read_marker};
+use bucketload_run::{Marker, now_ns, prefix_in_workload_buckets, read_marker};
 use tokio::task::LocalSet;
 
 use crate::cli::manage::CleanupArgs;
@@ -238,7 +238,7 @@ async fn remove_bucket(
     proven: bool,
     dry: bool,
 ) -> Result<(), OpError> {
-    let inside = prefix_in_own_buckets(prefix);
+    let inside = prefix_in_workload_buckets(prefix);
     let deleted = match empty(session, bucket, &inside, dry).await {
         Ok(deleted) => deleted,
         // It was never made, or is gone already.

@@ -1,7 +1,7 @@
 //! The agent's side: opens the target of an assignment and drives it.
 
 use bucketload_agents::{Assignment, Conductor, Host, Problem};
-use bucketload_run::{Cores, DataOf, RunOptions, Share, serve};
+use bucketload_run::{Cores, EarlierRun, RunOptions, Share, serve};
 
 use super::setup::Setup;
 use crate::drivers;
@@ -38,7 +38,7 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
         interval: std::time::Duration::from_nanos(assignment.interval_ns),
         data: assignment
             .data
-            .map(|(run_id, prefix)| DataOf { run_id, prefix }),
+            .map(|(run_id, prefix)| EarlierRun { run_id, prefix }),
         gate: Some(conductor.gate()),
         agreement: Some(conductor.agreement()),
         converged: Some(conductor.converged()),

@@ -1,14 +1,14 @@
-//! Drivers and sessions without their types, so that the runner is compiled once for all of them.
+//! Type-erased drivers and sessions, so that the runner is compiled once for all of them.
 //!
 //! ```text
-//!  AnyDriver ── open ──▶ AnySession ─▶ cell on the heap: the session and room for the future of its operation
+//!  AnyDriver ── open ──▶ AnySession ─▶ cell on the heap: the session, and memory for the future of its operation
 //!                            │ execute
 //!                            ▼
-//!                        Executing: first poll = make the future in that room and poll it; later polls = poll it
+//!                        Executing: the first poll makes the future in that memory; every poll polls it
 //! ```
 //!
-//! An operation costs one indirect call, and one more for each time that it is woken; nothing is allocated for it.
-//! Untimed calls ([`AdminCalls`]) return boxed futures.
+//! An operation costs one indirect call, plus one each time it is woken, and no allocation. Untimed calls
+//! ([`AdminCalls`]) return boxed futures.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
 };
 use crate::error::OpError;
 use crate::op::Request;
@@ -29,7 +29,7 @@ use crate::record::Probe;
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, OpError>> + 'a>>;
 type Polled = Poll<Result<Completion, OpError>>;
 
-/// A driver of any kind. Clones are the same driver.
+/// A type-erased driver. Clones share the same driver.
 #[derive(Clone)]
 pub struct AnyDriver(Arc<dyn DynDriver>);
 
@@ -40,7 +40,7 @@ impl fmt::Debug for AnyDriver {
 }
 
 impl AnyDriver {
-    /// `driver` without its type.
+    /// Erases the type of `driver`.
     pub fn new(driver: impl Driver) -> Self {
         Self(Arc::new(driver))
     }
@@ -92,22 +92,22 @@ impl<D: Driver> DynDriver for D {
     }
 }
 
-/// A session of any kind.
+/// A type-erased session.
 pub struct AnySession {
     cell: NonNull<()>,
     methods: &'static Methods,
 }
 
-/// What can be done with a cell. Each function takes the cell that it was made for, which nobody else uses
-/// meanwhile.
+/// The methods of a cell. Each function may only be called with a cell of the type that it was made for, and nobody
+/// else may use the cell meanwhile.
 struct Methods {
-    /// Makes the future of an operation in its room and polls it. What it borrows must outlive it.
+    /// Makes the future of an operation in the cell and polls it. Request and probe must outlive the future.
     begin: unsafe fn(NonNull<()>, &Request<'_>, &mut Probe, &mut Context<'_>) -> Polled,
     /// Polls the future; there must be one.
     resume: unsafe fn(NonNull<()>, &mut Context<'_>) -> Polled,
     /// Drops the future; there must be one.
     abandon: unsafe fn(NonNull<()>),
-    place: unsafe fn(NonNull<()>) -> Place,
+    route: unsafe fn(NonNull<()>) -> RequestRoute,
     /// The session; there must be no future.
     admin: unsafe fn(NonNull<()>) -> NonNull<dyn AdminCalls>,
     drop: unsafe fn(NonNull<()>),
@@ -117,7 +117,7 @@ struct Methods {
 struct Cell<S, F, X> {
     session: S,
     future: MaybeUninit<F>,
-    /// [`Session::execute`] as a value, by which the type of its future has a name.
+    /// [`Session::execute`] as a value, which gives the type of its future a name.
     execute: X,
 }
 
@@ -131,7 +131,7 @@ where
         begin: Self::begin,
         resume: Self::resume,
         abandon: Self::abandon,
-        place: Self::place,
+        route: Self::route,
         admin: Self::admin,
         drop: Self::drop,
     };
@@ -175,25 +175,25 @@ where
         unsafe { (&raw mut (*at).future).cast::<F>().drop_in_place() }
     }
 
-    unsafe fn place(cell: NonNull<()>) -> Place {
+    unsafe fn route(cell: NonNull<()>) -> RequestRoute {
         // SAFETY: the cell is this one, and no future borrows the session.
-        unsafe { (*cell.cast::<Self>().as_ptr()).session.place() }
+        unsafe { (*cell.cast::<Self>().as_ptr()).session.route() }
     }
 
     unsafe fn admin(cell: NonNull<()>) -> NonNull<dyn AdminCalls> {
         // SAFETY: the cell is this one, and no future borrows the session.
         let session = unsafe { &raw mut (*cell.cast::<Self>().as_ptr()).session };
-        // SAFETY: the place of a field is not null.
+        // SAFETY: the address of a field is not null.
         unsafe { NonNull::new_unchecked(session as *mut dyn AdminCalls) }
     }
 
     unsafe fn drop(cell: NonNull<()>) {
-        // SAFETY: the cell came from a box, and its owner goes.
+        // SAFETY: the cell came from a box, and its owner is being dropped.
         drop(unsafe { Box::from_raw(cell.cast::<Self>().as_ptr()) });
     }
 }
 
-/// Puts `session` into a cell. A function of its own, where the type of the future gets its name.
+/// Puts `session` into a cell. A separate function, to give the type of the future a name.
 fn boxed<S, F, X>(session: S, execute: X) -> AnySession
 where
     S: Session,
@@ -212,7 +212,7 @@ where
 }
 
 impl AnySession {
-    /// `session` without its type.
+    /// Erases the type of `session`.
     pub fn new<S: Session>(session: S) -> Self {
         boxed(
             session,
@@ -237,11 +237,11 @@ impl AnySession {
         }
     }
 
-    /// As [`Session::place`].
+    /// As [`Session::route`].
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn route(&self) -> RequestRoute {
         // SAFETY: the cell is this session's; a future would borrow it mutably.
-        unsafe { (self.methods.place)(self.cell) }
+        unsafe { (self.methods.route)(self.cell) }
     }
 }
 
@@ -284,11 +284,11 @@ pub struct Executing<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its future is not made yet.
+    /// The future does not exist yet.
     Fresh,
-    /// Its future is in the cell.
+    /// The future is in the cell.
     Running,
-    /// Its future is gone; or it panicked, and stays unused where it is.
+    /// The future has been dropped; or it panicked, and stays in the cell unused.
     Ended,
 }
 
@@ -309,8 +309,9 @@ impl Future for Executing<'_> {
         let this = self.get_mut();
         let AnySession { cell, methods } = *this.session;
         let stage = std::mem::replace(&mut this.stage, Stage::Ended);
-        // SAFETY: the cell is that of the session, which is borrowed for as long as this lives. The future is dropped
-        // with this at the latest, and if this is forgotten it is never polled again: what it borrows outlives it.
+        // SAFETY: the cell belongs to the session, which is borrowed for as long as `self` lives. The future is
+        // dropped with `self` at the latest. If `self` is forgotten, the future is never polled again. So what it
+        // borrows outlives its use.
         let polled = unsafe {
             match stage {
                 Stage::Fresh => (methods.begin)(cell, this.request, this.probe, cx),
@@ -329,14 +330,14 @@ impl Drop for Executing<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.stage == Stage::Running {
-            // SAFETY: the cell is that of the session and holds the future.
+            // SAFETY: the cell belongs to the session and holds the future.
             unsafe { (self.session.methods.abandon)(self.session.cell) }
         }
     }
 }
 
-/// [`Admin`] without the session's type: what an [`AnySession`] can be asked outside measurements. Results and errors
-/// are those of the methods of the same names there.
+/// Type-erased [`Admin`]: the untimed calls of an [`AnySession`]. Results and errors are those of the methods of the
+/// same names there.
 pub trait AdminCalls {
     /// As [`Admin::ensure_bucket`].
     fn ensure_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, bool>;

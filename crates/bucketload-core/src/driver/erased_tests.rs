@@ -1,4 +1,4 @@
-//! Operations of sessions without types: they end, are abandoned and are forgotten, and nothing is dropped twice.
+//! Type-erased sessions: operations end or are abandoned, and nothing is dropped twice.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::{AnyDriver, AnySession};
 use crate::driver::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
 };
 use crate::error::OpError;
 use crate::op::{OpClass, Request};
@@ -29,7 +29,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Each operation waits once, and answers with the length of its key.
+/// A session whose operations wait once and return the length of their key.
 struct Slow(Rc<Counts>, u16);
 
 impl Drop for Slow {
@@ -60,10 +60,10 @@ impl Session for Slow {
         })
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn route(&self) -> RequestRoute {
+        RequestRoute {
             endpoint: self.1,
-            ..Place::default()
+            ..RequestRoute::default()
         }
     }
 }
@@ -156,7 +156,7 @@ fn an_operation_that_ends_is_dropped_once_and_the_session_goes_on() {
             assert_eq!(completion.bytes, 4);
         }
         assert_eq!(counts.dropped.get(), turn);
-        assert_eq!(u32::from(session.place().endpoint), turn);
+        assert_eq!(u32::from(session.route().endpoint), turn);
         assert_eq!(probe.done_ns(), 5);
     }
     drop(session);
@@ -164,11 +164,11 @@ fn an_operation_that_ends_is_dropped_once_and_the_session_goes_on() {
 }
 
 #[test]
-fn an_operation_that_is_given_up_is_dropped_with_what_it_holds() {
+fn an_abandoned_operation_is_dropped_with_everything_it_holds() {
     let (mut session, counts) = session();
     let mut probe = Probe::new(|| 5);
     let request = Request::plain(OpClass::Get, "b", "k");
-    // Not begun: there is nothing to drop.
+    // Not begun, so there is nothing to drop.
     drop(session.execute(&request, &mut probe));
     assert_eq!((counts.begun.get(), counts.dropped.get()), (0, 0));
     {
@@ -199,7 +199,7 @@ fn untimed_calls_reach_the_session() {
 }
 
 #[test]
-fn a_driver_without_its_type_says_and_opens_the_same() {
+fn a_type_erased_driver_reports_and_opens_the_same() {
     let driver = AnyDriver::new(Slows);
     assert_eq!(driver.clone().facts().driver, "slow");
     assert_eq!(driver.capabilities().classes, [OpClass::Get]);
@@ -208,5 +208,5 @@ fn a_driver_without_its_type_says_and_opens_the_same() {
         worker: 0,
     };
     let session = now(driver.open(worker, &mut Probe::new(|| 5))).unwrap();
-    assert_eq!(session.place().endpoint, 3);
+    assert_eq!(session.route().endpoint, 3);
 }

@@ -1,4 +1,4 @@
-//! Counts at a hundredth of an interval: what the index of dispersion at 10 and 100 ms rests on
+//! Counts per hundredth of an interval, from which the index of dispersion at 10 and 100 ms is computed
 //! (docs/spec/statistics.md section 9).
 
 use crate::divisor::Divisor;
@@ -17,8 +17,7 @@ pub struct FineCounts {
 }
 
 impl FineCounts {
-    /// An interval of `len_ns` begins at `start_ns`; counts that are there are kept. Allocates on first
-    /// use only.
+    /// Begins an interval of `len_ns` at `start_ns`. Keeps existing counts. Allocates on first use only.
     pub fn begin(&mut self, start_ns: u64, len_ns: u64) {
         self.start_ns = start_ns;
         self.bin = Some(Divisor::new((len_ns / FINE_BINS as u64).max(1)));
@@ -42,40 +41,40 @@ impl FineCounts {
         }
     }
 
-    /// What ended just before the boundary and is recorded just after it counts in the first bin.
+    /// The bin of an instant. An operation that ended before the interval but is recorded in it counts in the first
+    /// bin.
     #[inline]
     fn bin(&self, at_ns: u64) -> Option<usize> {
         let bins = self.bin?.quotient(at_ns.saturating_sub(self.start_ns));
         Some((bins as usize).min(FINE_BINS - 1))
     }
 
-    /// Length of a bin, nanoseconds; 0 when nothing was counted.
+    /// Length of a bin, nanoseconds; 0 if nothing was counted.
     #[must_use]
     pub fn bin_ns(&self) -> u64 {
         self.bin.map_or(0, Divisor::by)
     }
 
-    /// Sums of the squares of the counts of operations that fell due, per bin and per ten bins.
+    /// Sums of squared counts of operations that fell due: per bin, and per ten bins.
     #[must_use]
     pub fn offered_squares(&self) -> [u64; 2] {
         squares(&self.offered)
     }
 
-    /// Sums of the squares of the counts of successes, per bin and per ten bins.
+    /// Sums of squared counts of successes: per bin, and per ten bins.
     #[must_use]
     pub fn completed_squares(&self) -> [u64; 2] {
         squares(&self.completed)
     }
 
-    /// The counts of operations that fell due and of successes, per bin; empty when nothing was
-    /// counted.
+    /// Counts of operations that fell due and of successes, per bin; empty if nothing was counted.
     #[must_use]
     pub fn bins(&self) -> (&[u32], &[u32]) {
         (&self.offered, &self.completed)
     }
 
-    /// Adds counts of an interval that began at `start_ns` and had bins of `bin_ns` nanoseconds;
-    /// nothing when that is 0.
+    /// Adds the counts of an interval that began at `start_ns` and had bins of `bin_ns` nanoseconds. Adds nothing if
+    /// `bin_ns` is 0.
     pub fn add(&mut self, start_ns: u64, bin_ns: u64, offered: &[u32], completed: &[u32]) {
         if bin_ns == 0 {
             return;
@@ -121,7 +120,7 @@ mod tests {
     use super::FineCounts;
 
     #[test]
-    fn counts_fall_into_their_hundredth_and_add_up_over_threads() {
+    fn counts_go_into_their_bin_and_add_up_over_threads() {
         let mut a = FineCounts::default();
         a.offered(5);
         assert_eq!(a.offered_squares(), [0, 0], "no interval has begun");

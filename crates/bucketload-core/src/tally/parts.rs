@@ -1,4 +1,4 @@
-//! What jobs and replays add to a tally: makespans and counts.
+//! The parts of a tally for jobs and replays: makespans and counts.
 
 use crate::histogram::Histogram;
 
@@ -10,10 +10,9 @@ pub struct Span {
     /// Which part: a stage, or one past the last stage for whole jobs
     /// ([`crate::plan::JobsPlan::span_name`]).
     pub part: u16,
-    /// Parts that ended with an operation that failed; they are in the histogram too.
+    /// Parts in which an operation failed. They are in the histogram too.
     pub failed: u64,
-    /// Makespans: from the beginning of the part (the job's arrival) to the end of its last
-    /// operation.
+    /// Makespans: from the beginning of the part, or the arrival of the job, to the end of its last operation.
     pub makespan: Histogram,
 }
 
@@ -24,29 +23,29 @@ pub struct JobCounts {
     pub begun: u64,
     /// Jobs whose last stage ended.
     pub ended: u64,
-    /// Jobs that had to wait because the most jobs were under way.
+    /// Jobs that had to wait because the limit on concurrent jobs was reached.
     pub delayed: u64,
 }
 
-/// What a replay did beside performing requests.
+/// Counts of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReplayCounts {
-    /// Requests shed because they were too late; offered, but not issued.
+    /// Requests shed because they were too late. They count as offered, but not as issued.
     pub shed: u64,
-    /// Requests that were not replayed because their key is known to be absent.
+    /// Requests that were not replayed because their object is known to be absent.
     pub skipped_absent: u64,
-    /// Records that stand for no request of their own (parts of multipart uploads), or whose
-    /// operation, size or source is not known.
+    /// Records that are no request of their own, such as parts of multipart uploads, or whose operation, size or
+    /// source is unknown.
     pub skipped_other: u64,
-    /// Objects that were absent although the trace found them.
+    /// Objects that were absent although they existed when the trace was recorded.
     pub absent: u64,
     /// Objects that were absent as in the trace.
     pub absent_as_recorded: u64,
-    /// Objects that were there although the trace did not find them.
+    /// Objects that existed although they were absent when the trace was recorded.
     pub unexpected: u64,
     /// Requests that waited for an earlier one on their key.
     pub blocked: u64,
-    /// Requests whose due instant a rate limit moved.
+    /// Requests whose due instant was delayed by a rate limit.
     pub shaped: u64,
 }
 

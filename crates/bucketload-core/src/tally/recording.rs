@@ -1,14 +1,14 @@
 //! A tally while a load thread fills it.
 //!
-//! Several of the times of an operation coincide in most operations: nothing but the client's own work comes before its
-//! start, nothing but waiting after it. Such a time is recorded once, and whoever takes the tally over has it counted
-//! as all that it is:
+//! Several times of an operation are usually equal: only the client's own work comes before the start of most
+//! operations, and only waiting after it. Such a time is recorded once. [`Recording::settle`] then adds it to every
+//! histogram that it belongs to:
 //!
 //! ```text
 //!  load thread                                    collector
 //!  record ─┬─ counts, response time ─▶ tally ◀─┐
 //!          ├─ times that differ ─────▶ tally   ├─ settle ──▶ &Tally
-//!          └─ times that coincide ───▶ alike ──┘
+//!          └─ times that are equal ──▶ shared ─┘
 //! ```
 
 use super::{Cell, Tally};
@@ -19,43 +19,43 @@ use crate::record::{OpRecord, Part};
 #[derive(Debug, Default)]
 pub struct Recording {
     tally: Tally,
-    /// As the cells of the tally.
-    alike: Vec<Alike>,
+    /// One per cell of the tally.
+    shared: Vec<SharedTimes>,
 }
 
-/// Times of operations of one cell that are several times at once.
+/// Times of operations of one cell that belong to several histograms.
 #[derive(Debug, Default)]
-struct Alike {
-    /// Lag, lateness with build time, and [`Part::Build`].
+struct SharedTimes {
+    /// Lag, lateness plus build time, and [`Part::Build`].
     built: Histogram,
     /// Service time, time to first byte, and [`Part::Wait`].
     waited: Histogram,
 }
 
 impl Recording {
-    /// Fills `tally`. Nothing is allocated for operations of the cells that it has.
+    /// Fills `tally`. Recording operations of its existing cells allocates nothing.
     #[must_use]
     pub fn new(tally: Tally) -> Self {
-        let mut alike = Vec::new();
-        alike.resize_with(tally.cells.len(), Alike::default);
-        Self { tally, alike }
+        let mut shared = Vec::new();
+        shared.resize_with(tally.cells.len(), SharedTimes::default);
+        Self { tally, shared }
     }
 
     /// Records one operation that ended.
     #[inline]
     pub fn record(&mut self, r: &OpRecord) {
         let at = self.tally.count(r);
-        if at >= self.alike.len() {
+        if at >= self.shared.len() {
             self.extend();
         }
-        let alike = &mut self.alike[at];
+        let shared = &mut self.shared[at];
         if r.only_built() {
-            alike.built.record(r.lag_ns());
+            shared.built.record(r.lag_ns());
         } else {
             self.tally.record_start(at, r);
         }
         if r.only_waited() {
-            alike.waited.record(r.service_ns());
+            shared.waited.record(r.service_ns());
         } else {
             self.tally.record_service(at, r);
         }
@@ -63,25 +63,26 @@ impl Recording {
 
     /// Records operations that ended, in order.
     ///
-    /// Nearly each touches buckets that have left the caches since the last list, and recording one is longer than the
-    /// processor looks ahead: so it is shown the buckets of all first, and waits for them together.
+    /// Nearly every operation touches buckets that have left the caches since the last list, and recording one
+    /// operation takes more instructions than the processor looks ahead. So the buckets of all operations are read
+    /// first, and the processor waits for them together.
     pub fn record_all(&mut self, records: &[OpRecord]) {
-        let near = records.iter().fold(0, |sum, r| sum ^ self.near(r));
-        std::hint::black_box(near);
+        let read = records.iter().fold(0, |sum, r| sum ^ self.read_buckets(r));
+        std::hint::black_box(read);
         for r in records {
             self.record(r);
         }
     }
 
-    /// Reads the buckets that the usual operation will be recorded in.
+    /// Reads the buckets that a typical operation is recorded in, to load them into the caches.
     #[inline]
-    fn near(&self, r: &OpRecord) -> u64 {
+    fn read_buckets(&self, r: &OpRecord) -> u64 {
         let wanted = |c: &Cell| c.class == r.class && c.work == r.work;
         let Some(at) = self.tally.cells.iter().position(wanted) else {
             return 0;
         };
-        let built = self.alike.get(at).map_or(0, |alike| {
-            alike.built.alike(r.lag_ns()) ^ alike.waited.alike(r.service_ns())
+        let built = self.shared.get(at).map_or(0, |shared| {
+            shared.built.alike(r.lag_ns()) ^ shared.waited.alike(r.service_ns())
         });
         built ^ self.tally.cells[at].response.alike(r.response_ns())
     }
@@ -89,38 +90,38 @@ impl Recording {
     #[cold]
     fn extend(&mut self) {
         let cells = self.tally.cells.len();
-        self.alike.resize_with(cells, Alike::default);
+        self.shared.resize_with(cells, SharedTimes::default);
     }
 
-    /// The tally, in which the times of operations may be missing: for what is counted one by one.
+    /// The tally, for counters that are incremented directly. Times of operations may be missing from it.
     #[inline]
     pub const fn counts(&mut self) -> &mut Tally {
         &mut self.tally
     }
 
-    /// The whole tally.
+    /// Completes the tally and returns it.
     pub fn settle(&mut self) -> &Tally {
         let Tally {
             cells, lag, late, ..
         } = &mut self.tally;
-        for (alike, cell) in self.alike.iter_mut().zip(cells) {
-            alike.settle(cell, [lag, late]);
+        for (shared, cell) in self.shared.iter_mut().zip(cells) {
+            shared.settle(cell, [lag, late]);
         }
         &self.tally
     }
 
-    /// Empties it and keeps its memory.
+    /// Empties the recording and keeps its memory.
     pub fn clear(&mut self) {
         self.tally.clear();
-        for alike in &mut self.alike {
-            alike.built.clear();
-            alike.waited.clear();
+        for shared in &mut self.shared {
+            shared.built.clear();
+            shared.waited.clear();
         }
     }
 }
 
-impl Alike {
-    /// Counts the times as what they are.
+impl SharedTimes {
+    /// Adds the times to every histogram that they belong to.
     fn settle(&mut self, cell: &mut Cell, starts: [&mut Histogram; 2]) {
         if !self.built.is_empty() {
             for histogram in starts {
@@ -148,7 +149,7 @@ mod tests {
     use crate::record::{OpRecord, Outcome};
     use crate::tally::Tally;
 
-    /// Operations of which every time is none, a little or more, so that all kinds of coincidence occur.
+    /// Operations whose times are each zero, small or large, so that all combinations of equal times occur.
     fn record() -> impl Strategy<Value = OpRecord> {
         let step = || prop_oneof![3 => Just(0u64), 1 => 1u64..5, 1 => 1u64..1 << 40];
         let steps = prop::array::uniform6(step());
@@ -192,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_recorded_once_counts_as_all_that_it_is(
+        fn a_time_recorded_once_counts_in_every_histogram_it_belongs_to(
             records in prop::collection::vec(record(), 0..40),
             again in prop::collection::vec(record(), 0..10),
         ) {
@@ -218,15 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_operation_is_recorded_thrice() {
+    fn a_typical_operation_is_recorded_in_three_histograms() {
         let mut r = OpRecord::BLANK;
         (r.due_ns, r.taken_ns, r.started_ns) = (100, 100, 130);
         (r.sent_ns, r.first_byte_ns, r.done_ns) = (130, 900, 900);
         let mut recording = Recording::default();
         recording.record(&r);
         assert!(recording.tally.lag.is_empty() && recording.tally.cells[0].service.is_empty());
-        let alike = &recording.alike[0];
-        assert_eq!((alike.built.max_ns(), alike.waited.max_ns()), (30, 770));
+        let shared = &recording.shared[0];
+        assert_eq!((shared.built.max_ns(), shared.waited.max_ns()), (30, 770));
         assert_eq!(recording.settle().cells[0].ttfb.max_ns(), 770);
     }
 }

@@ -1,5 +1,5 @@
-//! Successes of one range of sizes, for workloads whose sizes differ in kind (docs/spec/scenarios.md sections
-//! 4.2 and 7.1).
+//! Successes per range of sizes, for workloads that mix objects of very different sizes (docs/spec/scenarios.md
+//! sections 4.2 and 7.1).
 
 use crate::histogram::Histogram;
 use crate::op::OpClass;
@@ -13,9 +13,9 @@ pub struct SizeCell {
     pub class: OpClass,
     /// Smallest size, bytes.
     pub from: u64,
-    /// First size beyond the class, bytes.
+    /// First size beyond the range, bytes.
     pub to: u64,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded.
     pub ok: u64,
     /// Object bytes transferred.
     pub bytes: u64,

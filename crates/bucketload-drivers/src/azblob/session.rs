@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::driver::{Completion, RequestRoute, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -131,7 +131,7 @@ impl Session for AzureSession {
         }
     }
 
-    fn place(&self) -> Place {
-        self.connection.place()
+    fn route(&self) -> RequestRoute {
+        self.connection.route()
     }
 }

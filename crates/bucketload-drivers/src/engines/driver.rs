@@ -5,8 +5,8 @@ use std::fmt;
 use std::future::Future;
 
 use bucketload_core::driver::{
-    Admin, AnyDriver, AnySession, Capabilities, Completion, Driver, DriverFacts, KeyPage, Place,
-    Session, WorkerId,
+    Admin, AnyDriver, AnySession, Capabilities, Completion, Driver, DriverFacts, KeyPage,
+    RequestRoute, Session, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
@@ -115,9 +115,9 @@ impl<E: Engine> Driver for EngineDriver<E> {
             native: self.native.clone(),
             admin: None,
             worker,
-            place: Place {
+            route: RequestRoute {
                 endpoint: u16::try_from(endpoint).unwrap_or(u16::MAX),
-                ..Place::default()
+                ..RequestRoute::default()
             },
         })
     }
@@ -130,7 +130,7 @@ pub struct EngineSession<C> {
     /// Opened by the first untimed call: most workers never make one.
     admin: Option<AnySession>,
     worker: WorkerId,
-    place: Place,
+    route: RequestRoute,
 }
 
 impl<C> fmt::Debug for EngineSession<C> {
@@ -162,8 +162,8 @@ impl<C: Client> Session for EngineSession<C> {
         self.client.execute(request, probe)
     }
 
-    fn place(&self) -> Place {
-        self.place
+    fn route(&self) -> RequestRoute {
+        self.route
     }
 }
 

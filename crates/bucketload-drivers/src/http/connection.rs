@@ -11,7 +11,7 @@
 
 use std::net::IpAddr;
 
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use bucketload_wire::http::ChunkedDecoder;
@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     /// In a box: few connections are bound to an address, and all would have room for one.
     source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
-    place: Place,
+    route: RequestRoute,
     /// Made for the first answer in chunks.
     decoder: Option<Box<ChunkedDecoder>>,
 }
@@ -40,9 +40,9 @@ impl Connection {
     /// yet.
     pub(crate) fn new(endpoint: usize, source: Option<IpAddr>) -> Self {
         Self {
-            place: Place {
+            route: RequestRoute {
                 endpoint: u16::try_from(endpoint).unwrap_or(u16::MAX),
-                ..Place::default()
+                ..RequestRoute::default()
             },
             source: source.map(Box::new),
             conn: None,
@@ -51,8 +51,8 @@ impl Connection {
     }
 
     /// Where requests go.
-    pub(crate) const fn place(&self) -> Place {
-        self.place
+    pub(crate) const fn route(&self) -> RequestRoute {
+        self.route
     }
 
     /// System calls made by the current connection; `None` while there is none.
@@ -85,8 +85,8 @@ impl Connection {
             probe,
         ));
         let conn = connecting.await?;
-        self.place.connection = client.next_connection();
-        self.place.local_port = conn.local_addr().map_or(0, |addr| addr.port());
+        self.route.connection = client.next_connection();
+        self.route.local_port = conn.local_addr().map_or(0, |addr| addr.port());
         self.conn = Some(conn);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 
-use bucketload_core::driver::{AnySession, Completion, Place, Session};
+use bucketload_core::driver::{AnySession, Completion, RequestRoute, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
@@ -253,7 +253,7 @@ impl Session for S3Session {
         }
     }
 
-    fn place(&self) -> Place {
-        self.connection.place()
+    fn route(&self) -> RequestRoute {
+        self.connection.route()
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::driver::{Completion, RequestRoute, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -120,7 +120,7 @@ impl Session for SwiftSession {
         }
     }
 
-    fn place(&self) -> Place {
-        self.connection.place()
+    fn route(&self) -> RequestRoute {
+        self.connection.route()
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, DONE, Place, Session, content_of};
+use bucketload_core::driver::{Completion, DONE, RequestRoute, Session, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -229,7 +229,7 @@ impl Session for ToySession {
         }
     }
 
-    fn place(&self) -> Place {
-        self.connection.place()
+    fn route(&self) -> RequestRoute {
+        self.connection.route()
     }
 }

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, Place, Session};
+use bucketload_core::driver::{Completion, RequestRoute, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
@@ -298,7 +298,7 @@ impl Session for WebHdfsSession {
         }
     }
 
-    fn place(&self) -> Place {
-        self.connection.place()
+    fn route(&self) -> RequestRoute {
+        self.connection.route()
     }
 }

@@ -72,7 +72,7 @@ fn the_place_changes_with_the_connection() {
         let mut places = Vec::new();
         for _ in 0..3 {
             session.execute(&get, &mut probe()).await.unwrap();
-            places.push(session.place());
+            places.push(session.route());
         }
         assert!(places.iter().all(|p| p.endpoint == 0 && p.local_port > 0));
         let numbers: Vec<u64> = places.iter().map(|p| p.connection).collect();

@@ -206,14 +206,14 @@ fn of_several_name_nodes_the_active_one_is_used() {
         let driver = driver(&format!("{},{}", first.url, second.url));
         let mut session = open(&driver).await.unwrap();
         session.execute(&put, &mut probe()).await.unwrap();
-        assert_eq!(session.place().endpoint, 1);
+        assert_eq!(session.route().endpoint, 1);
         // They change places: one operation fails, the next one goes to the other.
         first.state.manners.lock().unwrap().standby = false;
         second.state.manners.lock().unwrap().standby = true;
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Server);
         session.execute(&put, &mut probe()).await.unwrap();
-        assert_eq!(session.place().endpoint, 0);
+        assert_eq!(session.route().endpoint, 0);
         // Nobody is active: said at once.
         first.state.manners.lock().unwrap().standby = true;
         let error = open(&driver).await.map(drop).unwrap_err();

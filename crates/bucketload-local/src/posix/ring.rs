@@ -18,7 +18,7 @@
 //! that there are some.
 //!
 //! Elsewhere answers wait inside the kernel until the thread's next system call ([`Delivery::NextCall`]); the first
-//! of them ends the one that the thread sleeps in. Then the leader is woken at once ([`Look`]), instead of by the
+//! of them ends the one that the thread sleeps in. Then the leader is woken at once ([`AnswerSource`]), instead of by the
 //! event loop's next question.
 //!
 //! The table owns the work of every call that the kernel has, and with it every byte that the kernel
@@ -33,7 +33,7 @@ use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 use std::task::{Context, Poll, Waker};
 
-use bucketload_core::wakeup::{self, Look, Slept};
+use bucketload_core::wakeup::{self, AnswerSource, Slept};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -311,8 +311,8 @@ impl Ring {
     }
 }
 
-impl Look for Ring {
-    fn look(&self) -> bool {
+impl AnswerSource for Ring {
+    fn wake_answered(&self) -> bool {
         self.inner.borrow_mut().look()
     }
 
@@ -342,7 +342,7 @@ fn failed(mut work: Box<Work>, failure: Failure) -> Box<Work> {
 }
 
 impl Inner {
-    /// See [`Look::sleep`].
+    /// See [`AnswerSource::sleep`].
     fn sleep(&mut self, tasks: usize) -> Slept {
         if tasks == 0 || self.unanswered != tasks || self.answers_before == Some(self.answers) {
             self.ring.completion().enable_eventfd();
@@ -362,7 +362,7 @@ impl Inner {
             let _ = self.ring.submit_and_wait(1);
         }
         self.reap(None);
-        if long { Slept::Long } else { Slept::Well }
+        if long { Slept::Long } else { Slept::Briefly }
     }
 
     /// Wakes the leader if there are answers; whether there are.

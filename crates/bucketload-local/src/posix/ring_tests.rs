@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_core::wakeup::{self, Look, Slept};
+use bucketload_core::wakeup::{self, AnswerSource, Slept};
 use io_uring::{opcode, types};
 use tokio::task::LocalSet;
 

@@ -121,7 +121,7 @@ impl Names {
             put(at, value);
             at += 1;
         };
-        next(int(r.seq));
+        next(int(op.seq));
         next(Value::Text(phase_name));
         next(Value::Text(
             works.get(usize::from(r.work)).map_or("", String::as_str),
@@ -136,8 +136,8 @@ impl Names {
         next(int(u64::from(thread)));
         let endpoint = self.endpoints.get(usize::from(r.endpoint));
         next(Value::Text(endpoint.map_or("", String::as_str)));
-        next(opt(trail.place.connection));
-        next(opt(u64::from(trail.place.local_port)));
+        next(opt(trail.route.connection));
+        next(opt(u64::from(trail.route.local_port)));
         next(int(r.due_ns));
         next(int(r.taken_ns));
         next(int(r.started_ns));

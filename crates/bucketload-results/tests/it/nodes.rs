@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::{manifest, plan, record};
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
 use bucketload_core::record::{AnswerIds, Outcome};
@@ -30,7 +30,7 @@ fn trail(class: OpClass, key: u64) -> Trail {
             count: 0,
             pages: 0,
         },
-        place: Place::default(),
+        route: RequestRoute::default(),
         status: 200,
         ids: AnswerIds::default(),
     }

@@ -3,7 +3,8 @@
 use bucketload_core::generate::arrivals::{Arrival, Arrivals};
 use bucketload_core::op::Op;
 
-use super::{Drawn, Next, Offer};
+use super::{Next, Offer};
+use crate::due::DueOp;
 use crate::shard::Shard;
 use crate::source::Source;
 
@@ -13,11 +14,11 @@ pub(crate) struct Fixed {
     /// The next arrival.
     head: Option<Arrival>,
     start_ns: u64,
-    // Offered counts run ahead of the takes when the thread is behind its schedule.
+    /// A second cursor that counts offered arrivals while the thread is behind its schedule.
     ahead: Option<(Arrivals, Option<Arrival>)>,
-    /// Every arrival due before this instant was counted as offered.
+    /// Every arrival due before this instant has been counted as offered.
     counted_to_ns: u64,
-    /// Sequence numbers from this one on lie beyond the operation limit.
+    /// First sequence number beyond the operation limit.
     beyond_seq: u64,
 }
 
@@ -33,7 +34,7 @@ impl Fixed {
         }
     }
 
-    /// The schedule becomes absolute.
+    /// The phase begins, which makes the due instants absolute.
     pub(super) fn start(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         self.head = self.arrivals.next();
@@ -57,7 +58,7 @@ impl Fixed {
         }
     }
 
-    /// The head, unless it lies beyond the end or the operation limit: then the schedule is over.
+    /// The next arrival. The schedule is over when that lies beyond the cutoff or the operation limit.
     #[inline]
     pub(super) fn take(&mut self, now_ns: u64, shard: &Shard, source: &Source) -> Offer {
         let Some(arrival) = self.head else {
@@ -70,24 +71,20 @@ impl Fixed {
             }
             return Offer::Nothing;
         }
-        let new = due_ns >= self.counted_to_ns;
-        if new && self.is_beyond(arrival, shard) || arrival.seq >= self.beyond_seq {
+        let uncounted = due_ns >= self.counted_to_ns;
+        if uncounted && self.is_beyond(arrival, shard) || arrival.seq >= self.beyond_seq {
             self.head = None;
             return Offer::Nothing;
         }
         let op = source.op(arrival.seq);
         self.head = self.arrivals.next();
-        Offer::Perform(Drawn {
-            op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: 0,
-            absent_expected: false,
+        Offer::Perform(DueOp {
+            uncounted,
+            ..DueOp::new(op, due_ns, now_ns)
         })
     }
 
-    /// Whether the operation limit excludes an arrival that was not counted yet.
+    /// Whether the operation limit excludes an uncounted arrival.
     #[inline]
     fn is_beyond(&mut self, arrival: Arrival, shard: &Shard) -> bool {
         if arrival.seq < self.beyond_seq && shard.beyond_ops(arrival.seq) {

@@ -7,10 +7,10 @@
 //!  flows ─▶ queue by due instant ─▶ take
 //! ```
 //!
-//! A job lives on the thread that its number says, so barriers between stages are local, and what
-//! is done does not depend on the number of threads. Results are deleted by the thread that wrote
-//! them, at the arrival of another thread's job, which every thread can compute. Memory grows with
-//! the jobs under way, which are bounded; a job beyond the bound waits.
+//! A job's number decides on which thread it runs, so barriers between stages are local, and the operations do not
+//! depend on the number of threads. The thread that wrote a job's results deletes them when a later job arrives,
+//! perhaps on another thread; every thread can compute that arrival. Memory grows with the jobs under way. Their
+//! number is bounded, and a job beyond the bound waits.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,7 +23,8 @@ use bucketload_core::plan::{JobStart, JobsPlan};
 use bucketload_core::record::Outcome;
 
 use super::stage::{Flow, Kind, NOBODY};
-use super::{Drawn, Ended, Next, Offer};
+use super::{Next, Offer};
+use crate::due::{DueOp, OpEnd};
 use crate::shard::Shard;
 
 /// A job under way.
@@ -33,7 +34,7 @@ struct Job {
     /// Its arrival, nanoseconds since the epoch.
     arrived_ns: u64,
     failed: bool,
-    /// When its results are to be deleted, once that is due; 0 before.
+    /// When its results became old, if that was before its end; else 0.
     retire_ns: u64,
 }
 
@@ -43,15 +44,19 @@ struct Job {
     reason = "there is one per work and thread"
 )]
 enum Begin {
-    /// Arrivals of this thread's jobs, of the jobs that make their results old, and those counted.
+    /// Jobs arrive by a schedule.
     Open {
+        /// The next arrival of a job of this thread.
         jobs: Walk,
+        /// The next arrival that makes results of this thread old.
         retire: Walk,
+        /// The next arrival of this thread that is not counted in `arrived`.
         counted: Walk,
         arrived: u64,
     },
-    /// Jobs that begin when their predecessors have ended: instant and number.
+    /// A job begins when its predecessor ends.
     Closed {
+        /// Instant and number of the jobs that may begin.
         ready: VecDeque<(u64, u64)>,
         /// Jobs at a time, over all threads and agents.
         of: u64,
@@ -93,9 +98,9 @@ pub(crate) struct Jobs {
     start_ns: u64,
     /// Most jobs at a time on this thread.
     cap: usize,
-    /// A job waits because the cap is reached.
+    /// Whether a job waits because the cap is reached.
     waiting: bool,
-    /// Instant at which a job last made room.
+    /// Latest end of a job, which made room for another.
     freed_ns: u64,
     slots: Vec<Option<Job>>,
     free_slots: Vec<u32>,
@@ -111,7 +116,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The jobs of share `index` of `of`; `schedule` is that of an open work.
+    /// The jobs of share `index` of `of`. Open works have a `schedule`.
     pub(crate) fn new(
         work: u16,
         plan: &JobsPlan,
@@ -127,7 +132,7 @@ impl Jobs {
             (JobStart::Open { .. }, Some(schedule)) => {
                 let retain = u64::from(plan.retain);
                 let part = Part { index, of };
-                // The jobs that make this thread's results old.
+                // The share of the jobs whose arrivals make this thread's results old.
                 let older = Part {
                     index: ((u64::from(index) + retain) % u64::from(of)) as u32,
                     of,
@@ -179,7 +184,7 @@ impl Jobs {
         }
     }
 
-    /// Instant at which the next job begins or the next results become old, before `cutoff_ns`.
+    /// When the next job begins or the next results become old, if that is before `cutoff_ns`.
     fn next_event(&self, cutoff_ns: u64) -> Option<u64> {
         let absolute = |arrival: &Arrival| self.start_ns.saturating_add(arrival.due_ns);
         let (begin, retire) = match &self.begin {
@@ -194,13 +199,13 @@ impl Jobs {
         all.filter(|&at| at < cutoff_ns).min()
     }
 
-    /// Whether the job that the arrival of job `later` makes old has begun.
+    /// Whether the job whose results become old at the arrival of job `later` has begun.
     fn has_begun(&self, later: u64) -> bool {
         let old = later - u64::from(self.plan.retain);
         self.latest.is_some_and(|latest| old <= latest)
     }
 
-    /// Whether jobs may still come.
+    /// Whether more jobs may begin.
     fn is_expecting(&self) -> bool {
         match &self.begin {
             Begin::Open { jobs, retire, .. } => jobs.head.is_some() || retire.head.is_some(),
@@ -236,15 +241,12 @@ impl Jobs {
             return Offer::Nothing;
         }
         self.queue.pop();
-        let (op, new) = self.flows[flow as usize].take(&self.ops);
+        let (op, uncounted) = self.flows[flow as usize].take(&self.ops);
         self.enqueue(flow);
-        Offer::Perform(Drawn {
-            op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: flow,
-            absent_expected: false,
+        Offer::Perform(DueOp {
+            feed_tag: flow,
+            uncounted,
+            ..DueOp::new(op, due_ns, now_ns)
         })
     }
 
@@ -295,7 +297,6 @@ impl Jobs {
                     for walk in [jobs, retire] {
                         walk.head = walk.head.filter(|a| !after(a));
                     }
-                    // Without a job to come, nothing makes later results old.
                 }
                 Begin::Closed { ready, .. } => ready.retain(|job| job.0 < cutoff_ns),
             }
@@ -333,7 +334,7 @@ impl Jobs {
         };
         self.slots[slot as usize] = Some(job);
         if let Begin::Closed { of, .. } = &self.begin {
-            // The job of the same place that many jobs ago has ended: places do one at a time.
+            // The job that many numbers ago has ended: `of` chains of jobs run one job at a time each.
             let back = u64::from(self.plan.retain).div_ceil(*of) * of;
             if let Some(old) = number.checked_sub(back).filter(|_| back > 0) {
                 self.delete(old, self.ops.result_stage(), ready_ns);
@@ -381,26 +382,27 @@ impl Jobs {
         }
     }
 
-    pub(super) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
-        let failed = match ended.outcome {
+    /// An operation of flow number `flow_index` has ended.
+    pub(super) fn ended(&mut self, flow_index: u32, end: &OpEnd, shard: &Shard) -> bool {
+        let failed = match end.outcome {
             Outcome::Ok => false,
-            // The phase is given up: what was cut off sets nothing free.
+            // The phase is being given up: a cancelled operation starts nothing new.
             Outcome::Failed(ErrorKind::Cancelled) => return false,
             Outcome::Failed(_) => true,
         };
-        let flow = &mut self.flows[ended.token as usize];
+        let flow = &mut self.flows[flow_index as usize];
         let waits = flow.next_due().is_none();
-        flow.end_one(ended.done_ns, failed, true);
+        flow.end_one(end.done_ns, failed);
         if flow.is_live() {
             let follows = waits && flow.next_due().is_some();
             if follows {
-                self.enqueue(ended.token);
+                self.enqueue(flow_index);
             }
             return follows;
         }
         self.live -= 1;
-        self.free_flows.push(ended.token);
-        let flow = &self.flows[ended.token as usize];
+        self.free_flows.push(flow_index);
+        let flow = &self.flows[flow_index as usize];
         let (owner, job, stage) = (flow.owner, flow.job, flow.stage);
         let (ready_ns, done_ns, failed) = (flow.ready_ns, flow.done_ns, flow.failed);
         if flow.kind == Kind::Stage {

@@ -1,4 +1,4 @@
-//! The order of requests on one key: none is sent before the latest mutating one on its key ended.
+//! Keeps the order of requests on each key: none is sent before the latest mutating one on its key has ended.
 //!
 //! ```text
 //!  PUT k ─▶ sent          GET k ─▶ held ─┐   PUT k ─▶ held ─┐   GET k ─▶ held
@@ -6,20 +6,20 @@
 //!                                                            └─ ended ─▶ sent
 //! ```
 //!
-//! Only keys with a mutating request in flight are remembered, and what is held is bounded by the
-//! caller, so memory does not grow with the trace.
+//! Only keys with a mutating request in flight are remembered, and the caller bounds the number of held requests. So
+//! memory does not grow with the trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use bucketload_core::trace::{Batch, Recorded};
 
-use super::queue::Item;
+use super::queue::TraceRequest;
 
-/// No entry.
+/// No index.
 const NONE: u32 = u32::MAX;
 
-/// Key hashes are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 struct Identity(u64);
 
@@ -37,18 +37,18 @@ impl Hasher for Identity {
     }
 }
 
-/// A request that waits, with its keys.
-pub(super) struct Held {
-    pub(super) item: Item,
+/// A request that waits for its key.
+pub(super) struct HeldRequest {
+    pub(super) item: TraceRequest,
     pub(super) keys: Batch,
     /// When it fell due, nanoseconds since the epoch.
     pub(super) due_ns: u64,
-    /// When it was set free, nanoseconds since the epoch.
+    /// When it was released, nanoseconds since the epoch.
     pub(super) freed_ns: u64,
     next: u32,
 }
 
-/// Requests held behind a key: first and last.
+/// Queue of the requests held on one key: indices of first and last.
 #[derive(Clone, Copy)]
 struct Line {
     first: u32,
@@ -59,19 +59,19 @@ struct Line {
 #[derive(Default)]
 pub(super) struct KeyOrder {
     busy: HashMap<u64, Line, BuildHasherDefault<Identity>>,
-    slab: Vec<Held>,
+    slab: Vec<HeldRequest>,
     free: Vec<u32>,
     ready: VecDeque<u32>,
     held: usize,
 }
 
 impl KeyOrder {
-    /// Requests that wait for their key.
+    /// Number of requests that are held, or released and not taken.
     pub(super) const fn held(&self) -> usize {
         self.held
     }
 
-    /// Due instant of the oldest request that is held, or free and not taken.
+    /// Due instant of the oldest request that is held, or released and not taken.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         // Within a line the first is the oldest.
         let held = self.busy.values().map(|line| line.first);
@@ -80,13 +80,13 @@ impl KeyOrder {
             .min()
     }
 
-    /// Whether requests have been set free and not been taken.
+    /// Whether released requests are waiting to be taken.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// A request falls due. Returns whether it may be sent; it is held otherwise.
-    pub(super) fn arrive(&mut self, item: &Item, keys: &Recorded<'_>, due_ns: u64) -> bool {
+    /// A request falls due. Returns whether it may be sent; otherwise holds it.
+    pub(super) fn arrive(&mut self, item: &TraceRequest, keys: &Recorded<'_>, due_ns: u64) -> bool {
         let Some(line) = self.busy.get_mut(&item.op.key) else {
             if item.mutates {
                 let line = Line {
@@ -100,7 +100,7 @@ impl KeyOrder {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                self.slab.push(Held {
+                self.slab.push(HeldRequest {
                     item: *item,
                     keys: Batch::new(),
                     due_ns,
@@ -123,8 +123,8 @@ impl KeyOrder {
         false
     }
 
-    /// The mutating request in flight on key `hash` has ended: sets free what follows it, up to and
-    /// including the next mutating one.
+    /// The mutating request in flight on key `hash` has ended: releases the requests behind it, up to and including the
+    /// next mutating one.
     pub(super) fn release(&mut self, hash: u64, now_ns: u64) {
         let Some(line) = self.busy.get_mut(&hash) else {
             return;
@@ -145,12 +145,12 @@ impl KeyOrder {
         self.busy.remove(&hash);
     }
 
-    /// The request that has been free the longest; give it back with [`KeyOrder::done`].
+    /// Index of the request that was released first. Give it back with [`KeyOrder::done`].
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.ready.pop_front()
     }
 
-    pub(super) fn get(&self, index: u32) -> &Held {
+    pub(super) fn get(&self, index: u32) -> &HeldRequest {
         &self.slab[index as usize]
     }
 
@@ -169,24 +169,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::KeyOrder;
-    use crate::feed::queue::Item;
+    use crate::feed::queue::TraceRequest;
 
-    fn item(seq: u64, key: u64, mutates: bool) -> Item {
+    fn item(seq: u64, key: u64, mutates: bool) -> TraceRequest {
+        let class = if mutates { OpClass::Put } else { OpClass::Get };
         let op = Op {
             seq,
-            class: if mutates { OpClass::Put } else { OpClass::Get },
-            entry: 0,
-            keyset: 0,
             key,
-            source_key: 0,
-            source_keyset: 0,
-            version: 0,
-            size: 0,
-            range: None,
-            count: 0,
-            pages: 0,
+            ..Op::new(class)
         };
-        Item {
+        TraceRequest {
             op,
             due_ns: 0,
             shaped_ns: 0,
@@ -196,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: when a request is sent, every earlier mutating request on its
-        /// key has ended, and everything is sent in the end.
+        /// The definition: when a request is sent, every earlier mutating request on its key has ended, and every
+        /// request is sent in the end.
         #[test]
         fn every_request_sees_the_mutations_before_it(
             requests in prop::collection::vec((0u64..4, any::<bool>()), 1..200),
@@ -205,13 +197,13 @@ mod tests {
         ) {
             let mut order = KeyOrder::default();
             let mut batch = Batch::new();
-            let mut flying: VecDeque<Item> = VecDeque::new();
+            let mut flying: VecDeque<TraceRequest> = VecDeque::new();
             let mut last_mutation: HashMap<u64, u64> = HashMap::new();
             let mut before: Vec<Option<u64>> = Vec::new();
             let mut ended = vec![false; requests.len()];
             let mut sent = 0;
             let mut ends = ends.into_iter();
-            let send = |item: Item, flying: &mut VecDeque<Item>, ended: &[bool], before: &[Option<u64>]| {
+            let send = |item: TraceRequest, flying: &mut VecDeque<TraceRequest>, ended: &[bool], before: &[Option<u64>]| {
                 let earlier = before[item.op.seq as usize];
                 assert!(earlier.is_none_or(|seq| ended[seq as usize]), "{item:?}");
                 flying.push_back(item);

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!  Fixed   a schedule: due instants and operations are functions of the sequence number
-//!  Jobs    stages of jobs: what ends decides when the next stage is due
-//!  Trace   records that a reader thread has fetched from a file
-//!                 │ next: when to look again      ▲ ended: what an operation's end sets free
+//!  Jobs    stages of jobs: the end of one stage decides when the next is due
+//!  Trace   records that a reader thread reads from a file
+//!                 │ next: when to look again      ▲ ended: an operation's end may release others
 //!                 ▼ take: the operation           │
 //!               Baton ── leader ── perform ───────┘
 //! ```
 //!
-//! A feed belongs to one load thread. Which kind it is never changes, so the choice between them is
-//! a branch that is always predicted.
+//! A feed belongs to one load thread. Its kind never changes, so choosing between kinds is a branch that the processor
+//! always predicts.
 
 mod fixed;
 mod jobs;
@@ -24,7 +24,6 @@ mod trace;
 use std::task::Waker;
 
 use bucketload_core::op::Op;
-use bucketload_core::record::Outcome;
 
 pub(crate) use fixed::Fixed;
 pub(crate) use jobs::Jobs;
@@ -33,6 +32,7 @@ pub(crate) use reader::Reader;
 pub(crate) use stretch::Stretch;
 pub(crate) use trace::Trace;
 
+use crate::due::{DueOp, OpEnd};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::source::Source;
@@ -40,52 +40,25 @@ use crate::source::Source;
 /// When the leader should look at the feed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// At this instant, nanoseconds since the epoch; something is due then, or the offering ends.
+    /// At this instant, nanoseconds since the epoch: an operation is due then, or the offering ends.
     At(u64),
-    /// Nothing is known to come; the end of an operation or the reader of a trace changes that.
+    /// The next arrival is not known until an operation ends or the reader of a trace delivers.
     Later,
-    /// Nothing will come.
+    /// Nothing more will come.
     Over,
 }
 
-/// An operation from a feed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
-    pub(crate) op: Op,
-    /// Due instant, nanoseconds since the epoch.
-    pub(crate) due_ns: u64,
-    /// How long an earlier operation on the same key held it up, nanoseconds.
-    pub(crate) blocked_ns: u64,
-    /// Whether it was not counted as offered before.
-    pub(crate) new: bool,
-    /// What the feed recognises it by when it ends.
-    pub(crate) token: u32,
-    /// Whether an absent object is what the operation expects.
-    pub(crate) absent_expected: bool,
-}
-
-/// What a feed gives when it is asked.
+/// A feed's answer when it is asked for an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offer {
     /// An operation to perform.
-    Perform(Drawn),
-    /// An operation that fell due and has to wait for an earlier one; it will be given again.
-    Held(Drawn),
-    /// An operation that fell due and is given up because it is too late.
-    Shed(Drawn),
+    Perform(DueOp),
+    /// An operation that fell due but has to wait for an earlier one; the feed will offer it again.
+    Held(DueOp),
+    /// An operation that is skipped because it is too late.
+    Shed(DueOp),
     /// Nothing is due.
     Nothing,
-}
-
-/// How an operation ended, as far as a feed is concerned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) op: Op,
-    pub(crate) token: u32,
-    pub(crate) outcome: Outcome,
-    /// Whether the object was absent.
-    pub(crate) absent: bool,
-    pub(crate) done_ns: u64,
 }
 
 /// The operations of one open work on one thread.
@@ -109,8 +82,8 @@ impl Feed {
         }
     }
 
-    /// When to look again, given that nothing new begins at or after `cutoff_ns`. A feed that waits
-    /// for another thread wakes `waker`.
+    /// When to look again, given that nothing new begins at or after `cutoff_ns`. A feed that waits for another thread
+    /// wakes `waker` when that delivers.
     #[inline]
     pub(crate) fn next(&mut self, cutoff_ns: u64, waker: Option<&Waker>) -> Next {
         match self {
@@ -120,9 +93,8 @@ impl Feed {
         }
     }
 
-    /// The operation that is due at `now_ns`. Call only after [`Feed::next`] has named an instant
-    /// that is not later; there may turn out to be none. Writes its names where the source cannot
-    /// render them.
+    /// The operation that is due at `now_ns`, if any. Call only when [`Feed::next`] has named an instant that is not
+    /// later. Writes the operation's names if the source cannot render them.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -138,7 +110,7 @@ impl Feed {
         }
     }
 
-    /// Calls `offer` for every operation due before `until_ns` that was not counted yet.
+    /// Calls `offer` for every uncounted operation that is due before `until_ns`.
     pub(crate) fn count_until(
         &mut self,
         until_ns: u64,
@@ -155,11 +127,11 @@ impl Feed {
 
     /// An operation has ended. Returns whether the leader should look again.
     #[inline]
-    pub(crate) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
+    pub(crate) fn ended(&mut self, due_op: &DueOp, end: &OpEnd, shard: &Shard) -> bool {
         match self {
             Self::Fixed(_) => false,
-            Self::Jobs(feed) => feed.ended(ended, shard),
-            Self::Trace(feed) => feed.ended(ended, shard),
+            Self::Jobs(feed) => feed.ended(due_op.feed_tag, end, shard),
+            Self::Trace(feed) => feed.ended(due_op, end, shard),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  reader thread ── parcel (some thousand requests) ──▶ queue ──▶ load thread
-//!        ▲ waits while the queue is full                            │ never waits: is woken
+//!        ▲ waits while the queue is full                            │ never blocks: is woken
 //!        └───────────── emptied parcels ◀───────────────────────────┘
 //! ```
 //!
@@ -15,35 +15,35 @@ use std::task::Waker;
 use bucketload_core::op::Op;
 use bucketload_core::trace::Batch;
 
-/// Parcels that the reader may be ahead: some 30 000 requests per thread.
+/// Most parcels in a queue: some 30 000 requests per thread.
 const DEPTH: usize = 8;
 
-/// A request, ready to be performed but for its names.
+/// A request without its names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct TraceRequest {
     pub(crate) op: Op,
     /// Due instant, nanoseconds from the start of the phase.
     pub(crate) due_ns: u64,
-    /// By how much a rate limit has moved the due instant, nanoseconds.
+    /// How much a rate limit delayed the due instant, nanoseconds.
     pub(crate) shaped_ns: u64,
-    /// Whether it changes its key.
+    /// Whether it changes the object.
     pub(crate) mutates: bool,
-    /// Whether the trace did not find the object.
+    /// Whether the object did not exist when the trace was recorded.
     pub(crate) absent: bool,
 }
 
 /// Requests with their keys, in order of their due instants.
 #[derive(Debug, Default)]
 pub(crate) struct Parcel {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<TraceRequest>,
     /// The keys of each item.
     pub(crate) keys: Batch,
-    /// Records passed over since the last parcel: keys known to be absent, and others.
+    /// Records skipped since the last parcel: those on keys known to be absent, and others.
     pub(crate) skipped: (u64, u64),
 }
 
 impl Parcel {
-    /// Forgets the contents and keeps the memory.
+    /// Empties the parcel and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.keys.clear();
@@ -51,13 +51,13 @@ impl Parcel {
     }
 }
 
-/// What a load thread finds in the queue.
+/// Result of [`Queue::pop`].
 #[derive(Debug)]
 pub(crate) enum Pop {
     Parcel(Parcel),
     /// Nothing yet; the thread will be woken.
     Empty,
-    /// Nothing will come.
+    /// Nothing more will come.
     Ended,
 }
 
@@ -70,7 +70,7 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// The queue.
+/// A queue of parcels.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -82,7 +82,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reader: waits for room and delivers. Returns `false` when nobody wants more.
+    /// Reader: waits for room and adds a parcel. Returns `false` once the queue is closed.
     pub(crate) fn push(&self, parcel: Parcel) -> bool {
         let mut state = self.lock();
         while state.full.len() >= DEPTH && !state.closed {
@@ -115,7 +115,7 @@ impl Queue {
         }
     }
 
-    /// Load thread: takes what is there, and remembers whom to wake when there is nothing.
+    /// Load thread: takes the first parcel. If there is none, `waker` is woken when one comes.
     pub(crate) fn pop(&self, waker: Option<&Waker>) -> Pop {
         let mut state = self.lock();
         match state.full.pop_front() {
@@ -131,13 +131,13 @@ impl Queue {
         }
     }
 
-    /// Load thread: gives a parcel back.
+    /// Load thread: returns a used parcel.
     pub(crate) fn give_back(&self, mut parcel: Parcel) {
         parcel.clear();
         self.lock().spare.push(parcel);
     }
 
-    /// Wants nothing more: the reader stops.
+    /// Discards all parcels and makes the reader stop.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_starving_thread_is_woken_once_and_the_end_is_told() {
+    fn a_starving_thread_is_woken_once_and_told_of_the_end() {
         let (queue, counter) = (Queue::default(), Arc::new(Counter::default()));
         let waker = Waker::from(Arc::clone(&counter));
         assert!(matches!(queue.pop(Some(&waker)), Pop::Empty));

@@ -5,8 +5,8 @@
 //!                              └ none: counted as skipped                       thread
 //! ```
 //!
-//! Requests on one key go to one thread, so their order is kept without locks. Whatever has been
-//! read is delivered before more is read, so a slow trace is not held back by its batches.
+//! All requests on a key go to one thread, so their order is kept without locks. The reader delivers what it has read
+//! before it reads more, so requests of a slow trace do not wait for a parcel to fill.
 
 use std::sync::Arc;
 
@@ -16,17 +16,18 @@ use bucketload_core::plan::{MixEntry, OnAbsent, ReplayPart, ReplayPlan, ReplayTi
 use bucketload_core::trace::{Batch, Recorded, TraceError, TraceOp, TraceRecord, TraceSource};
 
 use super::Queue;
-use super::queue::{Item, Parcel};
+use super::queue::{Parcel, TraceRequest};
+use crate::source::body_bytes;
 
-/// Longest list page that a store gives.
+/// Longest page of a listing, keys.
 const PAGE: u64 = 1000;
 
-/// Reads one list of a trace for the load threads of this process.
+/// Reads one list of a trace (its preload or its requests) for the load threads of this process.
 pub(crate) struct Reader {
     plan: ReplayPlan,
-    /// Position in the mix of each class that the work performs.
+    /// The class of each mix entry of the work.
     entries: Vec<OpClass>,
-    /// Queue of each share of the keys; `None` for shares of other agents.
+    /// One queue per share of the keys; `None` for the shares of other agents.
     queues: Vec<Option<Arc<Queue>>>,
     shaper: Shaper,
     /// Requests delivered, over all shares.
@@ -34,7 +35,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A reader of the list that `plan` names, for a work with `mix`.
+    /// A reader of the list that `plan` replays, for a work with mix `mix`.
     pub(crate) fn new(
         plan: &ReplayPlan,
         mix: &[MixEntry],
@@ -49,10 +50,10 @@ impl Reader {
         }
     }
 
-    /// Reads to the end, or until nobody wants more.
+    /// Reads to the end, or until a queue is closed.
     ///
     /// # Errors
-    /// When the trace cannot be read; what was read is delivered.
+    /// When the trace cannot be read. Everything read before is delivered.
     pub(crate) fn run(mut self, source: &dyn TraceSource) -> Result<(), TraceError> {
         let outcome = self.read(source);
         for queue in self.queues.iter().flatten() {
@@ -91,7 +92,7 @@ impl Reader {
         Ok(())
     }
 
-    /// By the high half of the hash: sampling looks at the low one.
+    /// The share of a key, from the high half of its hash: sampling uses the low half.
     fn share(&self, key_hash: u64) -> usize {
         ((key_hash >> 32) % self.queues.len() as u64) as usize
     }
@@ -107,8 +108,8 @@ impl Reader {
         }
     }
 
-    /// Adds a record to the parcel of its share; `None` is another agent's. Limits and sequence
-    /// numbers count all shares.
+    /// Adds a record to the parcel of its share; `None` if the share is another agent's. Rate limits and sequence
+    /// numbers cover all shares.
     fn add(&mut self, recorded: &Recorded<'_>, parcel: Option<&mut Parcel>) {
         let record = recorded.record;
         let skip_absent = self.plan.on_absent == OnAbsent::Skip && record.absent;
@@ -128,9 +129,9 @@ impl Reader {
             return;
         };
         self.seq += 1;
-        let (due_ns, shaped_ns) = self.shaper.due(record.ts_ns, transferred(&op));
+        let (due_ns, shaped_ns) = self.shaper.due(record.ts_ns, body_bytes(&op));
         if let Some(parcel) = parcel {
-            parcel.items.push(Item {
+            parcel.items.push(TraceRequest {
                 op,
                 due_ns,
                 shaped_ns,
@@ -142,21 +143,8 @@ impl Reader {
     }
 }
 
-/// Object bytes that an operation transfers, as far as the trace knows.
-pub(super) const fn transferred(op: &Op) -> u64 {
-    match op.range {
-        Some(range) => range.len,
-        None if op.size != Op::UNKNOWN_SIZE
-            && (op.class.writes_body() || op.class.reads_body()) =>
-        {
-            op.size
-        }
-        None => 0,
-    }
-}
-
-/// The operation that a record stands for; `None` where it stands for none of its own, or where
-/// what it needs is not known. Entry and sequence number are the caller's.
+/// The operation that a record describes; `None` if it describes none of its own or lacks a needed fact. The caller
+/// sets entry and sequence number.
 pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
     let record = &recorded.record;
     let size = record.known_size();
@@ -187,14 +175,7 @@ pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
         TraceOp::MpuInit | TraceOp::MpuPart | TraceOp::Other => return None,
     };
     Some(Op {
-        seq: 0,
-        class,
-        entry: 0,
-        keyset: 0,
         key: record.key_hash,
-        source_key: 0,
-        source_keyset: 0,
-        version: 0,
         size: match class {
             OpClass::Get | OpClass::RangeGet => size.unwrap_or(Op::UNKNOWN_SIZE),
             OpClass::Put | OpClass::MultipartPut => size.unwrap_or(0),
@@ -203,10 +184,11 @@ pub(super) fn operation(recorded: &Recorded<'_>) -> Option<Op> {
         range,
         count,
         pages: u32::from(class == OpClass::List),
+        ..Op::new(class)
     })
 }
 
-/// Part size of a recorded upload: the recorded one where S3 would take it.
+/// Part size of a recorded upload: the recorded one if S3 accepts it.
 fn upload_part(record: &TraceRecord, size: u64) -> u64 {
     const LEAST: u64 = 5 << 20;
     let recorded = u64::try_from(record.len).unwrap_or(0);
@@ -216,15 +198,17 @@ fn upload_part(record: &TraceRecord, size: u64) -> u64 {
     }
 }
 
-/// Makes due instants of recorded ones (docs/spec/traces.md section 4.1).
+/// Turns recorded instants into due instants (docs/spec/traces.md section 4.1).
 pub(super) struct Shaper {
-    /// Divisor of recorded times; `None` where they do not matter.
+    /// Divisor of recorded times; `None` when requests are replayed as fast as possible.
     speed: Option<f64>,
-    /// Nanoseconds per request and per byte; 0 without a limit.
+    /// Nanoseconds per request; 0 without a limit.
     per_op: f64,
+    /// Nanoseconds per byte; 0 without a limit.
     per_byte: f64,
-    /// Instants before which nothing may be due.
+    /// Nothing may be due before this instant, by the limit on requests.
     ops_free: f64,
+    /// Nothing may be due before this instant, by the limit on bytes.
     bytes_free: f64,
 }
 
@@ -248,8 +232,8 @@ impl Shaper {
         }
     }
 
-    /// Due instant of a request recorded at `ts_ns` that moves `bytes`, nanoseconds from the start,
-    /// and by how much a limit has moved it.
+    /// Due instant of a request that was recorded at `ts_ns` and moves `bytes`, nanoseconds from the start, and how
+    /// much later than recorded a limit made it.
     pub(super) fn due(&mut self, ts_ns: i64, bytes: u64) -> (u64, u64) {
         let Some(speed) = self.speed else {
             return (0, 0);
@@ -281,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn records_become_the_operations_they_stand_for() {
+    fn records_become_the_operations_they_describe() {
         let of = |op, size, off, len| {
             class(TraceRecord {
                 op,
@@ -307,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_move_what_is_too_dense_and_nothing_else() {
+    fn limits_delay_only_requests_that_come_too_fast() {
         let mut shaper = Shaper::new(&ReplayTiming::Capped {
             speed: 2.0,
             ops_per_s: 1e6,

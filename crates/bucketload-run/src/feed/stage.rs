@@ -1,22 +1,22 @@
-//! The operations of one stage of a job, or a set of deletions, on their way.
+//! The operations of one stage of a job, or of one set of deletions.
 
 use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::op::Op;
 use bucketload_core::plan::StagePace;
 
-/// No job.
+/// Owner of a flow that no job waits for.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What a flow consists of.
+/// The kind of operations in a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The operations of a stage; the next stage waits for them.
+    /// The operations of a stage. The next stage waits for them.
     Stage,
-    /// The deletion of a stage's objects; nothing waits for it.
+    /// The deletion of a stage's objects. Nothing waits for it.
     Deletion,
 }
 
-/// Operations that fall due one after the other.
+/// A sequence of operations, each with its due instant.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) kind: Kind,
@@ -24,7 +24,7 @@ pub(super) struct Flow {
     pub(super) owner: u32,
     pub(super) job: u64,
     pub(super) stage: usize,
-    /// Its beginning, nanoseconds since the epoch.
+    /// Start of the flow, nanoseconds since the epoch.
     pub(super) ready_ns: u64,
     /// Latest end of an operation, nanoseconds since the epoch.
     pub(super) done_ns: u64,
@@ -39,7 +39,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// A flow without operations, to be begun.
+    /// A flow without operations.
     pub(super) fn idle() -> Self {
         Self {
             kind: Kind::Deletion,
@@ -57,7 +57,7 @@ impl Flow {
         }
     }
 
-    /// Begins at `ready_ns`; what the flow was before is forgotten.
+    /// Starts over at `ready_ns` with the operations of `stage` of `job`. Keeps only the memory.
     pub(super) fn begin(
         &mut self,
         (kind, owner): (Kind, u32),
@@ -95,12 +95,12 @@ impl Flow {
         };
     }
 
-    /// Whether operations are still to end.
+    /// Whether operations have yet to end.
     pub(super) fn is_live(&self) -> bool {
         self.ended < self.n
     }
 
-    /// Due instant of the next operation, where it is known.
+    /// Due instant of the next operation, if it is known.
     pub(super) fn next_due(&self) -> Option<u64> {
         self.dues.get(self.taken).copied()
     }
@@ -113,7 +113,7 @@ impl Flow {
         }
     }
 
-    /// The next operation, and whether it was not counted before. Its due instant must be known.
+    /// The next operation, and whether it is uncounted. Its due instant must be known.
     pub(super) fn take(&mut self, ops: &JobGen) -> (Op, bool) {
         let i = self.taken;
         self.taken += 1;
@@ -122,7 +122,7 @@ impl Flow {
         (self.op(i, ops), new)
     }
 
-    /// Calls `offer` for each operation due before `until_ns` that was not counted yet.
+    /// Calls `offer` for every uncounted operation that is due before `until_ns`.
     pub(super) fn count_until(
         &mut self,
         until_ns: u64,
@@ -137,12 +137,12 @@ impl Flow {
         }
     }
 
-    /// An operation has ended at `done_ns`; `follow` tells whether that makes the next one due.
-    pub(super) fn end_one(&mut self, done_ns: u64, failed: bool, follow: bool) {
+    /// An operation ended at `done_ns`. In a sequential stage that makes the next one due.
+    pub(super) fn end_one(&mut self, done_ns: u64, failed: bool) {
         self.ended += 1;
         self.failed |= failed;
         self.done_ns = self.done_ns.max(done_ns);
-        if follow && self.kind == Kind::Stage && self.dues.len() < self.n as usize {
+        if self.kind == Kind::Stage && self.dues.len() < self.n as usize {
             self.dues.push(done_ns);
         }
     }

@@ -1,8 +1,8 @@
-//! The busiest stretch of a trace: what a replay is calibrated with.
+//! The busiest stretch of a trace, with which a replay is calibrated.
 //!
-//! The trace is read once, as the replay will read it. The second in which most of its requests are due is
-//! kept in memory and repeated for as long as the calibration lasts; a closed loop has no busy second, so
-//! there it is the beginning of the trace.
+//! The trace is read once, as the replay will read it. The second in which most requests are due is kept in memory and
+//! repeated for as long as the calibration lasts. A closed loop has no busiest second; there it is the beginning of
+//! the trace.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use bucketload_core::plan::{
 };
 use bucketload_core::trace::{Batch, RecordStream, TraceError, TraceSource};
 
-use super::reader::{Shaper, operation, transferred};
+use super::reader::{Shaper, operation};
+use crate::source::body_bytes;
 use crate::stop::{StopHandle, StopLevel};
 
-/// Length of a stretch, nanoseconds of the replay's time.
+/// Length of a stretch in the replay's time, nanoseconds.
 const STRETCH_NS: u64 = 1_000_000_000;
-/// Requests of a stretch that are kept.
+/// Most requests of a stretch that are kept.
 const KEPT: usize = 16_384;
-/// Passes of a trace in which everything happens that happens in many: in the second one the copies of a
-/// trace overlap as in all later ones.
+/// Passes over a repeated trace that are searched: from the second on, the copies overlap alike in all passes.
 const LAPS: u32 = 2;
 
-/// Requests of a trace, repeated without end.
+/// Requests of a trace, repeated endlessly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
-    /// The requests, with their due instants from the beginning of the stretch.
+    /// The requests, with due instants relative to the beginning of the stretch.
     requests: Arc<Batch>,
-    /// From one repetition to the next, nanoseconds.
+    /// Time from one repetition to the next, nanoseconds.
     period_ns: u64,
-    /// Requests per second of the busiest second; 0 in a closed loop.
+    /// Requests in the busiest second; 0 in a closed loop.
     pub(crate) rate: f64,
 }
 
 impl Stretch {
-    /// Finds the busiest stretch of what `replay` replays of `trace` in `phase`. Without any request the
-    /// stretch is empty. A stop ends the search; what was found until then counts.
+    /// Finds the busiest stretch of the requests that `replay` takes from `trace` in `phase`; it is empty when there
+    /// are none. A stop ends the search, and the busiest stretch so far counts.
     ///
     /// # Errors
     /// When the trace cannot be read.
@@ -69,7 +69,7 @@ impl Stretch {
                 };
                 let times = std::mem::replace(&mut record.repeat, 1).max(1);
                 for _ in 0..times {
-                    let (due_ns, _) = shaper.due(record.ts_ns, transferred(&op));
+                    let (due_ns, _) = shaper.due(record.ts_ns, body_bytes(&op));
                     if due_ns >= end_ns || (!paced && current.count >= KEPT as u64) {
                         break 'trace;
                     }
@@ -90,8 +90,8 @@ impl Stretch {
             false => 0.0,
         };
         let kept = busiest.requests.len();
-        // What is kept of a second takes its share of it, but no repetition begins before its predecessor
-        // has ended.
+        // If only part of the second's requests are kept, the period is that part of a second. But no repetition begins
+        // before the previous one has ended.
         let share_ns = (STRETCH_NS * kept as u64).div_ceil(busiest.count.max(1));
         let last_ns = kept
             .checked_sub(1)
@@ -103,17 +103,17 @@ impl Stretch {
         })
     }
 
-    /// `replay` of this stretch with `ops_per_s` requests per second.
+    /// As `replay`, but of this stretch at `ops_per_s` requests per second.
     pub(crate) fn paced(&self, replay: &ReplayPlan, ops_per_s: f64) -> ReplayPlan {
-        let own = self.requests.len() as f64 * 1e9 / self.period_ns.max(1) as f64;
+        let kept_rate = self.requests.len() as f64 * 1e9 / self.period_ns.max(1) as f64;
         let timing = ReplayTiming::Rate {
             ops_per_s,
-            recorded_ops_per_s: own.max(1e-9),
+            recorded_ops_per_s: kept_rate.max(1e-9),
         };
         plain(replay, timing, replay.max_in_flight)
     }
 
-    /// `replay` of this stretch by `workers` requests at a time, or as many as it allows.
+    /// As `replay`, but as fast as possible with `workers` requests in flight, or as many as `replay` allows.
     pub(crate) fn saturating(replay: &ReplayPlan, workers: u32) -> ReplayPlan {
         plain(
             replay,
@@ -123,7 +123,7 @@ impl Stretch {
     }
 }
 
-/// `replay` without what would leave requests out: that would be those for which the client is too slow.
+/// `replay` without the policies that leave requests out: calibration must not skip what the client is too slow for.
 fn plain(replay: &ReplayPlan, timing: ReplayTiming, max_in_flight: u32) -> ReplayPlan {
     ReplayPlan {
         timing,
@@ -139,12 +139,12 @@ fn plain(replay: &ReplayPlan, timing: ReplayTiming, max_in_flight: u32) -> Repla
 struct Second {
     number: u64,
     count: u64,
-    /// The first of them.
+    /// The first requests of the second, at most [`KEPT`].
     requests: Batch,
 }
 
 impl Second {
-    /// Ends the second, which is remembered if it is the busiest one; it becomes second `number`.
+    /// Ends the second, keeps it in `busiest` if it is busier, and begins second `number`.
     fn end(&mut self, busiest: &mut Self, number: u64) {
         if self.count > busiest.count {
             std::mem::swap(self, busiest);
@@ -154,12 +154,12 @@ impl Second {
     }
 }
 
-/// Reads a stretch again and again.
+/// A stream that reads a stretch endlessly.
 struct Repeated {
     stretch: Stretch,
-    /// The next request.
+    /// Index of the next request.
     next: usize,
-    /// Beginning of the repetition, nanoseconds.
+    /// Beginning of the current repetition, nanoseconds.
     from_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The busiest stretch of traces that are made here.
+//! Finds the busiest stretch of generated traces.
 
 use bucketload_core::plan::{
     Accounting, LatePolicy, Limits, OnAbsent, PhaseKind, PhasePlan, ReplayPart, ReplayPlan,
@@ -13,7 +13,7 @@ use crate::stop::StopHandle;
 
 const MS: i64 = 1_000_000;
 
-/// Records in order; the key of each tells its position.
+/// Records in order; the key of each is its position.
 struct Records(Vec<TraceRecord>);
 
 struct Stream(std::vec::IntoIter<TraceRecord>, u64);
@@ -128,7 +128,7 @@ fn speed_limits_and_duration_count_as_in_the_replay() {
 }
 
 #[test]
-fn requests_count_as_often_as_they_were_made_and_not_when_they_are_left_out() {
+fn requests_count_as_often_as_they_are_repeated_and_not_when_left_out() {
     let mut records: Vec<_> = reads(4, 0, 1.0).collect();
     records[0].repeat = 5;
     records[1].absent = true;
@@ -140,15 +140,15 @@ fn requests_count_as_often_as_they_were_made_and_not_when_they_are_left_out() {
 }
 
 #[test]
-fn many_laps_are_not_read_to_their_end() {
+fn a_repeated_trace_is_not_read_to_its_end() {
     let lap = |lap| move |record| TraceRecord { lap, ..record };
     let laps = (0..3).flat_map(|n| reads(10 * (n + 1), 2_000 * n as i64, 1.0).map(lap(n as u32)));
-    // The third lap, which is like the second one in a real trace, is not looked at.
+    // The third lap is not searched: in a real trace it is like the second.
     assert_eq!(found(laps.collect(), RECORDED, 0).rate, 20.0);
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_keeps_its_rate() {
+fn the_kept_requests_are_bounded_and_keep_their_rate() {
     let many = KEPT as u64 * 4;
     let stretch = found(reads(many, 0, 999.0 / many as f64).collect(), RECORDED, 0);
     assert_eq!(stretch.rate, many as f64);
@@ -157,7 +157,7 @@ fn what_is_kept_is_bounded_and_keeps_its_rate() {
     let paced = stretch.paced(&replay(RECORDED), 2.0 * stretch.rate);
     let speed = paced.timing.speed().unwrap();
     assert!((speed - 2.0).abs() < 0.01, "{speed}");
-    // A burst that is cut off is repeated when it is over, not earlier.
+    // A burst that was cut off is repeated only when it is over.
     let burst = reads(many, 900, 0.001).chain(reads(10, 2_000, 1.0));
     let stretch = found(burst.collect(), RECORDED, 0);
     let mut stream = stretch.records().unwrap();
@@ -186,18 +186,21 @@ fn a_closed_loop_takes_the_beginning_and_no_request_means_no_stretch() {
 }
 
 #[test]
-fn nothing_is_left_out_of_what_calibrates() {
-    let own = replay(RECORDED);
+fn calibration_leaves_no_request_out() {
+    let recorded = replay(RECORDED);
     let stretch = found(day(), RECORDED, 0);
-    for plan in [stretch.paced(&own, 600.0), Stretch::saturating(&own, 8)] {
+    for plan in [
+        stretch.paced(&recorded, 600.0),
+        Stretch::saturating(&recorded, 8),
+    ] {
         assert_eq!(plan.late, LatePolicy::Issue);
         assert_eq!(plan.on_absent, OnAbsent::Preload);
         assert!(plan.per_key);
     }
-    let saturating = Stretch::saturating(&own, 8);
+    let saturating = Stretch::saturating(&recorded, 8);
     assert_eq!(
         (saturating.timing, saturating.max_in_flight),
         (ReplayTiming::Asap, 8)
     );
-    assert_eq!(Stretch::saturating(&own, 100).max_in_flight, 64);
+    assert_eq!(Stretch::saturating(&recorded, 100).max_in_flight, 64);
 }

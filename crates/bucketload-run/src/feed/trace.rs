@@ -1,4 +1,4 @@
-//! The requests of a trace on one thread, from the parcels that the reader delivers.
+//! The requests of a trace on one thread, from the parcels of the reader.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,32 +11,31 @@ use bucketload_core::trace::Recorded;
 
 use super::keys::KeyOrder;
 use super::queue::{Parcel, Pop, Queue};
-use super::{Drawn, Ended, Next, Offer};
+use super::{Next, Offer};
+use crate::due::{DueOp, OpEnd};
 use crate::names::Names;
 use crate::shard::Shard;
 use crate::source::Source;
 
-/// Requests that may wait for their keys per thread; beyond it the trace waits too.
+/// Most requests per thread that may wait for their keys; beyond that the trace waits too.
 const MOST_HELD: usize = 65_536;
 
-/// Token of a request whose end sets others on its key free.
+/// Tag of a request whose end releases others on its key.
 const MUTATES: u32 = 1;
-/// Token bit of a request that expects its object to be absent.
-const EXPECTS_ABSENCE: u32 = 2;
 
 /// The requests of one work on one thread.
 pub(crate) struct Trace {
     queue: Arc<Queue>,
     parcels: VecDeque<Parcel>,
-    /// Next item of the first parcel.
+    /// Index of the next item in the first parcel.
     at: usize,
-    /// Items of parcels that were given back.
+    /// Number of items in parcels that were given back.
     before: u64,
-    /// Records passed over that were not recorded yet.
+    /// Skipped records that are not yet counted: those on keys known to be absent, and others.
     skipped: (u64, u64),
-    /// Items that were counted as offered, from the beginning.
+    /// Number of items that were counted as offered.
     counted: u64,
-    /// The reader has delivered everything, or the phase offers nothing more.
+    /// Whether the reader has delivered everything, or the phase offers nothing more.
     over: bool,
     start_ns: u64,
     asap: bool,
@@ -71,13 +70,13 @@ impl Trace {
         self.order.as_ref().map_or(0, KeyOrder::held)
     }
 
-    /// Due instant of the next request of the trace; `None` when there is none (yet).
+    /// Due instant of the next request of the trace; `None` when there is none yet.
     fn head_ns(&self) -> Option<u64> {
         let item = self.parcels.front()?.items.get(self.at)?;
         Some(self.start_ns.saturating_add(item.due_ns))
     }
 
-    /// Due instant of the oldest request that was not taken.
+    /// Due instant of the oldest request that is not taken.
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         let held = self.order.as_ref().and_then(KeyOrder::oldest_ns);
         held.into_iter().chain(self.head_ns()).min()
@@ -120,7 +119,7 @@ impl Trace {
             self.refill(waker);
         }
         if self.skipped != (0, 0) {
-            // Counted where a tally is at hand.
+            // `take` counts them: it has a tally at hand.
             return Next::At(self.start_ns);
         }
         match self.head_ns() {
@@ -143,7 +142,7 @@ impl Trace {
         if now_ns < self.start_ns {
             return Offer::Nothing;
         }
-        if let Some(offer) = self.take_ready(source, names) {
+        if let Some(offer) = self.take_ready(now_ns, source, names) {
             return offer;
         }
         let skipped = std::mem::take(&mut self.skipped);
@@ -158,7 +157,7 @@ impl Trace {
         };
         let cutoff_ns = shard.cutoff_ns.get();
         let scheduled_ns = self.start_ns.saturating_add(item.due_ns);
-        // In a closed loop a request is due when its turn comes.
+        // Without pacing a request is due when it is taken.
         let due_ns = if self.asap { now_ns } else { scheduled_ns };
         if due_ns >= cutoff_ns {
             if now_ns >= cutoff_ns && self.held() == 0 {
@@ -173,7 +172,7 @@ impl Trace {
         let index = self.at;
         self.at += 1;
         let number = self.before + index as u64;
-        let new = number >= self.counted;
+        let uncounted = number >= self.counted;
         self.counted = self.counted.max(number + 1);
         if item.shaped_ns > 0 {
             let mut tally = shard.recorder.tally();
@@ -182,66 +181,62 @@ impl Trace {
         }
         let parcel = &self.parcels[0];
         let keys = parcel.keys.get(index);
-        let mut drawn = Drawn {
-            op: item.op,
-            due_ns,
-            blocked_ns: 0,
-            new,
-            token: token(item.mutates && self.order.is_some(), item.absent),
+        let due_op = DueOp {
+            feed_tag: u32::from(item.mutates) * MUTATES,
+            uncounted,
             absent_expected: item.absent,
+            ..DueOp::new(item.op, due_ns, now_ns)
         };
         if let LatePolicy::Drop { after_ns } = self.late
             && now_ns - due_ns > after_ns
         {
             shard.recorder.tally().replay.shed += 1;
-            return Offer::Shed(drawn);
+            return Offer::Shed(due_op);
         }
         if let Some(order) = &mut self.order
             && !order.arrive(&item, &keys, due_ns)
         {
-            drawn.token = 0;
-            return Offer::Held(drawn);
+            return Offer::Held(due_op);
         }
         write_names(&item.op, &keys, source, names);
-        Offer::Perform(drawn)
+        Offer::Perform(due_op)
     }
 
-    /// A request that an earlier one on its key has set free.
-    fn take_ready(&mut self, source: &Source, names: &mut Names) -> Option<Offer> {
+    /// The next request that the end of an earlier one on its key has released.
+    fn take_ready(&mut self, now_ns: u64, source: &Source, names: &mut Names) -> Option<Offer> {
         let order = self.order.as_mut()?;
         let index = order.pop()?;
         let held = order.get(index);
-        let drawn = Drawn {
-            op: held.item.op,
-            due_ns: held.due_ns,
+        let due_op = DueOp {
             blocked_ns: held.freed_ns.saturating_sub(held.due_ns),
-            new: false,
-            token: token(held.item.mutates, held.item.absent),
+            feed_tag: u32::from(held.item.mutates) * MUTATES,
+            uncounted: false,
             absent_expected: held.item.absent,
+            ..DueOp::new(held.item.op, held.due_ns, now_ns)
         };
         write_names(&held.item.op, &held.keys.get(0), source, names);
         order.done(index);
-        Some(Offer::Perform(drawn))
+        Some(Offer::Perform(due_op))
     }
 
-    pub(super) fn ended(&mut self, ended: &Ended, shard: &Shard) -> bool {
-        let expected = ended.token & EXPECTS_ABSENCE != 0;
-        let found = ended.outcome == Outcome::Ok && !ended.absent;
-        if ended.absent || (expected && found) {
+    pub(super) fn ended(&mut self, due_op: &DueOp, end: &OpEnd, shard: &Shard) -> bool {
+        let expected = due_op.absent_expected;
+        let found = end.outcome == Outcome::Ok && !end.absent;
+        if end.absent || (expected && found) {
             let mut tally = shard.recorder.tally();
-            match (ended.absent, expected) {
+            match (end.absent, expected) {
                 (true, true) => tally.replay.absent_as_recorded += 1,
                 (true, false) => tally.replay.absent += 1,
                 (false, _) => tally.replay.unexpected += 1,
             }
-            if self.fail_on_absent && ended.absent && !expected {
-                shard.fail_absent(&ended.op);
+            if self.fail_on_absent && end.absent && !expected {
+                shard.fail_absent(&due_op.op);
             }
         }
         match &mut self.order {
-            Some(order) if ended.token & MUTATES != 0 => {
+            Some(order) if due_op.feed_tag == MUTATES => {
                 let full = order.held() >= MOST_HELD;
-                order.release(ended.op.key, ended.done_ns);
+                order.release(due_op.op.key, end.done_ns);
                 full || order.has_ready() || self.over
             }
             _ => false,
@@ -255,7 +250,7 @@ impl Trace {
         offer: &mut dyn FnMut(u64, &Op),
     ) {
         if self.asap {
-            // Nothing is due before its turn comes.
+            // Without pacing nothing is due before it is taken.
             return;
         }
         let until_ns = until_ns.min(cutoff_ns);
@@ -275,11 +270,7 @@ impl Trace {
     }
 }
 
-const fn token(mutates: bool, absent: bool) -> u32 {
-    (if mutates { MUTATES } else { 0 }) | (if absent { EXPECTS_ABSENCE } else { 0 })
-}
-
-/// Writes the names of a request below the run's own prefix.
+/// Writes the names of a request, below the run's prefix.
 fn write_names(op: &Op, keys: &Recorded<'_>, source: &Source, names: &mut Names) {
     let bucket = keys.record.bucket;
     source.recorded_name(bucket, keys.key, names.key_mut());

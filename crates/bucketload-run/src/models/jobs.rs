@@ -32,18 +32,18 @@ impl RunModel for JobsPlan {
     }
 
     fn start(&self, starting: &mut Starting<'_>, work: u16) -> io::Result<()> {
-        // A stage, and the deletions beside it.
+        // Enough for a stage and the deletions beside it.
         let sessions = (2 * self.widest() as usize).clamp(4, 256);
         starting.fed(work, self.max_in_flight, |_| sessions)
     }
 
-    /// Jobs of which enough arrive and end within the schedule: at twice their rate or more, with
-    /// stages that last milliseconds.
+    /// Jobs at twice their rate or more, with stages that last milliseconds, so that enough of them arrive and end
+    /// within the schedule.
     fn faster(&self, _: &Stretch) -> ModelPlan {
         let each = self.mean_job_ops().max(1.0);
         let start = match &self.start {
             JobStart::Open { arrival } => {
-                // A minute: long enough for any law's mean.
+                // The mean over a minute, which is long enough for any law.
                 let mean =
                     Schedule::new(0, 0, 0, arrival).map_or(0.0, |s| s.mean_rate(60_000_000_000));
                 JobStart::Open {
@@ -67,7 +67,7 @@ impl RunModel for JobsPlan {
         })
     }
 
-    /// Jobs without pauses, as many at a time as keep all workers busy.
+    /// Jobs without pauses, and enough at a time to keep all workers busy.
     fn saturating(&self, workers: u32) -> ModelPlan {
         ModelPlan::Jobs(Self {
             start: JobStart::Closed { jobs: workers },

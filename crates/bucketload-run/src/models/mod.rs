@@ -1,7 +1,7 @@
-//! How each workload model is carried out: what it refuses, what its operations come from, how its
-//! tasks begin, and what calibration drives in its place.
+//! How each workload model is carried out: what it refuses, where its operations come from, how its tasks start, and
+//! what calibration runs in its place.
 //!
-//! A model is one file here; [`of`] is the registry. It is asked once per phase or thread, never per
+//! Each model is one file here; [`of`] is the registry. Its methods are called once per phase or thread, never per
 //! operation.
 
 mod closed;
@@ -22,7 +22,7 @@ use crate::options::RunOptions;
 use crate::source::{Draft, Generators};
 use crate::thread::Starting;
 
-/// What answers for a model.
+/// The implementation of a model.
 pub(crate) fn of(model: &ModelPlan) -> &dyn RunModel {
     match model {
         ModelPlan::Closed(plan) => plan,
@@ -35,7 +35,7 @@ pub(crate) fn of(model: &ModelPlan) -> &dyn RunModel {
     }
 }
 
-/// A work that is checked, and what it is part of.
+/// A work to check, with its surroundings.
 pub(crate) struct Checked<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) phase: &'a PhasePlan,
@@ -43,9 +43,9 @@ pub(crate) struct Checked<'a> {
     pub(crate) options: &'a RunOptions,
 }
 
-/// A workload model, as the runner sees it. What is given here is right for workers of a closed loop.
+/// A workload model as the runner sees it. The default methods suit the workers of a closed loop.
 pub(crate) trait RunModel: Model {
-    /// Refuses what cannot be carried out.
+    /// Refuses a work that cannot be carried out.
     fn check(&self, at: &Checked<'_>) -> Result<(), RunError> {
         match self.max_sessions() {
             0 => refuse(format!("work `{}` has no workers", at.work.name)),
@@ -53,17 +53,17 @@ pub(crate) trait RunModel: Model {
         }
     }
 
-    /// Refuses what several processes cannot carry out together.
+    /// Refuses a work that several processes cannot carry out together.
     fn check_divisible(&self, _work: &WorkPlan) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// Sessions that work number `work` of `phase` may open in this process.
+    /// Most sessions that work number `work` of `phase` may open in this process.
     fn sessions(&self, _phase: &PhasePlan, _work: usize, options: &RunOptions) -> u64 {
         u64::from(self.max_sessions()).div_ceil(u64::from(options.share.of))
     }
 
-    /// What its operations come from.
+    /// The generators of its operations.
     fn generators(&self, draft: &Draft<'_>) -> Result<Generators, RunError>;
 
     /// Starts the tasks of work number `work` on a load thread.
@@ -71,12 +71,12 @@ pub(crate) trait RunModel: Model {
         starting.workers(work, self.max_sessions())
     }
 
-    /// The model at twice its rate or more, for calibration; closed loops as they are, without pauses.
+    /// The model at twice its rate or more, for calibration. Closed loops become closed loops without pauses.
     fn faster(&self, _stretch: &Stretch) -> ModelPlan {
         closed(self.max_sessions())
     }
 
-    /// What keeps `workers` workers busy without any pause, for calibration.
+    /// A model that keeps `workers` workers busy without any pause, for calibration.
     fn saturating(&self, workers: u32) -> ModelPlan {
         closed(workers.min(self.max_sessions()))
     }
@@ -87,12 +87,12 @@ fn closed(workers: u32) -> ModelPlan {
     ModelPlan::Closed(ClosedPlan::without_pauses(workers))
 }
 
-/// Refuses a plan with the reason `text`.
+/// Refuses a plan for the reason `text`.
 pub(crate) fn refuse(text: String) -> Result<(), RunError> {
     Err(RunError::Options(text))
 }
 
-/// Refuses a cap on operations in flight that gives some agent none.
+/// Refuses a cap on operations in flight that is below the number of agents.
 fn check_cap(model: &dyn RunModel, at: &Checked<'_>) -> Result<(), RunError> {
     let (cap, agents) = (model.max_sessions(), at.options.share.of);
     if cap >= agents {

@@ -43,7 +43,7 @@ impl RunModel for OpenPlan {
     }
 }
 
-/// Sessions to open before the start: what ten milliseconds of arrivals, or one batch, may need.
+/// Sessions to open before the start: enough for ten milliseconds of arrivals, or for one batch.
 fn first_sessions(arrival: &ArrivalLaw, part: &Partition) -> usize {
     let peak = match arrival {
         ArrivalLaw::Constant { rate }

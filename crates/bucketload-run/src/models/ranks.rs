@@ -6,7 +6,7 @@ use bucketload_core::plan::{Plan, RanksPlan};
 use super::{Checked, RunModel, refuse};
 use crate::closed::crew;
 use crate::error::RunError;
-use crate::ownership::{in_own_buckets, prefix_in_own_buckets};
+use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::ranks::RankWork;
 use crate::source::{Draft, Generators, Ops, refused};
 
@@ -28,22 +28,22 @@ impl RunModel for RanksPlan {
         let (plan, options) = (draft.plan, draft.options);
         let ops = match plan.keysets.iter().any(|set| set.buckets.is_some()) {
             true => {
-                let keysets = plan.keysets.iter().map(in_own_buckets).collect();
+                let keysets = plan.keysets.iter().map(in_workload_buckets).collect();
                 let plan = Plan {
                     keysets,
                     ..plan.clone()
                 };
-                let prefix = prefix_in_own_buckets(&options.prefix);
+                let prefix = prefix_in_workload_buckets(&options.prefix);
                 RankGen::new(&plan, draft.phase, draft.work, &prefix)
             }
             false => RankGen::new(plan, draft.phase, draft.work, &options.prefix),
         };
         let share = (options.share.index, options.share.of);
-        let own = crew(self.ranks, share).count() as u32;
+        let local_ranks = crew(self.ranks, share).count() as u32;
         let work = RankWork::new(
             ops.map_err(refused)?,
             draft.numbers.0,
-            own,
+            local_ranks,
             options.agreement.clone(),
         );
         Ok(Ops::Ranks(work).into())

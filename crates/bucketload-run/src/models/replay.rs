@@ -25,7 +25,7 @@ impl RunModel for ReplayPlan {
         }
         if at.plan.verify {
             return refuse(
-                "what a replay reads cannot be verified: the trace may overwrite objects"
+                "the reads of a replay cannot be verified: the trace may overwrite objects"
                     .to_owned(),
             );
         }

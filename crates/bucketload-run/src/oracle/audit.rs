@@ -1,8 +1,7 @@
-//! The audit: after the load every tracked key is read once more, untimed, and compared with what was
-//! acknowledged.
+//! The audit: after the load, reads every tracked key once more, untimed, and compares it with the acknowledged writes.
 //!
-//! A key that lacks an acknowledged write is read again after pauses of 0.1, 0.4 and 1.6 s: what turns
-//! up meanwhile was stale, what does not is lost.
+//! A key that lacks an acknowledged write is read again after pauses of 0.1, 0.4 and 1.6 s. If the write turns up, the
+//! earlier read was stale; if not, the write is lost.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,32 +18,32 @@ use bucketload_core::probe::AnswerId;
 use bucketload_core::record::{Outcome, Probe};
 use tokio::task::JoinSet;
 
-use super::judge::Wrong;
-use super::{Id, Oracle, Place};
+use super::judge::WrongAnswer;
+use super::{AnswerContext, KeyId, Oracle};
 use crate::clock::now_ns;
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::ownership::{open_control, timed};
 use crate::stop::{StopHandle, StopLevel};
 
-/// Reads under way at the same time.
+/// Most reads under way at the same time.
 const PARALLEL: usize = 16;
-/// Pauses before suspicious keys are read again.
+/// Pauses before suspicious keys are read again, milliseconds.
 const PAUSES_MS: [u64; 3] = [100, 400, 1600];
-/// Attempts of each read.
+/// Most attempts of each read.
 const ATTEMPTS: u32 = 5;
 
-/// What the audit found out about one key.
+/// Result of auditing one key.
 enum Audited {
     Right,
-    /// Wrong; with what the answer's evidence needs.
-    Wrong(Wrong, Shown),
-    /// Not read, or not to be judged.
+    /// Wrong.
+    Wrong(WrongAnswer, AnswerFacts),
+    /// Could not be read or judged.
     Unclear,
 }
 
-/// Facts about the answer that was wrong.
-struct Shown {
+/// Facts about a wrong answer, owned until it is reported.
+struct AnswerFacts {
     key: String,
     start_ns: u64,
     end_ns: u64,
@@ -52,19 +51,19 @@ struct Shown {
     endpoint: u16,
 }
 
-/// What the readers of one round share.
+/// State that the readers of one round share.
 struct Round {
     oracle: Arc<Oracle>,
     plan: Arc<Plan>,
     bucket: String,
     stop: StopHandle,
-    queue: RefCell<VecDeque<Id>>,
+    queue: RefCell<VecDeque<KeyId>>,
     audited: Cell<u64>,
     unclear: Cell<u64>,
-    wrong: RefCell<Vec<(Id, Wrong, Shown)>>,
+    wrong: RefCell<Vec<(KeyId, WrongAnswer, AnswerFacts)>>,
 }
 
-/// Audits all tracked keys; returns how many were audited and how many could not be.
+/// Audits all tracked keys. Returns the number of keys that were audited, and of those that could not be.
 pub(crate) async fn audit(
     driver: &AnyDriver,
     plan: &Arc<Plan>,
@@ -93,7 +92,7 @@ pub(crate) async fn audit(
             audited = state.audited.get();
         }
         unclear += state.unclear.get();
-        for (id, mut wrong, shown) in state.wrong.take() {
+        for (id, mut wrong, answer) in state.wrong.take() {
             let late = wrong.kind == FindingKind::Stale;
             if late && !last {
                 ids.push(id);
@@ -102,17 +101,24 @@ pub(crate) async fn audit(
             if late {
                 wrong.kind = FindingKind::Lost;
             }
-            let place = Place {
-                key: &shown.key,
+            let context = AnswerContext {
+                key: &answer.key,
                 phase,
                 audit: true,
-                attempt_ns: shown.start_ns,
-                done_ns: shown.end_ns,
-                request_id: shown.request_id.as_str(),
-                endpoint: shown.endpoint,
+                attempt_ns: answer.start_ns,
+                done_ns: answer.end_ns,
+                request_id: answer.request_id.as_str(),
+                endpoint: answer.endpoint,
             };
-            let tell = &mut |finding| findings.borrow_mut().push(finding);
-            oracle.report(id, &read_of(id), wrong, shown.start_ns, place, tell);
+            let on_finding = &mut |finding| findings.borrow_mut().push(finding);
+            oracle.report(
+                id,
+                &read_of(id),
+                wrong,
+                answer.start_ns,
+                context,
+                on_finding,
+            );
         }
         if ids.is_empty() || stop.level() == StopLevel::Abort {
             break;
@@ -123,26 +129,17 @@ pub(crate) async fn audit(
 }
 
 /// The operation that reads a key.
-fn read_of((keyset, key): Id) -> Op {
+fn read_of((keyset, key): KeyId) -> Op {
     Op {
-        seq: 0,
-        class: OpClass::Get,
-        entry: 0,
         keyset,
         key,
-        source_key: 0,
-        source_keyset: keyset,
-        version: 0,
-        size: Op::UNKNOWN_SIZE,
-        range: None,
-        count: 0,
-        pages: 0,
+        ..Op::new(OpClass::Get)
     }
 }
 
 impl Oracle {
     /// All tracked keys, in order.
-    fn ids(&self) -> Vec<Id> {
+    fn ids(&self) -> Vec<KeyId> {
         let mut ids = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,18 +182,18 @@ impl Round {
         Ok(())
     }
 
-    fn note(&self, id: Id, audited: Audited) {
+    fn note(&self, id: KeyId, audited: Audited) {
         match audited {
             Audited::Unclear => self.unclear.set(self.unclear.get() + 1),
             Audited::Right => self.audited.set(self.audited.get() + 1),
-            Audited::Wrong(wrong, shown) => {
+            Audited::Wrong(wrong, answer) => {
                 self.audited.set(self.audited.get() + 1);
-                self.wrong.borrow_mut().push((id, wrong, shown));
+                self.wrong.borrow_mut().push((id, wrong, answer));
             }
         }
     }
 
-    async fn read(&self, session: &mut AnySession, id: Id) -> Audited {
+    async fn read(&self, session: &mut AnySession, id: KeyId) -> Audited {
         let mut key = String::new();
         self.oracle.names[usize::from(id.0)].render(id.1, &mut key);
         let mut probe = Probe::new(now_ns);
@@ -230,14 +227,14 @@ impl Round {
                     let end_ns = now_ns();
                     return Audited::Wrong(
                         wrong,
-                        Shown {
+                        AnswerFacts {
                             key,
                             start_ns,
                             end_ns,
                             request_id: probe
                                 .ids()
                                 .map_or_else(AnswerId::default, |ids| ids.request_id),
-                            endpoint: session.place().endpoint,
+                            endpoint: session.route().endpoint,
                         },
                     );
                 }

@@ -10,29 +10,29 @@ use bucketload_core::oracle::{
     Evidence, Finding, FindingKind, Mutation, ReadMark, Register, State,
 };
 
-use super::{Id, Oracle, Place, Tell};
+use super::{AnswerContext, KeyId, OnFinding, Oracle};
 
-/// What a read brought.
+/// The answer to a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     /// There is no object.
     Absent,
-    /// An object of this size (head).
+    /// An object of this size, from a head.
     Size(u64),
     /// A body.
     Body(Seen),
 }
 
-/// A wrong answer, before it is written down.
+/// A wrong answer, before it is reported.
 #[derive(Clone, Debug)]
-pub(super) struct Wrong {
+pub(super) struct WrongAnswer {
     pub(super) kind: FindingKind,
-    /// What came.
+    /// What the answer was, in words.
     observed: String,
     offset: Option<u64>,
     /// The mutation that the answer shows.
     shown: Option<u32>,
-    /// The mutation that it had to show, or be newer than.
+    /// The mutation that the answer had to show or be newer than.
     by: Option<u32>,
 }
 
@@ -47,11 +47,11 @@ impl Oracle {
     /// Judges the answer to a read of a tracked key that began at `mark`.
     pub(super) fn judge(
         &self,
-        id: Id,
+        id: KeyId,
         answer: Answer,
         range: Option<u64>,
         mark: ReadMark,
-    ) -> Option<Wrong> {
+    ) -> Option<WrongAnswer> {
         let ruled = self.with(id, |register| match answer {
             _ if register.is_given_up() => (Ruling::Unjudged, absent()),
             Answer::Absent => (register.rule_absent(mark), absent()),
@@ -64,7 +64,7 @@ impl Oracle {
         let (ruling, mut wrong) = ruled?;
         match ruling {
             Ruling::Allowed => {
-                // What was lacking a moment ago is there: it was late, not lost.
+                // The write that was missing a moment ago is there: it was late, not lost.
                 self.with(id, |register| {
                     if register.mark() == mark {
                         register.lacking = (0, 0);
@@ -93,16 +93,16 @@ impl Oracle {
         }
     }
 
-    /// Counts a wrong answer and writes it down, unless the same one was seen before or enough are
-    /// written down already.
+    /// Counts a wrong answer. Reports it in full unless the same one was seen before or the budget of its kind is used
+    /// up.
     pub(super) fn report(
         &self,
-        id: Id,
+        id: KeyId,
         op: &Op,
-        wrong: Wrong,
+        wrong: WrongAnswer,
         start_ns: u64,
-        place: Place<'_>,
-        tell: Tell<'_>,
+        context: AnswerContext<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let kind = wrong.kind;
         let mut explains = (0, 0);
@@ -145,17 +145,17 @@ impl Oracle {
             (Some((_, m)), _) => format!("version {} or something newer", m.version),
             (None, _) => "the bytes of one version that was written".to_owned(),
         };
-        tell(Finding {
+        on_finding(Finding {
             kind,
             class: op.class,
-            key: place.key.to_owned(),
-            phase: place.phase,
-            audit: place.audit,
+            key: context.key.to_owned(),
+            phase: context.phase,
+            audit: context.audit,
             seq: op.seq,
             start_ns,
-            end_ns: place.done_ns,
-            request_id: place.request_id.to_owned(),
-            endpoint: place.endpoint,
+            end_ns: context.done_ns,
+            request_id: context.request_id.to_owned(),
+            endpoint: context.endpoint,
             observed: wrong.observed,
             expected,
             offset: wrong.offset,
@@ -165,18 +165,18 @@ impl Oracle {
         });
     }
 
-    /// Judges a conditional write that was answered clearly: `refused` or carried out.
+    /// Judges a conditional write with a clear answer: `refused` or carried out.
     pub(super) fn judge_race(
         &self,
-        id: Id,
+        id: KeyId,
         op: &Op,
         (version, mark, refused): (u32, ReadMark, bool),
         start_ns: u64,
-        place: Place<'_>,
-        tell: Tell<'_>,
+        context: AnswerContext<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let wrong = self.with(id, |register| {
-            let race = |observed: &str, by| Wrong {
+            let race = |observed: &str, by| WrongAnswer {
                 kind: FindingKind::Race,
                 observed: observed.to_owned(),
                 offset: None,
@@ -192,16 +192,19 @@ impl Oracle {
                 return Some(race("carried out although the key had an object", Some(by)));
             }
             let other = register.other_winner(version)?;
-            Some(race("carried out like another one", Some(other.version)))
+            Some(race(
+                "carried out, and so was another one",
+                Some(other.version),
+            ))
         });
         if let Some(wrong) = wrong.flatten() {
-            self.report(id, op, wrong, start_ns, place, tell);
+            self.report(id, op, wrong, start_ns, context, on_finding);
         }
     }
 }
 
-fn absent() -> Wrong {
-    Wrong {
+fn absent() -> WrongAnswer {
+    WrongAnswer {
         kind: FindingKind::Stale,
         observed: "no object".to_owned(),
         offset: None,
@@ -210,10 +213,10 @@ fn absent() -> Wrong {
     }
 }
 
-/// A key that a listing shows or lacks against what was acknowledged.
-pub(super) fn in_listing(kind: FindingKind, by: u32) -> Wrong {
+/// The wrong answer of a listing that shows or lacks a key although mutation `by` was acknowledged.
+pub(super) fn in_listing(kind: FindingKind, by: u32) -> WrongAnswer {
     let there = kind == FindingKind::ListGhost;
-    Wrong {
+    WrongAnswer {
         kind,
         observed: if there { "listed" } else { "not listed" }.to_owned(),
         offset: None,
@@ -222,7 +225,7 @@ pub(super) fn in_listing(kind: FindingKind, by: u32) -> Wrong {
     }
 }
 
-fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) {
+fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, WrongAnswer) {
     let sized = register
         .history()
         .iter()
@@ -244,7 +247,7 @@ fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) 
             None => Ruling::Unjudged,
         };
     }
-    let wrong = Wrong {
+    let wrong = WrongAnswer {
         kind: FindingKind::Phantom,
         observed: format!("an object of {size} bytes"),
         offset: None,
@@ -254,8 +257,8 @@ fn rule_size(register: &Register, size: u64, mark: ReadMark) -> (Ruling, Wrong) 
     (ruling, wrong)
 }
 
-fn rule_body(register: &Register, identity: Identity, mark: ReadMark) -> (Ruling, Wrong) {
-    let wrong = |kind, observed, offset, shown| Wrong {
+fn rule_body(register: &Register, identity: Identity, mark: ReadMark) -> (Ruling, WrongAnswer) {
+    let wrong = |kind, observed, offset, shown| WrongAnswer {
         kind,
         observed,
         offset,

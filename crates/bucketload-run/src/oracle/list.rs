@@ -1,7 +1,7 @@
-//! Judging listings: every tracked key of the listed prefix, against what was acknowledged before the
+//! Judges listings: every tracked key of the listed prefix, against the writes that were acknowledged before the
 //! listing began.
 //!
-//! A listing costs a look at every tracked key of its key set, after its last byte.
+//! Judging a listing visits every tracked key of its key set, after the last byte has arrived.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,21 +11,21 @@ use bucketload_core::oracle::FindingKind;
 use bucketload_core::oracle::register::Ruling;
 
 use super::judge::in_listing;
-use super::{Oracle, Place, Tell, Ticket};
+use super::{AnswerContext, OnFinding, Oracle, Ticket};
 
 impl Ticket<'_> {
-    /// Judges a complete answer.
+    /// Judges a successful listing.
     pub(super) fn judge_listing(
         &self,
         oracle: &Oracle,
         op: &Op,
         start_ns: u64,
-        place: Place<'_>,
-        tell: Tell<'_>,
+        context: AnswerContext<'_>,
+        on_finding: OnFinding<'_>,
     ) {
         let mut listed = self.listed.borrow_mut();
         listed.sort_unstable();
-        // A listing that ends early says nothing about what comes after its last key.
+        // A listing that was cut short says nothing about keys after its last one.
         let last = match (self.cut_short.get(), listed.last()) {
             (false, _) => u64::MAX,
             (true, Some(&last)) => last,
@@ -55,11 +55,11 @@ impl Ticket<'_> {
         let mut name = String::new();
         for (key, wrong) in wrong {
             names.render(key, &mut name);
-            let place = Place {
+            let context = AnswerContext {
                 key: &name,
-                ..place
+                ..context
             };
-            oracle.report((op.keyset, key), op, wrong, start_ns, place, tell);
+            oracle.report((op.keyset, key), op, wrong, start_ns, context, on_finding);
         }
     }
 }

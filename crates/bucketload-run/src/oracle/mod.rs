@@ -6,12 +6,12 @@
 //!                └── shard of registers (one short lock each) ┘        audit: reads every key at the end
 //! ```
 //!
-//! Operations of all load threads meet in the registers, which lie in many small maps, each behind a
-//! lock of its own that is held for some hundred nanoseconds at the beginning and at the end of an
-//! operation on a tracked key. Without an oracle the path of an operation has one branch more.
+//! The load threads share the registers, which are spread over many small maps. Each map has its own lock, held for a
+//! few hundred nanoseconds at the beginning and the end of an operation on a tracked key. A run without an oracle pays
+//! one branch per operation.
 //!
-//! Memory is bounded by the number of tracked keys. When more keys are written, half of them, chosen
-//! by a hash of the key, are dropped and never tracked again; the share that is left is reported.
+//! The number of tracked keys is bounded. When more keys are written, half of them, chosen by a hash of the key, are
+//! dropped and never tracked again. The remaining share is reported.
 
 mod audit;
 mod judge;
@@ -32,48 +32,48 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use crate::options::RunOptions;
 
 pub(crate) use audit::audit;
-pub(crate) use ticket::{Place, Ticket};
+pub(crate) use ticket::{AnswerContext, Ticket};
 
-/// Maps that the registers are spread over.
+/// Number of maps that the registers are spread over.
 const SHARDS: usize = 256;
-/// Findings of each kind that are reported in full.
+/// Most findings of each kind that are reported in full.
 pub(crate) const KEPT_PER_KIND: u32 = 100;
-/// Keys that are tracked unless the caller says otherwise: at about 500 bytes each, 100 MiB.
+/// Default limit on tracked keys: 100 MiB at about 500 bytes each.
 pub(crate) const MOST_KEYS: usize = 200_000;
 
-/// Key set and index.
-pub(crate) type Id = (u16, u64);
+/// A key: key set and index.
+pub(crate) type KeyId = (u16, u64);
 
-type Registers = HashMap<Id, Register>;
+type Registers = HashMap<KeyId, Register>;
 
-/// What the oracle knows; shared by all load threads and all phases of a run.
+/// The consistency oracle, shared by all load threads and phases of a run.
 pub(crate) struct Oracle {
     arena: Arc<Arena>,
     names: Vec<KeyNames>,
     /// Initial objects of each key set.
     counts: Vec<u64>,
     shards: Box<[Mutex<Registers>]>,
-    /// Keys with a greater hash are not tracked.
+    /// Keys whose hash is greater are not tracked.
     threshold: AtomicU64,
     keys: AtomicU64,
     most_keys: u64,
     /// Whether a thread is dropping keys.
     shedding: AtomicBool,
-    /// Whether keys may have objects from before the run.
+    /// Whether keys may hold objects from before the run.
     inherited: bool,
     mutations: AtomicU64,
     unknown: AtomicU64,
     reads: AtomicU64,
     lists: AtomicU64,
     unjudged: AtomicU64,
-    /// Findings and answers of each kind.
+    /// Per kind: number of findings, and of answers that showed one.
     found: [[AtomicU64; 2]; FindingKind::ALL.len()],
     /// Findings of each kind that may still be reported in full.
     kept: [AtomicU32; FindingKind::ALL.len()],
 }
 
 impl Oracle {
-    /// An oracle for the phases of `plan` that `options` name, with content cut from `arena`.
+    /// An oracle for the phases of `plan` that `options` select. `arena` provides the content.
     pub(crate) fn new(
         plan: &Plan,
         options: &RunOptions,
@@ -103,24 +103,24 @@ impl Oracle {
         })
     }
 
-    fn hash((keyset, key): Id) -> u64 {
+    fn hash((keyset, key): KeyId) -> u64 {
         mix64(key ^ (u64::from(keyset) << 48))
     }
 
-    /// Whether the key is one of those that are tracked.
-    fn is_tracked(&self, id: Id) -> bool {
+    /// Whether the key is tracked.
+    fn is_tracked(&self, id: KeyId) -> bool {
         Self::hash(id) <= self.threshold.load(Relaxed)
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Registers> {
-        // A panic elsewhere leaves plain values, none of them half written.
+        // A panic elsewhere leaves no value half written.
         self.shards[hash as usize % SHARDS]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on the key's register, if there is one.
-    fn with<T>(&self, id: Id, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
+    /// Calls `f` on the key's register, if there is one.
+    fn with<T>(&self, id: KeyId, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
         let hash = Self::hash(id);
         if hash > self.threshold.load(Relaxed) {
             return None;
@@ -128,8 +128,8 @@ impl Oracle {
         self.shard(hash).get_mut(&id).map(f)
     }
 
-    /// Works on the key's register, which is made if the key is to be tracked.
-    fn with_new<T>(&self, id: Id, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
+    /// Calls `f` on the key's register. Creates the register unless the key is not to be tracked.
+    fn with_new<T>(&self, id: KeyId, f: impl FnOnce(&mut Register) -> T) -> Option<T> {
         let hash = Self::hash(id);
         if hash > self.threshold.load(Relaxed) {
             return None;
@@ -169,14 +169,14 @@ impl Oracle {
         self.shedding.store(false, Relaxed);
     }
 
-    /// Counts an answer that showed a finding, `new` when it is not one that was seen before.
+    /// Counts an answer that showed a finding; `new` if the finding was not seen before.
     fn count(&self, kind: FindingKind, new: bool) {
         let [findings, answers] = &self.found[kind as usize];
         findings.fetch_add(u64::from(new), Relaxed);
         answers.fetch_add(1, Relaxed);
     }
 
-    /// Whether another finding of `kind` is to be reported in full.
+    /// Whether the budget allows another finding of `kind` to be reported in full. Takes one from it.
     fn keeps(&self, kind: FindingKind) -> bool {
         let take = |n: u32| n.checked_sub(1);
         self.kept[kind as usize]
@@ -184,7 +184,7 @@ impl Oracle {
             .is_ok()
     }
 
-    /// What the oracle did so far. `audited` and `unaudited` are those of the audit.
+    /// What the oracle has done so far. `audited` and `unaudited` count the keys of the audit.
     pub(crate) fn summary(&self, (audited, unaudited): (u64, u64)) -> OracleSummary {
         let found = FindingKind::ALL.into_iter().filter_map(|kind| {
             let [findings, answers] = &self.found[kind as usize];
@@ -209,8 +209,8 @@ impl Oracle {
     }
 }
 
-/// Takes findings to whoever writes them down.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(Finding);
+/// Receives findings.
+pub(crate) type OnFinding<'a> = &'a mut dyn FnMut(Finding);
 
 #[cfg(test)]
 mod tests {
@@ -223,7 +223,7 @@ mod tests {
     use crate::options::RunOptions;
 
     #[test]
-    fn memory_is_bounded_by_tracking_a_share_of_the_keys() {
+    fn only_a_share_of_many_keys_is_tracked() {
         let plan: Plan = serde_json::from_value(serde_json::json!({
             "workload": "", "profile": "", "seed": 1, "scale": 1.0,
             "payload": { "kind": "random" }, "verify": false, "timeout_ns": 1,

@@ -1,4 +1,4 @@
-//! What the oracle has to do with one operation, from its beginning to its end.
+//! The oracle's view of one operation, from its beginning to its end.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,9 +12,9 @@ use bucketload_core::oracle::{ReadMark, State};
 use bucketload_core::record::Outcome;
 
 use super::judge::Answer;
-use super::{Id, Oracle, Tell};
+use super::{KeyId, OnFinding, Oracle};
 
-/// What the operation is to its key.
+/// The operation's effect on its key.
 #[derive(Clone, Debug)]
 enum Role {
     /// Writes or deletes one key: the number of the mutation, and whether it is conditional.
@@ -23,21 +23,21 @@ enum Role {
         if_absent: bool,
         mark: ReadMark,
     },
-    /// Deletes these keys by these mutations.
+    /// Deletes these keys: key, and number of the mutation.
     Deletes(Vec<(u64, u32)>),
     /// Reads the object, or for `head` its metadata.
     Read { mark: ReadMark, head: bool },
-    /// Lists the key's shard.
+    /// Lists the shard of the key.
     List,
 }
 
-/// Where and when an operation ended, for the evidence.
+/// Facts about an answer that findings cite.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct AnswerContext<'a> {
     pub(crate) key: &'a str,
     pub(crate) phase: u16,
     pub(crate) audit: bool,
-    /// When its last attempt began.
+    /// When the last attempt began.
     pub(crate) attempt_ns: u64,
     pub(crate) done_ns: u64,
     pub(crate) request_id: &'a str,
@@ -47,10 +47,10 @@ pub(crate) struct Place<'a> {
 /// The oracle's part in one operation.
 pub(crate) struct Ticket<'a> {
     oracle: &'a Oracle,
-    id: Id,
+    id: KeyId,
     role: Role,
     start_ns: u64,
-    /// Whether an attempt failed that may still take effect.
+    /// Whether a failed attempt may still take effect.
     stray: Cell<bool>,
     absent: Cell<bool>,
     completion: Cell<Option<Completion>>,
@@ -60,7 +60,7 @@ pub(crate) struct Ticket<'a> {
     pub(super) cut_short: Cell<bool>,
 }
 
-/// Whether an attempt that failed so may have taken, or may yet take, effect.
+/// Whether an attempt that failed with `kind` may have taken effect or may still do so.
 const fn may_have_effect(kind: ErrorKind) -> bool {
     !matches!(
         kind,
@@ -75,9 +75,8 @@ const fn may_have_effect(kind: ErrorKind) -> bool {
 }
 
 impl Oracle {
-    /// An operation begins that was taken at `start_ns`. Writes get the version that the oracle
-    /// counts, and reads are freed from any expectation of the plan. `None` when there is nothing to
-    /// judge.
+    /// Begins an operation that was taken at `start_ns`. Sets the version of writes to the oracle's count, and drops
+    /// the plan's expected size from reads. `None` if there is nothing to judge.
     pub(crate) fn begin(
         &self,
         op: &mut Op,
@@ -96,7 +95,7 @@ impl Oracle {
                 let if_absent = op.class == OpClass::PutIfAbsent;
                 let state = State::Object { size: op.size };
                 let (version, mark) = self.with_new(id, |register| {
-                    // A conditional write reads whether there is an object.
+                    // A conditional write reads whether the object exists.
                     let mark = match if_absent {
                         true => register.begin_read(),
                         false => register.mark(),
@@ -132,13 +131,13 @@ impl Oracle {
                 Role::Deletes(begun.collect())
             }
             OpClass::Copy | OpClass::MultipartCopy | OpClass::Append | OpClass::Touch => {
-                // A copy carries the stamps of its source, an append leaves those of several writes,
-                // a touch may have made an empty object: nothing can be said about the key.
+                // Nothing can be said about the key any more: a copy carries the stamps of its source, an append leaves
+                // those of several writes, and a touch may have made an empty object.
                 self.with_new(id, |register| register.give_up());
                 return None;
             }
             OpClass::Rename => {
-                // The same for the new key, and the old one may or may not be there still.
+                // The same holds for the new key, and the old key may or may not exist.
                 self.with_new(id, |register| register.give_up());
                 let source = (op.source_keyset, op.source_key);
                 self.with_new(source, |register| register.give_up());
@@ -166,7 +165,7 @@ impl Oracle {
         Some(self.ticket(op, role, start_ns))
     }
 
-    /// A ticket for a read of the audit; `None` when the key cannot be judged.
+    /// A ticket for a read of the audit; `None` if the key cannot be judged.
     pub(super) fn begin_audit(&self, op: &Op, start_ns: u64) -> Option<Box<Ticket<'_>>> {
         let mark = self.with((op.keyset, op.key), |register| {
             (!register.is_given_up()).then(|| register.begin_read())
@@ -205,7 +204,7 @@ impl Oracle {
 }
 
 impl Ticket<'_> {
-    /// Another attempt begins: what was seen of the last one is of no meaning.
+    /// Starts watching a new attempt and discards what was seen of the last one.
     fn watch_again(&self) {
         self.absent.set(false);
         self.listed.borrow_mut().clear();
@@ -229,32 +228,38 @@ impl Ticket<'_> {
         self.completion.set(Some(*completion));
     }
 
-    /// The operation has ended; returns whether its body is wrong in itself.
-    pub(crate) fn end(&self, op: &Op, outcome: Outcome, place: Place<'_>, tell: Tell<'_>) -> bool {
+    /// Judges an operation that has ended. Returns whether its body is wrong in itself.
+    pub(crate) fn end(
+        &self,
+        op: &Op,
+        outcome: Outcome,
+        context: AnswerContext<'_>,
+        on_finding: OnFinding<'_>,
+    ) -> bool {
         match &self.role {
             Role::Mutation {
                 version,
                 if_absent,
                 mark,
             } => {
-                let ending = self.ending(outcome, place);
+                let ending = self.ending(outcome, context);
                 let oracle = self.oracle;
-                oracle.end_mutation(self.id, *version, ending, place);
+                oracle.end_mutation(self.id, *version, ending, context);
                 if *if_absent {
                     if outcome == Outcome::Ok && !self.stray.get() {
                         let refused = ending == Ending::Refused;
                         let write = (*version, *mark, refused);
-                        oracle.judge_race(self.id, op, write, self.start_ns, place, tell);
+                        oracle.judge_race(self.id, op, write, self.start_ns, context, on_finding);
                     }
                     oracle.with(self.id, |register| register.end_read());
                 }
                 false
             }
             Role::Deletes(keys) => {
-                let ending = self.ending(outcome, place);
+                let ending = self.ending(outcome, context);
                 for &(key, version) in keys {
                     let id = (self.id.0, key);
-                    self.oracle.end_mutation(id, version, ending, place);
+                    self.oracle.end_mutation(id, version, ending, context);
                 }
                 false
             }
@@ -267,21 +272,21 @@ impl Ticket<'_> {
                 let kind = wrong.as_ref().map(|wrong| wrong.kind);
                 if let Some(wrong) = wrong {
                     self.oracle
-                        .report(self.id, op, wrong, self.start_ns, place, tell);
+                        .report(self.id, op, wrong, self.start_ns, context, on_finding);
                 }
                 self.oracle.with(self.id, |register| register.end_read());
                 kind.is_some_and(|kind| kind.spoils_body())
             }
             Role::List => {
                 if outcome == Outcome::Ok {
-                    self.judge_listing(self.oracle, op, self.start_ns, place, tell);
+                    self.judge_listing(self.oracle, op, self.start_ns, context, on_finding);
                 }
                 false
             }
         }
     }
 
-    /// What the read brought; `None` when it failed for reasons that say nothing about the object.
+    /// The answer to a read; `None` if it failed for a reason that says nothing about the object.
     pub(super) fn answer(&self, outcome: Outcome) -> Option<Answer> {
         let Role::Read { head, .. } = self.role else {
             return None;
@@ -302,15 +307,15 @@ impl Ticket<'_> {
         }
     }
 
-    fn acknowledged(&self, place: Place<'_>) -> Ending {
+    fn acknowledged(&self, context: AnswerContext<'_>) -> Ending {
         Ending::Acknowledged {
-            attempt_ns: place.attempt_ns,
-            at_ns: place.done_ns,
+            attempt_ns: context.attempt_ns,
+            at_ns: context.done_ns,
             stray: self.stray.get(),
         }
     }
 
-    fn ending(&self, outcome: Outcome, place: Place<'_>) -> Ending {
+    fn ending(&self, outcome: Outcome, context: AnswerContext<'_>) -> Ending {
         let not_done = if self.stray.get() {
             Ending::Unknown
         } else {
@@ -323,9 +328,9 @@ impl Ticket<'_> {
                     if_absent: true, ..
                 },
             ) if self.completion.get().is_some_and(|c| c.items == 0) => not_done,
-            (Outcome::Ok, _) => self.acknowledged(place),
+            (Outcome::Ok, _) => self.acknowledged(context),
             (Outcome::Failed(ErrorKind::Cancelled), _) => Ending::Unknown,
-            // Some of the keys may have been deleted, whatever is said of the others.
+            // Some of the keys may have been deleted.
             (Outcome::Failed(_), Role::Deletes(_)) => Ending::Unknown,
             (Outcome::Failed(_), _) => not_done,
         }
@@ -333,10 +338,10 @@ impl Ticket<'_> {
 }
 
 impl Oracle {
-    fn end_mutation(&self, id: Id, version: u32, ending: Ending, place: Place<'_>) {
-        let label = Label::new(place.request_id);
+    fn end_mutation(&self, id: KeyId, version: u32, ending: Ending, context: AnswerContext<'_>) {
+        let label = Label::new(context.request_id);
         self.with(id, |register| {
-            register.end(version, ending, label, place.endpoint);
+            register.end(version, ending, label, context.endpoint);
         });
         let unknown = ending == Ending::Unknown;
         self.unknown.fetch_add(u64::from(unknown), Relaxed);

@@ -1,4 +1,4 @@
-//! Batches that never wait: what a store that stops leaves outstanding, and what becomes of it
+//! Batches keep arriving while the store stops: the backlog that builds up and how it drains
 //! (docs/spec/scenarios.md section 11, test 7).
 
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw};
 use bucketload_run::{StopHandle, run};
 
-/// The test of the specification ten times faster: a tick every 500 ms, the store stopped for 1.2 s
-/// (the conformance suite has it at full length).
+/// The test of the specification, ten times faster: a tick every 500 ms and a stop of 1.2 s. The conformance suite runs
+/// it at full length.
 const PERIOD_MS: u64 = 500;
 const STOP_MS: u64 = 1_200;
 
@@ -31,7 +31,7 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
         let duration = ms(7 * PERIOD_MS);
         let mix = vec![entry(OpClass::Put, 1.0, 1, KeyLaw::Fresh)];
         let plan = one(open(law.clone(), 1_000), mix, for_ms(7 * PERIOD_MS));
-        // The batches as the schedule has them: due instant and number of requests.
+        // The batches of the schedule: due instant and number of requests.
         let mut batches: Vec<(u64, u64)> = Vec::new();
         let schedule = Schedule::new(plan.seed, 0, 0, &law).unwrap();
         for arrival in schedule.arrivals().take_while(|a| a.due_ns < duration) {
@@ -40,7 +40,7 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
                 _ => batches.push((arrival.due_ns, 1)),
             }
         }
-        // The store stops when the first request of the third batch is there.
+        // The store stops when the first request of the third batch arrives.
         let first_of_third = batches[0].1 + batches[1].1;
         let end = AtomicU64::new(0);
         let script = move |call: &Call| {
@@ -79,8 +79,8 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
             0,
             "nothing is left"
         );
-        // True response times: what was left of the stop when each batch was due. Delays of a loaded
-        // machine only make them longer.
+        // True response times: the rest of the stop at the due instant of each batch. A loaded machine only makes them
+        // longer.
         let tally = kept.total(0);
         let response = &tally.cells[0].response;
         let longer = |than: u64| response.count() - response.count_at_most(than);
@@ -97,7 +97,7 @@ fn three_ticks_are_outstanding_and_every_request_is_recorded_with_its_true_respo
     });
 }
 
-/// Without a stop the backlog is what the store needs, not more.
+/// Without a stop the backlog is only what the store is working on.
 #[test]
 fn a_store_that_keeps_up_has_no_backlog() {
     undisturbed(|| {

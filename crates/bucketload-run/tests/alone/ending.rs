@@ -73,7 +73,7 @@ fn the_operation_limit_counts_over_all_works() {
 }
 
 #[test]
-fn what_is_in_flight_after_the_drain_is_cancelled_not_lost() {
+fn operations_in_flight_after_the_drain_are_cancelled_not_lost() {
     let limits = Limits {
         duration_ns: ms(200),
         drain_ns: ms(100),
@@ -97,7 +97,7 @@ fn what_is_in_flight_after_the_drain_is_cancelled_not_lost() {
 }
 
 #[test]
-fn what_no_worker_could_take_stays_offered_and_unissued() {
+fn arrivals_that_no_worker_could_take_stay_offered_and_unissued() {
     let limits = Limits {
         duration_ns: ms(200),
         drain_ns: ms(50),
@@ -112,13 +112,13 @@ fn what_no_worker_could_take_stays_offered_and_unissued() {
     );
     assert_eq!(kept.intervals.last().unwrap().gauges.in_flight, 196);
     assert_eq!(kept.total(0).capped, 196);
-    // Offered counts follow the schedule although nothing was taken: 100 per interval of 100 ms.
+    // Arrivals count as offered by the schedule although nothing was taken: 100 per interval of 100 ms.
     let offered: Vec<u64> = kept.intervals.iter().map(|i| i.tally.offered).collect();
     assert_eq!(offered[..2], [100, 100]);
 }
 
 #[test]
-fn think_times_are_kept_and_are_no_lag() {
+fn think_times_are_observed_and_do_not_count_as_lag() {
     undisturbed(|| {
         let think = GapLaw::Constant { ns: ms(10) };
         let plan = one(
@@ -135,7 +135,7 @@ fn think_times_are_kept_and_are_no_lag() {
 }
 
 #[test]
-fn a_closed_loop_without_all_its_sessions_does_not_start() {
+fn a_closed_loop_that_lacks_sessions_does_not_start() {
     let plan = one(closed(8), gets(), for_ops(100));
     let (end, kept) = go(Scripted::new(|_| at_once()).openable(5), &plan, &options(2));
     let error = end.unwrap_err();
@@ -146,7 +146,7 @@ fn a_closed_loop_without_all_its_sessions_does_not_start() {
 }
 
 #[test]
-fn a_phase_that_is_stopped_before_its_start_never_began() {
+fn a_phase_that_is_stopped_before_its_start_never_begins() {
     let stop = StopHandle::new();
     let mut kept = Kept::default();
     let plan = one(closed(2), gets(), for_ops(100));
@@ -222,7 +222,7 @@ fn a_session_that_cannot_be_opened_is_reported_under_its_own_work() {
 }
 
 #[test]
-fn slow_connecting_is_kept_out_of_service_and_lateness() {
+fn slow_connecting_counts_neither_as_service_time_nor_as_lateness() {
     undisturbed(|| {
         // Starts with 4 to 10 sessions; needs some 100 at once while each takes 20 ms to open.
         let plan = one(constant(1_000.0, 400), gets(), for_ms(300));
@@ -238,7 +238,7 @@ fn slow_connecting_is_kept_out_of_service_and_lateness() {
     });
 }
 
-/// Stops the run from within, after `after` calls of the sink.
+/// Stops the run from inside the sink, after `after` calls.
 struct StopAfter {
     kept: Kept,
     calls: usize,
@@ -287,7 +287,7 @@ fn whole(model: ModelPlan) -> Plan {
 
 #[test]
 fn a_stop_at_any_moment_finishes_and_cleans_up() {
-    // Sink calls: starts and ends of phases and some intervals in between.
+    // The sink is called at the start and end of phases and for intervals in between.
     for after in 1..=7 {
         for model in [closed(4), constant(2_000.0, 64)] {
             let driver = Arc::new(Scripted::new(|call| until(call.now_ns + ms(1))));
@@ -321,7 +321,7 @@ fn a_stop_at_any_moment_finishes_and_cleans_up() {
 }
 
 #[test]
-fn an_abort_leaves_at_once_and_says_what_it_leaves() {
+fn an_abort_ends_at_once_and_reports_what_is_left() {
     let driver = Arc::new(Scripted::new(|call| match call.key.starts_with("t/w/") {
         true => never(),
         false => at_once(),
@@ -355,7 +355,7 @@ fn an_abort_leaves_at_once_and_says_what_it_leaves() {
     assert!(left.contains("`b/t/`"), "{left}");
 }
 
-/// Never answers on the control plane.
+/// A driver that never answers on the control plane.
 struct Mute;
 
 impl bucketload_core::driver::Driver for Mute {
@@ -376,7 +376,7 @@ impl bucketload_core::driver::Driver for Mute {
 }
 
 #[test]
-fn a_mute_target_neither_hangs_the_run_nor_an_abort() {
+fn a_silent_target_hangs_neither_the_run_nor_an_abort() {
     let mut plan = whole(closed(2));
     plan.timeout_ns = ms(50);
     let stop = StopHandle::new();
@@ -392,7 +392,7 @@ fn a_mute_target_neither_hangs_the_run_nor_an_abort() {
     assert!(matches!(go(&plan, &stop), Err(RunError::Unreachable(_))));
     plan.phases.drain(..2);
     assert!(matches!(go(&plan, &stop), Err(RunError::Unreachable(_))));
-    // An hour of patience, cut short by the user.
+    // A timeout of an hour, cut short by the user.
     let mut plan = whole(closed(2));
     plan.timeout_ns = ms(3_600_000);
     let other = stop.clone();
@@ -419,7 +419,7 @@ fn the_stopping_rule_ends_a_phase_early() {
     let summary = end.unwrap().phases[0];
     assert_eq!(summary.end, PhaseEnd::Converged);
     assert!(kept.intervals.len() < 100);
-    // Without a rule in the plan nobody asks the hook.
+    // Without a rule in the plan the hook is not called.
     plan.phases[0].stop = None;
     plan.phases[0].limits = for_ms(600);
     let (end, _) = go(Scripted::new(|_| at_once()), &plan, &options);
@@ -453,7 +453,7 @@ fn failures_are_reported_in_full_up_to_the_budget_and_counted_beyond() {
     let (end, kept) = go(Scripted::new(script), &plan, &limited());
     assert_eq!(end.unwrap().phases[0].totals.failed, 1_000);
     assert_eq!(kept.failures(), 14);
-    // Where absent objects are expected they are counted, but are no failures to tell about.
+    // Absent objects that are expected are counted but not reported as failures.
     let mut plan = plan;
     plan.not_found_is_failure = false;
     let (_, kept) = go(Scripted::new(script), &plan, &limited());
@@ -465,7 +465,7 @@ fn failures_are_reported_in_full_up_to_the_budget_and_counted_beyond() {
 }
 
 #[test]
-fn impossible_options_and_plans_are_refused_with_a_reason() {
+fn invalid_options_and_plans_are_refused_with_a_reason() {
     let good = || one(closed(1), gets(), for_ops(1));
     let refuse = |plan: &Plan, options: &RunOptions, word: &str| {
         let (end, _) = go(Scripted::new(|_| at_once()), plan, options);

@@ -14,7 +14,7 @@ use bucketload_core::plan::{
 use bucketload_core::sink::PhaseEnd;
 use bucketload_run::{RunEnd, StopHandle, run};
 
-/// Jobs of the default structure, fast enough for a test.
+/// Jobs of the default structure, sped up for a test.
 fn jobs(start: JobStart, pace: StagePace, limit: u64) -> JobsPlan {
     use StageKind::{Read, Write};
     JobsPlan {
@@ -42,7 +42,7 @@ fn open_jobs(limit: u64) -> JobsPlan {
     jobs(JobStart::Open { arrival }, pace, limit)
 }
 
-/// A fifth of the objects is empty.
+/// A fifth of the objects are empty.
 fn sized(name: &str) -> KeysetPlan {
     let parts = vec![
         (0.2, SizeKind::Const { bytes: 0 }),
@@ -97,7 +97,7 @@ fn index_of(key: &str) -> u64 {
     key.rsplit('/').next().unwrap().parse().unwrap()
 }
 
-/// Operations begun and latest end, by job and stage.
+/// Number of operations begun and their latest end, by job and stage.
 type Stages = BTreeMap<(u64, u64), (u32, u64)>;
 
 /// Objects of a job per slot range: 5 stages of at most 19.
@@ -106,7 +106,7 @@ const PER_JOB: u64 = 5 * 19;
 #[test]
 fn after_the_run_the_store_holds_only_results_and_never_more_than_two_stages_of_a_job() {
     let plan = plan_of(open_jobs(30), unlimited());
-    // Temporary objects of each job that are written (or about to be) and not yet deleted.
+    // Temporary objects of each job that are being written or exist.
     let live: Arc<Mutex<(BTreeMap<u64, i64>, i64)>> = Arc::default();
     let watched = Arc::clone(&live);
     let driver = Scripted::new(move |call| {
@@ -134,7 +134,7 @@ fn after_the_run_the_store_holds_only_results_and_never_more_than_two_stages_of_
         keys.iter().all(|key| key.starts_with("t/results/")),
         "{keys:?}"
     );
-    // The results of the last five jobs: a job's results go when the fifth after it arrives.
+    // The results of the last five jobs: a job's results are deleted when the fifth job after it arrives.
     let expected: u64 = (25..30).map(|job| ops_in(job, 4)).sum();
     assert_eq!(keys.len() as u64, expected);
     let (left, most) = &*live.lock().unwrap();
@@ -155,11 +155,10 @@ fn after_the_run_the_store_holds_only_results_and_never_more_than_two_stages_of_
     }
     let part = |part| total.spans.iter().find(|s| s.part == part).unwrap();
     let stages: f64 = (0..5).map(|i| part(i).makespan.mean_ns()).sum();
-    // A job is its stages in a row (and, for the first, the wait for a punctual start).
+    // A job consists of its stages in a row, and for the first job the wait for the start.
     let job = part(5).makespan.mean_ns();
     assert!((stages / job - 1.0).abs() < 0.01, "{stages} {job}");
-    // Zero-length objects are written and read like others: a fifth of all, within four standard
-    // errors of that share among some 1 300.
+    // Empty objects are written and read like others: a fifth of some 1 300, within four standard errors.
     let puts = driver
         .log()
         .into_iter()
@@ -176,7 +175,7 @@ fn after_the_run_the_store_holds_only_results_and_never_more_than_two_stages_of_
 }
 
 #[test]
-fn what_jobs_do_does_not_depend_on_the_number_of_threads() {
+fn the_operations_of_jobs_do_not_depend_on_the_number_of_threads() {
     let closed = JobStart::Closed { jobs: 4 };
     for jobs in [
         open_jobs(12),
@@ -201,7 +200,7 @@ fn what_jobs_do_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_stage_waits_for_the_one_before_it() {
     let plan = plan_of(open_jobs(6), unlimited());
-    // Of every stage the operations that were begun and ended, by job.
+    // Numbers of operations begun and ended, by job and stage.
     let ends: Arc<Mutex<Stages>> = Arc::default();
     let seen = Arc::clone(&ends);
     let driver = Scripted::new(move |call| {
@@ -253,7 +252,7 @@ fn a_time_limit_ends_the_arrivals_and_lets_the_jobs_end() {
 }
 
 #[test]
-fn jobs_beyond_the_bound_wait_and_say_so() {
+fn jobs_beyond_the_bound_wait_and_are_counted() {
     undisturbed(|| {
         let mut jobs = open_jobs(8);
         jobs.max_jobs = 1;
@@ -267,8 +266,8 @@ fn jobs_beyond_the_bound_wait_and_say_so() {
             total.jobs
         );
         let most = kept.intervals.iter().map(|i| i.gauges.jobs).max();
-        assert!(most > Some(2), "those that wait are under way: {most:?}");
-        // What a job waits is part of its makespan, but not of its stages'.
+        assert!(most > Some(2), "waiting jobs count as under way: {most:?}");
+        // The wait is part of the job's makespan but not of its stages' makespans.
         let mean = |part| {
             let span = total.spans.iter().find(|s| s.part == part).unwrap();
             span.makespan.mean_ns()

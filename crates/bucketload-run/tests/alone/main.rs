@@ -1,5 +1,5 @@
-//! The runner's times against a scripted driver. A program of its own: these tests bound real times and take turns
-//! (`undisturbed`), which the work of further tests on the other threads would stretch.
+//! The runner's times against a scripted driver. A test program of its own: these tests bound real times and run one
+//! at a time (`undisturbed`); other tests on other threads would slow them down.
 
 mod backlog;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Replay of recorded requests: timing, order per key, absent objects, what is counted.
+//! Replay of recorded requests: timing, order per key, absent objects, counts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -167,7 +167,7 @@ fn every_request_is_performed_at_its_time_under_its_name() {
         let (end, kept, driver) = go(Scripted::new(|_| at_once()), &plan, writes(5_000), 2);
         let summary = end.unwrap().phases[0];
         assert_eq!((summary.totals.offered, summary.totals.ok), (5_000, 5_000));
-        // 5 s at ten times the speed.
+        // Recorded over 5 s, replayed at ten times the speed.
         assert_eq!(summary.at_ns - summary.start_ns, 4_999 * 100_000);
         for interval in &kept.intervals[1..4] {
             let offered = interval.tally.offered;
@@ -182,7 +182,7 @@ fn every_request_is_performed_at_its_time_under_its_name() {
 }
 
 #[test]
-fn what_is_performed_does_not_depend_on_the_number_of_threads() {
+fn the_requests_do_not_depend_on_the_number_of_threads() {
     let mixed = || {
         let mut records = Records::default();
         for i in 0..600u64 {
@@ -205,7 +205,7 @@ fn what_is_performed_does_not_depend_on_the_number_of_threads() {
         assert_eq!(total.ended(), 603);
         assert_eq!(
             total.replay.skipped_other, 2,
-            "a part, and a copy without source"
+            "a part of an upload, and a copy without a source"
         );
         driver.log()
     });
@@ -232,7 +232,7 @@ fn a_request_waits_for_the_latest_change_of_its_key() {
             }
             records
         };
-        // Writes take 2 ms, 20 requests of a key fall due in that time.
+        // A write takes 2 ms, in which 20 requests on its key fall due.
         let slow_writes = |write_ms: u64| {
             Scripted::new(move |call| match call.class {
                 OpClass::Put => until(call.now_ns + ms(write_ms)),
@@ -255,7 +255,7 @@ fn a_request_waits_for_the_latest_change_of_its_key() {
 
         let mut free = replay(FAST);
         (free.per_key, free.max_in_flight) = (false, 1_000);
-        // No write ends before all requests of the trace, 20 ms long, are due.
+        // The trace is 20 ms long, and no write ends before all its requests are due.
         let (_, kept, _) = go(slow_writes(500), &bare(free, false), records(), 2);
         let total = kept.total(0);
         assert!(total.failures() > 100 && total.blocked.is_empty());
@@ -264,11 +264,11 @@ fn a_request_waits_for_the_latest_change_of_its_key() {
 }
 
 #[test]
-fn what_is_too_late_is_shed_and_counted() {
+fn requests_that_are_too_late_are_shed_and_counted() {
     undisturbed(|| {
         let mut plan = replay(FAST);
         (plan.late, plan.max_in_flight) = (LatePolicy::Drop { after_ns: ms(20) }, 1);
-        // 10 000 requests per second, 500 are possible.
+        // 10 000 requests per second are due, 500 are possible.
         let slow = Scripted::new(|call| until(call.now_ns + ms(2)));
         let (_, kept, driver) = go(slow, &bare(plan, false), writes(3_000), 1);
         let total = kept.total(0);
@@ -280,7 +280,7 @@ fn what_is_too_late_is_shed_and_counted() {
 }
 
 #[test]
-fn absent_objects_are_judged_by_what_the_trace_says() {
+fn absent_objects_are_judged_by_the_recorded_status() {
     let records = || {
         let mut records = Records::default();
         records.create("there");
@@ -336,14 +336,14 @@ fn as_fast_as_possible_is_a_closed_loop_in_order() {
         let (end, kept, driver) = go(slow, &bare(plan, false), writes(200), 2);
         assert_eq!(end.unwrap().phases[0].totals.ok, 200);
         assert!(driver.peak() <= 4, "{}", driver.peak());
-        // A request is due when its turn comes, not when the trace says.
+        // A request is due when it is taken, not at its recorded time.
         let worst = kept.total(0).lag.quantile_ns(0.5);
         assert!(worst < ms(1), "{worst}");
     });
 }
 
 #[test]
-fn limits_shape_the_load_and_are_told_apart_from_latency() {
+fn rate_limits_shape_the_load_and_do_not_count_as_latency() {
     undisturbed(|| {
         let plan = replay(ReplayTiming::Capped {
             speed: 1e6,
@@ -362,7 +362,7 @@ fn limits_shape_the_load_and_are_told_apart_from_latency() {
         let total = kept.total(0);
         assert_eq!(total.replay.shaped, 599);
         assert!(total.shaped.max_ns() > ms(298));
-        assert!(total.lag.quantile_ns(0.5) < ms(20), "no part of the lag");
+        assert!(total.lag.quantile_ns(0.5) < ms(20), "not part of the lag");
     });
 }
 

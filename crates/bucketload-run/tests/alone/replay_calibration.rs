@@ -1,4 +1,4 @@
-//! Calibration of replays: against what the trace's busiest second asks for.
+//! Calibration of replays, against the trace's busiest second.
 
 #[path = "../common/null.rs"]
 mod null;
@@ -19,7 +19,7 @@ use bucketload_core::trace::{
 use bucketload_run::{RunOptions, StopHandle, calibrate};
 use null::Null;
 
-/// Ten seconds of 50 requests each, of which the fourth has 2,000 on 100 keys; every third one is a write.
+/// Ten seconds of 50 requests each, except that the fourth has 2,000 on 100 keys. Every third request is a write.
 struct Busy;
 
 struct BusyStream(Vec<i64>, usize);
@@ -111,7 +111,7 @@ fn a_replay_is_calibrated_with_its_busiest_second() {
         );
         let tenfold = calibrated(ReplayTiming::Original { speed: 10.0 });
         assert_eq!(tenfold.offered_ops_per_s, 9.0 * 50.0 + 2_000.0);
-        // A closed loop offers no rate; its ceiling is that of its requests in flight.
+        // A closed loop offers no rate; its ceiling is set by its requests in flight.
         let asap = calibrated(ReplayTiming::Asap);
         assert_eq!(asap.offered_ops_per_s, 0.0);
         assert!(asap.null_ops_per_s > 10_000.0, "{asap:?}");

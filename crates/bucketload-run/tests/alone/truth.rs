@@ -26,8 +26,8 @@ fn poisson(rate: f64, cap: u32) -> bucketload_core::plan::ModelPlan {
     open(ArrivalLaw::Poisson { rate }, cap)
 }
 
-/// A store that answers at once, except that call number 2000 takes `stall` and every call that
-/// comes meanwhile waits for the end of the stall.
+/// A store that answers at once, except that call number 2000 takes `stall`, and every call that arrives meanwhile
+/// waits for the end of the stall.
 fn stalling(stall_ns: u64) -> impl Fn(&Call) -> Act + Send + Sync {
     let end = std::sync::atomic::AtomicU64::new(0);
     move |call| {
@@ -39,8 +39,8 @@ fn stalling(stall_ns: u64) -> impl Fn(&Call) -> Act + Send + Sync {
     }
 }
 
-/// Over a time T with uniform arrivals and one stall S of an otherwise immediate store, a share
-/// S/T of the operations responds after U(0, S): the q-quantile is S · (1 - (1 - q)·T/S).
+/// With uniform arrivals over a time T and one stall S of an otherwise immediate store, a share S/T of the operations
+/// has response times distributed as U(0, S). The q-quantile is S · (1 - (1 - q)·T/S).
 fn stalled_quantile(stall_ms: f64, total_ms: f64, q: f64) -> f64 {
     stall_ms * (1.0 - (1.0 - q) * total_ms / stall_ms)
 }
@@ -48,7 +48,7 @@ fn stalled_quantile(stall_ms: f64, total_ms: f64, q: f64) -> f64 {
 #[test]
 fn a_stall_shows_in_the_response_times_of_an_open_loop() {
     undisturbed(|| {
-        // The reference case (500/s, 60 s, 1 s), ten times faster: as many operations of each kind.
+        // The reference case (500/s, 60 s, 1 s), ten times faster, with as many operations of each kind.
         let (stall, total) = (100.0, 6_000.0);
         let plan = one(poisson(5_000.0, 2_000), gets(), for_ms(6_000));
         let (end, kept, driver) = go(stalling(ms(100)), &plan, &options(1));
@@ -57,7 +57,7 @@ fn a_stall_shows_in_the_response_times_of_an_open_loop() {
         let p = |q| response.quantile_ns(q) as f64 / 1e6;
         // 30 000 operations of which 500 meet the stall: the standard error of the quantile's rank at
         // 0.999 is 5.5 operations, 1.1 ms of the stall; at 0.99, 17 operations, 3.5 ms. A loaded
-        // machine only makes responses later, and delays of its own are bounded here by 60 ms.
+        // machine only makes responses later; its delays are bounded here by 60 ms.
         for (q, error) in [(0.99, 4.0 * 3.5), (0.999, 4.0 * 1.1)] {
             let expected = stalled_quantile(stall, total, q);
             assert!(p(q) > expected - error, "p{q}: {} for {expected} ms", p(q));
@@ -70,14 +70,14 @@ fn a_stall_shows_in_the_response_times_of_an_open_loop() {
         assert_eq!(end.phases[0].totals.ok, end.phases[0].totals.offered);
         assert!(
             driver.sessions() > 300,
-            "grew to hold what the stall held up: {}",
+            "grew to hold the operations that the stall delayed: {}",
             driver.sessions()
         );
     });
 }
 
 #[test]
-fn behind_one_session_the_stall_is_in_the_response_not_in_the_service_time() {
+fn with_one_session_the_stall_shows_in_the_response_not_in_the_service_time() {
     undisturbed(|| {
         let plan = one(poisson(5_000.0, 1), gets(), for_ms(6_000));
         let (_, kept, _) = go(stalling(ms(100)), &plan, &options(1));
@@ -95,7 +95,7 @@ fn behind_one_session_the_stall_is_in_the_response_not_in_the_service_time() {
             cell.service
         );
         assert!(cell.service.max_ns() > ms(99));
-        // Those that waited for the session: about 500, and they say why.
+        // About 500 waited for the session, and their waits count as dispatch waits.
         let capped = tally.capped as f64;
         assert!(
             (capped - 500.0).abs() < 4.0 * 500f64.sqrt() + 100.0,
@@ -106,11 +106,11 @@ fn behind_one_session_the_stall_is_in_the_response_not_in_the_service_time() {
             "{:?}",
             tally.dispatch
         );
-        // 0.99 of the arrivals that the thread could have taken were taken in time.
+        // 99 % of the arrivals that the thread could have taken were taken in time.
         let late = tally.late.quantile_ns(0.9);
         assert!(
             late < ms(20),
-            "the stall is no lateness of the client: {late}"
+            "the stall does not count as lateness of the client: {late}"
         );
     });
 }
@@ -230,7 +230,7 @@ fn the_in_flight_cap_holds_and_is_counted() {
         assert!(driver.peak() <= 8, "{}", driver.peak());
         assert!(driver.sessions() <= 8);
         let totals = end.phases[0].totals;
-        // 8 sessions do at most 8 per 20 ms, 200 of the 1000 offered in time; all are done in the end.
+        // 8 sessions perform at most 8 operations per 20 ms, so 200 of the 1000 in time. All are done in the end.
         assert_eq!((totals.offered, totals.ok), (1_000, 1_000));
         let tally = kept.total(0);
         assert!(tally.capped > 900, "{}", tally.capped);
@@ -252,14 +252,14 @@ fn sessions_of_an_open_loop_take_turns() {
         let seen = Arc::clone(&counts);
         let script = move |call: &Call| {
             *seen.lock().unwrap().entry(call.session).or_insert(0u32) += 1;
-            // Waiting makes the baton change hands.
+            // The wait makes the leader pass the baton on.
             until(call.now_ns + 1)
         };
         go(script, &plan, &options(1));
         let counts: Vec<u32> = counts.lock().unwrap().values().copied().collect();
         assert!(counts.len() >= 8, "{counts:?}");
         let mean = counts.iter().sum::<u32>() / counts.len() as u32;
-        // The first eight were there from the start; none has more than its turns.
+        // The first eight were open from the start; none gets more than its share of turns.
         assert!(counts.iter().all(|&n| n < 2 * mean + 4), "{counts:?}");
     });
 }
@@ -297,7 +297,7 @@ fn a_timeout_is_recorded_at_the_timeout_and_the_session_goes_on() {
 }
 
 #[test]
-fn retries_are_visible_and_lie_in_the_response_time() {
+fn retries_are_visible_and_part_of_the_response_time() {
     undisturbed(|| {
         let mut plan = one(closed(1), gets(), for_ops(100));
         plan.retry = RetryPlan {
@@ -323,7 +323,7 @@ fn retries_are_visible_and_lie_in_the_response_time() {
         assert_eq!(
             (totals.ok, totals.failed),
             (89, 11),
-            "not found is never retried"
+            "`not found` is never retried"
         );
         let tally = kept.total(0);
         let cell = &tally.cells[0];
@@ -335,7 +335,7 @@ fn retries_are_visible_and_lie_in_the_response_time() {
             0,
             "they succeeded in the end"
         );
-        // Ten operations waited 4 + 8 ms; that is neither service time nor the client's lateness.
+        // Ten operations paused 4 + 8 ms, which is neither service time nor lateness of the client.
         assert_eq!(
             cell.response.count() - cell.response.count_at_most(ms(12) - 1),
             10

@@ -1,7 +1,7 @@
 //! A scripted in-process driver and helpers for the tests of the runner.
 //!
-//! The store part is a map of objects. What `execute` does is decided per call by a script: it sees
-//! the request and answers with a delay and an outcome.
+//! The store is a map of objects. A script decides what each call of `execute` does: it sees the request and returns a
+//! delay and an outcome.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 mod plans;
@@ -24,24 +24,24 @@ use bucketload_core::tally::{Interval, Tally};
 use bucketload_run::now_ns;
 pub use plans::*;
 
-/// What the script sees of a call.
+/// A call, as the script sees it.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub class: OpClass,
     pub seq: u64,
     pub key: String,
     pub size: u64,
-    /// Calls of `execute` before this one, over all sessions.
+    /// Number of calls of `execute` before this one, over all sessions.
     pub nth: u64,
-    /// Session that executes, in order of opening.
+    /// Number of the executing session, in order of opening.
     pub session: u32,
     pub now_ns: u64,
 }
 
-/// What a call does.
+/// What a call does, as the script decides.
 #[derive(Clone, Debug)]
 pub struct Act {
-    /// Instant of the answer; the past = without waiting.
+    /// Instant of the answer; in the past = without waiting.
     pub until_ns: u64,
     pub error: Option<ErrorKind>,
 }
@@ -74,11 +74,11 @@ type Script = Box<dyn Fn(&Call) -> Act + Send + Sync>;
 pub struct State {
     pub buckets: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     pub uploads: BTreeSet<(String, String)>,
-    /// What `execute` was called with: sequence number, class, key, size.
+    /// Calls of `execute`: sequence number, class, key, size.
     pub log: Vec<(u64, OpClass, String, u64)>,
 }
 
-/// What the driver and its sessions share.
+/// State that the driver shares with its sessions.
 pub struct Inner {
     script: Script,
     pub state: Mutex<State>,
@@ -89,13 +89,13 @@ pub struct Inner {
     opened: AtomicU32,
     /// Sessions beyond this number cannot be opened.
     pub openable: u32,
-    /// Time that opening a session takes.
+    /// Time to open a session.
     pub open_delay: Duration,
-    /// Whether small objects of the control plane cannot be read back as they were written.
+    /// Whether small objects of the control plane read back differently from what was written.
     pub garbles: bool,
-    /// Whether it says that it compares what it reads.
+    /// Whether the driver claims to verify reads.
     pub verifies: bool,
-    /// Executions under way now, and at most.
+    /// Executions under way: now, and the most so far.
     running: AtomicU64,
     peak: AtomicU64,
 }
@@ -156,7 +156,7 @@ impl Scripted {
         self.0.opened.load(Ordering::Relaxed)
     }
 
-    /// Most executions that were under way at the same time.
+    /// Most executions under way at the same time so far.
     pub fn peak(&self) -> u64 {
         self.0.peak.load(Ordering::Relaxed)
     }
@@ -217,7 +217,7 @@ impl Driver for Scripted {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<ScriptedSession, OpError> {
         if worker.thread == u16::MAX {
-            // The control plane's session is not one of the load's.
+            // The session of the control plane does not count.
             return Ok(ScriptedSession {
                 inner: Arc::clone(&self.0),
                 number: u32::MAX,
@@ -248,7 +248,7 @@ pub struct ScriptedSession {
     number: u32,
 }
 
-/// Counts an execution as running, also when its future is dropped.
+/// Counts an execution as running until dropped, so dropped futures are counted correctly.
 struct Running<'a>(&'a Inner);
 
 impl<'a> Running<'a> {
@@ -429,7 +429,7 @@ impl Admin for ScriptedSession {
     }
 }
 
-/// Keeps everything that a run tells, and checks what holds for every interval.
+/// A sink that keeps everything, and checks what has to hold for every interval.
 #[derive(Default)]
 pub struct Kept {
     pub intervals: Vec<Interval>,
@@ -449,7 +449,7 @@ impl RunSink for Kept {
     fn interval(&mut self, interval: &Interval) {
         let tally = &interval.tally;
         self.offered += tally.offered;
-        // What is shed was offered and is not performed.
+        // Shed requests were offered and are not performed.
         self.ended += tally.ended() + tally.replay.shed;
         assert_eq!(
             self.offered,

@@ -1,4 +1,4 @@
-//! A driver that does nothing, at once: what remains is the cost of the runner itself.
+//! A driver whose operations end at once: only the cost of the runner itself remains.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 use bucketload_core::driver::{

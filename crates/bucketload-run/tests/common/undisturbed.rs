@@ -1,22 +1,22 @@
-//! Tests that bound real times, told apart from a machine that stood still meanwhile.
+//! Repeats tests that bound real times if the machine stalled meanwhile.
 //!
-//! A shared machine takes the processor away for tens of milliseconds; a bound on a latency then
-//! fails although the code is right. [`undisturbed`] watches the machine while a test runs and gives
-//! it another chance only if it failed *and* the machine was seen to stand still.
+//! A shared machine can take the processor away for tens of milliseconds, and then a bound on a latency fails although
+//! the code is right. [`undisturbed`] watches the machine while a test runs, and repeats the test only if it failed
+//! *and* the machine was seen to stall.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use super::watch::{STOOD_STILL, Watch};
 
-/// Chances on a disturbed machine.
+/// Most attempts on a disturbed machine.
 const CHANCES: u32 = 12;
 
-/// Runs `test`, again if it panics while the machine stood still. Such tests of one program take
-/// turns, for they would disturb one another.
+/// Runs `test`, and again if it panics while the machine stalled. Such tests of one program run one at a time, since
+/// they would disturb each other.
 ///
 /// # Panics
-/// As `test` does on a machine that had time for it, or after twelve chances on one that never had.
+/// If `test` panics on an undisturbed machine, or in each of twelve attempts on a disturbed one.
 pub fn undisturbed(test: impl Fn()) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,14 @@
-//! Whether the machine stands still: naps that end too late.
+//! Detects stalls of the machine by naps that end too late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// A nap that ends later than this after its time says that the machine was busy with others.
+/// If a nap ends this much too late, the machine was busy with something else.
 pub(crate) const STOOD_STILL: Duration = Duration::from_millis(2);
 
-/// Takes naps of one millisecond and keeps by how much the worst was too long.
+/// Takes naps of one millisecond and remembers how late the worst one was.
 pub(crate) struct Watch {
     end: Arc<AtomicBool>,
     worst_ns: Arc<AtomicU64>,
@@ -38,7 +38,7 @@ impl Watch {
         }
     }
 
-    /// Ends the naps; the longest time by which a nap was late.
+    /// Ends the naps and returns how late the worst one was.
     pub(crate) fn end(self) -> Duration {
         self.end.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();

@@ -1,5 +1,5 @@
-//! Several measurements on one data set: phases chosen by index, fresh names per generation, and
-//! what is deleted in between.
+//! Several measurements on one data set: phases selected by index, fresh names per generation, and deletions in
+//! between.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use bucketload_run::{
     CleanupReport, Discard, MARKER, RunEnd, RunError, RunOptions, StopHandle, discard, run,
 };
 
-/// init, prepare 1000 objects of set 0, write 100 fresh ones into set 1, clean up.
+/// A plan: init, prepare 1000 objects of set 0, write 100 fresh ones into set 1, clean up.
 fn whole() -> Plan {
     let puts = |keys, set| vec![entry(OpClass::Put, 1.0, set, keys)];
     plan(vec![
@@ -68,7 +68,7 @@ fn measurements_on_one_data_set_write_different_keys_and_are_cleaned_up_together
         assert_eq!(end.cleanup, None);
         assert_eq!(ended(end), [2]);
     }
-    // 300 fresh objects of distinct names, in the same order of sizes.
+    // 300 fresh objects with distinct names, and the same sizes in the same order each time.
     assert_eq!(driver.keys("b").len(), 1_301);
     let state = driver.0.state.lock().unwrap();
     let measured: Vec<_> = state.log[1_000..].to_vec();
@@ -91,7 +91,7 @@ fn measurements_on_one_data_set_write_different_keys_and_are_cleaned_up_together
 }
 
 #[test]
-fn discarding_keeps_the_prepared_objects_the_marker_and_whatever_is_foreign() {
+fn discarding_keeps_prepared_objects_the_marker_and_foreign_objects() {
     let driver = Arc::new(Scripted::new(|_| at_once()));
     part(&driver, &[0, 1, 2], 0).unwrap();
     driver.put("b", "t/notes.txt");
@@ -110,7 +110,7 @@ fn discarding_keeps_the_prepared_objects_the_marker_and_whatever_is_foreign() {
         (100, 1, 1, true)
     );
     assert_eq!(driver.keys("b").len(), 1_002);
-    // The next measurement finds what the first one found.
+    // The next measurement finds the same data set as the first.
     part(&driver, &[2], 1).unwrap();
     assert_eq!(driver.keys("b").len(), 1_102);
     let report = drop_of(&driver, Discard::Everything).unwrap();
@@ -143,7 +143,7 @@ fn nothing_is_discarded_under_another_runs_prefix() {
         "{refused}"
     );
     assert_eq!(driver.keys("b").len(), 1_001);
-    // Nor where no run ever was.
+    // Nor under a prefix without a marker.
     let nowhere = RunOptions {
         prefix: "u/".into(),
         ..options(1)
@@ -180,7 +180,7 @@ fn an_aborted_campaign_discards_nothing() {
 }
 
 #[test]
-fn a_measurement_alone_needs_its_bucket() {
+fn a_measurement_without_init_needs_an_existing_bucket() {
     let driver = Arc::new(Scripted::new(|_| fail(ErrorKind::NotFound)));
     driver.0.state.lock().unwrap().buckets.clear();
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Clean-ups that do not come to their end: they cost no result, and say what is left.
+//! Clean-ups that do not finish: the results are kept and the user is told what is left.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use bucketload_core::record::Probe;
 use bucketload_core::sink::PhaseEnd;
 use bucketload_run::{Leftovers, MARKER, RunEnd, RunError, RunOptions, StopHandle, StopLevel, run};
 
-/// What the store does not do.
+/// What fails in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
-    /// Listings behind the first page.
+    /// Listing after the first page.
     SecondPage,
     Delete,
-    /// Small objects are read once, when the run marks its place.
+    /// Reading small objects, except once, when the run writes its marker.
     ReadMarker,
     ListUploads,
     DeleteBucket,
-    /// The user aborts the run when the first keys are to be deleted.
+    /// Nothing, but the user aborts the run when the first keys are about to be deleted.
     Abort,
 }
 
@@ -62,7 +62,7 @@ impl Driver for Failing {
             inner: self.inner.open(worker, probe).await?,
             fault: self.fault,
             stop: self.stop.clone(),
-            // Before the load nothing has been executed.
+            // Before the load no operation has been executed.
             clean_up: self.inner.calls() > 0,
         })
     }
@@ -127,7 +127,7 @@ impl Admin for FailingSession {
     }
 }
 
-/// Writes 250 objects, which are three pages, in one request each or in parts, and cleans up.
+/// A plan that writes 250 objects, three pages of a listing, in one request each or in parts, and cleans up.
 fn writes(class: OpClass) -> Plan {
     let mut mix = vec![entry(class, 1.0, 0, KeyLaw::Sequential)];
     if class == OpClass::MultipartPut {
@@ -147,13 +147,13 @@ fn telling() -> RunOptions {
     }
 }
 
-struct Ended {
+struct Finished {
     end: Result<RunEnd, RunError>,
     kept: Kept,
     keys: Vec<String>,
 }
 
-fn go(fault: Fault, plan: &Plan, options: &RunOptions) -> Ended {
+fn run_with(fault: Fault, plan: &Plan, options: &RunOptions) -> Finished {
     let stop = StopHandle::new();
     let driver = Arc::new(Failing {
         inner: Scripted::new(|_| at_once()),
@@ -163,18 +163,18 @@ fn go(fault: Fault, plan: &Plan, options: &RunOptions) -> Ended {
     let mut kept = Kept::default();
     let end = run(&Arc::clone(&driver).into(), plan, options, &mut kept, &stop);
     let keys = driver.inner.keys(&options.bucket);
-    Ended { end, kept, keys }
+    Finished { end, kept, keys }
 }
 
 #[test]
-fn whatever_fails_in_a_clean_up_the_run_has_its_end_and_says_what_is_left() {
+fn a_run_whose_clean_up_fails_ends_normally_and_reports_what_is_left() {
     for (fault, words) in [
         (Fault::SecondPage, "SecondPage"),
         (Fault::Delete, "Delete"),
         (Fault::ReadMarker, "ReadMarker"),
     ] {
         let options = telling();
-        let ended = go(fault, &writes(OpClass::Put), &options);
+        let ended = run_with(fault, &writes(OpClass::Put), &options);
         let end = ended.end.unwrap();
         assert_eq!(end.phases[1].totals.ok, 250, "{fault:?}");
         assert_eq!(end.phases[2].end, PhaseEnd::Aborted, "{fault:?}");
@@ -190,15 +190,15 @@ fn whatever_fails_in_a_clean_up_the_run_has_its_end_and_says_what_is_left() {
 }
 
 #[test]
-fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning() {
+fn uploads_are_listed_only_if_there_may_be_some_and_a_failed_listing_is_a_warning() {
     let uploads = |warning: &&&str| warning.contains("multipart uploads");
     let plain = telling();
-    let ended = go(Fault::ListUploads, &writes(OpClass::Put), &plain);
+    let ended = run_with(Fault::ListUploads, &writes(OpClass::Put), &plain);
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
     assert!(ended.keys.is_empty(), "{:?}", ended.keys);
     assert_eq!(ended.kept.warnings().iter().filter(uploads).count(), 0);
     let in_parts = telling();
-    let ended = go(
+    let ended = run_with(
         Fault::ListUploads,
         &writes(OpClass::MultipartPut),
         &in_parts,
@@ -213,21 +213,21 @@ fn a_run_that_made_no_uploads_lists_none_and_a_listing_that_fails_is_a_warning()
 }
 
 #[test]
-fn what_the_store_says_of_a_listing_is_told_once() {
-    let ended = go(Fault::Nothing, &writes(OpClass::Put), &telling());
+fn a_note_of_the_store_about_listings_is_reported_once() {
+    let ended = run_with(Fault::Nothing, &writes(OpClass::Put), &telling());
     assert!(ended.end.unwrap().cleanup.unwrap().complete);
     let notes = |warning: &&&str| **warning == "listed in another way";
     assert_eq!(ended.kept.warnings().iter().filter(notes).count(), 1);
 }
 
 #[test]
-fn a_bucket_of_the_run_that_stays_is_told() {
+fn a_bucket_of_the_run_that_stays_is_reported() {
     let options = RunOptions {
         bucket: "new".into(),
         create_bucket: true,
         ..telling()
     };
-    let ended = go(Fault::DeleteBucket, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::DeleteBucket, &writes(OpClass::Put), &options);
     assert!(!ended.end.unwrap().cleanup.unwrap().complete);
     let left = options.left.take().unwrap();
     assert!(
@@ -237,9 +237,9 @@ fn a_bucket_of_the_run_that_stays_is_told() {
 }
 
 #[test]
-fn a_clean_up_that_the_user_aborts_says_what_is_left() {
+fn a_clean_up_that_the_user_aborts_reports_what_is_left() {
     let options = telling();
-    let ended = go(Fault::Abort, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::Abort, &writes(OpClass::Put), &options);
     assert_eq!(ended.end.unwrap().stopped, StopLevel::Abort);
     assert_eq!(ended.keys.len(), 251);
     let left = options.left.take().unwrap();
@@ -250,7 +250,7 @@ fn a_clean_up_that_the_user_aborts_says_what_is_left() {
 }
 
 #[test]
-fn the_cause_of_an_end_is_not_hidden_by_the_clean_up_after_it() {
+fn a_failed_clean_up_does_not_hide_why_the_run_ended() {
     let full = |_: &Call| fail(ErrorKind::Full);
     let mut plan = writes(OpClass::Put);
     plan.phases[1].kind = PhaseKind::Prepare;
@@ -268,12 +268,12 @@ fn the_cause_of_an_end_is_not_hidden_by_the_clean_up_after_it() {
 }
 
 #[test]
-fn nothing_is_left_of_a_store_that_ends_with_the_run() {
+fn nothing_is_left_if_the_store_ends_with_the_run() {
     let options = RunOptions {
         leftovers: Leftovers::Vanish,
         ..options(1)
     };
-    let ended = go(Fault::Delete, &writes(OpClass::Put), &options);
+    let ended = run_with(Fault::Delete, &writes(OpClass::Put), &options);
     assert!(!ended.end.unwrap().cleanup.unwrap().complete);
     assert_eq!(options.left.take(), None);
     let warnings = ended.kept.warnings();

@@ -1,4 +1,4 @@
-//! Closed and open loops against the scripted driver: what is offered, done and recorded.
+//! Closed and open loops against the scripted driver: offered, performed and recorded operations.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn go(driver: Scripted, plan: &Plan, options: &RunOptions) -> (RunEnd, Kept, Arc
 }
 
 #[test]
-fn a_closed_loop_limited_by_operations_does_exactly_those() {
+fn a_closed_loop_performs_exactly_as_many_operations_as_its_limit() {
     let plan = one(closed(8), gets(), for_ops(20_000));
     let (end, kept, driver) = go(Scripted::new(|_| at_once()).logged(), &plan, &options(2));
     let summary = end.phases[0];
@@ -38,10 +38,10 @@ fn a_closed_loop_limited_by_operations_does_exactly_those() {
 }
 
 #[test]
-fn what_was_written_is_read_back_where_asked() {
+fn writes_are_read_back_on_request() {
     let puts = |keys| vec![entry(OpClass::Put, 1.0, 0, keys)];
     let plan = one(closed(4), puts(KeyLaw::Sequential), for_ops(100));
-    // Of ten objects one is absent, one has other bytes and one cannot be read.
+    // Of ten objects, one is missing, one has other bytes and one cannot be read.
     let script = |call: &Call| match (call.class, call.seq % 10) {
         (OpClass::Get, 3) => fail(ErrorKind::NotFound),
         (OpClass::Get, 4) => fail(ErrorKind::Corrupt),
@@ -61,7 +61,7 @@ fn what_was_written_is_read_back_where_asked() {
     assert_eq!(
         total.bytes(),
         70 * 4096,
-        "what cannot be read is no throughput"
+        "objects that cannot be read back do not count as throughput"
     );
     let classes: Vec<OpClass> = total.cells.iter().map(|cell| cell.class).collect();
     assert_eq!(classes, [OpClass::Put], "the reads are not measured");
@@ -76,7 +76,7 @@ fn what_was_written_is_read_back_where_asked() {
 }
 
 #[test]
-fn what_others_may_change_is_not_read_back() {
+fn objects_that_others_may_change_are_not_read_back() {
     let checking = RunOptions {
         check_writes: true,
         ..options(1)
@@ -107,7 +107,7 @@ fn what_others_may_change_is_not_read_back() {
 }
 
 #[test]
-fn each_measured_phase_is_preceded_by_what_the_caller_wants() {
+fn the_hook_of_the_caller_runs_before_each_measured_phase() {
     let load = |kind| {
         let works = vec![work(closed(1), gets())];
         phase(kind, works, for_ops(5))
@@ -144,7 +144,7 @@ fn each_measured_phase_is_preceded_by_what_the_caller_wants() {
 }
 
 #[test]
-fn an_open_loop_offers_its_schedule_whatever_happens() {
+fn an_open_loop_offers_its_schedule_no_matter_what() {
     let plan = one(constant(2_000.0, 64), gets(), for_ms(1_000));
     let (end, kept, driver) = go(Scripted::new(|_| at_once()).logged(), &plan, &options(2));
     let summary = end.phases[0];

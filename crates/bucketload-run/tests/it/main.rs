@@ -1,4 +1,4 @@
-//! The runner against a scripted driver. What bounds real times is in `alone`, what the runner costs in `cost`.
+//! The runner against a scripted driver. Tests of real times are in `alone`, tests of the runner's cost in `cost`.
 
 mod campaign;
 #[path = "../common/mod.rs"]

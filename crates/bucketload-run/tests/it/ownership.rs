@@ -1,4 +1,4 @@
-//! What a run creates, marks and deletes; what it never touches.
+//! What a run creates, marks and deletes, and what it never touches.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use bucketload_run::{
     CleanupReport, MARKER, Marker, RunEnd, RunError, RunOptions, StopHandle, run,
 };
 
-/// init, prepare 1000 objects, write 200 more, clean up.
+/// A plan: init, prepare 1000 objects, write 200 more, clean up.
 fn whole() -> Plan {
     let puts = |keys, set| vec![entry(OpClass::Put, 1.0, set, keys)];
     plan(vec![
@@ -46,7 +46,7 @@ fn go(
 }
 
 #[test]
-fn a_whole_run_leaves_foreign_objects_and_nothing_else() {
+fn a_whole_run_leaves_only_foreign_objects() {
     let driver = Arc::new(Scripted::new(|_| at_once()));
     let foreign = ["a", "t", "t.txt", "tt/r/0000000000001", "u/x"];
     foreign.iter().for_each(|key| driver.put("b", key));
@@ -78,7 +78,7 @@ fn objects_that_appear_under_the_prefix_during_the_run_survive() {
     let state = Arc::downgrade(&driver.0);
     let driver = Arc::new(driver);
     let mut kept = Kept::default();
-    // The sink is called between the phases: somebody writes there after the preflight.
+    // The sink is called between phases, so it stands for somebody who writes there after the preflight.
     struct Intruder<'a>(&'a mut Kept, std::sync::Weak<Inner>);
     impl bucketload_core::sink::RunSink for Intruder<'_> {
         fn event(&mut self, event: &Event) {
@@ -155,14 +155,14 @@ fn another_runs_objects_are_neither_used_nor_deleted() {
     let (end, kept) = go(&driver, &only_cleanup, &other);
     assert_eq!(end.unwrap().cleanup.unwrap().objects, 0);
     assert!(kept.warnings()[0].contains("belongs to run run-1"));
-    // The run itself may go on there, and clean up later.
+    // The run itself may continue there and clean up later.
     let (end, _) = go(&driver, &only_cleanup, &options(1));
     assert_eq!(end.unwrap().cleanup.unwrap().objects, 1_200);
     assert!(driver.keys("b").is_empty());
 }
 
 #[test]
-fn a_bucket_is_made_only_with_leave_and_deleted_only_by_its_maker() {
+fn a_bucket_is_created_only_if_allowed_and_deleted_only_by_its_creator() {
     let driver = Arc::new(Scripted::new(|_| at_once()));
     let new = |create_bucket| RunOptions {
         bucket: "new".into(),
@@ -176,7 +176,7 @@ fn a_bucket_is_made_only_with_leave_and_deleted_only_by_its_maker() {
     let end = end.unwrap();
     assert!(end.created_bucket && end.cleanup.unwrap().bucket_deleted);
     assert!(!driver.0.state.lock().unwrap().buckets.contains_key("new"));
-    // An empty bucket that was there before stays.
+    // An empty bucket that existed before stays.
     let (end, _) = go(
         &driver,
         &whole(),
@@ -190,7 +190,7 @@ fn a_bucket_is_made_only_with_leave_and_deleted_only_by_its_maker() {
 }
 
 #[test]
-fn a_bucket_that_was_just_made_and_cannot_be_used_is_given_back() {
+fn a_bucket_that_was_just_created_but_cannot_be_used_is_deleted() {
     let into = |driver: &Arc<Scripted>, bucket: &str| {
         let options = RunOptions {
             bucket: bucket.into(),
@@ -199,15 +199,19 @@ fn a_bucket_that_was_just_made_and_cannot_be_used_is_given_back() {
         };
         go(driver, &whole(), &options).0
     };
-    // The mark reads differently from what was written.
+    // The marker reads differently from what was written.
     let driver = Arc::new(Scripted::new(|_| at_once()).garbles());
     let refused = into(&driver, "new");
     assert!(
         matches!(&refused, Err(RunError::Bucket { .. })),
         "{refused:?}"
     );
-    assert_eq!(buckets(&driver), ["b"], "the bucket that was made is gone");
-    // One that was there before stays, with what is in it.
+    assert_eq!(
+        buckets(&driver),
+        ["b"],
+        "the bucket that was created is gone"
+    );
+    // A bucket that existed before stays, with its contents.
     driver.put("b", "theirs");
     let refused = into(&driver, "b");
     assert!(
@@ -235,7 +239,7 @@ fn the_marker_names_the_run() {
 }
 
 #[test]
-fn a_preparation_with_holes_ends_the_run_and_is_cleaned_up() {
+fn an_incomplete_preparation_ends_the_run_and_is_cleaned_up() {
     let full = |call: &Call| match call.seq % 10 {
         3 => fail(bucketload_core::error::ErrorKind::Full),
         _ => at_once(),
@@ -256,7 +260,7 @@ fn a_preparation_with_holes_ends_the_run_and_is_cleaned_up() {
 
 // ---- buckets that the workload makes itself ----
 
-/// Makes `count` buckets, writes an object into each, deletes objects and buckets; cleans up.
+/// A plan: make `count` buckets, write an object into each, delete objects and buckets, clean up.
 fn with_buckets(count: u64, exact: bool, erase: bool) -> Plan {
     let of = |class, keys| vec![entry(class, 1.0, 0, keys)];
     let run = |class| {
@@ -290,7 +294,7 @@ fn buckets(driver: &Scripted) -> Vec<String> {
 }
 
 #[test]
-fn buckets_are_made_worked_in_and_deleted_as_measured_operations() {
+fn buckets_are_made_used_and_deleted_by_measured_operations() {
     let driver = Arc::new(Scripted::new(|_| at_once()).logged());
     let (end, kept) = go(&driver, &with_buckets(3, false, true), &options(2));
     let end = end.unwrap();
@@ -299,7 +303,7 @@ fn buckets_are_made_worked_in_and_deleted_as_measured_operations() {
         (report.buckets, report.objects, report.complete),
         (0, 0, true)
     );
-    assert_eq!(buckets(&driver), ["b"], "the run's own work left nothing");
+    assert_eq!(buckets(&driver), ["b"], "the run's works left nothing");
     for (phase, class) in [
         (1, OpClass::MakeBucket),
         (2, OpClass::Put),
@@ -320,14 +324,14 @@ fn buckets_are_made_worked_in_and_deleted_as_measured_operations() {
         .into_iter()
         .find(|c| c.1 == OpClass::Put)
         .unwrap();
-    assert_eq!(put.2, "t-r-0000000000000", "no directories in it");
+    assert_eq!(put.2, "t-r-0000000000000", "no directories in the key");
     let names: Vec<&str> = made.iter().map(|call| call.2.as_str()).collect();
     assert_eq!(names, ["made-run-1-0", "made-run-1-1", "made-run-1-2"]);
 }
 
 #[test]
 fn buckets_that_a_run_leaves_are_emptied_and_deleted() {
-    // The second bucket also holds something that is not the run's.
+    // The second bucket also holds an object that does not belong to the run.
     let driver = Scripted::new(|_| at_once());
     let state = Arc::downgrade(&driver.0);
     let driver = Arc::new(driver);
@@ -366,7 +370,7 @@ fn buckets_that_a_run_leaves_are_emptied_and_deleted() {
 
 #[test]
 fn a_bucket_of_somebody_else_is_neither_used_nor_deleted() {
-    // There before: the run does not begin.
+    // If the bucket existed before, the run does not begin.
     let driver = Arc::new(Scripted::new(|_| at_once()));
     driver.put("made", "t/r/0000000000000");
     let (refused, _) = go(&driver, &with_buckets(1, true, true), &options(1));
@@ -378,7 +382,7 @@ fn a_bucket_of_somebody_else_is_neither_used_nor_deleted() {
     assert_eq!(driver.keys("made").len(), 1);
     assert!(driver.keys("b").is_empty(), "no mark was left");
 
-    // Somebody makes one of that name meanwhile: nothing is sent to it, and it stays, empty or not.
+    // If somebody else makes a bucket of that name meanwhile, nothing is sent to it and it stays, empty or not.
     let driver = Scripted::new(|_| at_once());
     let state = Arc::downgrade(&driver.0);
     let driver = Arc::new(driver);
@@ -412,7 +416,7 @@ fn a_bucket_of_somebody_else_is_neither_used_nor_deleted() {
         assert_eq!(kept.total(phase).ok(), 0, "phase {phase}");
         assert_eq!(kept.total(phase).failures(), 1, "phase {phase}");
     }
-    assert_eq!(driver.calls(), 1, "only the attempt to make it was sent");
+    assert_eq!(driver.calls(), 1, "only the make-bucket request was sent");
     let report = end.cleanup.unwrap();
     assert_eq!(report.buckets, 0);
     assert!(
@@ -426,7 +430,7 @@ fn a_bucket_of_somebody_else_is_neither_used_nor_deleted() {
 fn the_marker_names_the_buckets_before_they_are_made() {
     let driver = Arc::new(Scripted::new(|_| at_once()));
     let mut plan = with_buckets(2, false, false);
-    // As after a crash: made, and not cleaned up.
+    // As after a crash: the buckets were made and not cleaned up.
     plan.phases.pop();
     go(&driver, &plan, &options(1)).0.unwrap();
     let marker: Marker = {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::{Builder, Synthetic, figure, run, table};
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oplog::OpLog;
 use bucketload_core::record::{AnswerIds, OpRecord, Outcome};
@@ -125,7 +125,7 @@ fn read_of(key: u64) -> Trail {
             count: 0,
             pages: 0,
         },
-        place: Place::default(),
+        route: RequestRoute::default(),
         status: 200,
         ids: AnswerIds::default(),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use bucketload_core::driver::Place;
+use bucketload_core::driver::RequestRoute;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::oplog::OpLog;
@@ -63,7 +63,6 @@ fn trail(i: u64) -> Trail {
     }
     Trail {
         record: OpRecord {
-            seq: i,
             work: 0,
             class,
             worker: i as u32 % 5,
@@ -111,7 +110,7 @@ fn trail(i: u64) -> Trail {
             count: 0,
             pages: 0,
         },
-        place: Place {
+        route: RequestRoute {
             endpoint: (i % 2) as u16,
             local_port: (i % 3) as u16 * 1000,
             connection: i % 3,
