@@ -1,4 +1,4 @@
-//! Documents good and bad, and another reader.
+//! Well-formed and malformed documents, and a comparison with another reader.
 
 use proptest::prelude::*;
 use quick_xml::Reader;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use super::groups::{RJENKINS, group_of, head_object};
 use serde_json::Value;
 
-use bucketload_target::{CephStore, Found, Locate, OpenError};
+use bucketload_target::{CephStore, OnCopy, Locate, OpenError};
 
 /// Objects whose group is compared with what the monitors say.
 const CHECKED: usize = 3;
@@ -153,7 +153,7 @@ impl Locate for Ceph {
         &mut self,
         _bucket: &str,
         keys: &[String],
-        found: Found<'_>,
+        found: OnCopy<'_>,
     ) -> Result<(), OpenError> {
         for (i, key) in keys.iter().enumerate() {
             let name = head_object(&self.marker, key);

@@ -122,7 +122,7 @@ impl Driver for S3Driver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = Shared::of_this_thread(&self.inner, endpoint);
         let local = match &self.inner.local {
             // Opening files is no connection of the run.

@@ -16,7 +16,7 @@ use super::driver::Shared;
 use super::error_map::{self, Context, ErrorDocument};
 use super::prepare::{Call, Hashes, Prepared};
 use crate::http::client::Client;
-use crate::http::connection::{Connection, Route};
+use crate::http::connection::{Connection, RequestTarget};
 use crate::http::endpoint::Endpoint;
 use crate::http::exchange::{Refusal, Reply};
 use crate::http::parked::park;
@@ -186,7 +186,7 @@ impl HttpSession for S3Session {
     }
 }
 
-impl Route for Shared {
+impl RequestTarget for Shared {
     fn client(&self) -> &Client {
         self.client()
     }

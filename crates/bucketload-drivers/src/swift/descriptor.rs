@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, flags, sees_all,
+    Value, flags, any_cleanup,
 };
 
 use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
@@ -64,7 +64,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: check_container,
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// Flags, then environment or `clouds.yaml`, then defaults.

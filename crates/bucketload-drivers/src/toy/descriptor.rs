@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Origin, Semantics, Service, Source, UrlForm, any_bucket,
-    flags, sees_all,
+    flags, any_cleanup,
 };
 
 use super::driver::{ToyConfig, ToyDriver};
@@ -41,7 +41,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
             source,
         }])
     },
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// The endpoint as text, and where it comes from.
