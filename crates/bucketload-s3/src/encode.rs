@@ -178,7 +178,10 @@ pub fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
 /// The two lowercase hexadecimal digits of `byte`.
 #[must_use]
 pub const fn hex_pair(byte: u8) -> [u8; 2] {
-    [HEX_LOWER[(byte >> 4) as usize], HEX_LOWER[(byte & 15) as usize]]
+    [
+        HEX_LOWER[(byte >> 4) as usize],
+        HEX_LOWER[(byte & 15) as usize],
+    ]
 }
 
 /// Reads 64 lowercase hexadecimal digits.

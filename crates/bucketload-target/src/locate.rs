@@ -16,7 +16,12 @@ pub trait Locate {
     ///
     /// # Errors
     /// When the store does not answer.
-    fn locate(&mut self, bucket: &str, keys: &[String], on_copy: OnCopy<'_>) -> Result<(), OpenError>;
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        on_copy: OnCopy<'_>,
+    ) -> Result<(), OpenError>;
 }
 
 /// How to reach a Ceph cluster.

@@ -1,7 +1,7 @@
 //! What the Azure Blob driver says of itself.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, any_cleanup,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
 
 use super::{AzureConfig, AzureDriver, AzureOverrides};

@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, any_bucket, flags, any_cleanup,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{GcsConfig, GcsDriver, GcsOverrides};

@@ -1,7 +1,7 @@
 //! What the drivers of HDFS say of themselves.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, any_cleanup,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
 
 use super::HadoopOverrides;

@@ -3,6 +3,10 @@
 use bucketload_core::driver::{Admin, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
 
+use super::answer::MAX_DOCUMENT;
+use super::outgoing::Outgoing;
+use super::session::HttpSession;
+
 /// Calls `create` unless the bucket exists; returns whether this call created it.
 ///
 /// # Errors
@@ -29,6 +33,22 @@ pub(crate) async fn ensure_bucket<S: Admin>(
             }
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Improves the error of a refused HEAD. Responses to HEAD have no body, so this sends the equivalent GET and returns its
+/// error if it has the same status.
+pub(crate) async fn explain<S: HttpSession>(
+    session: &mut S,
+    error: OpError,
+    get: &mut impl Outgoing,
+) -> OpError {
+    if error.status == 0 || error.kind == ErrorKind::NotFound {
+        return error;
+    }
+    match session.fetch(get, MAX_DOCUMENT).await {
+        Err(better) if better.status == error.status => better,
+        _ => error,
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use super::groups::{RJENKINS, group_of, head_object};
 use serde_json::Value;
 
-use bucketload_target::{CephStore, OnCopy, Locate, OpenError};
+use bucketload_target::{CephStore, Locate, OnCopy, OpenError};
 
 /// Objects whose group is compared with what the monitors say.
 const CHECKED: usize = 3;

@@ -11,7 +11,7 @@ use bucketload_core::record::Probe;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use bucketload_target::{OnCopy, Locate, OpenError};
+use bucketload_target::{Locate, OnCopy, OpenError};
 
 /// A name node that is asked.
 pub(crate) struct NameNode {
@@ -81,7 +81,12 @@ fn failed(error: &OpError) -> OpenError {
 }
 
 impl Locate for NameNode {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: OnCopy<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        found: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         let Self {
             runtime,
             tasks,

@@ -9,7 +9,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use tokio::runtime::{Builder, Runtime};
 
-use bucketload_target::{OnCopy, Locate, OpenError};
+use bucketload_target::{Locate, OnCopy, OpenError};
 
 /// A filer and a master, and what the master has said.
 pub(crate) struct Seaweed {
@@ -81,7 +81,12 @@ fn session(
 }
 
 impl Locate for Seaweed {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: OnCopy<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        found: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         let Self {
             runtime,
             filer,

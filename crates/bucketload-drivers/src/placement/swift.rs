@@ -8,7 +8,7 @@ use super::ring::{HashPath, Ring};
 use bucketload_core::driver::DriverFacts;
 use flate2::read::GzDecoder;
 
-use bucketload_target::{OnCopy, Locate, OpenError, RingStore};
+use bucketload_target::{Locate, OnCopy, OpenError, RingStore};
 
 /// Largest ring that is read: 2^24 partitions on 16 replicas take 512 MiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -57,7 +57,12 @@ fn account_of(run: &DriverFacts) -> Option<String> {
 }
 
 impl Locate for Swift {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: OnCopy<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        found: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         for (i, key) in keys.iter().enumerate() {
             let devices = self.ring.devices(&self.hash, &self.account, bucket, key);
             devices.for_each(|device| found(i, device));

@@ -1,4 +1,4 @@
-//! Statuses, codes and what must not be shown.
+//! Statuses, error codes, and secrets that must not be shown.
 
 use bucketload_core::error::ErrorKind;
 use proptest::prelude::*;

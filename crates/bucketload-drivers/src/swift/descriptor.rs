@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, flags, any_cleanup,
+    Value, any_cleanup, flags,
 };
 
 use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};

@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Origin, Semantics, Service, Source, UrlForm, any_bucket,
-    flags, any_cleanup,
+    any_cleanup, flags,
 };
 
 use super::driver::{ToyConfig, ToyDriver};

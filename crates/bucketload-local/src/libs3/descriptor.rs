@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
-    Value, any_bucket, flags, any_cleanup,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{Libs3Config, Libs3Driver, Style};

@@ -3,7 +3,7 @@
 use bucketload_core::units;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
-    Value, any_bucket, flags, any_cleanup,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, Write};
