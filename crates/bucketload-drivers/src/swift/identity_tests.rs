@@ -1,4 +1,4 @@
-//! Tests of signing in: what is asked, what is understood.
+//! Tests of sign-in requests and responses.
 
 use serde_json::{Value, json};
 
