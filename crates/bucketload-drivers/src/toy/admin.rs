@@ -1,4 +1,4 @@
-//! Untimed calls: preflight, the mark of ownership, clean-up.
+//! Untimed calls: preflight checks, the ownership mark, clean-up.
 
 use bucketload_core::driver::{Admin, Completion, DONE, KeyPage};
 use bucketload_core::error::OpError;
@@ -9,7 +9,7 @@ use crate::http::control::{ensure_bucket, named, unless_gone};
 use crate::http::outgoing::{Body, NO_BODY};
 use crate::http::session::{HttpSession as _, Rendering as _};
 
-/// Keys of a page.
+/// Keys per page.
 const PAGE: u64 = 1000;
 
 impl ToySession {
@@ -77,7 +77,7 @@ impl Admin for ToySession {
         Ok(())
     }
 
-    /// There are no multipart uploads.
+    /// The API has no multipart uploads.
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
         Ok(0)
     }
