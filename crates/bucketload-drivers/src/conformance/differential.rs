@@ -214,11 +214,7 @@ impl Differential {
     /// When no session or bucket can be created, or the bucket cannot be emptied.
     pub async fn run<D: Driver>(&self, driver: &D) -> Result<Verdict, OpError> {
         let mut probe = Probe::new(self.clock);
-        let worker = WorkerId {
-            thread: 0,
-            worker: 0,
-        };
-        let mut session = driver.open(worker, &mut probe).await?;
+        let mut session = driver.open(WorkerId::default(), &mut probe).await?;
         session.ensure_bucket(&self.bucket).await?;
         let classes: BTreeSet<OpClass> = driver.capabilities().classes.into_iter().collect();
         let arena = Arena::new(PayloadKind::Random, self.seed);

@@ -60,11 +60,7 @@ impl Suite {
     /// When no session or bucket can be created.
     pub async fn survey<D: Driver>(&self, driver: &D) -> Result<Survey, OpError> {
         let mut probe = Probe::new(self.clock);
-        let worker = WorkerId {
-            thread: 0,
-            worker: 0,
-        };
-        let session = driver.open(worker, &mut probe).await?;
+        let session = driver.open(WorkerId::default(), &mut probe).await?;
         let mut context = Context {
             session,
             classes: driver.capabilities().classes,

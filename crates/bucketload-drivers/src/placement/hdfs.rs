@@ -5,7 +5,7 @@
 
 use crate::hadoop::HadoopOverrides;
 use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver, WebHdfsSession};
-use bucketload_core::driver::Driver;
+use bucketload_core::driver::{Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use tokio::runtime::Runtime;
@@ -41,7 +41,7 @@ pub(crate) fn open(urls: &[String], target: &str) -> Result<NameNode, OpenError>
     let tasks = LocalSet::new();
     let probe = &mut Probe::untimed();
     let session = tasks
-        .block_on(&runtime, driver.open(super::WORKER, probe))
+        .block_on(&runtime, driver.open(WorkerId::default(), probe))
         .map_err(|e| failed(&e))?;
     Ok(NameNode {
         runtime,

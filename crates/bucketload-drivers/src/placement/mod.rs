@@ -3,7 +3,6 @@
 //!
 //! Each kind of store implements [`bucketload_target::Locate`].
 
-use bucketload_core::driver::WorkerId;
 use bucketload_target::{Locators, OpenError};
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,12 +19,6 @@ pub const LOCATORS: Locators = Locators {
     hdfs: |urls, target| Ok(Box::new(hdfs::open(urls, target)?)),
     seaweedfs: |filer, master, run| Ok(Box::new(seaweedfs::open(filer, master, run)?)),
     swift: |store, run| Ok(Box::new(swift::open(store, run)?)),
-};
-
-/// The only session of a store's driver.
-const WORKER: WorkerId = WorkerId {
-    thread: 0,
-    worker: 0,
 };
 
 /// The runtime for requests to a store.

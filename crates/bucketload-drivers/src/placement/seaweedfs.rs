@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides, SeaweedSession};
-use bucketload_core::driver::{Driver, DriverFacts};
+use bucketload_core::driver::{Driver, DriverFacts, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use tokio::runtime::Runtime;
@@ -69,7 +69,7 @@ fn session(
     let config = SeaweedConfig::new(&overrides, &|name| std::env::var(name).ok());
     let driver = config.and_then(SeaweedDriver::new);
     let driver = driver.map_err(|e| OpenError::usage(format!("{flag}: {e}")))?;
-    let opened = runtime.block_on(driver.open(super::WORKER, &mut Probe::untimed()));
+    let opened = runtime.block_on(driver.open(WorkerId::default(), &mut Probe::untimed()));
     opened.map_err(|e| OpenError::target(format!("{flag}: {e}")))
 }
 

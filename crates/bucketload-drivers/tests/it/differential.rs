@@ -1,7 +1,5 @@
-//! The same random operations on the drivers of several APIs, judged by one model. (S3 and Azure Blob
+//! The same random operations on the drivers of several APIs, compared with one model. (S3 and Azure Blob
 //! Storage: `conformance.rs` and `azure`.)
-
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::Driver;
 use bucketload_core::op::OpClass;
@@ -13,19 +11,14 @@ use bucketload_local::posix::{PosixConfig, PosixDriver};
 use bucketload_testkit::gcs::Gcs;
 use bucketload_testkit::swift::FakeSwift;
 
-fn clock() -> u64 {
-    static TICKS: AtomicU64 = AtomicU64::new(1);
-    TICKS.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The model agrees with `driver`, known as `name`, which performs all of `classes`.
+/// Checks that `driver`, whose quirks are called `name`, agrees with the model and performs all of `classes`.
 fn agrees<D: Driver>(name: &str, driver: &D, classes: &[OpClass]) {
     let test = Differential {
         bucket: "differential".to_owned(),
         seed: 4,
         operations: 1000,
         quirks: Quirks::of(name).unwrap(),
-        clock,
+        clock: crate::support::clock,
     };
     let verdict = crate::support::run(test.run(driver)).unwrap();
     assert_eq!(verdict.different, 0, "{name}: {:#?}", verdict.differences);

@@ -1,5 +1,5 @@
-//! Get, put, head and delete against a scripted responder: instants, lengths, verification,
-//! connections that end in every way.
+//! Get, put, head and delete against a scripted responder: times, lengths, verification, and connections that end in
+//! every possible way.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -339,7 +339,7 @@ fn head_tells_the_size_and_delete_succeeds() {
 #[test]
 fn a_connection_closed_while_idle_is_replaced_before_the_start() {
     run(async {
-        // The answer promises to keep the connection, and then it is closed all the same.
+        // The response keeps the connection alive, but the server closes it anyway.
         let server = Responder::start(|_| Answer::ok("abc").closing()).await;
         let mut session = server.session().await;
         for n in 1..=3 {
@@ -475,13 +475,13 @@ fn refusals_keep_the_connection_and_say_why() {
         assert_eq!(
             server.connections.get(),
             2,
-            "an endless explanation is not read"
+            "a huge error document is not read"
         );
     });
 }
 
 #[test]
-fn what_is_no_http_is_a_protocol_error() {
+fn a_response_that_is_not_http_is_a_protocol_error() {
     run(async {
         let server = Responder::start(|_| Answer::raw("SSH-2.0-OpenSSH\r\n\r\n").closing()).await;
         let mut session = server.session().await;
@@ -500,10 +500,7 @@ fn a_closed_port_is_named() {
         drop(free);
         config.endpoints[0].port = port;
         let driver = bucketload_drivers::s3::S3Driver::new(config).unwrap();
-        let worker = bucketload_core::driver::WorkerId {
-            thread: 0,
-            worker: 0,
-        };
+        let worker = bucketload_core::driver::WorkerId::default();
         let opened = bucketload_core::driver::Driver::open(&driver, worker, &mut probe()).await;
         let error = opened.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Connect);

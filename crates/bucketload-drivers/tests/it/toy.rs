@@ -8,14 +8,7 @@ use bucketload_drivers::toy::{DESCRIPTOR, ToyConfig, ToyDriver};
 use bucketload_target::flags::SOURCE_ADDRESS;
 use bucketload_target::{OpenRequest, Settings, no_directory};
 
-use crate::support::run;
-
-fn clock() -> u64 {
-    use std::cell::Cell;
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
+use crate::support::{clock, run};
 
 #[test]
 fn its_descriptor_opens_it_and_names_its_page() {
