@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_shown_with_its_path() {
+    fn every_value_is_reported_with_its_path() {
         let text = r#" {"kind":"x", "items" : [ {"name":"a\/b","size":"12"} , {"name":"\u00e4\ud83d\ude00"} ],
             "done":true,"none":null,"n":-1.5e3,"empty":[],"void":{}} "#;
         let expected = [
@@ -418,7 +418,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_documents_do_not_panic(at in 0usize..64, byte in any::<u8>()) {
+        fn malformed_documents_do_not_panic(at in 0usize..64, byte in any::<u8>()) {
             let mut text = br#"{"a":["b\u00e4\ud83d\ude00\n",{"c":[1,2,{"d":null}]}],"e":false}"#.to_vec();
             let at = at % text.len();
             text[at] = byte;

@@ -31,7 +31,7 @@ impl Size {
 }
 
 impl Sink for Size {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 

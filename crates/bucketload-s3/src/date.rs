@@ -169,7 +169,7 @@ mod tests {
     use super::{basic, http_date, iso, parse_basic, parse_http, parse_iso};
 
     #[test]
-    fn dates_look_as_the_standard_says() {
+    fn dates_have_the_standard_formats() {
         // The example of RFC 9110, section 5.6.7.
         assert_eq!(&http_date(784_111_777), b"Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(&http_date(0), b"Thu, 01 Jan 1970 00:00:00 GMT");
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_can_be_read(second in 0u64..253_402_300_800) {
+        fn dates_round_trip(second in 0u64..253_402_300_800) {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             prop_assert_eq!(parse_http(&http_date(second)), Some(second));
             prop_assert_eq!(parse_basic(&basic(second)), Some(second));

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_follow_the_rules() {
+    fn keys_are_escaped_by_the_rules() {
         assert_eq!(key("a/b//c.txt"), "a/b//c.txt");
         assert_eq!(key("a b+c%2f~"), "a%20b%2Bc%252f~");
         assert_eq!(key("\u{e4}\u{1F600}"), "%C3%A4%F0%9F%98%80");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_escapes_survive() {
+    fn malformed_escapes_are_kept() {
         assert_eq!(decode("a%2"), "a%2");
         assert_eq!(decode("%zz+%41"), "%zz A");
         let mut out = Vec::new();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_judged_alike_in_long_and_short_texts() {
+    fn long_and_short_texts_are_checked_alike() {
         for byte in 0..=255u8 {
             for mask in [1, 2] {
                 let want = super::PLAIN[usize::from(byte)] & mask != 0;

@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_are_the_same_with_and_without_aws_lc(data in prop::collection::vec(any::<[u8; 32]>(), 2..9)) {
+        fn aws_lc_and_portable_code_agree(data in prop::collection::vec(any::<[u8; 32]>(), 2..9)) {
             let (mut chosen, mut portable) = (super::INITIAL, super::INITIAL);
             let data = data.concat();
             super::compress(&mut chosen, data.as_chunks().0);

@@ -52,7 +52,7 @@ impl ConfigFile {
 pub struct Descriptor {
     /// Its name in results.
     pub name: &'static str,
-    /// The schemes of its URLs, the usual one first.
+    /// The schemes of its URLs, the preferred one first.
     pub schemes: &'static [&'static str],
     /// The form of its URLs.
     pub form: UrlForm,
@@ -79,7 +79,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The usual scheme.
+    /// The preferred scheme.
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         self.schemes[0]

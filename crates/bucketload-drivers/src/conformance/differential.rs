@@ -111,7 +111,7 @@ struct Step {
     class: OpClass,
     /// Index in [`KEYS`].
     key: usize,
-    /// Another index.
+    /// Index of another key.
     source: usize,
     size: u64,
     range: ByteRange,
@@ -148,7 +148,7 @@ impl Step {
 #[derive(Clone, Default)]
 struct Object {
     bytes: Vec<u8>,
-    /// Whether an append made it; unknown of copies.
+    /// Whether an append created it; `None` for copies.
     appended: Option<bool>,
 }
 

@@ -82,10 +82,10 @@ impl Suite {
             };
         }
         check!(
-            object::what_is_put_is_got,
-            object::acknowledged_writes_are_whole,
-            object::puts_replace,
-            object::heads_tell_sizes,
+            object::content_round_trips,
+            object::acknowledged_writes_are_complete,
+            object::puts_overwrite,
+            object::heads_return_sizes,
             object::absent_objects_are_not_found,
             object::deletes_remove,
             object::ranges_are_exact,
@@ -99,9 +99,9 @@ impl Suite {
             object::objects_below_objects,
             object::long_keys,
             object::copies_are_equal,
-            object::tags_come_back,
+            object::tags_round_trip,
             object::writes_if_absent_happen_once,
-            object::appends_add_to_the_end,
+            object::appends_extend_objects,
             object::renames_move,
             object::touches_keep_content,
             object::probes_are_marked,
@@ -115,7 +115,7 @@ impl Suite {
             multipart::parts_are_copied,
             bucket::buckets_come_and_go,
             bucket::existing_buckets,
-            bucket::full_buckets_stay,
+            bucket::full_buckets_are_kept,
             bucket::absent_buckets_are_not_found,
         );
         let failure = context.clean_up(&self.bucket).await.err();
@@ -212,7 +212,7 @@ impl<S: Session> Context<S> {
         Ok(false)
     }
 
-    /// Those of `classes` that the driver offers.
+    /// The `classes` that the driver offers.
     async fn offered(&mut self, classes: &[OpClass]) -> Result<Vec<OpClass>, String> {
         let mut offered = Vec::new();
         for &class in classes {

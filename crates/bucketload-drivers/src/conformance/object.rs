@@ -9,14 +9,14 @@ use super::{Context, Expect, Outcome, failed, perform, same, worked};
 /// Sizes around the boundaries of buffers and stamps.
 const SIZES: [u64; 9] = [0, 1, 31, 33, 4096, 65_537, 262_144, 300_000, 5_242_883];
 
-pub(super) async fn what_is_put_is_got<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn content_round_trips<S: Session>(c: &mut Context<S>) -> Outcome {
     for size in SIZES {
         c.round_trip(&format!("size/{size}"), size).await?;
     }
     Ok(())
 }
 
-pub(super) async fn puts_replace<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn puts_overwrite<S: Session>(c: &mut Context<S>) -> Outcome {
     let key = "replace/key";
     for (version, size) in [(0, 5000), (1, 200), (2, 70_000), (3, 0)] {
         worked("put", c.put(key, version, size, 0).await)?;
@@ -25,7 +25,7 @@ pub(super) async fn puts_replace<S: Session>(c: &mut Context<S>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn heads_tell_sizes<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn heads_return_sizes<S: Session>(c: &mut Context<S>) -> Outcome {
     for size in [0, 12_345, 1_000_000] {
         let key = format!("head/{size}");
         worked("put", c.put(&key, 0, size, 0).await)?;
@@ -173,7 +173,7 @@ pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
 }
 
 /// Objects are read right after their writes were acknowledged, and must have the right length and content.
-pub(super) async fn acknowledged_writes_are_whole<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn acknowledged_writes_are_complete<S: Session>(c: &mut Context<S>) -> Outcome {
     const COUNT: u64 = 60;
     let mut wrong = Vec::new();
     for i in 0..COUNT {
@@ -298,7 +298,7 @@ pub(super) async fn writes_if_absent_happen_once<S: Session>(c: &mut Context<S>)
     Ok(())
 }
 
-pub(super) async fn appends_add_to_the_end<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn appends_extend_objects<S: Session>(c: &mut Context<S>) -> Outcome {
     if !c.offers(OpClass::Append).await? {
         return Ok(());
     }
@@ -361,7 +361,7 @@ pub(super) async fn touches_keep_content<S: Session>(c: &mut Context<S>) -> Outc
     same("size", worked("head", head)?.object_size, 0)
 }
 
-pub(super) async fn tags_come_back<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn tags_round_trip<S: Session>(c: &mut Context<S>) -> Outcome {
     const TAGGING: [OpClass; 3] = [
         OpClass::PutTagging,
         OpClass::GetTagging,

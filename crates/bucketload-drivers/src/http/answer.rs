@@ -25,7 +25,7 @@ pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
         return Err(OpError::with_status(
             ErrorKind::Protocol,
             reply.status,
-            "the answer has no Content-Length",
+            "the response has no Content-Length",
         ));
     };
     Ok(Completion {
@@ -58,7 +58,7 @@ pub(crate) fn too_long(status: u16) -> OpError {
     OpError::with_status(
         ErrorKind::Protocol,
         status,
-        "the answer is longer than it can be",
+        "the response is longer than allowed",
     )
 }
 
@@ -88,7 +88,7 @@ pub(crate) const fn kind_of(status: u16) -> ErrorKind {
 /// The text of a refusal: its code, its message, or both.
 pub(crate) fn said(status: u16, code: &str, message: &str) -> String {
     match (code, message) {
-        ("", "") => format!("the server answered status {status} without an explanation"),
+        ("", "") => format!("the server returned status {status} without an explanation"),
         (code, "") => code.to_owned(),
         ("", message) => message.to_owned(),
         (code, message) => format!("{code}: {message}"),

@@ -63,7 +63,7 @@ macro_rules! named_enum {
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| {
                     let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    format!("`{text}` is no {}; use one of {}", $what, names.join(", "))
+                    format!("`{text}` is not a valid {}; use one of {}", $what, names.join(", "))
                 })
             }
         }

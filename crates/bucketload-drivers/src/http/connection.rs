@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
     place: Place,
-    /// Created for the first chunked response.
+    /// Made for the first answer in chunks.
     decoder: Option<Box<ChunkedDecoder>>,
 }
 
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Endpoint and connection that requests go to.
+    /// Where requests go.
     pub(crate) const fn place(&self) -> Place {
         self.place
     }

@@ -53,7 +53,7 @@ pub(crate) async fn explain<S: HttpSession>(
 }
 
 /// Names the bucket in a not-found error; `what` is the service's word for a bucket.
-pub(crate) fn named(mut error: OpError, what: &str, bucket: &str) -> OpError {
+pub(crate) fn name_missing(mut error: OpError, what: &str, bucket: &str) -> OpError {
     if error.kind == ErrorKind::NotFound {
         error.detail = format!("there is no {what} `{bucket}`").into();
     }

@@ -220,7 +220,7 @@ fn unsent(
         }
         (Ok(SendEnd::Answered { sent }), Ok(reply)) => {
             let detail = format!(
-                "the server answered status {} after {sent} bytes of the body",
+                "the server sent status {} after {sent} bytes of the request body",
                 reply.status
             );
             Err(OpError::with_status(
@@ -350,7 +350,7 @@ fn take_ids(head: &[u8], fields: &IdFields, probe: &mut Probe) {
 async fn rest_of(conn: &mut Conn, n: u64, answer: &mut Answer<'_>) -> Result<(), WireError> {
     let left = n - answer.reply.received;
     let refused = answer.reply.refusal.is_some();
-    if !refused && !answer.sink.looks() {
+    if !refused && !answer.sink.wants_body() {
         conn.discard(left).await?;
         answer.probe.done();
         answer.reply.received = n;

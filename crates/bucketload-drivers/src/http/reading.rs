@@ -102,7 +102,7 @@ impl<'a> Reading<'a> {
         let most = wanted.or(range.map(|r| r.len)).unwrap_or(u64::MAX);
         if wanted.is_some_and(|n| n != received) || received > most {
             let wanted = wanted.unwrap_or(most);
-            return corrupt(format!("{received} bytes came instead of {wanted}"));
+            return corrupt(format!("received {received} bytes instead of {wanted}"));
         }
         Ok(Completion {
             bytes: received,
@@ -113,7 +113,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Sink for Reading<'_> {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         // After the first difference, the rest no longer matters.
         self.request.watch.is_some() || (self.expected().is_some() && self.wrong.is_none())
     }

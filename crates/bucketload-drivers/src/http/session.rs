@@ -103,7 +103,7 @@ pub(crate) trait HttpSession {
 
     /// Performs an untimed request whose response body does not matter.
     async fn settle<O: Outgoing>(&mut self, request: &mut O) -> Result<(), OpError> {
-        self.perform(request, &mut Ignore, &mut Probe::untimed())
+        self.complete(request, &mut Probe::untimed())
             .await
             .map(drop)
     }

@@ -11,7 +11,7 @@ pub(crate) trait Sink {
     fn field(&mut self, _name: &str, _value: &[u8]) {}
 
     /// Whether the sink needs the body. Otherwise the kernel discards it where possible.
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         false
     }
 
@@ -62,7 +62,7 @@ impl<'a> Collect<'a> {
 }
 
 impl Sink for Collect<'_> {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 

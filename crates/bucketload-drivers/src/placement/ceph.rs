@@ -54,7 +54,7 @@ impl Tools {
             )));
         }
         serde_json::from_slice(&out.stdout)
-            .map_err(|e| OpenError::target(format!("{what}: its answer cannot be read: {e}")))
+            .map_err(|e| OpenError::target(format!("{what}: its output cannot be read: {e}")))
     }
 }
 

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_counts() {
+    fn every_byte_changes_the_hash() {
         let name: Vec<u8> = (0..30).collect();
         for len in 1..30 {
             let mut other = name[..len].to_vec();

@@ -170,6 +170,8 @@ impl HashPath {
 
 #[cfg(test)]
 mod tests {
+    use md5::{Digest as _, Md5};
+
     use super::{HashPath, Ring};
 
     /// A ring of four partitions on three devices, of which the second was removed.
@@ -193,8 +195,8 @@ mod tests {
 
     #[test]
     fn partitions_are_the_first_bits_of_the_md5() {
-        let digest = md5_hex("a/AUTH_x/c/ob");
-        let first = u32::from_str_radix(&digest[..8], 16).unwrap();
+        let digest = Md5::digest("a/AUTH_x/c/ob");
+        let first = u32::from_be_bytes(*digest.first_chunk().unwrap());
         for shift in [1, 24, 30, 31] {
             assert_eq!(
                 hash().partition("AUTH_x", "c", "o", shift),
@@ -202,14 +204,6 @@ mod tests {
             );
         }
         assert_eq!(hash().partition("AUTH_x", "c", "o", 32), 0);
-    }
-
-    fn md5_hex(text: &str) -> String {
-        use md5::Digest as _;
-        md5::Md5::digest(text)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delet
 use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{no_way_on, unreadable};
-use crate::http::control::{ensure_bucket, explain, named, unless_gone};
+use crate::http::control::{ensure_bucket, explain, name_missing, unless_gone};
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
 
@@ -27,7 +27,7 @@ impl Admin for S3Session {
                 let call = S3Call::new("GET", bucket, "").query(b"list-type=2&max-keys=1&prefix=");
                 let mut request = self.prepare(&call);
                 let error = explain(self, error, &mut request).await;
-                Err(named(error, "bucket", bucket))
+                Err(name_missing(error, "bucket", bucket))
             }
         }
     }

@@ -80,7 +80,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_cleanup: any_cleanup,
 };
 
-/// Flags, then environment, then profile files, then defaults.
+/// Reads the settings: flags take precedence over the environment, then profile files, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
     let settings = request.settings;
     let tls = TlsConfig::of(settings);

@@ -15,7 +15,6 @@ use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
-use crate::http::endpoint::Endpoint;
 use crate::http::opaque_debug;
 use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
@@ -46,7 +45,7 @@ bucketload_core::any_driver!(S3Driver);
 /// State that all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
-    client: Client,
+    pub(crate) client: Client,
     /// Writes local files.
     local: Option<AnyDriver>,
 }
@@ -122,7 +121,7 @@ impl Driver for S3Driver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let shared = S3Shared::of_this_thread(&self.inner, endpoint);
         let local = match &self.inner.local {
             // A copy of the probe: opening files does not count as a connection of the run.
@@ -145,7 +144,8 @@ fn signing(config: &S3Config) -> String {
 /// State that the sessions of one thread to one endpoint share: the signer and the rendered head.
 pub(crate) struct S3Shared {
     pub(crate) driver: Arc<Inner>,
-    endpoint: usize,
+    /// Index of the endpoint.
+    pub(crate) endpoint: usize,
     pub(crate) writer: RefCell<HeadWriter>,
 }
 
@@ -164,17 +164,5 @@ impl S3Shared {
 
     pub(crate) fn config(&self) -> &S3Config {
         &self.driver.config
-    }
-
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.client.endpoints()[self.endpoint]
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.driver.client
-    }
-
-    pub(crate) fn endpoint_index(&self) -> usize {
-        self.endpoint
     }
 }

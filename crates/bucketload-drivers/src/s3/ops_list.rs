@@ -228,7 +228,7 @@ impl S3Session {
             [_, "Error", "Message"] if failed <= 1 => first.message = text.get(),
             _ => {}
         })
-        .map_err(|e| unreadable("answer to the deletion", e))?;
+        .map_err(|e| unreadable("response to the deletion", e))?;
         if failed == 0 {
             return Ok(());
         }

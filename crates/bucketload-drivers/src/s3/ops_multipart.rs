@@ -75,7 +75,7 @@ fn part_query(query: &mut Vec<u8>, number: u64, upload: &[u8]) {
 }
 
 fn missing(what: &str) -> OpError {
-    OpError::new(ErrorKind::Protocol, format!("the answer has no {what}"))
+    OpError::new(ErrorKind::Protocol, format!("the response has no {what}"))
 }
 
 impl S3Session {
@@ -202,7 +202,7 @@ impl S3Session {
                     text.push_to(&mut etag);
                 }
             })
-            .map_err(|e| unreadable("answer to the part's copy", e))?;
+            .map_err(|e| unreadable("response to the part's copy", e))?;
             if etag.is_empty() {
                 return Err(missing("ETag of the copied part"));
             }
@@ -263,7 +263,7 @@ impl S3Session {
                 text.push_to(upload);
             }
         })
-        .map_err(|e| unreadable("answer to the upload's creation", e))?;
+        .map_err(|e| unreadable("response to the upload's creation", e))?;
         if upload.is_empty() {
             return Err(missing("UploadId"));
         }

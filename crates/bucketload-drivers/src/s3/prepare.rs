@@ -131,8 +131,14 @@ pub(crate) enum Prepared<'a> {
 
 /// Adds a signed header field to those of `call`.
 #[cold]
-fn add<'a>(own: &mut Option<Headers<'a>>, call: &S3Call<'a>, name: &'static str, value: &'a [u8]) {
-    own.get_or_insert_with(|| Headers::of(call.headers))
+fn add<'a>(
+    headers: &mut Option<Headers<'a>>,
+    call: &S3Call<'a>,
+    name: &'static str,
+    value: &'a [u8],
+) {
+    headers
+        .get_or_insert_with(|| Headers::of(call.headers))
         .push(name, value);
 }
 
@@ -140,7 +146,7 @@ impl<'a> Prepared<'a> {
     /// Renders, signs and frames.
     pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &S3Call<'a>) -> Self {
         let anonymous = config.credentials.is_none();
-        let mut own = None;
+        let mut signed = None;
         let digest;
         let mut digits = [0; 20];
         let mut layout = None;
@@ -160,7 +166,7 @@ impl<'a> Prepared<'a> {
             Body::Document(bytes) => {
                 content_length = Some(bytes.len() as u64);
                 md5 = content_md5(bytes);
-                add(&mut own, call, "content-md5", md5.as_bytes());
+                add(&mut signed, call, "content-md5", md5.as_bytes());
                 if payload == EMPTY_SHA256 {
                     digest = encode::hex32(&sha256(bytes));
                     payload = &digest;
@@ -172,9 +178,9 @@ impl<'a> Prepared<'a> {
                     let cut = Layout::new(config.payload, config.checksum, span.len);
                     content_length = Some(cut.wire_len());
                     layout = Some(cut);
-                    add(&mut own, call, "content-encoding", b"aws-chunked");
+                    add(&mut signed, call, "content-encoding", b"aws-chunked");
                     let decoded = encode::decimal(&mut digits, span.len);
-                    add(&mut own, call, "x-amz-decoded-content-length", decoded);
+                    add(&mut signed, call, "x-amz-decoded-content-length", decoded);
                 } else {
                     content_length = Some(span.len);
                     if let Some(hex) = &hashes.payload {
@@ -184,9 +190,9 @@ impl<'a> Prepared<'a> {
                 if let (Some(algorithm), Some(sum)) = (config.checksum, &hashes.sum) {
                     if config.payload.has_trailer() {
                         let name = algorithm.header().as_bytes();
-                        add(&mut own, call, "x-amz-trailer", name);
+                        add(&mut signed, call, "x-amz-trailer", name);
                     } else {
-                        add(&mut own, call, algorithm.header(), sum.as_bytes());
+                        add(&mut signed, call, algorithm.header(), sum.as_bytes());
                     }
                 }
             }
@@ -197,7 +203,7 @@ impl<'a> Prepared<'a> {
             key: call.key,
             query: call.query,
             payload,
-            headers: own.as_ref().map_or(call.headers, Headers::as_slice),
+            headers: signed.as_ref().map_or(call.headers, Headers::as_slice),
         };
         let unsigned = Unsigned {
             range: call.range,

@@ -50,7 +50,7 @@ impl S3Session {
         local: Option<Box<AnySession>>,
     ) -> Self {
         Self {
-            connection: Connection::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint, source),
             shared,
             local,
             parts: None,
@@ -61,7 +61,7 @@ impl S3Session {
     /// Index of the endpoint in [`super::S3Config::endpoints`].
     #[must_use]
     pub fn endpoint_index(&self) -> usize {
-        self.shared.endpoint_index()
+        self.shared.endpoint
     }
 
     /// System calls made on the current connection; `None` if there is none.
@@ -188,11 +188,11 @@ impl HttpSession for S3Session {
 
 impl RequestTarget for S3Shared {
     fn client(&self) -> &Client {
-        self.client()
+        &self.driver.client
     }
 
     fn endpoint(&self) -> &Endpoint {
-        self.endpoint()
+        &self.driver.client.endpoints()[self.endpoint]
     }
 
     #[inline]

@@ -183,7 +183,7 @@ impl HeadWriter {
                 push_target(out, &self.scratch, parts.query);
                 self.push_host(out, parts);
                 out.extend_from_slice(&self.middle);
-                push_own(out, parts);
+                push_signed_fields(out, parts);
                 None
             }
             Some(signer) => {
@@ -212,7 +212,7 @@ impl HeadWriter {
                     out.extend_from_slice(SIGNATURE);
                     out.extend_from_slice(&signature);
                     out.extend_from_slice(b"\r\n");
-                    push_own(out, parts);
+                    push_signed_fields(out, parts);
                 }
                 Some(signature)
             }
@@ -250,7 +250,7 @@ impl PlainHead {
         }
         self.after.clear();
         self.after.extend_from_slice(b"\r\n");
-        push_own(&mut self.after, parts);
+        push_signed_fields(&mut self.after, parts);
     }
 }
 
@@ -265,7 +265,7 @@ fn push_target(out: &mut Vec<u8>, path: &[u8], query: &[u8]) {
 }
 
 /// Appends the request's own signed fields.
-fn push_own(out: &mut Vec<u8>, parts: &Parts<'_>) {
+fn push_signed_fields(out: &mut Vec<u8>, parts: &Parts<'_>) {
     if !parts.payload.is_empty() {
         out.field("x-amz-content-sha256", parts.payload);
     }

@@ -16,7 +16,7 @@ use super::head::SwiftCall;
 use super::large::{OWN_FIELD, SEGMENTS_FIELD, segment_of, segments_container};
 use super::list::{MAX_PAGE, entries, has_next, page_query};
 use super::session::SwiftSession;
-use crate::http::control::{explain, named, unless_gone};
+use crate::http::control::{explain, name_missing, unless_gone};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
@@ -185,7 +185,7 @@ impl Admin for SwiftSession {
             Err(error) => {
                 let mut request = self.bare(&SwiftCall::new("GET", bucket, "").query(b"limit=1"));
                 let error = explain(self, error, &mut request).await;
-                Err(named(error, "container", bucket))
+                Err(name_missing(error, "container", bucket))
             }
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
         ));
     }
     let answer: Answer<'_> =
-        serde_json::from_slice(body).map_err(|e| unreadable("answer to the bulk deletion", e))?;
+        serde_json::from_slice(body).map_err(|e| unreadable("response to the bulk deletion", e))?;
     let first = answer.errors.first().map(one_error);
     let (path, said) = match (&first, answer.status.starts_with("200")) {
         (None, true) => return Ok(()),
@@ -144,7 +144,7 @@ mod tests {
     use super::{judge, push_line};
 
     #[test]
-    fn answers_of_swift_and_radosgw_are_understood() {
+    fn responses_of_swift_and_radosgw_are_understood() {
         let good = br#"  {"Number Not Found": 1, "Response Status": "200 OK", "Errors": [],
                         "Number Deleted": 2, "Response Body": ""}"#;
         assert_eq!(judge(good), Ok(()));

@@ -67,7 +67,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_cleanup: any_cleanup,
 };
 
-/// Flags, then environment or `clouds.yaml`, then defaults.
+/// Reads the settings: flags take precedence over the environment or `clouds.yaml`, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
     let settings = request.settings;
     let etag = match settings.get(&flags::CHECKSUM) {

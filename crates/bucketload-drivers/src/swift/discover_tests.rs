@@ -69,7 +69,7 @@ fn keystone_has_a_default_domain() {
 }
 
 #[test]
-fn flags_come_first_and_sets_are_not_mixed() {
+fn flags_take_precedence_and_sets_are_not_mixed() {
     let token = [
         ("OS_STORAGE_URL", "http://s/v1/AUTH_x"),
         ("OS_AUTH_TOKEN", "tk"),

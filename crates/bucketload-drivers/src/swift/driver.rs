@@ -154,7 +154,7 @@ impl Driver for SwiftDriver {
             LargeObject::Dlo => "listings, and with them dynamic large objects, may lag behind",
         };
         let checksum = if config.etag { "md5" } else { "none" };
-        let facts = facts(
+        facts(
             "swift",
             vec![
                 ("auth", auth(config)),
@@ -165,16 +165,12 @@ impl Driver for SwiftDriver {
             self.inner.client.endpoints(),
             &config.tls,
             &config.source_addresses,
-        );
-        DriverFacts {
-            endpoints: self.endpoints(),
-            ..facts
-        }
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
         let shared = SwiftShared::of_this_thread(&self.inner, endpoint);
         let mut session = SwiftSession::new(shared, source);
         session.connect(probe).await?;
@@ -202,7 +198,8 @@ fn auth(config: &SwiftConfig) -> String {
 /// State that the sessions of one thread to one endpoint share: the rendered head.
 pub(crate) struct SwiftShared {
     pub(crate) driver: Arc<Inner>,
-    endpoint: usize,
+    /// Index of the endpoint.
+    pub(crate) endpoint: usize,
     pub(crate) writer: RefCell<HeadWriter>,
     /// The container whose segments container is known to exist, and the [`Inner::segments_epoch`] of that knowledge.
     pub(crate) segments_of: RefCell<(String, u64)>,
@@ -216,13 +213,5 @@ impl SwiftShared {
             writer: RefCell::new(HeadWriter::new(&driver.client.endpoints()[endpoint])),
             segments_of: RefCell::new((String::new(), 0)),
         })
-    }
-
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.client.endpoints()[self.endpoint]
-    }
-
-    pub(crate) const fn endpoint_index(&self) -> usize {
-        self.endpoint
     }
 }

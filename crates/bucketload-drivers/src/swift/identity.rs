@@ -50,7 +50,7 @@ impl GrantFields {
     /// When it lacks token or storage URL.
     pub(crate) fn v1(self) -> Result<Grant, String> {
         if self.token.is_empty() || self.storage_url.is_empty() {
-            return Err("the answer has no X-Auth-Token or no X-Storage-Url".to_owned());
+            return Err("the response has no X-Auth-Token or no X-Storage-Url".to_owned());
         }
         Ok(Grant {
             token: token(self.token)?,
@@ -70,10 +70,10 @@ impl GrantFields {
         now_s: u64,
     ) -> Result<Grant, String> {
         if self.token.is_empty() {
-            return Err("the answer has no X-Subject-Token".to_owned());
+            return Err("the response has no X-Subject-Token".to_owned());
         }
-        let answer: Answer =
-            serde_json::from_slice(body).map_err(|e| format!("the answer cannot be read: {e}"))?;
+        let answer: Answer = serde_json::from_slice(body)
+            .map_err(|e| format!("the response cannot be read: {e}"))?;
         let ends = OffsetDateTime::parse(&answer.token.expires_at, &Rfc3339)
             .ok()
             .and_then(|t| u64::try_from(t.unix_timestamp()).ok());

@@ -189,7 +189,7 @@ impl SwiftSession {
         self.perform(&mut plain, &mut sink, probe).await?;
         etag.retain(|byte| *byte != b'"');
         if etag.is_empty() {
-            let what = "the answer has no ETag of the segment";
+            let what = "the response has no ETag of the segment";
             return Err(OpError::new(ErrorKind::Protocol, what));
         }
         Ok(())
@@ -255,7 +255,7 @@ mod tests {
     use super::{push_segment, push_upload, segment_name, segment_of};
 
     #[test]
-    fn manifests_are_what_the_api_wants() {
+    fn manifests_have_the_format_of_the_api() {
         let mut manifest = Vec::new();
         push_segment(
             &mut manifest,

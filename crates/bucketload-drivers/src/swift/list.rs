@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pages_are_last() {
+    fn short_pages_are_the_last() {
         for (got, asked, more) in [
             (0, 10, false),
             (9, 10, false),

@@ -32,7 +32,7 @@ pub struct SwiftSession {
 impl SwiftSession {
     pub(crate) fn new(shared: Rc<SwiftShared>, source: Option<IpAddr>) -> Self {
         Self {
-            connection: Connection::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint, source),
             shared,
             generation: 0,
         }
@@ -58,12 +58,9 @@ impl SwiftSession {
 
 impl HttpSession for SwiftSession {
     fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
-        let shared = &self.shared;
-        (
-            &mut self.connection,
-            &shared.driver.client,
-            shared.endpoint(),
-        )
+        let client = &self.shared.driver.client;
+        let endpoint = &client.endpoints()[self.shared.endpoint];
+        (&mut self.connection, client, endpoint)
     }
 
     #[cold]

@@ -181,7 +181,7 @@ impl Sink for Answer {
         self.fields.take(name, value);
     }
 
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 
@@ -199,7 +199,7 @@ impl SignIn {
         let granted = tokio::time::timeout(SIGN_IN_TIMEOUT, self.exchange(endpoint)).await;
         let granted = granted.unwrap_or_else(|_| {
             let seconds = SIGN_IN_TIMEOUT.as_secs();
-            let detail = format!("no complete answer within {seconds} s");
+            let detail = format!("no complete response within {seconds} s");
             Err(OpError::new(ErrorKind::Timeout, detail))
         });
         granted.map_err(|mut error| {

@@ -5,7 +5,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::session::{Names, ToySession, each_line};
-use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::{Body, NO_BODY};
 use crate::http::session::{HttpSession as _, Rendering as _};
 
@@ -35,7 +35,7 @@ impl Admin for ToySession {
         };
         self.page(bucket, &names, &mut Vec::new(), &mut Probe::untimed())
             .await
-            .map_err(|error| named(error, "bucket", bucket))
+            .map_err(|error| name_missing(error, "bucket", bucket))
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {

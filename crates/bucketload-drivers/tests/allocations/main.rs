@@ -1,7 +1,7 @@
 //! Steady-state operations allocate nothing, and an idle session is small.
 //!
-//! The responder runs on another thread; only allocations on the client's thread count. This is a separate program
-//! because it replaces the allocator.
+//! The responder runs on another thread; allocations are counted on the client's thread only. This is a separate test
+//! program because it replaces the global allocator.
 
 mod gcs;
 mod hdfs;
@@ -202,6 +202,36 @@ fn steady_state_operations_allocate_nothing() {
     });
 }
 
+/// Checks that steady-state operations on objects allocate nothing, and that sessions and futures are small.
+async fn check_objects<D: Driver>(driver: &D) {
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let mut session = driver
+        .open(WorkerId::default(), &mut probe())
+        .await
+        .unwrap();
+    assert!(size_of_val(&session) <= 512);
+    for class in driver.capabilities().classes {
+        if class.on_bucket() {
+            continue;
+        }
+        let op = of_many(class);
+        let mut request = request(&op);
+        request.content = Some(arena.content(0, 1, 0, 4096));
+        request.keys = Some(&Numbered);
+        request.source = "source";
+        if class == OpClass::RangeGet {
+            request.key = "range";
+        }
+        assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+    }
+    let op = op(OpClass::Put, 4096);
+    let request = request(&op);
+    let mut probe = probe();
+    let future = session.execute(&request, &mut probe);
+    let size = size_of_val(&future);
+    assert!(size <= 1700, "{size}");
+}
+
 /// As [`answer`], for Azure Blob Storage.
 fn azure_answer(method: &str, target: &str) -> Vec<u8> {
     match (method, target) {
@@ -227,8 +257,6 @@ fn azure_answer(method: &str, target: &str) -> Vec<u8> {
 #[test]
 fn azure_operations_allocate_nothing() {
     let addr = serve(azure_answer);
-    let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId::default();
     run(async {
         for (auth, checksum) in [
             (Auth::SharedKey("c2VjcmV0".into()), None),
@@ -242,28 +270,7 @@ fn azure_operations_allocate_nothing() {
             let mut config = AzureConfig::new(vec![endpoint], "acc", auth);
             config.checksum = checksum;
             let driver = AzureDriver::new(config).unwrap();
-            let mut session = driver.open(worker, &mut probe()).await.unwrap();
-            assert!(size_of_val(&session) <= 512);
-            for class in driver.capabilities().classes {
-                if class.on_bucket() {
-                    continue;
-                }
-                let op = of_many(class);
-                let mut request = request(&op);
-                request.content = Some(arena.content(0, 1, 0, 4096));
-                request.keys = Some(&Numbered);
-                request.source = "source";
-                if class == OpClass::RangeGet {
-                    request.key = "range";
-                }
-                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
-            }
-            let op = op(OpClass::Put, 4096);
-            let request = request(&op);
-            let mut probe = probe();
-            let future = session.execute(&request, &mut probe);
-            let size = size_of_val(&future);
-            assert!(size <= 1700, "{size}");
+            check_objects(&driver).await;
         }
     });
 }
@@ -286,8 +293,6 @@ fn swift_answer(method: &str, target: &str) -> Vec<u8> {
 #[test]
 fn swift_operations_allocate_nothing() {
     let addr = serve(swift_answer);
-    let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId::default();
     run(async {
         for (kind, etag) in [(LargeObject::Slo, false), (LargeObject::Dlo, true)] {
             let endpoint = Endpoint::parse(&format!("http://{addr}/v1/AUTH_x"), "t").unwrap();
@@ -296,28 +301,7 @@ fn swift_operations_allocate_nothing() {
             config.large_object = kind;
             config.etag = etag;
             let driver = SwiftDriver::sign_in(config).unwrap();
-            let mut session = driver.open(worker, &mut probe()).await.unwrap();
-            assert!(size_of_val(&session) <= 512);
-            for class in driver.capabilities().classes {
-                if class.on_bucket() {
-                    continue;
-                }
-                let op = of_many(class);
-                let mut request = request(&op);
-                request.content = Some(arena.content(0, 1, 0, 4096));
-                request.keys = Some(&Numbered);
-                request.source = "source";
-                if class == OpClass::RangeGet {
-                    request.key = "range";
-                }
-                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
-            }
-            let op = op(OpClass::Put, 4096);
-            let request = request(&op);
-            let mut probe = probe();
-            let future = session.execute(&request, &mut probe);
-            let size = size_of_val(&future);
-            assert!(size <= 1700, "{size}");
+            check_objects(&driver).await;
         }
     });
 }
@@ -404,7 +388,6 @@ fn evict(dir: &Path) {
 #[test]
 fn operations_on_files_allocate_nothing() {
     let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId::default();
     for io in Io::ALL {
         for (layout, write, block) in [
             (FileLayout::Files, Writing::InPlace, 1 << 20),
@@ -420,7 +403,10 @@ fn operations_on_files_allocate_nothing() {
                 continue;
             };
             run(async {
-                let mut session = driver.open(worker, &mut probe()).await.unwrap();
+                let mut session = driver
+                    .open(WorkerId::default(), &mut probe())
+                    .await
+                    .unwrap();
                 session.ensure_bucket("bucket").await.unwrap();
                 let put_op = op(OpClass::Put, 200_000);
                 let mut put = request(&put_op);

@@ -240,8 +240,8 @@ fn broken_by(fault: &str) -> Vec<&'static str> {
 
 #[test]
 fn the_suite_notices_faults() {
-    assert!(broken_by("corrupt,op=get").contains(&"what_is_put_is_got"));
-    assert!(broken_by("truncate,op=get").contains(&"what_is_put_is_got"));
+    assert!(broken_by("corrupt,op=get").contains(&"content_round_trips"));
+    assert!(broken_by("truncate,op=get").contains(&"content_round_trips"));
     assert_eq!(broken_by("status=503,op=copy"), ["copies_are_equal"]);
 }
 
@@ -253,7 +253,7 @@ fn a_missing_documented_refusal_is_a_failure() {
     };
     let failed = failures(config(&server(|_| {})), quirks);
     assert_eq!(failed.len(), 1, "{failed:?}");
-    assert_eq!(failed[0].name, "tags_come_back");
+    assert_eq!(failed[0].name, "tags_round_trip");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn listings_follow_tokens_and_markers() {
 }
 
 #[test]
-fn listings_that_lead_nowhere_end() {
+fn endless_listings_are_errors() {
     run(async {
         let server = Responder::start(|r| {
             let token = "<NextContinuationToken>same</NextContinuationToken>";
@@ -387,7 +387,7 @@ fn keys_of_listings_are_decoded() {
 }
 
 #[test]
-fn an_unusable_bucket_is_explained_although_head_has_no_body() {
+fn an_unusable_bucket_is_explained_although_head_responses_have_no_body() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" if r.target.ends_with("absent") => Answer::raw("HTTP/1.1 404 Not Found\r\n\r\n"),
@@ -406,7 +406,7 @@ fn an_unusable_bucket_is_explained_although_head_has_no_body() {
 }
 
 #[test]
-fn a_bucket_is_made_where_the_region_says() {
+fn a_bucket_is_created_in_the_configured_region() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" => Answer::raw("HTTP/1.1 404 Not Found\r\n\r\n"),

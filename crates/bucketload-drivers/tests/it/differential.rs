@@ -1,4 +1,4 @@
-//! The same random operations on the drivers of several APIs, compared with one model. (S3 and Azure Blob
+//! The same random operations on the drivers of several APIs, checked against one model. (S3 and Azure Blob
 //! Storage: `conformance.rs` and `azure`.)
 
 use bucketload_core::driver::Driver;
@@ -11,14 +11,16 @@ use bucketload_local::posix::{PosixConfig, PosixDriver};
 use bucketload_testkit::gcs::Gcs;
 use bucketload_testkit::swift::FakeSwift;
 
-/// Checks that `driver`, whose quirks are called `name`, agrees with the model and performs all of `classes`.
+use crate::support::clock;
+
+/// Asserts that `driver`, named `name`, behaves as the model does and performs each of `classes` often.
 fn agrees<D: Driver>(name: &str, driver: &D, classes: &[OpClass]) {
     let test = Differential {
         bucket: "differential".to_owned(),
         seed: 4,
         operations: 1000,
         quirks: Quirks::of(name).unwrap(),
-        clock: crate::support::clock,
+        clock,
     };
     let verdict = crate::support::run(test.run(driver)).unwrap();
     assert_eq!(verdict.different, 0, "{name}: {:#?}", verdict.differences);

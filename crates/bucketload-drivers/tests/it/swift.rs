@@ -154,7 +154,7 @@ fn wrong_credentials_are_reported_but_not_shown() {
 }
 
 #[test]
-fn segments_go_with_their_objects_and_only_with_them() {
+fn segments_are_deleted_with_their_objects_only() {
     let server = FakeSwift::start();
     let arena = Arena::new(PayloadKind::Random, 5);
     for kind in LargeObject::ALL {
@@ -220,7 +220,7 @@ fn segments_go_with_their_objects_and_only_with_them() {
 }
 
 #[test]
-fn a_segments_container_of_others_stays() {
+fn a_foreign_segments_container_is_kept() {
     let server = FakeSwift::start();
     let driver = SwiftDriver::sign_in(v1(&server, "testing")).unwrap();
     let arena = Arena::new(PayloadKind::Random, 5);

@@ -8,7 +8,7 @@ use bucketload_core::payload::{Arena, PayloadKind};
 const IDS: &str = "X-Amz-Request-Id: 17A9\r\nx-amz-id-2: host/1=\r\n";
 
 #[test]
-fn only_a_request_of_several_system_calls_has_a_sent_instant() {
+fn only_a_request_of_several_system_calls_has_a_sent_time() {
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
         let server = Responder::start(|_| Answer::ok("")).await;
@@ -30,7 +30,7 @@ fn only_a_request_of_several_system_calls_has_a_sent_instant() {
 }
 
 #[test]
-fn identifiers_are_kept_when_they_are_wanted() {
+fn identifiers_are_recorded_on_request() {
     run(async {
         let server = Responder::start(|_| Answer::with_fields(200, IDS, [1; 10])).await;
         let mut session = server.session().await;
@@ -62,7 +62,7 @@ fn identifiers_are_kept_when_they_are_wanted() {
 }
 
 #[test]
-fn the_place_changes_with_the_connection() {
+fn the_connection_number_changes_with_the_connection() {
     run(async {
         let server = Responder::start(|_| Answer::ok([1; 10]).closing()).await;
         let mut session = server.session().await;
