@@ -45,7 +45,7 @@ pub(crate) fn null() -> AnyDriver {
 pub(crate) fn meanings(a: &str, b: &str) -> Vec<Meaning> {
     let rows = |name| {
         registry()
-            .called(name)
+            .by_name(name)
             .map(|driver| driver.semantics.rows())
     };
     let (Some(a), Some(b)) = (rows(a), rows(b)) else {

@@ -17,7 +17,7 @@ pub(crate) struct Api(&'static Descriptor);
 impl Api {
     /// The driver of URLs with `scheme`.
     pub(crate) fn of_scheme(scheme: &str) -> Option<Self> {
-        registry().of_scheme(scheme).map(Self)
+        registry().by_scheme(scheme).map(Self)
     }
 
     /// The driver of the servers of our own.

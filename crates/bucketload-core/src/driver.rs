@@ -15,8 +15,8 @@ use crate::record::Probe;
 
 pub use erased::{AdminCalls, AnyDriver, AnySession, Boxed, Executing};
 
-/// Identifies a worker within an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Identifies a worker within an agent. The default is the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerId {
     /// Index of the load thread.
     pub thread: u16,

@@ -5,11 +5,15 @@
 //!     cargo run -p bucketload-drivers --features conformance --example conformance -- suite s3 minio
 //! ```
 //!
-//! Arguments: what to do, the API, and the server's name. `suite` runs the shared suite, knowing the
-//! server's documented differences (S3: a payload mode and a checksum algorithm may follow);
-//! `differential` performs a thousand random operations that a model judges. `plant` and `check` take a bucket and a prefix: the first writes objects that are none of a run's business,
-//! the second says whether all of them are still there, and nothing else. Where the server is and who
-//! asks comes from the API's usual environment. Exit code 0: everything is as it must be.
+//! Arguments: verb, API, and the server's name.
+//!
+//! - `suite` runs the shared suite with the server's documented differences. For S3, a payload mode and a checksum
+//!   algorithm may follow.
+//! - `differential` compares a thousand random operations with a model.
+//! - `plant` and `check` take a bucket and a prefix instead of a name. `plant` writes objects that belong to no run;
+//!   `check` fails unless exactly these objects are left.
+//!
+//! Endpoint and credentials come from the API's usual environment. Exit code 0 means success.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -75,13 +79,13 @@ fn s3(args: &[String]) -> Result<S3Driver, String> {
     config.and_then(S3Driver::new).map_err(|e| e.to_string())
 }
 
-/// A driver of the library in LIBS3_LIBRARY, which finds its objects by its own variables.
+/// A driver of the library in LIBS3_LIBRARY, which reads its own variables.
 fn libs3() -> Result<Libs3Driver, String> {
     let library = std::env::var_os("LIBS3_LIBRARY").ok_or("LIBS3_LIBRARY names no library")?;
     Libs3Driver::new(Libs3Config::new(library))
 }
 
-/// A driver of the directory in POSIX_ROOT, by the engine in POSIX_IO where there is one.
+/// A driver of the directory in POSIX_ROOT, with the engine in POSIX_IO if set.
 fn posix() -> Result<PosixDriver, String> {
     let root = std::env::var("POSIX_ROOT").map_err(|_| "POSIX_ROOT names no directory")?;
     let mut config = PosixConfig::new(root);
@@ -202,7 +206,7 @@ async fn suite<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool
     Ok(failed == 0)
 }
 
-/// A thousand random operations, judged by the model that all drivers are judged by.
+/// A thousand random operations, compared with the model.
 async fn differential<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Result<bool, OpError> {
     let test = Differential {
         bucket: format!("bucketload-differential-{}", std::process::id()),
@@ -223,7 +227,7 @@ async fn differential<D: Driver>(driver: &D, name: &str, quirks: Quirks) -> Resu
     Ok(verdict.different == 0)
 }
 
-/// Keys of objects that look like a run's, or lie beside them, and are not.
+/// Keys of objects that belong to no run, although they look like a run's or are close to them.
 fn foreign(prefix: &str) -> Vec<String> {
     let mut keys: Vec<String> = (0..40).map(|i| format!("foreign/{i:03}")).collect();
     keys.push(format!("{prefix}/precious"));
@@ -234,11 +238,9 @@ fn foreign(prefix: &str) -> Vec<String> {
 }
 
 async fn session<D: Driver>(driver: &D) -> Result<D::Session, OpError> {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut Probe::new(clock)).await
+    driver
+        .open(WorkerId::default(), &mut Probe::new(clock))
+        .await
 }
 
 async fn plant<D: Driver>(driver: &D, bucket: &str, prefix: &str) -> Result<bool, OpError> {

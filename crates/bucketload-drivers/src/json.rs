@@ -1,24 +1,25 @@
-//! A small reader of JSON (RFC 8259) for answers of storage services: it shows every value with its
-//! path and copies nothing, so that a listing of a thousand names costs no allocation.
+//! A small JSON reader (RFC 8259) for responses of storage services. It reports every value with its path and copies
+//! nothing, so a listing of a thousand names does not allocate.
 //!
 //! ```text
 //! {"items":[{"name":"a"}]}   ─►   ["items","[]","name"] Text("a"), ["items","[]"] End, ["items"] End, [] End
 //! ```
 //!
-//! Names of members are shown as they stand, escapes and all; the services that are spoken to use
-//! none in names.
+//! Member names are reported with their escapes unresolved; the services do not use escapes in names.
 
 use std::fmt;
 
-/// Deepest nesting that is followed.
+use bucketload_s3::encode::hex_pair;
+
+/// Maximum nesting.
 const MAX_DEPTH: usize = 32;
 
-/// A value, or the end of one that has parts.
+/// A value, or the end of an object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     /// A string.
     Text(Text<'a>),
-    /// A number, as it is written.
+    /// A number, unparsed.
     Number(&'a str),
     /// `true` or `false`.
     Bool(bool),
@@ -37,7 +38,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The whole number that a number or a string holds: Google writes 64-bit numbers as strings.
+    /// The value as an integer. Strings count too: Google writes 64-bit numbers as strings.
     pub(crate) fn whole(self) -> Option<u64> {
         match self {
             Self::Number(digits) => digits.parse().ok(),
@@ -47,22 +48,22 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A string as it stands between its quotation marks.
+/// The contents of a string, with escapes unresolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
-    /// The string as it stands, if it holds no escapes.
+    /// The string, if it has no escapes.
     pub(crate) fn plain(self) -> Option<&'a str> {
         (!self.0.contains('\\')).then_some(self.0)
     }
 
-    /// Whether nothing stands between the quotation marks.
+    /// True for an empty string.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Appends the string to `out`.
+    /// Appends the unescaped string to `out`.
     pub(crate) fn push_to(self, out: &mut Vec<u8>) {
         let mut rest = self.0;
         while let Some(at) = rest.find('\\') {
@@ -74,7 +75,7 @@ impl<'a> Text<'a> {
         out.extend_from_slice(rest.as_bytes());
     }
 
-    /// The string in memory of its own.
+    /// The unescaped string.
     pub(crate) fn get(self) -> String {
         let mut out = Vec::with_capacity(self.0.len());
         self.push_to(&mut out);
@@ -82,8 +83,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The character of the escape that `text` begins with, and how many bytes it takes. A lone
-/// surrogate becomes a replacement character.
+/// Decodes the escape at the start of `text`: its character and length in bytes. A lone surrogate becomes a replacement
+/// character.
 fn unescape(text: &str) -> (char, usize) {
     let unit = |at: usize| {
         let digits = text.get(at..at + 4)?;
@@ -121,7 +122,7 @@ fn unescape(text: &str) -> (char, usize) {
     (simple, 2)
 }
 
-/// Why a document cannot be read.
+/// Why a document cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     what: &'static str,
@@ -134,17 +135,17 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Shows every value of `document` to `visit`, in order, with the names of the members that lead to
-/// it; `[]` stands for the elements of an array.
+/// Calls `visit` with every value of `document`, in order, and the member names that lead to it; `[]` stands for an
+/// element of an array.
 ///
 /// # Errors
-/// When the document is no JSON, is not UTF-8 or nests too deeply; what stood before was shown.
+/// When the document is not JSON, not UTF-8 or nested too deeply; `visit` has seen the values before the fault.
 pub(crate) fn values<'a>(
     document: &'a [u8],
     mut visit: impl FnMut(&[&'a str], Value<'a>),
 ) -> Result<(), Malformed> {
     let text = std::str::from_utf8(document).map_err(|e| Malformed {
-        what: "no UTF-8",
+        what: "not UTF-8",
         at: e.valid_up_to(),
     })?;
     let mut reader = Reader {
@@ -156,7 +157,7 @@ pub(crate) fn values<'a>(
     reader.blank();
     match reader.at == text.len() {
         true => Ok(()),
-        false => Err(reader.wrong("something after the document")),
+        false => Err(reader.wrong("text after the document")),
     }
 }
 
@@ -235,7 +236,7 @@ impl<'a> Reader<'a> {
             if named {
                 self.blank();
                 if self.peek() != Some(b'"') {
-                    return Err(self.wrong("no name of a member"));
+                    return Err(self.wrong("no member name"));
                 }
                 self.path[depth] = self.string()?;
                 self.take(b':', "no colon after a name")?;
@@ -267,7 +268,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.at = at + 1;
-        // Both ends are quotation marks, which are never inside a character.
+        // Both ends are quotation marks, so the slice is on character boundaries.
         Ok(&self.text[begin..at])
     }
 
@@ -299,19 +300,23 @@ impl<'a> Reader<'a> {
 
 /// Appends `text` as a JSON string with its quotation marks.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
+    push_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends `text` escaped for use inside a JSON string.
+pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     for &byte in text.as_bytes() {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
             0..=0x1f => {
-                let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', HEX[high], HEX[low]]);
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&hex_pair(byte));
             }
             _ => out.push(byte),
         }
     }
-    out.push(b'"');
 }
 
 #[cfg(test)]
@@ -334,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_shown_with_its_path() {
+    fn every_value_is_reported_with_its_path() {
         let text = r#" {"kind":"x", "items" : [ {"name":"a\/b","size":"12"} , {"name":"\u00e4\ud83d\ude00"} ],
             "done":true,"none":null,"n":-1.5e3,"empty":[],"void":{}} "#;
         let expected = [
@@ -356,13 +361,13 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named() {
+    fn malformed_documents_are_explained() {
         for (text, what) in [
             ("", "no value"),
             ("{\"a\"}", "no colon"),
             ("{\"a\":1", "neither comma"),
             ("[1,]", "no value"),
-            ("{a:1}", "no name"),
+            ("{a:1}", "no member name"),
             ("\"abc", "without an end"),
             ("\"a\nb\"", "control character"),
             ("1 2", "after the document"),
@@ -377,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_come_as_numbers_and_as_strings() {
+    fn integers_may_be_numbers_or_strings() {
         assert_eq!(
             Value::Number("18446744073709551615").whole(),
             Some(u64::MAX)
@@ -413,7 +418,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_documents_do_not_panic(at in 0usize..64, byte in any::<u8>()) {
+        fn malformed_documents_do_not_panic(at in 0usize..64, byte in any::<u8>()) {
             let mut text = br#"{"a":["b\u00e4\ud83d\ude00\n",{"c":[1,2,{"d":null}]}],"e":false}"#.to_vec();
             let at = at % text.len();
             text[at] = byte;

@@ -1,9 +1,8 @@
-//! One number out of a JSON document, without memory for the document: the size that a store tells of an
-//! object it holds or has just taken.
+//! Extracts one number from a JSON document without keeping the document: the size that a store reports for an object.
 
 use crate::http::sink::Sink;
 
-/// Looks for the number of the member `size` in a document, as it arrives; the first one counts.
+/// Searches a document for the number in the member `size` while the document arrives; the first one counts.
 pub(crate) struct Size {
     digits: [u8; 20],
     len: usize,
@@ -22,7 +21,7 @@ impl Size {
         }
     }
 
-    /// The size, if the answer held one.
+    /// The size, if the response has one.
     pub(crate) fn get(&self) -> Option<u64> {
         std::str::from_utf8(&self.digits[..self.len])
             .ok()?
@@ -32,12 +31,12 @@ impl Size {
 }
 
 impl Sink for Size {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 
-    // A name in quotation marks, a colon, the digits in quotation marks: one state per byte of the
-    // name, then one for what comes before the digits, one for the digits, one for the rest.
+    // The document has the quoted name, a colon, and digits that may be quoted. There is one state per byte of the name,
+    // then one each for the text before the digits, for the digits, and for the rest.
     fn data(&mut self, bytes: &[u8]) {
         const BEFORE: usize = MEMBER.len();
         const WITHIN: usize = BEFORE + 1;

@@ -4,16 +4,16 @@
 //!
 //! - [`azblob`]: Azure Blob Storage
 //! - [`gcs`]: Google Cloud Storage
-//! - [`s3`]: Amazon S3 and its kind
+//! - [`s3`]: Amazon S3 and compatible services
 //! - [`seaweedfs`]: SeaweedFS's own interfaces
 //! - [`swift`]: OpenStack Swift
-//! - [`webhdfs`]: HDFS by REST; by RPC with the feature `hdfs`. Both share [`hadoop`]
+//! - [`webhdfs`]: HDFS over REST; over RPC with the feature `hdfs`. Both share [`hadoop`]
 //!
-//! A driver's `DESCRIPTOR` says how its URLs, flags and settings become a driver.
+//! Each driver's `DESCRIPTOR` tells how to build it from URL, flags and settings.
 //!
-//! What HTTP services have in common stands in [`http`]; [`engines`] replaces the native client of a
-//! driver by a library or a command-line program; [`placement`] computes where stores keep objects.
-//! With the feature `conformance`, the `conformance` module checks any driver against any server.
+//! [`http`] is the kit that all HTTP drivers share. [`engines`] replaces a driver's native client with a library or a
+//! command-line program. [`placement`] finds out which nodes hold an object. With the feature `conformance`, the
+//! `conformance` module checks any driver against any server.
 
 pub mod azblob;
 #[cfg(feature = "conformance")]

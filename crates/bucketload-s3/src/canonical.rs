@@ -1,23 +1,23 @@
 //! The canonical request of SigV4 (Amazon S3 API Reference, "Signature Calculations for the
-//! Authorization Header"), built into one reused buffer.
+//! Authorization Header"), built in one reused buffer.
 //!
-//! The parts that also appear in the request head (path, query, names of the signed headers) are
-//! remembered as ranges of the buffer, so that they are encoded once.
+//! Some parts also appear in the request head: path, query, names of the signed headers. Their ranges in the buffer are
+//! returned, so they are encoded only once.
 
 use std::ops::Range;
 
 use crate::encode;
 
-/// A header that is signed in addition to the standard ones.
+/// A signed header besides the standard ones.
 #[derive(Clone, Copy)]
 pub struct Header<'a> {
     /// Lowercase name.
     pub name: &'static str,
-    /// Value without blanks at its ends or runs of blanks inside.
+    /// Value without leading or trailing blanks or runs of blanks.
     pub value: &'a [u8],
 }
 
-/// What distinguishes one request from the next.
+/// The inputs that differ from request to request.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
     /// `GET` and so on.
@@ -26,7 +26,7 @@ pub struct Parts<'a> {
     pub bucket: &'a str,
     /// Key; empty for requests to the bucket.
     pub key: &'a str,
-    /// Query in canonical form: sorted, encoded, `name=value` also for empty values.
+    /// Query in canonical form: sorted, encoded, with `=` even after names without a value.
     pub query: &'a [u8],
     /// Value of `x-amz-content-sha256`.
     pub payload: &'a [u8],
@@ -34,15 +34,15 @@ pub struct Parts<'a> {
     pub headers: &'a [Header<'a>],
 }
 
-/// What is the same for all requests to one endpoint in one second. Requests without headers of
-/// their own also share everything from the headers on, for each value of the payload.
+/// The inputs that all requests to one endpoint share within a second. Requests with the same payload value and no
+/// further signed headers also share everything from the headers on.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// `Host` header without the bucket.
     pub authority: &'a str,
     /// Path in front of the bucket.
     pub base_path: &'a str,
-    /// Whether the bucket belongs to the host.
+    /// Whether the bucket is part of the host name.
     pub virtual_host: bool,
     /// `YYYYMMDDTHHMMSSZ`.
     pub timestamp: &'a [u8],
@@ -50,7 +50,7 @@ pub struct Frame<'a> {
     pub token: &'a str,
 }
 
-/// Where the reusable parts stand in the buffer.
+/// Where the reusable parts are in the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// The encoded path.
@@ -59,17 +59,16 @@ pub struct Ranges {
     pub names: Range<usize>,
 }
 
-/// Where canonical requests about objects of one bucket begin alike: from the method to the slash before
-/// the key.
+/// The start that canonical requests for objects of one bucket share: from the method to the slash before the key.
 #[derive(Default)]
-pub(crate) struct Lead {
+pub(crate) struct CachedStart {
     method: String,
     bucket: String,
     text: Vec<u8>,
 }
 
-impl Lead {
-    /// As [`begin`], for the same frame each time and requests about an object.
+impl CachedStart {
+    /// As [`begin`], for object requests. The frame must be the same in every call.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -104,7 +103,7 @@ impl Lead {
     }
 }
 
-/// Replaces the contents of `out` by the first lines: method, path, query.
+/// Replaces the contents of `out` with the first lines: method, path, query.
 #[inline]
 pub(crate) fn begin(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     out.clear();
@@ -117,7 +116,7 @@ pub(crate) fn begin(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> R
     path
 }
 
-/// Appends the rest: headers, their names, payload. Returns where the names stand.
+/// Appends the rest: headers, their names, payload. Returns the range of the names.
 pub(crate) fn end(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     let bucket = if frame.virtual_host { parts.bucket } else { "" };
     each_header(frame, parts, |name, value| {
@@ -142,7 +141,7 @@ pub(crate) fn end(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Ran
     names
 }
 
-/// Appends the encoded path; returns where it stands.
+/// Appends the encoded path; returns its range.
 pub fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Range<usize> {
     let from = out.len();
     out.extend_from_slice(frame.base_path.as_bytes());
@@ -159,15 +158,15 @@ pub fn push_path(out: &mut Vec<u8>, frame: Frame<'_>, parts: &Parts<'_>) -> Rang
     from..out.len()
 }
 
-/// Appends the bucket's part of a virtual host. Escaped, so that a name which is none cannot add
-/// header lines: the server then refuses it.
+/// Appends the bucket's part of a virtual host. It is escaped, so an invalid name cannot add header lines; the server
+/// refuses it.
 #[inline]
 pub fn push_host_bucket(out: &mut Vec<u8>, bucket: &str) {
     encode::push_query(out, bucket);
     out.push(b'.');
 }
 
-/// Calls `f` for every signed header, in the order of their names.
+/// Calls `f` for every signed header, sorted by name.
 #[inline]
 fn each_header(frame: Frame<'_>, parts: &Parts<'_>, mut f: impl FnMut(&str, &[u8])) {
     let standard = [

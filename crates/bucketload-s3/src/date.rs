@@ -1,6 +1,6 @@
-//! Points in time as S3 and its relatives write them, in seconds since 1970-01-01 UTC.
+//! Dates as S3 and similar services write them, converted to and from seconds since 1970-01-01 UTC.
 //!
-//! Texts are arrays, so that dates in the heads of answers and in signatures cost no allocation.
+//! Formatted dates are arrays, so dates in response heads and signatures do not allocate.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,21 +13,21 @@ const MONTHS: [&str; 12] = [
 
 /// A date in a header field: `Fri, 20 Nov 2026 17:26:32 GMT` (RFC 9110, section 5.6.7).
 pub type HttpDate = [u8; 29];
-/// ISO 8601, basic format: `20261120T172632Z`, as `x-amz-date` has it.
+/// ISO 8601, basic format: `20261120T172632Z`, as in `x-amz-date`.
 pub type BasicDate = [u8; 16];
 /// ISO 8601: `2026-11-20T17:26:32Z`.
 pub type IsoDate = [u8; 20];
 
-/// The time since 1970; none for what lies before it.
+/// The time since 1970; zero for earlier times.
 #[must_use]
 pub fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Puts the calendar fields of `second` into `out`, which is the text of another instant: year, month, day, hour,
-/// minute and second at the places `at`; returns the date.
+/// Overwrites the digits of a formatted date in `out` with those of `second`: year, month, day, hour, minute and second
+/// at the offsets `at`. Returns the date.
 fn put(out: &mut [u8], at: [Option<usize>; 6], second: u64) -> Date {
-    // Beyond the year 9999 only a broken clock can lead.
+    // Only a broken clock is past the year 9999.
     let moment = i64::try_from(second)
         .ok()
         .and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok())
@@ -52,7 +52,7 @@ fn put(out: &mut [u8], at: [Option<usize>; 6], second: u64) -> Date {
     moment.date()
 }
 
-/// `second` as a header field has it.
+/// `second` as a date in a header field.
 #[must_use]
 pub fn http_date(second: u64) -> HttpDate {
     let mut out = *b"Thu, 01 Jan 1970 00:00:00 GMT";
@@ -65,7 +65,7 @@ pub fn http_date(second: u64) -> HttpDate {
     out
 }
 
-/// `second` as `x-amz-date` has it.
+/// `second` in the format of `x-amz-date`.
 #[must_use]
 pub fn basic(second: u64) -> BasicDate {
     let mut out = *b"19700101T000000Z";
@@ -73,7 +73,7 @@ pub fn basic(second: u64) -> BasicDate {
     out
 }
 
-/// `second` as XML documents and shared access signatures have it.
+/// `second` in the format of XML documents and shared access signatures.
 #[must_use]
 pub fn iso(second: u64) -> IsoDate {
     let mut out = *b"1970-01-01T00:00:00Z";
@@ -81,8 +81,8 @@ pub fn iso(second: u64) -> IsoDate {
     out
 }
 
-/// Seconds of a date and a time of day; `None` where a field is out of range (a 61st second is not taken) and before
-/// 1970.
+/// Seconds since 1970 of a date and a time of day. `None` if a field is out of range (leap seconds included) or the date
+/// is before 1970.
 fn seconds(year: u16, month: u8, day: u8, clock: [u8; 3]) -> Option<u64> {
     let month = Month::try_from(month).ok()?;
     let date = Date::from_calendar_date(i32::from(year), month, day).ok()?;
@@ -90,7 +90,7 @@ fn seconds(year: u16, month: u8, day: u8, clock: [u8; 3]) -> Option<u64> {
     u64::try_from(date.with_time(time).assume_utc().unix_timestamp()).ok()
 }
 
-/// The number that decimal digits make, and nothing but digits.
+/// Parses decimal digits; refuses signs.
 fn digits<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     let digits = text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text)
@@ -100,8 +100,8 @@ fn digits<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
         .ok()
 }
 
-/// Reads an HTTP date in the preferred form. The two obsolete forms are not read: a condition with such a date is
-/// ignored, as RFC 9110 asks for invalid dates.
+/// Reads an HTTP date in the preferred form. Refuses the two obsolete forms: a condition with such a date is ignored, as
+/// RFC 9110 requires for invalid dates.
 #[must_use]
 pub fn parse_http(text: &[u8]) -> Option<u64> {
     if text.len() != 29 || &text[3..5] != b", " || !text.ends_with(b" GMT") {
@@ -122,7 +122,7 @@ pub fn parse_http(text: &[u8]) -> Option<u64> {
     )
 }
 
-/// Reads the form of `x-amz-date`.
+/// Reads the format of `x-amz-date`.
 #[must_use]
 pub fn parse_basic(text: &[u8]) -> Option<u64> {
     if text.len() != 16 || text[8] != b'T' || text[15] != b'Z' {
@@ -141,8 +141,8 @@ pub fn parse_basic(text: &[u8]) -> Option<u64> {
     )
 }
 
-/// Reads an instant of an XML document or a shared access signature: a date, alone or with hours and minutes, or with
-/// seconds and fractions of them, always in UTC.
+/// Reads a time from an XML document or a shared access signature, in UTC: a date, optionally with hours and minutes,
+/// seconds, and fractions of a second.
 #[must_use]
 pub fn parse_iso(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
@@ -150,7 +150,7 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     let mut parts = date.splitn(3, '-');
     let mut date = || parts.next();
     let (year, month, day) = (date()?, date()?, date()?);
-    // Fractions of a second, which some tools write.
+    // Some tools write fractions of a second, which are dropped.
     let mut parts = clock.split('.').next()?.split(':').map(|p| p.parse().ok());
     let mut clock = || parts.next().unwrap_or(Some(0));
     let clock = [clock()?, clock()?, clock()?];
@@ -169,7 +169,7 @@ mod tests {
     use super::{basic, http_date, iso, parse_basic, parse_http, parse_iso};
 
     #[test]
-    fn dates_look_as_the_standard_says() {
+    fn dates_have_the_standard_formats() {
         // The example of RFC 9110, section 5.6.7.
         assert_eq!(&http_date(784_111_777), b"Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(&http_date(0), b"Thu, 01 Jan 1970 00:00:00 GMT");
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_can_be_read(second in 0u64..253_402_300_800) {
+        fn dates_round_trip(second in 0u64..253_402_300_800) {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             prop_assert_eq!(parse_http(&http_date(second)), Some(second));
             prop_assert_eq!(parse_basic(&basic(second)), Some(second));

@@ -1,5 +1,4 @@
-//! Percent-encoding by the rules of SigV4, hexadecimal and decimal digits, without allocation
-//! beyond the output's own growth.
+//! Percent-encoding by the rules of SigV4, hexadecimal and decimal digits. Allocates only to grow the output.
 //!
 //! "URI encode every byte except the unreserved characters 'A'-'Z', 'a'-'z', '0'-'9', '-', '.',
 //! '_' and '~'; the space is %20; encode the forward slash everywhere except in the object key
@@ -8,7 +7,7 @@
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
 
-/// What may stand for itself: bit 0 in keys, bit 1 in queries.
+/// The bytes that need no escaping: bit 0 in keys, bit 1 in queries.
 const PLAIN: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -24,21 +23,20 @@ const PLAIN: [u8; 256] = {
     table
 };
 
-/// Whether `byte` is unreserved (RFC 3986, section 2.3): all others are escaped.
+/// True if `byte` is unreserved (RFC 3986, section 2.3). All other bytes are escaped.
 #[inline]
 #[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     PLAIN[byte as usize] & 2 != 0
 }
 
-/// Appends an object key as it stands in a path: everything but unreserved characters and `/` is
-/// escaped.
+/// Appends an object key for use in a path: escapes everything but unreserved characters and `/`.
 #[inline]
 pub fn push_key(out: &mut Vec<u8>, key: impl AsRef<[u8]>) {
     push_encoded(out, key.as_ref(), 1);
 }
 
-/// Appends a query value: everything but unreserved characters is escaped.
+/// Appends a query value: escapes everything but unreserved characters.
 #[inline]
 pub fn push_query(out: &mut Vec<u8>, value: impl AsRef<[u8]>) {
     push_encoded(out, value.as_ref(), 2);
@@ -73,7 +71,7 @@ fn push_encoded(out: &mut Vec<u8>, bytes: &[u8], mask: u8) {
     }
 }
 
-/// Whether nothing needs escaping; 16 bytes at a time where there are as many.
+/// True if nothing needs escaping. Texts of 16 bytes or more are checked 16 bytes at a time.
 #[inline]
 fn is_plain(bytes: &[u8], mask: u8) -> bool {
     let Some(last) = bytes.last_chunk::<16>() else {
@@ -82,11 +80,11 @@ fn is_plain(bytes: &[u8], mask: u8) -> bool {
     // A slash is plain in keys only; a zero byte never is.
     let except = if mask & 1 != 0 { 0 } else { b'/' };
     let plain = |chunk: &[u8; 16]| {
-        // Without an early end, so that the compiler can use vectors.
+        // No early exit, so the compiler can vectorize the loop.
         let mut bad = 0;
         for &b in chunk {
             let letter = (b | 0x20).wrapping_sub(b'a') < 26;
-            // From `-` on there are `-`, `.`, `/` and the digits.
+            // `-`, `.`, `/` and the digits are consecutive.
             let digit = b.wrapping_sub(b'-') < 13;
             let plain = (letter | digit | (b == b'_') | (b == b'~')) & (b != except);
             bad |= u8::from(!plain);
@@ -123,10 +121,10 @@ const fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Appends `text` with percent-encoding undone, and `+` made a space where `plus`. Malformed escapes stay as they are.
+/// Appends `text` percent-decoded; turns `+` into a space if `plus` is set. Malformed escapes are copied unchanged.
 ///
 /// # Errors
-/// When there are malformed escapes; the length of `out` before the first of them.
+/// When there are malformed escapes: the length of `out` before the first one.
 pub fn push_decoded(out: &mut Vec<u8>, text: &[u8], plus: bool) -> Result<(), usize> {
     let (mut at, mut sound) = (0, Ok(()));
     while let Some(&byte) = text.get(at) {
@@ -150,18 +148,17 @@ pub fn push_decoded(out: &mut Vec<u8>, text: &[u8], plus: bool) -> Result<(), us
     sound
 }
 
-/// Undoes percent-encoding (`+` is a space too, as some servers write it in listings). Malformed
-/// escapes stay as they are; bytes that are no UTF-8 become replacement characters.
+/// Percent-decodes `text` and turns `+` into a space, since some servers write spaces that way in listings. Malformed
+/// escapes stay unchanged; invalid UTF-8 becomes replacement characters.
 #[must_use]
 pub fn decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
-    // What is malformed is kept.
+    // Malformed escapes are kept.
     let _ = push_decoded(&mut out, text.as_bytes(), true);
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// 64 lowercase hexadecimal digits of a SHA-256 value. Written so that the compiler can do it with
-/// vectors.
+/// 64 lowercase hexadecimal digits of a SHA-256 value. Written so the compiler can vectorize it.
 #[inline]
 #[must_use]
 pub fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
@@ -178,6 +175,15 @@ pub fn hex32(bytes: &[u8; 32]) -> [u8; 64] {
     out
 }
 
+/// The two lowercase hexadecimal digits of `byte`.
+#[must_use]
+pub const fn hex_pair(byte: u8) -> [u8; 2] {
+    [
+        HEX_LOWER[(byte >> 4) as usize],
+        HEX_LOWER[(byte & 15) as usize],
+    ]
+}
+
 /// Reads 64 lowercase hexadecimal digits.
 #[must_use]
 pub fn parse_hex32(text: &[u8]) -> Option<[u8; 32]> {
@@ -192,7 +198,7 @@ pub fn parse_hex32(text: &[u8]) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// The decimal digits of `value`, in `digits`.
+/// Writes the decimal digits of `value` to the end of `digits` and returns them.
 #[inline]
 pub fn decimal(digits: &mut [u8; 20], mut value: u64) -> &[u8] {
     let mut at = digits.len();
@@ -212,10 +218,15 @@ pub fn push_decimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(decimal(&mut [0; 20], value));
 }
 
+/// Number of hexadecimal digits of `value`.
+#[must_use]
+pub fn hex_len(value: u64) -> u32 {
+    (64 - value.max(1).leading_zeros()).div_ceil(4)
+}
+
 /// Appends `value` in lowercase hexadecimal.
 pub fn push_hex(out: &mut Vec<u8>, value: u64) {
-    let digits = (64 - value.max(1).leading_zeros()).div_ceil(4);
-    for i in (0..digits).rev() {
+    for i in (0..hex_len(value)).rev() {
         out.push(HEX_LOWER[(value >> (4 * i)) as usize & 15]);
     }
 }
@@ -225,7 +236,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        decode, hex32, parse_hex32, push_decimal, push_decoded, push_hex, push_key, push_query,
+        decode, hex_pair, hex32, parse_hex32, push_decimal, push_decoded, push_hex, push_key,
+        push_query,
     };
 
     fn key(text: &str) -> String {
@@ -235,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_follow_the_rules() {
+    fn keys_are_escaped_by_the_rules() {
         assert_eq!(key("a/b//c.txt"), "a/b//c.txt");
         assert_eq!(key("a b+c%2f~"), "a%20b%2Bc%252f~");
         assert_eq!(key("\u{e4}\u{1F600}"), "%C3%A4%F0%9F%98%80");
@@ -245,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_escapes_survive() {
+    fn malformed_escapes_are_kept() {
         assert_eq!(decode("a%2"), "a%2");
         assert_eq!(decode("%zz+%41"), "%zz A");
         let mut out = Vec::new();
@@ -255,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_judged_alike_in_long_and_short_texts() {
+    fn long_and_short_texts_are_checked_alike() {
         for byte in 0..=255u8 {
             for mask in [1, 2] {
                 let want = super::PLAIN[usize::from(byte)] & mask != 0;
@@ -285,6 +297,7 @@ mod tests {
             prop_assert_eq!(hex, format!("{value:x}").into_bytes());
             let want: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
             prop_assert_eq!(&hex32(&bytes)[..], want.as_bytes());
+            prop_assert_eq!(bytes.map(hex_pair).concat(), want.as_bytes());
             prop_assert_eq!(parse_hex32(&hex32(&bytes)), Some(bytes));
             prop_assert_eq!(parse_hex32(&want.as_bytes()[1..]), None);
         }

@@ -1,7 +1,7 @@
-//! S3 as a protocol: what clients, servers and the library with the interface of libs3 have to write and read alike.
+//! S3 as a protocol: the formats that clients, servers and the libs3-compatible library all write and read.
 //!
-//! Signature Version 4 ([`sigv4`], and [`sign`] for who signs many requests), XML in and out ([`xml`]), dates
-//! ([`date`]), percent-encoding and digits ([`encode`]). Functions of their arguments: no clock, no I/O, no runtime.
+//! Signature Version 4 ([`sigv4`], and [`sign`] for signing many requests), reading and writing XML ([`xml`]), dates
+//! ([`date`]), percent-encoding and digits ([`encode`]). All functions are pure: no clock, no I/O, no runtime.
 
 pub mod canonical;
 pub mod date;

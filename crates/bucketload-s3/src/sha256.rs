@@ -1,9 +1,9 @@
-//! SHA-256 and HMAC with states that can be kept and continued.
+//! SHA-256 and HMAC with states that can be saved and resumed.
 //!
-//! A signature is cheap when its constant parts are hashed once: `Midstate` is the state after a
-//! whole number of blocks, [`HmacKey`] holds the two states in which every HMAC of a key begins.
-//! With the feature `aws-lc` the blocks are aws-lc's: on processors without instructions for SHA-256 it takes 190 ns for
-//! one where portable code takes 340, and a signature has six.
+//! Signatures are cheap because their constant parts are hashed once: `Midstate` is the state after a whole number of
+//! blocks, and [`HmacKey`] holds the two states in which every HMAC of a key begins. With the feature `aws-lc`, aws-lc
+//! compresses the blocks: on processors without SHA-256 instructions it takes 190 ns per block where portable code takes
+//! 340, and a signature has six.
 
 /// The initial state (FIPS 180-4, section 5.3.3).
 const INITIAL: [u32; 8] = [
@@ -23,7 +23,7 @@ thread_local! {
     pub(crate) static BLOCKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Absorbs `blocks`, of which there is at least one: aws-lc reads the first before it counts.
+/// Absorbs `blocks`, which must not be empty: aws-lc reads the first block before it checks the count.
 fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     debug_assert!(!blocks.is_empty(), "no block");
     #[cfg(test)]
@@ -31,8 +31,8 @@ fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     #[cfg(not(feature = "aws-lc"))]
     portable(state, blocks);
     #[cfg(feature = "aws-lc")]
-    // SAFETY: reads 64 bytes for each of the blocks, of which there is one (`absorb` looks, `finish` pads), and changes
-    // the eight words, all of which are borrowed here for that; any values are valid.
+    // SAFETY: reads 64 bytes for each block and writes the eight words of the state. Both are borrowed here for that,
+    // and any values are valid. There is at least one block: `absorb` checks, and `finish` pads.
     unsafe {
         aws_lc_sys::SHA256_TransformBlocks(
             state.as_mut_ptr(),
@@ -42,8 +42,8 @@ fn compress(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     }
 }
 
-/// The blocks of programs without aws-lc. Tests compile it always, for the features of a workspace are those of all its
-/// crates.
+/// Compresses blocks in programs without aws-lc. Tests always compile it, because a workspace build unites the features
+/// of all crates.
 #[cfg(any(test, not(feature = "aws-lc")))]
 fn portable(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     sha2::block_api::compress256(state, blocks);
@@ -76,7 +76,7 @@ impl Midstate {
     /// The digest of everything absorbed followed by `tail`.
     pub(crate) fn finish(mut self, tail: &[u8]) -> [u8; 32] {
         let bits = (self.bytes + tail.len() as u64) * 8;
-        // Padding: 0x80, zeros, and the length in the last 8 bytes. A signature's tails fit here and take one call.
+        // Padding: 0x80, zeros, and the length in the last 8 bytes. The tails of signatures fit into one call.
         let mut last = [0; 256];
         let rest = match tail.len() + 9 <= last.len() {
             true => tail,
@@ -95,20 +95,20 @@ impl Midstate {
     }
 }
 
-/// A SHA-256 computation on data that comes in pieces.
+/// Computes SHA-256 of data that arrives in pieces.
 #[derive(Clone, Copy)]
-pub struct Pieces {
+pub struct Hasher {
     state: Midstate,
-    /// The beginning of a block, `len` bytes.
+    /// The first `len` bytes of an incomplete block.
     begun: [u8; 64],
     len: usize,
 }
 
-impl Pieces {
+impl Hasher {
     /// Nothing absorbed.
     pub const NEW: Self = Self::after(Midstate::NEW);
 
-    /// A computation that goes on after whole blocks.
+    /// Resumes after whole blocks.
     const fn after(state: Midstate) -> Self {
         Self {
             state,
@@ -128,7 +128,7 @@ impl Pieces {
                 self.len = 0;
             }
         }
-        // Of a piece that did not fill the block nothing is left.
+        // If the piece did not fill the block, `piece` is empty here.
         let rest = self.state.absorb(piece);
         self.keep(rest);
     }
@@ -188,12 +188,12 @@ impl HmacKey {
     /// The HMAC of the concatenated `parts`.
     #[must_use]
     pub fn mac_parts<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-        let mut message = Pieces::after(self.inner);
+        let mut message = Hasher::after(self.inner);
         parts.into_iter().for_each(|part| message.update(part));
         self.outer.finish(&message.finish())
     }
 
-    /// The HMAC of a message whose beginning was absorbed into a copy of `inner`.
+    /// The HMAC of a message whose beginning is already absorbed into `inner`, a copy of the key's inner state.
     pub(crate) fn mac_from(&self, inner: Midstate, rest: &[u8]) -> [u8; 32] {
         self.outer.finish(&inner.finish(rest))
     }
@@ -205,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
     use sha2::{Digest, Sha256};
 
-    use super::{HmacKey, Midstate, Pieces, sha256};
+    use super::{Hasher, HmacKey, Midstate, sha256};
 
     proptest! {
         #[test]
@@ -226,20 +226,20 @@ mod tests {
             let mut inner = ours.inner;
             prop_assert!(inner.absorb(&data[..cut]).is_empty());
             prop_assert_eq!(&ours.mac_from(inner, &data[cut..])[..], &want[..]);
-            let (mut pieces, mut rest) = (Pieces::NEW, &data[..]);
+            let (mut hasher, mut rest) = (Hasher::NEW, &data[..]);
             for length in lengths {
                 let (piece, after) = rest.split_at(length.min(rest.len()));
-                pieces.update(piece);
+                hasher.update(piece);
                 rest = after;
             }
-            pieces.update(rest);
-            prop_assert_eq!(pieces.finish(), sha256(&data));
+            hasher.update(rest);
+            prop_assert_eq!(hasher.finish(), sha256(&data));
         }
     }
 
     proptest! {
         #[test]
-        fn blocks_are_the_same_with_and_without_aws_lc(data in prop::collection::vec(any::<[u8; 32]>(), 2..9)) {
+        fn aws_lc_and_portable_code_agree(data in prop::collection::vec(any::<[u8; 32]>(), 2..9)) {
             let (mut chosen, mut portable) = (super::INITIAL, super::INITIAL);
             let data = data.concat();
             super::compress(&mut chosen, data.as_chunks().0);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_block_is_handed_back() {
+    fn an_incomplete_block_is_returned() {
         let mut state = Midstate::NEW;
         assert_eq!(state.absorb(&[7; 130]), &[7; 2]);
     }

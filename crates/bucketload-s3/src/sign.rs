@@ -1,6 +1,6 @@
 //! The SigV4 signer of one load thread and endpoint.
 //!
-//! What does not change is computed once:
+//! Each part of a signature is computed only as often as it changes:
 //!
 //! ```text
 //! per day      signing key: 4 HMACs, kept as the two states in which its HMACs begin
@@ -8,13 +8,13 @@
 //! per request  canonical request (4 blocks), rest of the string-to-sign (2), outer hash (1)
 //! ```
 //!
-//! The first block of the canonical request holds the method and the beginning of the path, which
-//! the objects of a run have in common: the state after it is kept for each method (`Opening`).
+//! The first block of the canonical request holds the method and the beginning of the path. All objects of a run share
+//! these, so the state after the block is kept for each method (`FirstBlock`).
 
 use std::fmt;
 use std::ops::Range;
 
-use crate::canonical::{self, Frame, Lead, Parts, Ranges};
+use crate::canonical::{self, CachedStart, Frame, Parts, Ranges};
 use crate::sha256::{HmacKey, Midstate, sha256};
 use crate::sigv4::{ALGORITHM, SERVICE, Signature, Signing, TERMINATOR, signing_key};
 use crate::{date, encode};
@@ -26,7 +26,7 @@ pub struct Signer {
     /// Token of temporary credentials; empty for none.
     token: String,
     region: String,
-    /// The second (since 1970) the fields below are for.
+    /// The second (since 1970) that the fields below are valid for.
     second: u64,
     day: u64,
     timestamp: [u8; 16],
@@ -38,37 +38,37 @@ pub struct Signer {
     /// The rest of the constant part; the digest is appended for each request.
     rest: Vec<u8>,
     rest_len: usize,
-    /// Scratch for the canonical request.
+    /// The last canonical request.
     canonical: Vec<u8>,
-    /// End of the canonical request of plain requests in this second, and the place of the
-    /// headers' names in it; it ends with the payload it is for. Empty when not yet known.
+    /// End of the canonical request of plain requests in this second, including the payload that it is valid for. Empty
+    /// until the first plain request.
     tail: Vec<u8>,
+    /// Where the header names are in `tail`.
     tail_names: Range<usize>,
-    openings: [Opening; OPENINGS],
-    leads: [Lead; OPENINGS],
+    first_blocks: [FirstBlock; METHOD_SLOTS],
+    starts: [CachedStart; METHOD_SLOTS],
 }
 
-/// Openings kept: see [`Opening::slot`].
-const OPENINGS: usize = 8;
+/// Number of methods with a cache: see [`FirstBlock::slot`].
+const METHOD_SLOTS: usize = 8;
 
 /// The first block of the last canonical request of a method, and the state after it.
 #[derive(Clone, Copy)]
-struct Opening {
+struct FirstBlock {
     block: [u8; 64],
     state: Midstate,
 }
 
-impl Opening {
+impl FirstBlock {
     /// No canonical request begins with a zero byte.
     const NONE: Self = Self {
         block: [0; 64],
         state: Midstate::NEW,
     };
 
-    /// Where the opening that begins with `letter` is kept: DELETE, GET, HEAD and PUT (which POST
-    /// shares) have a place each.
+    /// The cache slot of methods that begin with `letter`: DELETE, GET, HEAD and PUT have one each; POST shares PUT's.
     const fn slot(letter: u8) -> usize {
-        (letter ^ (letter >> 3)) as usize % OPENINGS
+        (letter ^ (letter >> 3)) as usize % METHOD_SLOTS
     }
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// A signer for `region`. The token is that of temporary credentials; empty for none.
+    /// A signer for `region`. `token` belongs to temporary credentials; empty for none.
     #[must_use]
     pub fn new(access_key: &str, secret_key: &str, token: &str, region: &str) -> Self {
         Self {
@@ -98,12 +98,12 @@ impl Signer {
             canonical: Vec::with_capacity(1024),
             tail: Vec::with_capacity(512),
             tail_names: 0..0,
-            openings: [Opening::NONE; OPENINGS],
-            leads: Default::default(),
+            first_blocks: [FirstBlock::NONE; METHOD_SLOTS],
+            starts: Default::default(),
         }
     }
 
-    /// Moves to the second `now` (since 1970); returns whether it is another one.
+    /// Moves to the second `now` (since 1970); returns true if it changed.
     #[inline]
     pub fn at(&mut self, now: u64) -> bool {
         if now == self.second {
@@ -170,8 +170,8 @@ impl Signer {
         &self.token
     }
 
-    /// Signs a request sent in the current second to the endpoint described by `frame`, which is
-    /// always the same one; its timestamp and token are filled in here.
+    /// Signs a request sent in the current second to the endpoint described by `frame`. The endpoint must be the same in
+    /// every call; timestamp and token of `frame` are filled in here.
     #[inline]
     pub fn sign(&mut self, frame: Frame<'_>, parts: &Parts<'_>) -> (Signature, Ranges) {
         let frame = Frame {
@@ -183,13 +183,13 @@ impl Signer {
             "" => canonical::begin(&mut self.canonical, frame, parts),
             _ => {
                 let letter = parts.method.as_bytes().first().copied().unwrap_or(0);
-                let lead = &mut self.leads[Opening::slot(letter)];
-                lead.begin(&mut self.canonical, frame, parts)
+                let start = &mut self.starts[FirstBlock::slot(letter)];
+                start.begin(&mut self.canonical, frame, parts)
             }
         };
         let host_has_bucket = frame.virtual_host && !parts.bucket.is_empty();
         let names = if parts.headers.is_empty() && !host_has_bucket {
-            // The payload is the last line, and no payload is the end of another.
+            // The payload is the last line, and no payload value is a suffix of another.
             let known = self.tail.strip_suffix(parts.payload);
             if !known.is_some_and(|rest| rest.ends_with(b"\n")) {
                 self.tail.clear();
@@ -215,11 +215,11 @@ impl Signer {
         let Some((first, rest)) = self.canonical.split_first_chunk::<64>() else {
             return sha256(&self.canonical);
         };
-        let known = &mut self.openings[Opening::slot(first[0])];
+        let known = &mut self.first_blocks[FirstBlock::slot(first[0])];
         if known.block != *first {
             let mut state = Midstate::NEW;
             state.absorb(first);
-            *known = Opening {
+            *known = FirstBlock {
                 block: *first,
                 state,
             };
@@ -234,7 +234,7 @@ impl Signer {
         &self.canonical
     }
 
-    /// What chunks of the body of the last request are signed with.
+    /// Signs the body chunks of the last request.
     #[must_use]
     pub fn signing(&self) -> Signing<'_> {
         Signing {

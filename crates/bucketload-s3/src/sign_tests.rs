@@ -172,7 +172,7 @@ fn timestamps() {
     assert_eq!(&basic(u64::MAX), b"19700101T000000Z");
 }
 
-/// A request such as a run sends: path style, a 40-byte key.
+/// A request as a run sends it: path style, a 40-byte key.
 fn typical(method: &'static str) -> Parts<'static> {
     Parts {
         method,
@@ -197,7 +197,7 @@ fn a_signature_costs_at_most_eight_blocks() {
         signer.sign(frame, &typical(method));
         let blocks = BLOCKS.get() - before;
         assert!((6..=8).contains(&blocks), "{method}: {blocks}");
-        // The next object differs behind the first block.
+        // The next object differs only after the first block.
         let before = BLOCKS.get();
         let next = Parts {
             key: "run-0123456789abcdef/r/00/0000000000005678",
@@ -206,14 +206,14 @@ fn a_signature_costs_at_most_eight_blocks() {
         signer.sign(frame, &next);
         assert_eq!(BLOCKS.get() - before, blocks - 1, "{method}");
     }
-    // A new second costs one more, within the same day.
+    // A new second of the same day costs one more.
     let before = BLOCKS.get();
     assert!(signer.at(EXAMPLE + 1));
     assert_eq!(BLOCKS.get() - before, 1);
     assert!(!signer.at(EXAMPLE + 1));
 }
 
-/// SigV4 as the documentation words it, with `format!` and the reference crates.
+/// SigV4 written directly from the documentation, with `format!` and the reference crates.
 fn straightforward(
     second: u64,
     credentials: (&str, &str, Option<&str>),
@@ -322,12 +322,12 @@ proptest! {
         } else {
             (host.clone(), format!("/{bucket}/{key}"))
         };
-        // Payloads and plain requests take turns, so that nothing kept from one serves another.
+        // Payloads and plain requests alternate, so a cached part of one cannot leak into another unnoticed.
         let payloads = ["UNSIGNED-PAYLOAD", std::str::from_utf8(EMPTY_SHA256).unwrap()];
         for (i, second) in seconds.iter().flat_map(|s| [s; 4]).enumerate() {
             signer.at(*second);
             let (payload, plain) = (payloads[i % 2], i % 3 == 0);
-            // Methods and keys take turns too, for the states that openings share.
+            // Methods and keys alternate too, for the cached first blocks.
             let method = ["GET", "PUT", "POST"][i / 2 % 3];
             let tail = ["", "x"][i / 4 % 2];
             let (key, path) = (format!("{key}{tail}"), format!("{path}{tail}"));

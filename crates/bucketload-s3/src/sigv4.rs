@@ -1,4 +1,4 @@
-//! Signature Version 4: the signing key and what is signed by it ("Authenticating Requests (AWS Signature Version
+//! Signature Version 4: the signing key and the texts it signs ("Authenticating Requests (AWS Signature Version
 //! 4)", Amazon S3 API Reference).
 
 use crate::encode::hex32;
@@ -6,11 +6,11 @@ use crate::sha256::HmacKey;
 
 /// The algorithm's name in requests.
 pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// Service of a credential scope.
+/// The service in a credential scope.
 pub const SERVICE: &str = "s3";
-/// What a credential scope ends with.
+/// The end of a credential scope.
 pub const TERMINATOR: &str = "aws4_request";
-/// Hexadecimal SHA-256 of nothing.
+/// Hexadecimal SHA-256 of an empty body.
 pub const EMPTY_SHA256: &[u8; 64] =
     b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -36,7 +36,7 @@ pub fn signing_key(secret: &[u8], date: &[u8], region: &str) -> HmacKey {
     })
 }
 
-/// What signatures of one instant have in common.
+/// The inputs that all signatures of one second share.
 #[derive(Clone, Copy)]
 pub struct Signing<'a> {
     /// The day's key.
@@ -54,8 +54,8 @@ impl Signing<'_> {
         self.lines("", &[&hex32(digest)])
     }
 
-    /// The signature of a chunk of a signed streaming body: `previous` is the signature before it, `digest` the
-    /// SHA-256 of its data.
+    /// The signature of a chunk of a signed streaming body. `previous` is the preceding signature, `digest` the SHA-256
+    /// of the chunk's data.
     #[must_use]
     pub fn chunk(&self, previous: &Signature, digest: &Hash) -> Hash {
         let digest = hex32(digest);
@@ -82,7 +82,7 @@ impl Signing<'_> {
     }
 }
 
-/// Compares in time that does not depend on where the two differ.
+/// True if both are equal; compares in constant time.
 #[must_use]
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |diff, (x, y)| diff | (x ^ y)) == 0

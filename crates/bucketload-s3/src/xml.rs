@@ -1,18 +1,18 @@
 //! XML as S3 services and their clients write it: elements and text, no attributes, no document type.
 //!
-//! The reader shows an element when it closes, with the names of the elements around it and its text. It borrows from
-//! the document and allocates nothing, for listings are read on the path of operations; readers at hand keep a list of
-//! open elements on the heap.
+//! The reader reports each element when it closes, with the names of the enclosing elements and its text. It borrows
+//! from the document and allocates nothing, because listings are parsed on the request path. Existing XML crates keep
+//! the stack of open elements on the heap.
 
-/// Deepest nesting of elements.
+/// Maximum nesting of elements.
 const DEPTH: usize = 8;
 
-/// The document is not well-formed, or deeper than any of S3.
+/// The document is not well-formed, or nested deeper than any S3 document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed XML")]
 pub struct Malformed;
 
-/// Text of an element.
+/// The text of an element, with references still unresolved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text<'a> {
     raw: &'a str,
@@ -20,7 +20,7 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Appends the text with its references resolved. Unknown references stay as they are.
+    /// Appends the text with its references resolved. Unknown references are copied unchanged.
     pub fn push_to(&self, out: &mut Vec<u8>) {
         let mut rest = self.raw;
         while let Some(at) = rest.find(['&', '<']) {
@@ -37,7 +37,7 @@ impl Text<'_> {
                 out.push(b'&');
                 rest = &rest[1..];
             } else {
-                // A comment or an instruction.
+                // A comment or a processing instruction.
                 let end = if rest.starts_with("<!--") {
                     "-->"
                 } else {
@@ -49,8 +49,8 @@ impl Text<'_> {
         self.push_piece(out, rest);
     }
 
-    /// Appends what stands for itself. Line ends of requests become line feeds (XML 1.0, section 2.11); of answers, the
-    /// bytes are kept, for a server that writes a key with such a byte means it.
+    /// Appends literal text. In requests, line ends become line feeds (XML 1.0, section 2.11). In responses they are
+    /// kept: a server that writes a key with such a byte means it.
     fn push_piece(&self, out: &mut Vec<u8>, piece: &str) {
         if self.strict && piece.contains('\r') {
             let lines = piece.replace("\r\n", "\n").replace('\r', "\n");
@@ -65,24 +65,24 @@ impl Text<'_> {
     pub fn get(&self) -> String {
         let mut out = Vec::with_capacity(self.raw.len());
         self.push_to(&mut out);
-        // Pieces of text and encoded characters are UTF-8, and so is what they make.
+        // Concatenated UTF-8 is UTF-8.
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// Whether the text is `wanted`, which needs no reference.
+    /// True if the trimmed text is `wanted`, which must not need references.
     #[must_use]
     pub fn is(&self, wanted: &str) -> bool {
         self.raw.trim() == wanted
     }
 
-    /// Whether there is no text.
+    /// True if there is no text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 }
 
-/// The character that a reference at the beginning of `text` stands for, and what comes after it.
+/// Parses a reference at the start of `text`: its character, and the remaining text.
 fn reference(text: &str) -> Option<(char, &str)> {
     let body = text.strip_prefix('&')?;
     let end = body.bytes().take(16).position(|byte| byte == b';')?;
@@ -104,17 +104,17 @@ fn reference(text: &str) -> Option<(char, &str)> {
     Some((c, &body[end + 1..]))
 }
 
-/// Whether each reference in a request's text is known; XML cannot carry a zero.
+/// True if every reference in a request's text can be resolved. XML cannot carry a NUL character.
 fn is_sound(text: &str) -> bool {
     let mut marks = text.match_indices('&');
     marks.all(|(at, _)| reference(&text[at..]).is_some_and(|(c, _)| c != '\0'))
 }
 
-/// Calls `f` for each leaf of an answer with the local names of its ancestors and itself (the root first) and
-/// its text. References that nobody knows are no error.
+/// Calls `f` for each leaf of a response, with the local names from the root down to the leaf, and its text. Unknown
+/// references are accepted.
 ///
 /// # Errors
-/// When the document is not well-formed; leaves before that place have been shown.
+/// When the document is not well-formed; `f` has seen the leaves before the fault.
 pub fn leaves<'a>(xml: &'a [u8], mut f: impl FnMut(&[&'a str], Text<'a>)) -> Result<(), Malformed> {
     each(xml, false, &mut |path, text, leaf| {
         if leaf {
@@ -123,11 +123,11 @@ pub fn leaves<'a>(xml: &'a [u8], mut f: impl FnMut(&[&'a str], Text<'a>)) -> Res
     })
 }
 
-/// Calls `f` for each element of a request when it closes, as [`leaves`]; those that hold elements have no text.
-/// Unknown references are errors.
+/// Calls `f` for each element of a request when it closes, with the same arguments as [`leaves`]. Elements with
+/// children have no text. Unknown references are errors.
 ///
 /// # Errors
-/// When the document is not well-formed; elements before that place have been shown.
+/// When the document is not well-formed; `f` has seen the elements before the fault.
 pub fn elements<'a>(
     xml: &'a [u8],
     mut f: impl FnMut(&[&'a str], Text<'a>),
@@ -135,7 +135,7 @@ pub fn elements<'a>(
     each(xml, true, &mut |path, text, _| f(path, text))
 }
 
-/// Compiled once, whatever is done with an element.
+/// Not generic over `f`, so it is compiled only once.
 fn each<'a>(
     xml: &'a [u8],
     strict: bool,
@@ -145,7 +145,7 @@ fn each<'a>(
     let mut rest = xml.trim_start_matches('\u{feff}');
     let mut path = [""; DEPTH];
     let mut depth = 0usize;
-    // What stands from the start of the element that was opened last, while it holds no other.
+    // The document from the content of the innermost open element on, as long as that element has no children.
     let mut leaf: Option<&str> = None;
     let mut seen_root = false;
     while let Some(at) = rest.find('<') {
@@ -180,7 +180,7 @@ fn each<'a>(
             };
             let name = tag.split_ascii_whitespace().next().ok_or(Malformed)?;
             let second_root = depth == 0 && seen_root;
-            // Document types are refused.
+            // Refuses document types.
             if tag.starts_with(|c: char| c.is_whitespace() || c == '!') || second_root {
                 return Err(Malformed);
             }
@@ -205,7 +205,7 @@ fn after<'a>(text: &'a str, end: &str) -> Result<(&'a str, &'a str), Malformed> 
     text.split_once(end).ok_or(Malformed)
 }
 
-/// Splits behind the `>` of a start tag; one inside a quoted attribute value does not count.
+/// Splits after the `>` of a start tag. A `>` inside a quoted attribute value does not count.
 fn after_tag(text: &str) -> Result<(&str, &str), Malformed> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate() {
@@ -223,8 +223,8 @@ fn local(name: &str) -> &str {
     name.rsplit_once(':').map_or(name, |(_, local)| local)
 }
 
-/// Appends `text` with the characters escaped that XML reserves, and those that it cannot carry
-/// literally as references: clients ask for `encoding-type=url` where keys may hold them.
+/// Appends `text` and escapes the characters that XML reserves. Control characters, which XML cannot carry, become
+/// numeric references; clients ask for `encoding-type=url` if keys may hold them.
 pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
     for byte in text.bytes() {
         match byte {

@@ -1,4 +1,4 @@
-//! Documents good and bad, and another reader.
+//! Well-formed and malformed documents, and a comparison with another reader.
 
 use proptest::prelude::*;
 use quick_xml::Reader;
@@ -99,7 +99,7 @@ fn by_quick_xml(xml: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn requests_show_each_element_and_know_every_reference() {
+fn requests_report_each_element_and_resolve_every_reference() {
     let mut seen = Vec::new();
     let xml = b"\xef\xbb\xbf<a>\r\n<b>1&amp;\r\n<!-- - --><![CDATA[<2>]]></b><c/> </a>";
     elements(xml, |path, text| seen.push((path.join("/"), text.get()))).unwrap();

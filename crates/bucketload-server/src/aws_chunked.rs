@@ -14,7 +14,7 @@
 //! multiple chunks", Amazon S3 API reference.
 
 use bucketload_s3::encode::{hex32, parse_hex32};
-use bucketload_s3::sha256::{Pieces, sha256};
+use bucketload_s3::sha256::{Hasher, sha256};
 use bucketload_s3::sigv4::{Hash, same};
 use bucketload_wire::http::{ChunkedDecoder, Event, HttpError};
 
@@ -39,7 +39,7 @@ struct Signed {
     signer: Box<ChunkSigner>,
     previous: Hash,
     claimed: Hash,
-    hash: Pieces,
+    hash: Hasher,
 }
 
 impl From<HttpError> for S3Error {
@@ -58,7 +58,7 @@ impl AwsChunked {
                 previous: signer.seed,
                 signer,
                 claimed: [0; 32],
-                hash: Pieces::NEW,
+                hash: Hasher::NEW,
             }),
             expects_trailer,
             trailers: Vec::new(),
@@ -160,7 +160,7 @@ impl AwsChunked {
 impl Signed {
     /// Compares the chunk that is complete now with the signature that its head claims.
     fn check_chunk(&mut self) -> S3Result<()> {
-        let digest = std::mem::replace(&mut self.hash, Pieces::NEW).finish();
+        let digest = std::mem::replace(&mut self.hash, Hasher::NEW).finish();
         let previous = hex32(&self.previous);
         let signature = self.signer.signing().chunk(&previous, &digest);
         if !same(&signature, &self.claimed) {

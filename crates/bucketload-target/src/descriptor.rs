@@ -1,4 +1,4 @@
-//! What a driver says of itself, and the list of all drivers.
+//! How a driver describes itself, and the list of all drivers.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -26,18 +26,18 @@ pub enum UrlForm {
     Directory,
 }
 
-/// A file that settings are read from, whose contents agents get.
+/// A configuration file that the driver reads. The coordinator sends its contents to agents.
 pub struct ConfigFile {
-    /// The variable that names it.
+    /// The environment variable that holds its path.
     pub variable: &'static str,
-    /// Where it lies below the home folder unless the variable is set; empty for no such place.
+    /// Its path below the home folder when the variable is not set; empty for no default.
     pub below_home: &'static str,
-    /// The part of the contents that this request needs.
+    /// Cuts the contents down to what this request needs.
     pub part: fn(Vec<u8>, &OpenRequest<'_>) -> Vec<u8>,
 }
 
 impl ConfigFile {
-    /// A file that is needed as a whole.
+    /// A file whose whole contents are needed.
     #[must_use]
     pub const fn whole(variable: &'static str, below_home: &'static str) -> Self {
         Self {
@@ -48,49 +48,49 @@ impl ConfigFile {
     }
 }
 
-/// What a driver says of itself.
+/// A driver's description of itself.
 pub struct Descriptor {
     /// Its name in results.
     pub name: &'static str,
-    /// The schemes of its URLs, the usual one first.
+    /// The schemes of its URLs, the preferred one first.
     pub schemes: &'static [&'static str],
     /// The form of its URLs.
     pub form: UrlForm,
     /// Its page in the manual, below `docs`.
     pub page: &'static str,
-    /// What its operations mean.
+    /// What its operations do.
     pub semantics: Semantics,
-    /// The flags that mean something for it.
+    /// The flags that it reads.
     pub flags: &'static [&'static [&'static Flag]],
-    /// Variables that name the endpoint, for the command that cleans up after a run.
+    /// Environment variables that hold the endpoint, shown in the command that cleans up after a run.
     pub endpoint_variables: &'static [&'static str],
-    /// Files that settings are read from.
+    /// Configuration files that it reads.
     pub files: &'static [ConfigFile],
-    /// The secret that its requests carry as it is, such as a token; `None` where requests are signed.
+    /// The secret that requests carry in the clear, such as a token; `None` if requests are signed.
     pub secret: Option<&'static str>,
-    /// Checks the bucket's name, where a wrong one would mean something else.
+    /// Checks the bucket's name, for drivers to which a malformed name would mean something else.
     pub check_bucket: fn(&str) -> Result<(), String>,
-    /// Makes the driver. Nothing is sent yet, unless the driver signs in.
+    /// Creates the driver. Sends nothing yet, unless the driver signs in.
     pub open: fn(&OpenRequest<'_>) -> Result<Service, OpenError>,
     /// The effective settings and where each comes from.
     pub origins: fn(&OpenRequest<'_>) -> Result<Vec<Origin>, OpenError>,
-    /// Refuses a clean-up where what earlier runs left in the bucket cannot be listed.
+    /// Refuses a clean-up of the bucket if the driver cannot list the objects that earlier runs left.
     pub check_cleanup: fn(&OpenRequest<'_>, &str) -> Result<(), OpenError>,
 }
 
 impl Descriptor {
-    /// The usual scheme.
+    /// The preferred scheme.
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         self.schemes[0]
     }
 
-    /// The flags that mean something for it.
+    /// The flags that it reads.
     pub fn flags(&self) -> impl Iterator<Item = &'static Flag> + use<> {
         self.flags.iter().copied().flatten().copied()
     }
 
-    /// Whether `flag` means something for it.
+    /// True if the driver reads `flag`.
     #[must_use]
     pub fn reads(&self, flag: &Flag) -> bool {
         self.flags().any(|known| known.name == flag.name)
@@ -105,11 +105,11 @@ pub const fn any_bucket(_: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What earlier runs left can be listed.
+/// Allows every clean-up, for drivers that can list whatever earlier runs left.
 ///
 /// # Errors
 /// Never.
-pub const fn sees_all(_: &OpenRequest<'_>, _: &str) -> Result<(), OpenError> {
+pub const fn any_cleanup(_: &OpenRequest<'_>, _: &str) -> Result<(), OpenError> {
     Ok(())
 }
 
@@ -117,31 +117,31 @@ pub const fn sees_all(_: &OpenRequest<'_>, _: &str) -> Result<(), OpenError> {
 pub struct Registry {
     /// Every driver, in the order of help texts.
     pub drivers: &'static [&'static Descriptor],
-    /// Schemes of drivers that this build is without, and what to do.
+    /// Schemes of drivers that this build leaves out, and how to get them.
     pub absent: &'static [(&'static str, &'static str)],
-    /// Clients that this build is without: name and cargo feature.
+    /// Clients that this build leaves out: name and cargo feature.
     pub absent_engines: &'static [(&'static str, &'static str)],
-    /// The flags that choose the client: its name, and its own retries.
+    /// The flags that choose the client and that client's own retries.
     pub engine: [&'static Flag; 2],
-    /// The driver of operations that do nothing.
+    /// Creates the driver whose operations do nothing.
     pub null: fn() -> AnyDriver,
-    /// Says why a libs3 library cannot be used.
+    /// Fails with the reason if a libs3 library cannot be used.
     pub check_library: fn(&OsStr) -> Result<(), String>,
-    /// Where stores keep objects.
+    /// Look up which nodes hold an object.
     pub locators: Locators,
 }
 
 impl Registry {
     /// The driver of URLs with `scheme`.
     #[must_use]
-    pub fn of_scheme(&self, scheme: &str) -> Option<&'static Descriptor> {
+    pub fn by_scheme(&self, scheme: &str) -> Option<&'static Descriptor> {
         let mut all = self.drivers.iter().copied();
         all.find(|driver| driver.schemes.contains(&scheme))
     }
 
-    /// The driver called `name` in results.
+    /// The driver with this name in results.
     #[must_use]
-    pub fn called(&self, name: &str) -> Option<&'static Descriptor> {
+    pub fn by_name(&self, name: &str) -> Option<&'static Descriptor> {
         self.drivers
             .iter()
             .copied()
@@ -161,7 +161,7 @@ impl Registry {
     }
 }
 
-/// The directory of requests without one.
+/// [`OpenRequest::directory`] of requests whose URL names no directory.
 #[must_use]
 pub fn no_directory() -> &'static Path {
     Path::new("")

@@ -1,4 +1,4 @@
-//! Flags as data: the command line, its help and the checks of which flag goes with which target are made from it.
+//! Flags as data. The command line, its help and the checks of which flags fit a target are built from them.
 
 /// A flag about the target.
 #[derive(Debug)]
@@ -7,11 +7,11 @@ pub struct Flag {
     pub name: &'static str,
     /// Another name for it, without dashes.
     pub alias: Option<&'static str>,
-    /// What follows it.
+    /// The value that follows it.
     pub value: Value,
     /// What it is about.
     pub scope: Scope,
-    /// What it does, for `-h`: a line without a full stop.
+    /// What it does, for `-h`: one line without a full stop.
     pub help: &'static str,
     /// What `--help` adds; may be empty.
     pub more: &'static str,
@@ -48,7 +48,7 @@ impl Flag {
         self
     }
 
-    /// Says that the flag `other` must be given as well.
+    /// Requires that the flag `other` be given as well.
     #[must_use]
     pub const fn with(mut self, other: &'static str) -> Self {
         self.requires = Some(other);
@@ -62,48 +62,48 @@ impl Flag {
     }
 }
 
-/// What a flag is about: it decides where the flag is refused and which part of the help shows it.
+/// What a flag is about. Decides which targets refuse the flag and which part of the help shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Where a service is and who asks. Means nothing for a server of our own.
+    /// The service's address and the credentials. Refused for a server that Bucketload starts itself.
     Service,
-    /// How content is sent. Means something for a server of our own, too.
+    /// How content is sent. Also accepted for a server that Bucketload starts itself.
     Content,
     /// Which client performs the operations.
     Client,
-    /// How files are used.
+    /// How files are read and written.
     Files,
 }
 
-/// Checks the text of a value.
+/// Checks a value as the user typed it.
 pub type Check = fn(&str) -> Result<(), String>;
 
-/// What follows a flag. The first text is how help names it.
+/// The value that follows a flag. The first string of each variant is its name in the help.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Switch,
-    /// A text.
+    /// Any text.
     Text(&'static str),
     /// URLs, separated by commas; the flag may be repeated.
     Urls(&'static str),
     /// Values separated by commas, each checked; the flag may be repeated.
     List(&'static str, Check),
-    /// A file that the driver reads; agents get its contents.
+    /// A file that the driver reads; the coordinator sends its contents to agents.
     File(&'static str),
     /// A path that means the same on every host.
     Path(&'static str),
-    /// One of some names, each with its meaning.
+    /// One of several names, each with its meaning.
     Choice(&'static str, &'static [(&'static str, &'static str)]),
-    /// A text that is checked.
+    /// Text that is checked.
     Checked(&'static str, Check),
 }
 
 impl Value {
-    /// A check that `text` can be read as a `T`.
+    /// Checks that `text` parses as a `T`.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The parser's message if it does not.
     pub fn parses<T>(text: &str) -> Result<(), String>
     where
         T: std::str::FromStr<Err: std::fmt::Display>,

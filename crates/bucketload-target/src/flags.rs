@@ -1,4 +1,4 @@
-//! Flags that several drivers read, or that the program itself has to know.
+//! Flags that several drivers read, or that the program itself needs to know.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub static NO_VERIFY_SSL: Flag = Flag::new(
     "--no-verify-ssl",
     Value::Switch,
     Scope::Service,
-    "Accept any TLS certificate; the connection is then encrypted, but to whom is unknown",
+    "Accept any TLS certificate: traffic is encrypted, but the server's identity is not checked",
 )
 .with_alias("insecure");
 
@@ -42,7 +42,7 @@ pub static CLIENT_CERT: Flag = Flag::new(
 )
 .with("--client-key");
 
-/// Its key.
+/// Private key of the client certificate.
 pub static CLIENT_KEY: Flag = Flag::new(
     "--client-key",
     Value::File("FILE"),
@@ -51,7 +51,7 @@ pub static CLIENT_KEY: Flag = Flag::new(
 )
 .with("--client-cert");
 
-/// Local addresses.
+/// Local addresses to connect from.
 pub static SOURCE_ADDRESS: Flag = Flag::new(
     "--source-address",
     Value::List("IP,...", Value::parses::<IpAddr>),
@@ -59,7 +59,7 @@ pub static SOURCE_ADDRESS: Flag = Flag::new(
     "Local addresses to connect from, in turn",
 );
 
-/// What reaches any service over HTTP.
+/// The flags of every service over HTTP.
 pub const HTTP: [&Flag; 6] = [
     &ENDPOINT_URL,
     &NO_VERIFY_SSL,
@@ -69,7 +69,7 @@ pub const HTTP: [&Flag; 6] = [
     &SOURCE_ADDRESS,
 ];
 
-/// Whose settings are used.
+/// Profile of the AWS configuration files.
 pub static PROFILE: Flag = Flag::new(
     "--profile",
     Value::Text("NAME"),
@@ -82,7 +82,7 @@ pub static REGION: Flag = Flag::new(
     "--region",
     Value::Text("NAME"),
     Scope::Service,
-    "Region; unless given AWS_REGION, AWS_DEFAULT_REGION or that of the AWS profile",
+    "Region; unless given AWS_REGION, AWS_DEFAULT_REGION or the region of the AWS profile",
 );
 
 /// Anonymous access.
@@ -93,7 +93,7 @@ pub static NO_SIGN_REQUEST: Flag = Flag::new(
     "Send requests without a signature",
 );
 
-/// Where the bucket's name stands.
+/// Where requests carry the bucket's name.
 pub static ADDRESSING: Flag = Flag::new(
     "--addressing",
     Value::Choice(
@@ -104,7 +104,7 @@ pub static ADDRESSING: Flag = Flag::new(
         ],
     ),
     Scope::Service,
-    "Where the bucket's name stands in requests; unless given `path` with an endpoint URL",
+    "Where requests carry the bucket's name; unless given `path` with an endpoint URL",
 );
 
 /// Checksum of content.
@@ -125,14 +125,14 @@ pub static CHECKSUM: Flag = Flag::new(
     "Checksum sent with the bytes of objects",
 );
 
-/// Empties the caches of this machine.
+/// Whether to empty the page cache of this machine.
 pub static DROP_CACHES: Flag = Flag::new(
     "--posix-drop-caches",
     Value::Switch,
     Scope::Files,
-    "Empty the whole machine's page cache, names and inodes before each measured phase; needs root",
+    "Drop the whole machine's page cache, dentries and inodes before each measured phase; needs root",
 )
 .with_more(
-    "Writes everything back first. Other programs on this machine get slower for a while. Caches of servers behind a \
-     mount are not emptied.",
+    "Writes dirty pages back first. Slows other programs on this machine for a while. Does not empty the caches of \
+     servers behind a mount.",
 );

@@ -1,8 +1,8 @@
-//! How a driver is registered.
+//! How drivers are registered.
 //!
-//! Each driver has one [`Descriptor`]: the schemes of its URLs, the flags that it reads, how it is opened, where its
-//! settings come from. The [`Registry`] lists them. The command line is built from the registry, so a new driver
-//! changes nothing outside its folder but the registry's list.
+//! Each driver has one [`Descriptor`]. It names the schemes of the driver's URLs, the flags that it reads, how to open
+//! it, and where its settings come from. The [`Registry`] lists all descriptors. The command line is built from the
+//! registry, so adding a driver changes nothing outside its folder except the registry's list.
 //!
 //! ```text
 //! command line ── Settings ──▶ OpenRequest ──▶ Descriptor::open ──▶ Service { driver, endpoints }
@@ -19,10 +19,10 @@ mod semantics;
 mod settings;
 
 pub use descriptor::{
-    ConfigFile, Descriptor, Registry, Service, UrlForm, any_bucket, no_directory, sees_all,
+    ConfigFile, Descriptor, Registry, Service, UrlForm, any_bucket, any_cleanup, no_directory,
 };
 pub use flag::{Check, Flag, Scope, Value};
-pub use locate::{CephStore, Found, Locate, Locators, RingStore};
+pub use locate::{CephStore, Locate, Locators, OnCopy, RingStore};
 pub use origin::{Origin, Source};
 pub use semantics::Semantics;
 pub use settings::{Given, OpenError, OpenRequest, Settings};

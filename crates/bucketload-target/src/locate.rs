@@ -1,4 +1,4 @@
-//! Where stores keep the objects of a run.
+//! Which nodes of a store hold the objects of a run.
 
 use std::path::PathBuf;
 
@@ -6,51 +6,56 @@ use bucketload_core::driver::DriverFacts;
 
 use crate::OpenError;
 
-/// Told with the index of a key and the name of a node that holds it.
-pub type Found<'a> = &'a mut dyn FnMut(usize, &str);
+/// Called with the index of a key and the name of a node that holds a copy of the object.
+pub type OnCopy<'a> = &'a mut dyn FnMut(usize, &str);
 
-/// A store that tells where objects lie.
+/// Looks up which nodes hold an object.
 pub trait Locate {
-    /// Tells where the objects `keys` of `bucket` lie: calls `found` with the index of a key and the name
-    /// of a node, once per copy, the copy that serves reads first. An object that is not there has none.
+    /// Calls `on_copy` once per copy of each object in `keys`, starting with the copy that serves reads. Objects that
+    /// do not exist are skipped.
     ///
     /// # Errors
-    /// When the store cannot be asked.
-    fn locate(&mut self, bucket: &str, keys: &[String], found: Found<'_>) -> Result<(), OpenError>;
+    /// When the store does not answer.
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        on_copy: OnCopy<'_>,
+    ) -> Result<(), OpenError>;
 }
 
-/// How a Ceph cluster is asked.
+/// How to reach a Ceph cluster.
 pub struct CephStore {
     /// Its configuration file.
     pub conf: Option<PathBuf>,
-    /// The pool of the objects.
+    /// The pool that holds the objects.
     pub pool: String,
-    /// The bucket's marker, where it is known.
+    /// The bucket's marker; `None` to look it up.
     pub marker: Option<String>,
-    /// Whether copies that serve no reads are told as well.
+    /// Whether to report copies that serve no reads.
     pub all_copies: bool,
 }
 
-/// Where the ring of a Swift cluster is read from.
+/// The files that describe a Swift cluster's ring.
 pub struct RingStore {
     /// The object ring.
     pub ring: PathBuf,
     /// `swift.conf`.
     pub conf: PathBuf,
-    /// The account, where it is known.
+    /// The account; `None` to take the run's.
     pub account: Option<String>,
 }
 
 type Opened = Result<Box<dyn Locate>, OpenError>;
 
-/// How each kind of store is asked.
+/// Opens a [`Locate`] for each kind of store.
 pub struct Locators {
-    /// Ceph; gets the bucket.
+    /// Ceph: the cluster and the bucket.
     pub ceph: fn(&CephStore, &str) -> Opened,
-    /// HDFS: the addresses of name nodes that were given, and the target of the run in words.
+    /// HDFS: URLs of name nodes from the command line, and the run's target as the manifest shows it.
     pub hdfs: fn(&[String], &str) -> Opened,
-    /// SeaweedFS: filer and master, where they were given, and what the run's driver said.
+    /// SeaweedFS: URLs of filer and master from the command line, and the facts of the run's driver.
     pub seaweedfs: fn(Option<&str>, Option<&str>, &DriverFacts) -> Opened,
-    /// Swift; gets what the run's driver said.
+    /// Swift: the ring, and the facts of the run's driver.
     pub swift: fn(&RingStore, &DriverFacts) -> Opened,
 }

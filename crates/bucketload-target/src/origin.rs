@@ -25,7 +25,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// One effective setting, for `config show` and `doctor`. Never holds a secret.
+/// One effective setting, for `config show` and `doctor`; never holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Name of the setting.

@@ -1,14 +1,14 @@
-//! What operations mean where.
+//! What operations do on each API.
 //!
-//! The same workload is not the same work on every API. Whoever reads the price of a protocol needs to see what is
-//! bought for it: a comparison of two drivers shows where they differ.
+//! One workload does different work on different APIs. Readers who weigh the cost of a protocol need to see what they
+//! get for it, so a comparison of two drivers shows where their operations differ.
 
-/// What operations of a driver mean, in words for a table.
+/// What a driver's operations do, in words for a table.
 #[derive(Debug)]
 pub struct Semantics {
-    /// Writing an object at once.
+    /// Writing an object in one request.
     pub write: &'static str,
-    /// Writing an object that is there.
+    /// Writing an object that exists.
     pub overwrite: &'static str,
     /// Writing an object in parts.
     pub parts: &'static str,
@@ -18,21 +18,21 @@ pub struct Semantics {
     pub rename: &'static str,
     /// Listing objects.
     pub list: &'static str,
-    /// Deleting an object that is not there.
+    /// Deleting an object that does not exist.
     pub delete_nothing: &'static str,
-    /// Deleting many objects.
+    /// Deleting many objects at once.
     pub delete_many: &'static str,
 }
 
 impl Semantics {
-    /// An overwrite that readers see at once.
-    pub const ATOMIC: &'static str = "atomic: readers meet the old object or the new one";
-    /// What the API does not have.
+    /// An overwrite that readers see as a whole.
+    pub const ATOMIC: &'static str = "atomic: readers see the old object or the new one";
+    /// An operation that the API does not offer.
     pub const NONE: &'static str = "not in the API";
-    /// An answer about an object that is not there.
+    /// The outcome for an object that does not exist.
     pub const MISSED: &'static str = "not-found";
 
-    /// Topics and words.
+    /// The rows of the table: topic and description.
     #[must_use]
     pub const fn rows(&self) -> [(&'static str, &'static str); 8] {
         [

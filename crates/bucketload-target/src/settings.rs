@@ -1,4 +1,4 @@
-//! What was set about a target: flags by name, and variables that a workload brings with it.
+//! The settings of a target: flags by name, and variables that come with a workload.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,57 +35,57 @@ impl OpenError {
     }
 }
 
-/// The flags that were given, with the texts after them. A switch has an empty list.
+/// The flags that were given, with their values. A switch has an empty list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     values: BTreeMap<String, Vec<String>>,
-    /// Settings that a workload brings with it and that come before those of the environment.
+    /// Settings that come with a workload. They take precedence over the environment.
     pub given: Given,
     /// Where COSBench's `localwrite` writes files.
     pub local_files: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Whether `flag` was given.
+    /// True if `flag` was given.
     #[must_use]
     pub fn has(&self, flag: &Flag) -> bool {
         self.values.contains_key(flag.name)
     }
 
-    /// The texts after `flag`; none unless it was given.
+    /// The values of `flag` as typed; empty unless it was given.
     #[must_use]
     pub fn all(&self, flag: &Flag) -> &[String] {
         self.values.get(flag.name).map_or(&[], Vec::as_slice)
     }
 
-    /// The text after `flag`.
+    /// The first value of `flag` as typed.
     #[must_use]
     pub fn get(&self, flag: &Flag) -> Option<&str> {
         self.all(flag).first().map(String::as_str)
     }
 
-    /// The text after `flag`, owned.
+    /// As [`Self::get`], owned.
     #[must_use]
     pub fn text(&self, flag: &Flag) -> Option<String> {
         self.get(flag).map(str::to_owned)
     }
 
-    /// The path after `flag`.
+    /// As [`Self::get`], as a path.
     #[must_use]
     pub fn path(&self, flag: &Flag) -> Option<PathBuf> {
         self.get(flag).map(PathBuf::from)
     }
 
-    /// All texts after `flag`, separated by commas.
+    /// All values of `flag`, joined with commas.
     #[must_use]
     pub fn joined(&self, flag: &Flag) -> Option<String> {
         self.has(flag).then(|| self.all(flag).join(","))
     }
 
-    /// The value of `flag`.
+    /// The first value of `flag`, parsed.
     ///
     /// # Errors
-    /// When its text is no `T`.
+    /// When it does not parse as a `T`.
     pub fn parse<T>(&self, flag: &Flag) -> Result<Option<T>, OpenError>
     where
         T: FromStr<Err: std::fmt::Display>,
@@ -94,10 +94,10 @@ impl Settings {
         self.get(flag).map(str::parse).transpose().map_err(wrong)
     }
 
-    /// The values of `flag`.
+    /// All values of `flag`, parsed.
     ///
     /// # Errors
-    /// When one of its texts is no `T`.
+    /// When one does not parse as a `T`.
     pub fn parse_all<T>(&self, flag: &Flag) -> Result<Vec<T>, OpenError>
     where
         T: FromStr<Err: std::fmt::Display>,
@@ -107,7 +107,7 @@ impl Settings {
         values.collect::<Result<_, _>>().map_err(wrong)
     }
 
-    /// Sets `flag`; without texts a switch.
+    /// Sets `flag`; a switch has no values.
     pub fn set(&mut self, flag: &Flag, values: impl IntoIterator<Item: Into<String>>) {
         let values = values.into_iter().map(Into::into).collect();
         self.values.insert(flag.name.to_owned(), values);
@@ -118,7 +118,7 @@ impl Settings {
         self.set(flag, [] as [&str; 0]);
     }
 
-    /// These settings, replaced by those of `other` that were given.
+    /// These settings, overridden by those given in `other`.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut all = self.clone();
@@ -133,25 +133,25 @@ impl Settings {
     }
 }
 
-/// Settings under the names of environment variables; `None` hides a variable. They may be secrets.
+/// Settings that stand in for environment variables; `None` hides a variable. Values may be secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given(BTreeMap<String, Option<String>>);
 
 impl Given {
-    /// Those of `settings`.
+    /// Settings by variable name.
     #[must_use]
     pub fn new(settings: Vec<(&'static str, Option<String>)>) -> Self {
         let settings = settings.into_iter();
         Self(settings.map(|(n, value)| (n.to_owned(), value)).collect())
     }
 
-    /// What stands for the variable `name`; `Some(None)` where it is hidden.
+    /// The value to use for the variable `name`; `Some(None)` if it is hidden.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Option<&str>> {
         self.0.get(name).map(Option::as_deref)
     }
 
-    /// Replaces the value of `name` where it has one.
+    /// Replaces the value of `name` if it has one.
     pub fn replace(&mut self, name: &str, value: &str) {
         if let Some(Some(known)) = self.0.get_mut(name) {
             value.clone_into(known);
@@ -165,29 +165,29 @@ impl std::fmt::Debug for Given {
     }
 }
 
-/// What a driver is asked to open.
+/// A request to open a driver.
 pub struct OpenRequest<'a> {
     /// The flags.
     pub settings: &'a Settings,
-    /// Looks a variable up: those that a workload brings come before the environment's.
+    /// Looks up a variable: first among those that come with the workload, then in the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The home folder, for configuration files.
     pub home: Option<&'a Path>,
-    /// `HOST:PORT`, where the URL names it.
+    /// `HOST:PORT` from the URL, if it has one.
     pub server: Option<&'a str>,
-    /// The directory of a URL that names one; otherwise empty.
+    /// The directory from the URL; empty if it has none.
     pub directory: &'a Path,
-    /// How many of the service's endpoints are used; `None` for all.
+    /// How many of the service's endpoints to use; `None` for all.
     pub endpoints: Option<usize>,
-    /// The driver of files of this machine, for operations of a service's session that write some.
+    /// The driver of local files, for operations of a service's session that write files.
     pub files: Option<AnyDriver>,
 }
 
 impl OpenRequest<'_> {
-    /// Keeps as many endpoints as are wanted.
+    /// Cuts the list down to [`Self::endpoints`].
     ///
     /// # Errors
-    /// When there are fewer.
+    /// When the list is shorter.
     pub fn limit<E>(&self, endpoints: &mut Vec<E>) -> Result<(), OpenError> {
         let Some(wanted) = self.endpoints else {
             return Ok(());

@@ -6,7 +6,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use crate::http::answer::{no_way_on, unreadable};
-use crate::http::control::{ensure_bucket, named};
+use crate::http::control::{ensure_bucket, name_missing};
 use crate::http::outgoing::Body;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
@@ -70,7 +70,7 @@ impl Admin for AzureSession {
             Ok(_) => Ok(()),
             Err(error) => {
                 let error = self.explain(bucket, error).await;
-                Err(named(error, "container", bucket))
+                Err(name_missing(error, "container", bucket))
             }
         }
     }

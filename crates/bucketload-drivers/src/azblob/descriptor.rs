@@ -1,7 +1,7 @@
 //! What the Azure Blob driver says of itself.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, sees_all,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
 
 use super::{AzureConfig, AzureDriver, AzureOverrides};
@@ -35,7 +35,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: any_bucket,
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// Flags, then environment, then defaults.

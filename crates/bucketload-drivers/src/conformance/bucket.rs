@@ -53,7 +53,7 @@ pub(super) async fn existing_buckets<S: Session>(c: &mut Context<S>) -> Outcome 
     same("made by this call", ensured, false)
 }
 
-pub(super) async fn full_buckets_stay<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn full_buckets_are_kept<S: Session>(c: &mut Context<S>) -> Outcome {
     let name = format!("{}-full", c.bucket);
     let ensured = worked("ensure_bucket", c.session.ensure_bucket(&name).await)?;
     same("made by this call", ensured, true)?;

@@ -1,10 +1,9 @@
-//! The differential test: the same random operations on every driver, judged by one model.
+//! The differential test: the same random operations on every driver, compared with one model.
 //!
-//! A seed gives a sequence of operations on a few keys. The model (an ordered map from keys to
-//! bytes) says what each must answer: contents, sizes, listings, kinds of errors. What a service is
-//! documented to do differently stands in its [`Quirks`]; an operation that a driver does not offer
-//! must be refused as unsupported and change nothing. Whoever follows the model agrees with
-//! everybody else who does.
+//! A seed determines a sequence of operations on a few keys. The model, an ordered map from keys to bytes, predicts the
+//! result of each: contents, sizes, listings, kinds of errors. [`Quirks`] list a service's documented differences. An
+//! operation that a driver does not offer must be refused as unsupported and change nothing. Drivers that agree with the
+//! model agree with each other.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +14,9 @@ use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
 
-use super::Quirks;
+use super::{Outcome, Quirks, failed, same, worked};
 
-/// Keys of the test: in directories and beside them, none below another.
+/// The keys: inside and outside of directories, none below another.
 const KEYS: [&str; 10] = [
     "a",
     "b b",
@@ -32,7 +31,7 @@ const KEYS: [&str; 10] = [
 ];
 const PREFIXES: [&str; 7] = ["", "d", "dir/", "dir/deep/", "other/", "none/", "z"];
 const SIZES: [u64; 7] = [0, 1, 31, 100, 4096, 5000, 70_000];
-/// What is done, as often as it stands here.
+/// Operation classes, weighted by how often they are listed.
 const MIX: [OpClass; 20] = [
     OpClass::Put,
     OpClass::Put,
@@ -55,34 +54,34 @@ const MIX: [OpClass; 20] = [
     OpClass::Head,
     OpClass::List,
 ];
-/// Keys of a delete-many.
+/// Number of keys in a delete-many.
 const MANY: usize = 3;
-/// Differences that are kept.
+/// Maximum number of differences that are described.
 const SHOWN: usize = 20;
 
 /// A differential test.
 #[derive(Clone, Debug)]
 pub struct Differential {
-    /// Name of a bucket that does not exist.
+    /// Name of a bucket that does not exist yet.
     pub bucket: String,
-    /// Chooses the operations.
+    /// Determines the operations.
     pub seed: u64,
-    /// How many there are.
+    /// Number of operations.
     pub operations: u32,
-    /// How the server differs.
+    /// The server's documented differences.
     pub quirks: Quirks,
-    /// Monotonic clock in nanoseconds for the probes; must not give 0.
+    /// Monotonic clock for the probes, in nanoseconds; must not return 0.
     pub clock: fn() -> u64,
 }
 
-/// How a differential test ended.
+/// The result of a differential test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Operations that the driver offers, by class.
+    /// Number of performed operations by class, of the classes that the driver offers.
     pub performed: BTreeMap<OpClass, u32>,
-    /// Operations that ended otherwise than the model says, the first 20 in words.
+    /// Descriptions of the first 20 operations with another result than the model's.
     pub differences: Vec<String>,
-    /// How many there were.
+    /// Number of all such operations.
     pub different: u32,
 }
 
@@ -106,14 +105,13 @@ impl Random {
     }
 }
 
-/// One operation. Every field is drawn for every class, so that a class that is not offered does
-/// not change what follows.
+/// One operation. Every class draws every field, so a class that is not offered does not change the operations after it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     class: OpClass,
     /// Index in [`KEYS`].
     key: usize,
-    /// Another index.
+    /// Index of another key.
     source: usize,
     size: u64,
     range: ByteRange,
@@ -150,11 +148,11 @@ impl Step {
 #[derive(Clone, Default)]
 struct Object {
     bytes: Vec<u8>,
-    /// Whether an append made it; unknown of copies.
+    /// Whether an append created it; `None` for copies.
     appended: Option<bool>,
 }
 
-/// What a session showed.
+/// The bytes and keys that a session reported.
 #[derive(Default)]
 struct Seen {
     bytes: RefCell<Vec<u8>>,
@@ -173,17 +171,17 @@ impl Watch for Seen {
     fn cut_short(&self) {}
 }
 
-/// Consecutive keys, round the end.
-struct From(usize);
+/// [`MANY`] consecutive keys from an index on, wrapping around.
+struct KeysFrom(usize);
 
-impl From {
+impl KeysFrom {
     fn keys(&self) -> impl Iterator<Item = &'static str> + use<> {
         let first = self.0;
         (0..MANY).map(move |i| KEYS[(first + i) % KEYS.len()])
     }
 }
 
-impl KeySource for From {
+impl KeySource for KeysFrom {
     fn render(&self, i: u64, out: &mut String) {
         out.clear();
         out.push_str(KEYS[(self.0 + i as usize) % KEYS.len()]);
@@ -193,52 +191,37 @@ impl KeySource for From {
 type Model = BTreeMap<&'static str, Object>;
 type Answer = Result<Completion, OpError>;
 
-fn want(what: &str, answer: &Answer, kind: ErrorKind) -> Result<(), String> {
-    match answer {
-        Err(error) if error.kind == kind => Ok(()),
-        Err(error) => Err(format!("{what} failed, but not as {kind}: {error}")),
-        Ok(_) => Err(format!("{what} worked, expected {kind}")),
-    }
+fn fails(what: &str, answer: &Answer, kind: ErrorKind) -> Outcome {
+    failed(what, answer.clone(), &[kind])
 }
 
 fn works(answer: &Answer) -> Result<Completion, String> {
-    answer.clone().map_err(|error| format!("failed: {error}"))
+    worked("the operation", answer.clone())
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) -> Result<(), String> {
-    match got == wanted {
-        true => Ok(()),
-        false => Err(format!("{what}: {got:?} instead of {wanted:?}")),
-    }
-}
-
-fn bytes_equal(got: &[u8], wanted: &[u8]) -> Result<(), String> {
-    equal("bytes", got.len(), wanted.len())?;
+fn same_bytes(got: &[u8], wanted: &[u8]) -> Outcome {
+    same("bytes", got.len(), wanted.len())?;
     match got.iter().zip(wanted).position(|(a, b)| a != b) {
         None => Ok(()),
-        Some(at) => Err(format!("the byte at {at} is another")),
+        Some(at) => Err(format!("the byte at offset {at} differs")),
     }
 }
 
 impl Differential {
-    /// Performs the operations with `driver` and compares every answer with the model.
+    /// Performs the operations with `driver` and compares every result with the model.
     ///
     /// # Errors
-    /// When there is no session or no bucket to test with, or the bucket cannot be emptied.
+    /// When no session or bucket can be created, or the bucket cannot be emptied.
     pub async fn run<D: Driver>(&self, driver: &D) -> Result<Verdict, OpError> {
         let mut probe = Probe::new(self.clock);
-        let worker = WorkerId {
-            thread: 0,
-            worker: 0,
-        };
-        let mut session = driver.open(worker, &mut probe).await?;
+        let mut session = driver.open(WorkerId::default(), &mut probe).await?;
         session.ensure_bucket(&self.bucket).await?;
         let classes: BTreeSet<OpClass> = driver.capabilities().classes.into_iter().collect();
         let arena = Arena::new(PayloadKind::Random, self.seed);
         let mut random = Random(self.seed);
         let mut model = Model::new();
         let mut verdict = Verdict::default();
-        // At the end every key is read once more.
+        // At the end, read every key once more.
         let last = KEYS.iter().enumerate().map(|(key, _)| Step {
             class: OpClass::Get,
             key,
@@ -250,24 +233,24 @@ impl Differential {
             let mut bytes = vec![0; step.size as usize];
             content.fill(0, &mut bytes);
             let seen = Seen::default();
-            let many = From(step.key);
+            let many = KeysFrom(step.key);
             let op = self.op(&step, number);
-            let mut asked = Request::new(&op, &self.bucket, step.key());
-            asked.content = step.class.writes_body().then_some(content);
-            asked.watch = Some(&seen);
+            let mut request = Request::new(&op, &self.bucket, step.key());
+            request.content = step.class.writes_body().then_some(content);
+            request.watch = Some(&seen);
             match step.class {
-                OpClass::Copy | OpClass::Rename => asked.source = step.source(),
-                OpClass::DeleteMany => asked.keys = Some(&many),
-                OpClass::List => (asked.key, asked.delimiter) = (step.prefix, step.delimiter),
+                OpClass::Copy | OpClass::Rename => request.source = step.source(),
+                OpClass::DeleteMany => request.keys = Some(&many),
+                OpClass::List => (request.key, request.delimiter) = (step.prefix, step.delimiter),
                 _ => {}
             }
             probe.reset();
-            let answer = session.execute(&asked, &mut probe).await;
+            let answer = session.execute(&request, &mut probe).await;
             let judged = if classes.contains(&step.class) {
                 *verdict.performed.entry(step.class).or_default() += 1;
                 self.judge(&mut model, &step, bytes, &answer, &seen)
             } else {
-                want(step.class.name(), &answer, ErrorKind::Unsupported)
+                fails(step.class.name(), &answer, ErrorKind::Unsupported)
             };
             if let Err(difference) = judged {
                 verdict.different += 1;
@@ -284,7 +267,7 @@ impl Differential {
         Ok(verdict)
     }
 
-    /// The operation of `step`, whose number is the version of what it writes.
+    /// The operation of `step`; `number` is the version of the content that it writes.
     fn op(&self, step: &Step, number: u32) -> Op {
         let mut op = Op {
             version: number,
@@ -296,7 +279,7 @@ impl Differential {
             class if class.writes_body() => {
                 op.size = step.size;
                 if class == OpClass::MultipartPut {
-                    // Several parts where small ones are allowed.
+                    // Several parts, if small parts are allowed.
                     op.count = (step.size / 3).max(1000).max(self.quirks.min_part);
                 }
             }
@@ -305,7 +288,7 @@ impl Differential {
         op
     }
 
-    /// Compares an answer with the model, and brings the model up to date.
+    /// Compares a result with the model and updates the model.
     fn judge(
         &self,
         model: &mut Model,
@@ -318,29 +301,29 @@ impl Differential {
         let absent = |model: &Model, key| !model.contains_key(key);
         match step.class {
             OpClass::Get | OpClass::RangeGet | OpClass::Head if absent(model, key) => {
-                want("a read of nothing", answer, ErrorKind::NotFound)
+                fails("a read of nothing", answer, ErrorKind::NotFound)
             }
             OpClass::Get => {
                 let wanted = &model[key].bytes;
-                equal("bytes", works(answer)?.bytes, wanted.len() as u64)?;
-                bytes_equal(&seen.bytes.borrow(), wanted)
+                same("bytes", works(answer)?.bytes, wanted.len() as u64)?;
+                same_bytes(&seen.bytes.borrow(), wanted)
             }
             OpClass::RangeGet => {
                 let all = &model[key].bytes;
                 let from = step.range.offset as usize;
                 if self.quirks.reads_at_end && from == all.len() && answer.is_ok() {
-                    return equal("bytes", seen.bytes.borrow().len(), 0);
+                    return same("bytes", seen.bytes.borrow().len(), 0);
                 }
                 if from >= all.len() {
-                    return want("a range past the end", answer, ErrorKind::Rejected);
+                    return fails("a range past the end", answer, ErrorKind::Rejected);
                 }
                 works(answer)?;
                 let to = all.len().min(from + step.range.len as usize);
-                bytes_equal(&seen.bytes.borrow(), &all[from..to])
+                same_bytes(&seen.bytes.borrow(), &all[from..to])
             }
             OpClass::Head => {
                 let size = model[key].bytes.len() as u64;
-                equal("size", works(answer)?.object_size, size)
+                same("size", works(answer)?.object_size, size)
             }
             OpClass::List => self.judge_list(model, step, answer, seen),
             OpClass::Put => put(model, key, bytes, answer),
@@ -348,16 +331,16 @@ impl Differential {
                 let appended = model.get(key).map(|o| o.appended);
                 match (self.quirks.append_kind, appended, answer) {
                     (true, Some(Some(true)), _) => {
-                        want("parts over an appended object", answer, ErrorKind::Conflict)
+                        fails("parts over an appended object", answer, ErrorKind::Conflict)
                     }
                     (true, Some(None), Err(e)) if e.kind == ErrorKind::Conflict => Ok(()),
                     _ => put(model, key, bytes, answer),
                 }
             }
             OpClass::PutIfAbsent => {
-                // Where the condition is ignored, the object is replaced.
+                // A server that ignores the condition replaces the object.
                 let new = absent(model, key) || !self.quirks.if_absent;
-                equal("objects written", works(answer)?.items, u64::from(new))?;
+                same("objects written", works(answer)?.items, u64::from(new))?;
                 match new {
                     true => put(model, key, bytes, answer),
                     false => Ok(()),
@@ -367,12 +350,12 @@ impl Differential {
                 let kind = self.quirks.append_kind;
                 let object = model.get(key);
                 match (kind, object.map(|o| o.appended), answer) {
-                    // An empty append changes nothing; whether it is refused is left open.
+                    // An empty append changes nothing; the server may refuse or accept it.
                     (true, Some(Some(false)), _) if step.size > 0 => {
-                        return want("an append to what was put", answer, ErrorKind::Conflict);
+                        return fails("an append to what was put", answer, ErrorKind::Conflict);
                     }
                     (true, Some(None), Err(e)) if e.kind == ErrorKind::Conflict => return Ok(()),
-                    _ => equal("bytes", works(answer)?.bytes, step.size)?,
+                    _ => same("bytes", works(answer)?.bytes, step.size)?,
                 }
                 let object = model.entry(key).or_default();
                 object.bytes.extend(bytes);
@@ -388,7 +371,7 @@ impl Differential {
             }
             OpClass::Copy | OpClass::Rename => {
                 let Some(source) = model.get(step.source()).cloned() else {
-                    return want("a copy of nothing", answer, ErrorKind::NotFound);
+                    return fails("a copy of nothing", answer, ErrorKind::NotFound);
                 };
                 works(answer)?;
                 if step.class == OpClass::Rename {
@@ -412,12 +395,12 @@ impl Differential {
                 Some(_) => works(answer).map(drop),
             },
             OpClass::DeleteMany => {
-                for key in From(step.key).keys() {
+                for key in KeysFrom(step.key).keys() {
                     model.remove(key);
                 }
-                equal("items", works(answer)?.items, MANY as u64)
+                same("items", works(answer)?.items, MANY as u64)
             }
-            class => Err(format!("{class} is no part of this test")),
+            class => Err(format!("{class} is not part of this test")),
         }
     }
 
@@ -440,18 +423,18 @@ impl Differential {
         }
         let mut listed = seen.keys.borrow().clone();
         listed.sort();
-        equal("keys", listed, keys.iter().cloned().collect())?;
+        same("keys", listed, keys.iter().cloned().collect())?;
         let entries = (keys.len() + groups.len()) as u64;
         if !self.quirks.empty_groups || step.delimiter.is_empty() {
-            return equal("entries", items, entries);
+            return same("entries", items, entries);
         }
-        // Folders that are left, of all that there may have been.
+        // Any folder may be left whose keys were deleted.
         let rests = KEYS.iter().filter_map(|key| key.strip_prefix(step.prefix));
         let groups = rests.filter_map(|rest| Some(rest.split_once('/')?.0));
         let folders: BTreeSet<&str> = groups.collect();
         match (entries..=(keys.len() + folders.len()) as u64).contains(&items) {
             true => Ok(()),
-            false => equal("entries", items, entries),
+            false => same("entries", items, entries),
         }
     }
 }
@@ -462,7 +445,7 @@ fn put(
     bytes: Vec<u8>,
     answer: &Answer,
 ) -> Result<(), String> {
-    equal("bytes", works(answer)?.bytes, bytes.len() as u64)?;
+    same("bytes", works(answer)?.bytes, bytes.len() as u64)?;
     let appended = Some(false);
     model.insert(key, Object { bytes, appended });
     Ok(())

@@ -62,7 +62,7 @@ impl<S: Session> Context<S> {
 }
 
 pub(super) async fn prefixes_and_pages<S: Session>(c: &mut Context<S>) -> Outcome {
-    // A blank is the least of what can go wrong with a prefix.
+    // A prefix that ends in a blank, where keys may.
     let prefix = match c.quirks.blank_end.works() {
         true => "pages/a ",
         false => "pages/a-",
@@ -122,7 +122,7 @@ pub(super) async fn delimiters_group<S: Session>(c: &mut Context<S>) -> Outcome 
             let (got, _) = worked(name, got)?;
             same(&format!("{name} of `{prefix}`"), got, items)?;
         }
-        // A group is one entry even if its keys lie on both sides of a page's end.
+        // A group is one entry even if its keys extend across a page's end.
         let expect = match class {
             OpClass::List => c.quirks.list_v2_pages,
             _ => super::Expect::Works,
@@ -153,7 +153,7 @@ pub(super) async fn deletes_of_many<S: Session>(c: &mut Context<S>) -> Outcome {
     same("keys deleted", done.items, 20)?;
     let left = worked("list", c.keys(&bucket, "many/").await)?;
     same("keys left", left.len(), 11)?;
-    // Deleting what is gone is no error.
+    // Deleting a missing object is not an error.
     request.op = &all;
     worked("delete-many again", c.execute(&request).await)?;
     let left = worked("list", c.keys(&bucket, "many/").await)?;

@@ -1,10 +1,8 @@
-//! One suite for every driver and every server: what each operation must do, checked through the
-//! public traits only.
+//! One suite for every driver and every server. It checks what each operation must do, through the public traits only.
 //!
-//! The suite makes a bucket of its own and deletes it again. What a server is documented to do
-//! differently stands in its [`Quirks`]: the suite then demands the documented refusal, so that
-//! nothing is skipped silently and a limitation that has gone is noticed. In the same way a class
-//! that a driver does not list in its capabilities must be refused as unsupported.
+//! The suite creates its own bucket and deletes it at the end. [`Quirks`] list a server's documented differences. The
+//! suite then demands the documented refusal, so no check is skipped silently and a lifted limitation is noticed.
+//! Likewise, a class that is missing in a driver's capabilities must be refused as unsupported.
 
 mod bucket;
 mod differential;
@@ -24,49 +22,45 @@ use bucketload_core::record::Probe;
 pub use differential::{Differential, Verdict};
 pub use quirks::{Expect, Quirks};
 
-/// How the suite is run.
+/// The settings of the suite.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// Name of a bucket that does not exist; further buckets get a suffix.
+    /// Name of a bucket that does not exist yet; further buckets get a suffix.
     pub bucket: String,
-    /// How the server differs.
+    /// The server's documented differences.
     pub quirks: Quirks,
-    /// Monotonic clock in nanoseconds for the probes; must not give 0.
+    /// Monotonic clock for the probes, in nanoseconds; must not return 0.
     pub clock: fn() -> u64,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
     /// Name of the check.
     pub name: &'static str,
-    /// What was wrong, if anything.
+    /// The failure, if any.
     pub failure: Option<String>,
 }
 
-/// What a check returns: the text tells what was expected and what came.
+/// The result of a check: the text says what was expected and what happened.
 type Outcome = Result<(), String>;
 
 impl Suite {
     /// Runs every check against `driver`.
     ///
     /// # Errors
-    /// When there is no session or no bucket to check with.
+    /// When no session or bucket can be created.
     pub async fn run<D: Driver>(&self, driver: &D) -> Result<Vec<CheckResult>, OpError> {
         Ok(self.survey(driver).await?.checks)
     }
 
-    /// Runs every check against `driver`, and tells which operations work at all.
+    /// Runs every check against `driver`, and reports which operations work at all.
     ///
     /// # Errors
-    /// When there is no session or no bucket to check with.
+    /// When no session or bucket can be created.
     pub async fn survey<D: Driver>(&self, driver: &D) -> Result<Survey, OpError> {
         let mut probe = Probe::new(self.clock);
-        let worker = WorkerId {
-            thread: 0,
-            worker: 0,
-        };
-        let session = driver.open(worker, &mut probe).await?;
+        let session = driver.open(WorkerId::default(), &mut probe).await?;
         let mut context = Context {
             session,
             classes: driver.capabilities().classes,
@@ -78,7 +72,7 @@ impl Suite {
         };
         context.session.ensure_bucket(&self.bucket).await?;
         let mut results = Vec::new();
-        // A check is one call; the macro only spares writing its name twice.
+        // The macro only saves writing each name twice.
         macro_rules! check {
             ($($module:ident :: $name:ident),+ $(,)?) => {
                 $(
@@ -88,10 +82,10 @@ impl Suite {
             };
         }
         check!(
-            object::what_is_put_is_got,
-            object::acknowledged_writes_are_whole,
-            object::puts_replace,
-            object::heads_tell_sizes,
+            object::content_round_trips,
+            object::acknowledged_writes_are_complete,
+            object::puts_overwrite,
+            object::heads_return_sizes,
             object::absent_objects_are_not_found,
             object::deletes_remove,
             object::ranges_are_exact,
@@ -105,9 +99,9 @@ impl Suite {
             object::objects_below_objects,
             object::long_keys,
             object::copies_are_equal,
-            object::tags_come_back,
+            object::tags_round_trip,
             object::writes_if_absent_happen_once,
-            object::appends_add_to_the_end,
+            object::appends_extend_objects,
             object::renames_move,
             object::touches_keep_content,
             object::probes_are_marked,
@@ -121,7 +115,7 @@ impl Suite {
             multipart::parts_are_copied,
             bucket::buckets_come_and_go,
             bucket::existing_buckets,
-            bucket::full_buckets_stay,
+            bucket::full_buckets_are_kept,
             bucket::absent_buckets_are_not_found,
         );
         let failure = context.clean_up(&self.bucket).await.err();
@@ -149,10 +143,10 @@ impl Suite {
     }
 }
 
-/// What a run of the suite found.
+/// The result of a run of the suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// How each check ended.
+    /// The result of each check.
     pub checks: Vec<CheckResult>,
     /// Every operation class, and whether it works.
     pub classes: Vec<(OpClass, Support)>,
@@ -163,16 +157,16 @@ pub struct Survey {
 pub enum Support {
     /// It worked at least once.
     Works,
-    /// The driver offers it, and the server never did it.
+    /// The driver offers it, but the server never performed it.
     Refused,
     /// The driver does not offer it for this API.
     NotOffered,
 }
 
-/// What checks work with.
+/// The state that checks share.
 struct Context<S> {
     session: S,
-    /// What the driver says that it can do.
+    /// The driver's capabilities.
     classes: Vec<OpClass>,
     bucket: String,
     quirks: Quirks,
@@ -181,6 +175,23 @@ struct Context<S> {
     /// Classes of which an operation has worked.
     worked: BTreeSet<OpClass>,
 }
+
+/// Performs a request and records whether its class works. A macro, because the request may borrow other fields of the
+/// context.
+macro_rules! perform {
+    ($context:expr, $request:expr) => {{
+        $context.probe.reset();
+        let done = $context
+            .session
+            .execute($request, &mut $context.probe)
+            .await;
+        if done.is_ok() {
+            $context.worked.insert($request.op.class);
+        }
+        done
+    }};
+}
+use perform;
 
 impl<S: Session> Context<S> {
     /// The content of version `version` of `key`.
@@ -191,7 +202,7 @@ impl<S: Session> Context<S> {
         arena.content(0, id, version, size)
     }
 
-    /// Whether the driver offers `class`. Where it does not, it must say so when it is asked.
+    /// True if the driver offers `class`. If not, checks that it refuses the operation as unsupported.
     async fn offers(&mut self, class: OpClass) -> Result<bool, String> {
         if self.classes.contains(&class) {
             return Ok(true);
@@ -201,7 +212,7 @@ impl<S: Session> Context<S> {
         Ok(false)
     }
 
-    /// Those of `classes` that the driver offers.
+    /// The `classes` that the driver offers.
     async fn offered(&mut self, classes: &[OpClass]) -> Result<Vec<OpClass>, String> {
         let mut offered = Vec::new();
         for &class in classes {
@@ -213,26 +224,16 @@ impl<S: Session> Context<S> {
     }
 
     async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
-        self.probe.reset();
-        let done = self.session.execute(request, &mut self.probe).await;
-        if done.is_ok() {
-            self.worked.insert(request.op.class);
-        }
-        done
+        perform!(self, request)
     }
 
-    /// An operation on `key` of the suite's bucket without further parameters.
+    /// Performs an operation on `key` of the suite's bucket without further parameters.
     async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
-        self.probe.reset();
         let request = Request::plain(class, &self.bucket, key);
-        let done = self.session.execute(&request, &mut self.probe).await;
-        if done.is_ok() {
-            self.worked.insert(class);
-        }
-        done
+        perform!(self, &request)
     }
 
-    /// Writes `size` bytes of version `version`; `part` above 0 makes it a multipart upload.
+    /// Writes `size` bytes of version `version`; as a multipart upload if `part` is not 0.
     async fn put(
         &mut self,
         key: &str,
@@ -240,7 +241,6 @@ impl<S: Session> Context<S> {
         size: u64,
         part: u64,
     ) -> Result<Completion, OpError> {
-        self.probe.reset();
         let class = match part {
             0 => OpClass::Put,
             _ => OpClass::MultipartPut,
@@ -253,14 +253,10 @@ impl<S: Session> Context<S> {
         };
         let mut request = Request::new(&op, &self.bucket, key);
         request.content = Some(Self::content(&self.arena, key, version, size));
-        let done = self.session.execute(&request, &mut self.probe).await;
-        if done.is_ok() {
-            self.worked.insert(class);
-        }
-        done
+        perform!(self, &request)
     }
 
-    /// Reads `key` and compares it with what was written under `written_as`.
+    /// Reads `key` and compares it with the content that was written to the key `written_as`.
     async fn get(
         &mut self,
         key: &str,
@@ -269,7 +265,6 @@ impl<S: Session> Context<S> {
         size: u64,
         range: Option<ByteRange>,
     ) -> Result<Completion, OpError> {
-        self.probe.reset();
         let class = match range {
             None => OpClass::Get,
             Some(_) => OpClass::RangeGet,
@@ -282,11 +277,7 @@ impl<S: Session> Context<S> {
         let mut request = Request::new(&op, &self.bucket, key);
         request.content = Some(Self::content(&self.arena, written_as, version, size));
         request.verify = true;
-        let done = self.session.execute(&request, &mut self.probe).await;
-        if done.is_ok() {
-            self.worked.insert(class);
-        }
-        done
+        perform!(self, &request)
     }
 
     /// Writes an object and reads it back.
@@ -297,7 +288,7 @@ impl<S: Session> Context<S> {
         same("bytes got", got.bytes, size)
     }
 
-    /// As [`Context::round_trip`] where the server may be documented to refuse the key.
+    /// As [`Context::round_trip`], for keys that some servers are documented to refuse; deletes the object at the end.
     async fn round_trip_as(&mut self, key: &str, size: u64, expect: Expect) -> Outcome {
         let what = format!("put of `{key}`");
         if expect
@@ -327,10 +318,10 @@ impl<S: Session> Context<S> {
         }
     }
 
-    /// Empties and removes `bucket`.
+    /// Empties and deletes `bucket`.
     async fn clean_up(&mut self, bucket: &str) -> Result<(), OpError> {
         self.session.abort_uploads(bucket, "").await?;
-        // More than once: a server may hide objects behind others (MinIO: `a/b` behind `a`).
+        // Repeatedly, because a server may hide objects behind others (MinIO: `a/b` behind `a`).
         loop {
             let keys = self.keys(bucket, "").await?;
             if keys.is_empty() {
@@ -344,12 +335,12 @@ impl<S: Session> Context<S> {
     }
 }
 
-/// The value of something that must succeed.
+/// The value of an operation that must succeed.
 fn worked<T>(what: &str, result: Result<T, OpError>) -> Result<T, String> {
     result.map_err(|error| format!("{what} failed: {error}"))
 }
 
-/// Something that must fail with one of `kinds`.
+/// Checks that an operation failed with one of `kinds`.
 fn failed<T>(what: &str, result: Result<T, OpError>, kinds: &[ErrorKind]) -> Outcome {
     match result {
         Ok(_) => Err(format!("{what} worked, expected a failure ({kinds:?})")),
@@ -358,7 +349,7 @@ fn failed<T>(what: &str, result: Result<T, OpError>, kinds: &[ErrorKind]) -> Out
     }
 }
 
-/// Two values that must be equal.
+/// Checks that two values are equal.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) -> Outcome {
     if got == wanted {
         Ok(())

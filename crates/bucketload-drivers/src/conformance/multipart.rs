@@ -40,7 +40,7 @@ pub(super) async fn small_parts<S: Session>(c: &mut Context<S>) -> Outcome {
         return worked("get", c.get(key, key, 0, 3000, None).await).map(drop);
     }
     failed("multipart-put of small parts", put, &[ErrorKind::Rejected])?;
-    // The refused upload is still there: it can be listed and aborted.
+    // The refused upload still exists: it can be listed and aborted.
     if !c.offers(OpClass::ListUploads).await? {
         return Ok(());
     }

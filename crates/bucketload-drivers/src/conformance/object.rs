@@ -4,19 +4,19 @@ use bucketload_core::driver::Session;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 
-use super::{Context, Expect, Outcome, failed, same, worked};
+use super::{Context, Expect, Outcome, failed, perform, same, worked};
 
-/// Sizes around the borders of buffers and stamps.
+/// Sizes around the boundaries of buffers and stamps.
 const SIZES: [u64; 9] = [0, 1, 31, 33, 4096, 65_537, 262_144, 300_000, 5_242_883];
 
-pub(super) async fn what_is_put_is_got<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn content_round_trips<S: Session>(c: &mut Context<S>) -> Outcome {
     for size in SIZES {
         c.round_trip(&format!("size/{size}"), size).await?;
     }
     Ok(())
 }
 
-pub(super) async fn puts_replace<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn puts_overwrite<S: Session>(c: &mut Context<S>) -> Outcome {
     let key = "replace/key";
     for (version, size) in [(0, 5000), (1, 200), (2, 70_000), (3, 0)] {
         worked("put", c.put(key, version, size, 0).await)?;
@@ -25,7 +25,7 @@ pub(super) async fn puts_replace<S: Session>(c: &mut Context<S>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn heads_tell_sizes<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn heads_return_sizes<S: Session>(c: &mut Context<S>) -> Outcome {
     for size in [0, 12_345, 1_000_000] {
         let key = format!("head/{size}");
         worked("put", c.put(&key, 0, size, 0).await)?;
@@ -43,7 +43,7 @@ pub(super) async fn absent_objects_are_not_found<S: Session>(c: &mut Context<S>)
     let bucket = c.bucket.clone();
     let got = c.session.get_small(&bucket, "absent/object").await;
     failed("get_small", got, &[ErrorKind::NotFound])?;
-    // The connection survived all of that.
+    // The connection is still usable.
     c.round_trip("absent/after", 100).await
 }
 
@@ -172,8 +172,8 @@ pub(super) async fn odd_keys_work<S: Session>(c: &mut Context<S>) -> Outcome {
     )
 }
 
-/// Objects are read right after their writes were acknowledged: length and content must be there.
-pub(super) async fn acknowledged_writes_are_whole<S: Session>(c: &mut Context<S>) -> Outcome {
+/// Objects are read right after their writes were acknowledged, and must have the right length and content.
+pub(super) async fn acknowledged_writes_are_complete<S: Session>(c: &mut Context<S>) -> Outcome {
     const COUNT: u64 = 60;
     let mut wrong = Vec::new();
     for i in 0..COUNT {
@@ -214,7 +214,7 @@ pub(super) async fn dot_segments<S: Session>(c: &mut Context<S>) -> Outcome {
 pub(super) async fn keys_ending_in_a_slash<S: Session>(c: &mut Context<S>) -> Outcome {
     let key = "folder/";
     let expect = c.quirks.trailing_slash;
-    // Some servers take such an object and forget its content.
+    // Some servers accept such an object and lose its content.
     let both = match c.put(key, 0, 10, 0).await {
         Ok(_) => c.get(key, key, 0, 10, None).await,
         Err(error) => Err(error),
@@ -232,7 +232,7 @@ pub(super) async fn objects_below_objects<S: Session>(c: &mut Context<S>) -> Out
 
 /// A key of `len` bytes in segments of at most `segment` bytes.
 fn long_key(len: usize, segment: usize) -> String {
-    // A key must not end in a slash here.
+    // The key must not end in a slash.
     let step = if len.is_multiple_of(segment + 1) {
         segment
     } else {
@@ -284,16 +284,13 @@ pub(super) async fn writes_if_absent_happen_once<S: Session>(c: &mut Context<S>)
     let (key, bucket) = ("absent/only-once", c.bucket.clone());
     let second = u64::from(!c.quirks.if_absent);
     for (version, written) in [(0, 1), (1, second)] {
-        c.probe.reset();
         let op = Op {
             size: 5000,
             ..Op::new(OpClass::PutIfAbsent)
         };
         let mut request = Request::new(&op, &bucket, key);
         request.content = Some(Context::<S>::content(&c.arena, key, version, 5000));
-        let done = c.session.execute(&request, &mut c.probe).await;
-        let done = worked("put-if-absent", done)?;
-        c.worked.insert(OpClass::PutIfAbsent);
+        let done = worked("put-if-absent", perform!(c, &request))?;
         same("objects written", done.items, written)?;
         let there = if written == 1 { version } else { 0 };
         worked("get", c.get(key, key, there, 5000, None).await)?;
@@ -301,14 +298,13 @@ pub(super) async fn writes_if_absent_happen_once<S: Session>(c: &mut Context<S>)
     Ok(())
 }
 
-pub(super) async fn appends_add_to_the_end<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn appends_extend_objects<S: Session>(c: &mut Context<S>) -> Outcome {
     if !c.offers(OpClass::Append).await? {
         return Ok(());
     }
     let (key, bucket) = ("append/log", c.bucket.clone());
     let mut whole = Vec::new();
     for (version, size) in [(0, 3000), (1, 1), (2, 70_000)] {
-        c.probe.reset();
         let op = Op {
             size,
             version,
@@ -317,9 +313,8 @@ pub(super) async fn appends_add_to_the_end<S: Session>(c: &mut Context<S>) -> Ou
         let mut request = Request::new(&op, &bucket, key);
         let content = Context::<S>::content(&c.arena, key, version, size);
         request.content = Some(content);
-        let done = c.session.execute(&request, &mut c.probe).await;
-        same("bytes", worked("append", done)?.bytes, size)?;
-        c.worked.insert(OpClass::Append);
+        let done = worked("append", perform!(c, &request))?;
+        same("bytes", done.bytes, size)?;
         let at = whole.len();
         whole.resize(at + size as usize, 0);
         content.fill(0, &mut whole[at..]);
@@ -366,7 +361,7 @@ pub(super) async fn touches_keep_content<S: Session>(c: &mut Context<S>) -> Outc
     same("size", worked("head", head)?.object_size, 0)
 }
 
-pub(super) async fn tags_come_back<S: Session>(c: &mut Context<S>) -> Outcome {
+pub(super) async fn tags_round_trip<S: Session>(c: &mut Context<S>) -> Outcome {
     const TAGGING: [OpClass; 3] = [
         OpClass::PutTagging,
         OpClass::GetTagging,
@@ -390,7 +385,7 @@ pub(super) async fn tags_come_back<S: Session>(c: &mut Context<S>) -> Outcome {
         "delete-tagging",
         c.simple(OpClass::DeleteTagging, "tags/key").await,
     )?;
-    // Some servers have an empty set then, some none.
+    // Some servers return an empty set now, others an error.
     match c.simple(OpClass::GetTagging, "tags/key").await {
         Ok(got) => same("tags left", got.items, 0),
         Err(error) => failed("get-tagging", Err::<(), _>(error), &[ErrorKind::NotFound]),
@@ -425,7 +420,7 @@ pub(super) async fn probes_are_marked<S: Session>(c: &mut Context<S>) -> Outcome
     if c.offers(OpClass::MultipartPut).await? {
         let part = c.quirks.min_part.max(1000);
         worked("multipart", c.put("probe/parts", 0, part + 1, part).await)?;
-        // Create, two parts and complete; in fewer requests where an API needs no completion.
+        // Create, two parts and complete; fewer requests for APIs without a completion.
         let requests = c.probe.requests();
         marks(c, "multipart", requests)?;
         if !(2..=4).contains(&requests) {

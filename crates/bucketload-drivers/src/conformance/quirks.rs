@@ -1,10 +1,10 @@
-//! How servers are documented to differ from Amazon S3.
+//! The documented differences of servers from Amazon S3.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
 use crate::s3::PayloadMode;
 
-/// What is expected of something that not every server does.
+/// The expected result of something that not every server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// It works.
@@ -14,13 +14,13 @@ pub enum Expect {
 }
 
 impl Expect {
-    /// Whether it works.
+    /// True if it works.
     #[must_use]
     pub fn works(self) -> bool {
         self == Self::Works
     }
 
-    /// Checks `result`: the value where it works, `None` where it fails as documented.
+    /// Checks `result`. Returns its value, or `None` if the documented failure occurred.
     pub(super) fn check<T>(
         self,
         what: &str,
@@ -33,7 +33,7 @@ impl Expect {
     }
 }
 
-/// What a server does differently. [`Quirks::default`] is Amazon S3 (general purpose buckets).
+/// A server's differences. [`Quirks::default`] is Amazon S3 (general purpose buckets).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quirks {
     /// Keys with an empty segment (`p//q`).
@@ -46,50 +46,46 @@ pub struct Quirks {
     pub trailing_slash: Expect,
     /// Keys that end in a blank.
     pub blank_end: Expect,
-    /// `a/b` while `a` exists.
+    /// Writing `a/b` while `a` exists.
     pub below_object: Expect,
-    /// Whether a backslash in a key stands for itself; otherwise it becomes a slash.
+    /// Whether a backslash in a key is kept; otherwise it becomes a slash.
     pub backslash: bool,
     /// Longest key in bytes.
     pub max_key: usize,
     /// A key of 1025 bytes.
     pub longer_key: Expect,
-    /// Longest part of a key between slashes in bytes.
+    /// Longest segment of a key between slashes, in bytes.
     pub max_segment: usize,
     /// Object tags.
     pub tagging: Expect,
-    /// Smallest part of a multipart upload but the last, in bytes; 0 = any.
+    /// Minimum size of all parts of a multipart upload except the last, in bytes; 0 for none.
     pub min_part: u64,
     /// Copying a range of an object as a part.
     pub part_copy: Expect,
     /// Listing of unfinished uploads.
     pub list_uploads: Expect,
-    /// A ListObjectsV2 answer that is not the last page.
+    /// ListObjectsV2 pages that are not the last one.
     pub list_v2_pages: Expect,
-    /// Deleting an object that is not there.
+    /// Deleting an object that does not exist.
     pub delete_absent: Expect,
-    /// Whether listings with a delimiter may show folders that hold no object: directories outlive
-    /// their files.
+    /// Whether listings with a delimiter may show folders without objects, because directories outlive their files.
     pub empty_groups: bool,
-    /// Whether reading at the very end of an object may work and give nothing.
+    /// Whether reading at the very end of an object may succeed with zero bytes.
     pub reads_at_end: bool,
-    /// Whether objects made by appends are of a kind of their own: what was put cannot be appended
-    /// to, and parts cannot be committed over what was appended.
+    /// Whether appended objects are of a separate kind: an object that was put cannot be appended to, and parts cannot
+    /// replace an appended object.
     pub append_kind: bool,
-    /// Creating a bucket that one has already.
+    /// Creating a bucket that the account already owns.
     pub make_existing: Expect,
-    /// Deleting a bucket that holds objects.
+    /// Deleting a bucket that contains objects.
     pub delete_full: Expect,
-    /// Whether a write on condition that there is no object heeds the condition. Otherwise it is
-    /// ignored without a word: the object is replaced.
+    /// Whether the server respects the condition of put-if-absent. Otherwise it silently replaces the object.
     pub if_absent: bool,
-    /// Characters that keys cannot have.
+    /// Characters that are not allowed in keys.
     pub refused: &'static [char],
-    /// Whether every operation on an object, and every page of a listing, is one request that the driver
-    /// can count.
+    /// Whether every operation on an object, and every page of a listing, is one request that the driver can count.
     pub single_requests: bool,
-    /// Payload modes of the S3 driver that it understands. The suite passes in each of them; it
-    /// is the caller who chooses one.
+    /// The S3 driver's payload modes that the server supports. The suite passes in each of them; the caller chooses one.
     pub payload_modes: &'static [PayloadMode],
 }
 
@@ -135,8 +131,8 @@ impl Default for Quirks {
 }
 
 impl Quirks {
-    /// These quirks with those of a client engine added: libraries that name objects by paths refuse
-    /// keys which they would turn into others.
+    /// These quirks plus those of a client engine: libraries that treat keys as paths refuse keys that they would
+    /// normalize.
     #[must_use]
     pub fn with_engine(self, engine: &str) -> Self {
         match engine {
@@ -159,9 +155,8 @@ impl Quirks {
         }
     }
 
-    /// The quirks of the server called `name`, as the server scripts call it; `None` for a name
-    /// that is not known. MinIO of 2026-02, versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35
-    /// pass the suite with them.
+    /// The quirks of the server that the server scripts call `name`; `None` for an unknown name. MinIO of 2026-02,
+    /// versitygw 1.8, S3Proxy 4.1, Ceph 16.2 and Azurite 3.35 pass the suite with them.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let s3 = Self::default();
@@ -192,11 +187,11 @@ impl Quirks {
             },
             "ceph" => Self {
                 make_existing: Expect::Works,
-                // Seen with 16.2: trailers are unknown, and an empty body in signed chunks fails.
+                // Observed with 16.2: trailers are not supported, and an empty body in signed chunks fails.
                 payload_modes: WHOLE,
                 ..s3
             },
-            // Seen with 3.35: the service's limit of 1024 characters is not enforced.
+            // Observed with 3.35: it does not enforce the service's limit of 1024 characters.
             "azurite" => Self {
                 backslash: false,
                 longer_key: Expect::Works,
@@ -205,8 +200,8 @@ impl Quirks {
                 min_part: 0,
                 ..s3
             },
-            // A file system (PATH_MAX, NAME_MAX) by the driver of file systems. Directories lie where
-            // keys have slashes, so that nothing can lie below an object.
+            // A file system (PATH_MAX, NAME_MAX) with the POSIX driver. Slashes in keys separate directories, so there
+            // can be no object below an object.
             "posix" => Self {
                 double_slash: REJECTED,
                 dot_segment: REJECTED,
@@ -220,20 +215,20 @@ impl Quirks {
                 min_part: 0,
                 ..s3
             },
-            // The path below the mount is the key of an object, which S3 limits to 1024 bytes.
+            // The path below the mount becomes an object key, which S3 limits to 1024 bytes.
             "s3fs" => Self {
                 max_key: 900,
                 longer_key: REJECTED,
                 ..Self::of("posix")?
             },
-            // OpenStack Swift 2.30. An object is what its name says, whatever is in the name.
+            // OpenStack Swift 2.30. It does not interpret names.
             "swift" => Self {
                 delete_absent: NOT_FOUND,
                 min_part: 0,
                 make_existing: Expect::Works,
                 ..s3
             },
-            // radosgw 16.2 by the Swift API: a condition on a PUT is ignored, as it is not by S3.
+            // radosgw 16.2 with the Swift API: it ignores the condition of a PUT, unlike with the S3 API.
             "ceph-swift" => Self {
                 delete_absent: NOT_FOUND,
                 min_part: 0,
@@ -241,9 +236,9 @@ impl Quirks {
                 if_absent: false,
                 ..s3
             },
-            // libs3 over a store that keeps the rules of S3.
+            // libs3 on a store that follows the rules of S3.
             "libs3" => s3,
-            // From its documentation and hand-made requests; it builds too slowly for every run.
+            // From its documentation and manual requests; it takes too long to build for every run.
             "garage" => Self {
                 max_key: 460,
                 tagging: UNSUPPORTED,
@@ -264,7 +259,7 @@ impl Quirks {
             },
             // The emulator with its files in a directory (1.56).
             "fake-gcs-server" => Self {
-                // It takes such an object and says that it took no byte of it.
+                // It accepts such an object and reports that it stored zero bytes.
                 trailing_slash: Expect::Fails(&[ErrorKind::Corrupt]),
                 below_object: SERVER,
                 longer_key: Expect::Works,
@@ -273,7 +268,7 @@ impl Quirks {
                 min_part: 256 * 1024,
                 ..s3
             },
-            // The filer of SeaweedFS: keys are paths of files.
+            // SeaweedFS's filer: keys are file paths.
             "seaweedfs" => Self {
                 double_slash: REJECTED,
                 dot_segment: REJECTED,
@@ -285,7 +280,7 @@ impl Quirks {
                 empty_groups: true,
                 ..s3
             },
-            // Paths are normalised by gateways and checked by the name node; see docs/drivers/hdfs.md.
+            // Gateways normalize paths, and the name node checks them; see docs/drivers/hdfs.md.
             "hdfs" => Self {
                 double_slash: REJECTED,
                 dot_segment: REJECTED,

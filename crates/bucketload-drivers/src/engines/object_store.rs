@@ -309,7 +309,7 @@ impl ObjectStoreClient {
                 }
             };
             received += bytes.len() as u64;
-            if reading.looks() {
+            if reading.wants_body() {
                 reading.data(&bytes);
             }
         }

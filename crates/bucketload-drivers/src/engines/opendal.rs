@@ -289,7 +289,7 @@ impl OpendalClient {
             };
             for bytes in buffer {
                 received += bytes.len() as u64;
-                if reading.looks() {
+                if reading.wants_body() {
                     reading.data(&bytes);
                 }
             }

@@ -9,7 +9,7 @@ use super::ops_batch::Batch;
 use super::ops_list::read_page;
 use super::session::{GcsSession, push_object};
 use crate::http::answer::no_way_on;
-use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -32,7 +32,7 @@ impl Admin for GcsSession {
                 let listed = self.page(bucket, "", "", 1, b"", body, probe).await;
                 listed.map_err(|_| error)
             }
-            Err(error) => Err(named(error, "bucket", bucket)),
+            Err(error) => Err(name_missing(error, "bucket", bucket)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, any_bucket, flags, sees_all,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{GcsConfig, GcsDriver, GcsOverrides};
@@ -63,7 +63,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: any_bucket,
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// Flags, then environment, then the files of Google's tools, then defaults.

@@ -1,7 +1,7 @@
 //! What the drivers of HDFS say of themselves.
 
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, flags, sees_all,
+    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
 
 use super::HadoopOverrides;
@@ -43,7 +43,7 @@ pub static WEBHDFS: Descriptor = Descriptor {
         })
     },
     origins: |request| Ok(webhdfs_config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// The driver of `hdfs://`.

@@ -93,7 +93,7 @@ impl HdfsSession {
                 let bytes = bytes.map_err(meaning)?;
                 received += bytes.len() as u64;
                 probe.done();
-                if reading.looks() {
+                if reading.wants_body() {
                     reading.data(&bytes);
                 }
             }

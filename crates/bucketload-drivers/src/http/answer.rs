@@ -1,4 +1,4 @@
-//! What answers of all services have in common: limits, sizes, damage, and the meaning of a status.
+//! Reading responses of any service: size limits, object sizes, malformed responses, and the meaning of a status.
 
 use std::fmt::Display;
 
@@ -7,25 +7,25 @@ use bucketload_core::error::{ErrorKind, OpError};
 
 use super::exchange::Reply;
 
-/// Most bytes of a control document in an answer.
+/// Maximum size of a control document in a response, in bytes.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
-/// Most bytes of a small object.
+/// Maximum size of a small object, in bytes.
 pub(crate) const MAX_SMALL: usize = 16 << 20;
-/// Longest message taken over from a server, in characters.
+/// Maximum length of a server's message in an error, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// Text from an answer, which was checked to be UTF-8 when it was read.
+/// Text from a response that was checked to be UTF-8 when it was parsed.
 pub(crate) fn as_text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The size that an answer to HEAD tells.
+/// The object size from a response to HEAD.
 pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
     let Some(size) = reply.content_length() else {
         return Err(OpError::with_status(
             ErrorKind::Protocol,
             reply.status,
-            "the answer has no Content-Length",
+            "the response has no Content-Length",
         ));
     };
     Ok(Completion {
@@ -34,7 +34,7 @@ pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
     })
 }
 
-/// A conditional write that ended as `done`. A refusal of the condition is a success without items.
+/// The result of a conditional write: status 412 counts as a success with zero items.
 pub(crate) fn if_absent(done: Result<Completion, OpError>) -> Result<Completion, OpError> {
     match done {
         Ok(done) => Ok(Completion { items: 1, ..done }),
@@ -43,7 +43,7 @@ pub(crate) fn if_absent(done: Result<Completion, OpError>) -> Result<Completion,
     }
 }
 
-/// A successful answer whose document cannot be read.
+/// A successful response whose document cannot be parsed.
 #[cold]
 pub(crate) fn unreadable(what: &str, why: impl Display) -> OpError {
     OpError::new(
@@ -52,26 +52,26 @@ pub(crate) fn unreadable(what: &str, why: impl Display) -> OpError {
     )
 }
 
-/// A successful answer with more bytes than it can have.
+/// A successful response that exceeds its size limit.
 #[cold]
 pub(crate) fn too_long(status: u16) -> OpError {
     OpError::with_status(
         ErrorKind::Protocol,
         status,
-        "the answer is longer than it can be",
+        "the response is longer than allowed",
     )
 }
 
-/// A page of a listing that does not say where to continue, or points back to its own beginning.
+/// A page of a listing that does not say where to continue, or points back to its own start.
 #[cold]
 pub(crate) fn no_way_on() -> OpError {
     OpError::new(
         ErrorKind::Protocol,
-        "the listing does not say where to continue, or continues where this page began",
+        "the listing does not say where to continue, or points back to the start of this page",
     )
 }
 
-/// What a status means where the service has not said more.
+/// The meaning of a status if the service gave no further details.
 pub(crate) const fn kind_of(status: u16) -> ErrorKind {
     match status {
         404 => ErrorKind::NotFound,
@@ -85,17 +85,17 @@ pub(crate) const fn kind_of(status: u16) -> ErrorKind {
     }
 }
 
-/// What a refusal says: its code, its message, or both.
+/// The text of a refusal: its code, its message, or both.
 pub(crate) fn said(status: u16, code: &str, message: &str) -> String {
     match (code, message) {
-        ("", "") => format!("the server answered status {status} without an explanation"),
+        ("", "") => format!("the server returned status {status} without an explanation"),
         (code, "") => code.to_owned(),
         ("", message) => message.to_owned(),
         (code, message) => format!("{code}: {message}"),
     }
 }
 
-/// One line without control characters, of bounded length.
+/// `text` as one line without control characters, shortened to [`MAX_MESSAGE`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What all sessions of a driver share: endpoints, trust, and the number of connections made.
+//! The state that all sessions of a driver share: endpoints, TLS settings, and the number of connections made.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,27 +10,26 @@ use super::config::{ConfigError, TlsConfig};
 use super::connect;
 use super::endpoint::Endpoint;
 
-/// Names of the answer's header fields that identify a request to the store's operator, in lower
-/// case.
+/// Names of the response header fields by which the store's operator can find a request in the logs, in lower case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdFields {
     /// The identifier.
     pub(crate) request: &'static str,
-    /// A second one; empty when there is none.
+    /// A second identifier; empty for none.
     pub(crate) extended: &'static str,
 }
 
 /// The service as all sessions of a driver see it.
 pub(crate) struct Client {
     endpoints: Vec<Endpoint>,
-    /// Of each endpoint, what follows the path of every request: [`Endpoint::fixed_fields`].
+    /// [`Endpoint::fixed_fields`] of each endpoint.
     fields: Vec<Vec<u8>>,
     /// For `https` endpoints.
     tls: Option<ClientTls>,
     pub(crate) ids: IdFields,
     /// Connections made so far.
     connections: AtomicU64,
-    /// Distinguishes clients in the threads' registries.
+    /// Identifies this client in [`super::per_thread`].
     number: u64,
 }
 
@@ -63,13 +62,12 @@ impl Client {
         })
     }
 
-    /// A number that no other client of the process has.
+    /// A number that is unique within the process.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where worker number `worker` sits: its endpoint, and the local address to connect from, each
-    /// taken in turn.
+    /// Assigns worker number `worker` an endpoint and a local address to connect from, both round-robin.
     pub(crate) fn seat(&self, worker: u32, sources: &[IpAddr]) -> (usize, Option<IpAddr>) {
         let number = worker as usize;
         let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
@@ -80,17 +78,17 @@ impl Client {
         &self.endpoints
     }
 
-    /// What follows the path of every request to the endpoint with this index.
+    /// [`Endpoint::fixed_fields`] of the endpoint with this index.
     pub(crate) fn fields(&self, endpoint: usize) -> &[u8] {
         &self.fields[endpoint]
     }
 
-    /// The trust of connections to `endpoint`.
+    /// TLS settings for connections to `endpoint`; `None` for plain connections.
     pub(crate) fn tls_for(&self, endpoint: &Endpoint) -> Option<&ClientTls> {
         self.tls.as_ref().filter(|_| endpoint.tls)
     }
 
-    /// A number for a new connection, from 1, unique within the driver.
+    /// A number for a new connection, unique within the driver, from 1.
     pub(crate) fn next_connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }

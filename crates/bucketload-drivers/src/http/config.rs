@@ -1,5 +1,5 @@
-//! What the settings of every service have in common: errors that say where a value stood, where it
-//! came from, and how connections are encrypted.
+//! Settings that all HTTP services share: errors that name the place of a bad value, the report of where values came
+//! from, and TLS.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ pub use bucketload_target::{Origin, Source};
 
 use super::endpoint::Endpoint;
 
-/// A setting that cannot be used: where it stood, what is wrong, what to do.
+/// A setting that cannot be used: its place, the problem, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}; {remedy}")]
 pub struct ConfigError {
-    /// File, line, section and field; or variable; or flag.
+    /// Where it is set: file, line, section and field; or variable; or flag.
     pub place: String,
     /// What is wrong with it.
     pub problem: String,
@@ -37,11 +37,11 @@ impl ConfigError {
     }
 }
 
-/// Gives an enum names for the command line: `name`, `Display`, `FromStr` and `ALL`.
+/// Implements `name`, `Display`, `FromStr` and `ALL` for an enum whose values have names on the command line.
 macro_rules! named_enum {
     ($name:ident, $what:literal, { $($variant:ident => $text:literal),+ $(,)? }) => {
         impl $name {
-            /// Every value, in the order of the documentation.
+            /// All values, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name used on the command line and in results.
@@ -63,7 +63,7 @@ macro_rules! named_enum {
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| {
                     let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    format!("`{text}` is no {}; use one of {}", $what, names.join(", "))
+                    format!("`{text}` is not a valid {}; use one of {}", $what, names.join(", "))
                 })
             }
         }
@@ -72,16 +72,16 @@ macro_rules! named_enum {
 
 pub(crate) use named_enum;
 
-/// How connections are encrypted; used by `https` endpoints only.
+/// TLS settings of `https` endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// File with the certificates to trust, PEM; `None` = those of the system.
+    /// PEM file with the certificates to trust; `None` for the system's.
     pub ca_bundle: Option<PathBuf>,
     /// Accept any certificate.
     pub insecure: bool,
     /// Client certificate chain and key, PEM files.
     pub client: Option<(PathBuf, PathBuf)>,
-    /// Do a full handshake on each connection instead of resuming an earlier session.
+    /// Do a full handshake for each connection instead of resuming a session.
     pub no_resume: bool,
 }
 
@@ -92,7 +92,7 @@ impl From<ConfigError> for OpenError {
 }
 
 impl TlsConfig {
-    /// What the flags say.
+    /// The settings from the command line.
     pub(crate) fn of(settings: &Settings) -> Self {
         let files = |flag| settings.path(flag);
         Self {
@@ -103,7 +103,7 @@ impl TlsConfig {
         }
     }
 
-    /// How connections to `endpoints` are encrypted, in words for the result header.
+    /// Describes the encryption of connections to `endpoints`, for the result header.
     pub(crate) fn describe(&self, endpoints: &[Endpoint]) -> String {
         if endpoints.iter().all(|e| !e.tls) {
             return "off".to_owned();
@@ -123,8 +123,27 @@ impl TlsConfig {
     }
 }
 
-/// The facts of the driver called `name`: its own settings, then what all services over HTTP have, so that no driver
-/// can leave it out.
+/// Adds a setting to the report of where values came from.
+pub(crate) fn note(
+    origins: &mut Vec<Origin>,
+    name: &'static str,
+    value: impl Into<String>,
+    source: &Source,
+) {
+    origins.push(Origin {
+        name,
+        value: value.into(),
+        source: source.clone(),
+    });
+}
+
+/// IP addresses as one text, separated by commas.
+pub(crate) fn join_addresses(addresses: &[IpAddr]) -> String {
+    let shown: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    shown.join(",")
+}
+
+/// The facts of a driver: `own` settings, then those of all HTTP services, so no driver can leave them out.
 pub(crate) fn facts(
     name: &str,
     own: Vec<(&str, String)>,
@@ -135,8 +154,7 @@ pub(crate) fn facts(
     let mut settings: Vec<_> = own.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
     settings.push(("tls".to_owned(), tls.describe(endpoints)));
     if !sources.is_empty() {
-        let shown: Vec<_> = sources.iter().map(ToString::to_string).collect();
-        settings.push(("source addresses".to_owned(), shown.join(",")));
+        settings.push(("source addresses".to_owned(), join_addresses(sources)));
     }
     DriverFacts {
         driver: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Establishing connections: name, TCP, TLS, each timed by itself.
+//! Opening connections: name lookup, TCP and TLS handshake, each timed separately.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use bucketload_wire::{Conn, Error as WireError, Sock, dns};
 use super::config::{ConfigError, TlsConfig};
 use super::endpoint::Endpoint;
 
-/// Reads certificates and keys, if any endpoint is encrypted.
+/// Loads certificates and keys if any endpoint is encrypted.
 pub(crate) fn tls_of(
     endpoints: &[Endpoint],
     config: &TlsConfig,
@@ -41,8 +41,8 @@ pub(crate) fn tls_of(
     })
 }
 
-/// Connects to `endpoint` from `source`, encrypted with `tls`, and tells `probe` how long each phase took.
-/// The addresses of a name are tried in order.
+/// Connects to `endpoint` from the local address `source`, with TLS if `tls` is given. Reports to `probe` how long each
+/// phase took. Tries the addresses of a name in order.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
     tls: Option<&ClientTls>,

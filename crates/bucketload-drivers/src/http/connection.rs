@@ -1,13 +1,12 @@
-//! One worker's connection: opened when needed, kept while it is sound, closed when an operation
-//! fails half-way or is abandoned.
+//! One worker's connection: opened when needed, kept while it is usable, closed when an operation fails half-way or is
+//! abandoned.
 //!
-//! **Kept-alive connections that the server closes while they are idle.** Before each request the
-//! connection asks whether the runtime has heard from the connection, which between two answers can only
-//! mean its end (or bytes nobody asked for). That costs no system call on a sound
-//! connection. A connection found closed is replaced, and the time that takes is recorded as a
-//! connection, before the timed start. If the close crosses the request on the way, the operation
-//! fails with `Reset`: the server may have acted on the request, and repeating it would hide a
-//! second request in one operation's time. A retry policy of the workload may repeat it visibly.
+//! **Kept-alive connections that the server closes while they are idle.** Before each request, the driver checks whether
+//! the runtime has seen any event on the connection. Between two responses, an event can only mean that the server has
+//! closed it or sent unrequested bytes. The check costs no system call on a usable connection. A closed connection is
+//! replaced, and the time for that is recorded as connect time, before the operation's start. If the server's close and
+//! the request cross on the network, the operation fails with `Reset`. The server may have acted on the request, and
+//! repeating it would hide a second request in one operation's time. The workload's retry policy may repeat it visibly.
 
 use std::net::IpAddr;
 
@@ -24,10 +23,10 @@ use super::exchange::{Answer, Reply, exchange};
 use super::outgoing::Outgoing;
 use super::sink::Sink;
 
-/// A connection of one worker to one endpoint, or the place of one.
+/// One worker's connection to one endpoint; not always open.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// In a box: few connections are bound to an address, and all would have room for one.
+    /// Boxed to keep connections small: few are bound to a local address.
     source: Option<Box<IpAddr>>,
     conn: Option<Conn>,
     route: RequestRoute,
@@ -36,8 +35,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection to the endpoint with index `endpoint`, from the local address `source`; not connected
-    /// yet.
+    /// A connection to the endpoint with index `endpoint`, from the local address `source`; not open yet.
     pub(crate) fn new(endpoint: usize, source: Option<IpAddr>) -> Self {
         Self {
             route: RequestRoute {
@@ -55,15 +53,15 @@ impl Connection {
         self.route
     }
 
-    /// System calls made by the current connection; `None` while there is none.
+    /// System calls made on the current connection; `None` if there is none.
     pub(crate) fn calls(&self) -> Option<Calls> {
         self.conn.as_ref().map(Conn::calls)
     }
 
-    /// Makes sure that there is a connection that the server has not closed.
+    /// Connects, unless there is a connection that the server has not closed.
     ///
     /// # Errors
-    /// When none can be made.
+    /// When connecting fails.
     pub(crate) async fn connect(
         &mut self,
         client: &Client,
@@ -76,7 +74,7 @@ impl Connection {
             }
             self.conn = None;
         }
-        // On the heap: a handshake's state would otherwise be part of every session's task.
+        // Boxed to keep the state of a handshake out of every session's future.
         let tls = client.tls_for(endpoint);
         let connecting = Box::pin(connect::connect(
             endpoint,
@@ -91,17 +89,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether there is a connection that the server has not closed.
+    /// True if there is a connection that the server has not closed.
     #[inline]
     fn is_sound(&mut self) -> bool {
         self.conn.as_mut().is_some_and(Conn::is_silent)
     }
 
-    /// Performs one request, connecting first if need be. A refusal (status 300 and above) is an
-    /// answer too: the reply then holds what the server said.
+    /// Performs one request, connecting first if necessary. Refusals (status 300 and above) are returned as replies.
     ///
     /// # Errors
-    /// When there was no answer, or no complete one.
+    /// When no complete response arrived.
     pub(crate) async fn perform<O: Outgoing>(
         &mut self,
         client: &Client,
@@ -111,26 +108,27 @@ impl Connection {
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let mut reply = Reply::default();
-        let way = AnyAnswer { client, endpoint };
-        self.perform_on(&way, outgoing, sink, probe, &mut reply)
+        let target = AcceptAll { client, endpoint };
+        self.perform_on(&target, outgoing, sink, probe, &mut reply)
             .await?;
         Ok(reply)
     }
 
-    /// As [`Connection::perform`], into `reply`, which is as it is by default: the processor waits for bytes that are
-    /// moved to another place just after they were written. Refusals are errors where `way` says so.
-    pub(crate) fn perform_on<'p, W: Route, O: Outgoing>(
+    /// As [`Connection::perform`], but writes the result to `reply`, which must be a default [`Reply`]. Returning it by
+    /// value would move bytes that were just written, which stalls the processor. `target` decides whether a refusal is
+    /// an error.
+    pub(crate) fn perform_on<'p, T: RequestTarget, O: Outgoing>(
         &'p mut self,
-        way: &'p W,
+        target: &'p T,
         outgoing: &'p mut O,
         sink: &'p mut dyn Sink,
         probe: &'p mut Probe,
         reply: &'p mut Reply,
     ) -> impl Future<Output = Result<(), OpError>> {
-        let mut answer = Answer::new(outgoing, &way.client().ids, sink, probe, reply);
+        let mut answer = Answer::new(outgoing, &target.client().ids, sink, probe, reply);
         async move {
             if !self.is_sound() {
-                self.connect(way.client(), way.endpoint(), answer.probe)
+                self.connect(target.client(), target.endpoint(), answer.probe)
                     .await?;
             }
             let mut lease = Lease::new(&mut self.conn);
@@ -140,31 +138,31 @@ impl Connection {
             exchange(conn, outgoing, &mut self.decoder, &mut answer).await?;
             lease.sound = answer.reply.reusable;
             drop(lease);
-            way.judge(answer.reply)
+            target.judge(answer.reply)
         }
     }
 }
 
-/// Where a connection's requests go.
-pub(crate) trait Route {
+/// Where a connection's requests go, and which replies are errors.
+pub(crate) trait RequestTarget {
     fn client(&self) -> &Client;
 
     fn endpoint(&self) -> &Endpoint;
 
-    /// What a reply means.
+    /// Checks a reply.
     ///
     /// # Errors
-    /// Where a refusal is an error.
+    /// If the target treats the refusal in `reply` as an error.
     fn judge(&self, reply: &Reply) -> Result<(), OpError>;
 }
 
-/// A way on which every reply is an answer.
-struct AnyAnswer<'a> {
+/// A target that returns every refusal as a reply.
+struct AcceptAll<'a> {
     client: &'a Client,
     endpoint: &'a Endpoint,
 }
 
-impl Route for AnyAnswer<'_> {
+impl RequestTarget for AcceptAll<'_> {
     fn client(&self) -> &Client {
         self.client
     }
@@ -178,11 +176,11 @@ impl Route for AnyAnswer<'_> {
     }
 }
 
-/// The connection belongs to a request until its answer is complete: an abandoned operation closes
-/// it, and the next one opens another.
+/// Holds the connection until the response is complete. Dropped earlier, when an operation is abandoned, it closes the
+/// connection, and the next operation opens a new one.
 struct Lease<'a> {
     conn: &'a mut Option<Conn>,
-    /// Whether the connection can be used again.
+    /// Whether the connection can be reused.
     sound: bool,
 }
 

@@ -15,17 +15,17 @@ pub struct Endpoint {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Value of the `Host` header: the host, with the port unless it is the scheme's own.
+    /// Value of the `Host` header: the host, plus the port unless it is the scheme's default.
     pub authority: String,
-    /// Path in front of the bucket, without a trailing slash; usually empty.
+    /// Path before the bucket, without a trailing slash; usually empty.
     pub base_path: String,
 }
 
 impl Endpoint {
-    /// Reads a single URL.
+    /// Parses a single URL. `place` names the setting in errors.
     ///
     /// # Errors
-    /// When `url` is not `http(s)://HOST[:PORT][/PATH]`; `place` tells the user where it stood.
+    /// When `url` is not `http(s)://HOST[:PORT][/PATH]`.
     pub fn parse(url: &str, place: &str) -> Result<Self, ConfigError> {
         let fail = |problem: String, remedy: &str| Err(ConfigError::new(place, problem, remedy));
         let (tls, rest) = match url.split_once("://") {
@@ -51,7 +51,7 @@ impl Endpoint {
         if authority.contains('@') {
             return fail(
                 "the URL holds a user name".to_owned(),
-                "take it out; credentials stand in the environment (S3: AWS_ACCESS_KEY_ID and \
+                "remove it; set credentials in the environment (S3: AWS_ACCESS_KEY_ID and \
                  AWS_SECRET_ACCESS_KEY) or in configuration files",
             );
         }
@@ -61,7 +61,7 @@ impl Endpoint {
                 "end the URL after the host and port",
             );
         }
-        // A URL writes IPv6 addresses in brackets: without them the port would be ambiguous.
+        // URLs need brackets around IPv6 addresses: without them the port would be ambiguous.
         let split = hosts::split_port(authority).filter(|(host, port)| {
             *port != Some(0) && (!host.contains(':') || authority.starts_with('['))
         });
@@ -104,12 +104,11 @@ impl Endpoint {
         })
     }
 
-    /// Reads a list of URLs with ranges: parts separated by commas, each with any number of
-    /// `{FIRST...LAST}`; leading zeros of `FIRST` set the width.
+    /// Parses URLs separated by commas, each with any number of ranges `{FIRST...LAST}`. Leading zeros of `FIRST` set the
+    /// width.
     ///
     /// # Errors
-    /// When a part is no URL, a range is malformed, or there are more than
-    /// [`hosts::MAX_HOSTS`].
+    /// When a part is not a URL, a range is malformed, or there are more than [`hosts::MAX_HOSTS`].
     pub fn parse_list(text: &str, place: &str) -> Result<Vec<Self>, ConfigError> {
         let urls = hosts::expand(text).map_err(|e| {
             let remedy = "write URLs separated by commas, with ranges such as host{1...8}";
@@ -118,7 +117,7 @@ impl Endpoint {
         urls.iter().map(|url| Self::parse(url, place)).collect()
     }
 
-    /// Amazon's own endpoint of `region`.
+    /// Amazon's endpoint of `region`.
     #[must_use]
     pub fn aws(region: &str) -> Self {
         let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
@@ -132,13 +131,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is a host of Amazon's.
+    /// True for a host of Amazon's.
     #[must_use]
     pub fn is_aws(&self) -> bool {
         self.host.ends_with(".amazonaws.com") || self.host.ends_with(".amazonaws.com.cn")
     }
 
-    /// The beginning of a request: method and base path.
+    /// Starts a request: method and base path.
     #[inline]
     pub(crate) fn begin(&self, method: &str) -> Buffer {
         let mut head = Buffer::take();
@@ -148,7 +147,7 @@ impl Endpoint {
         head
     }
 
-    /// What follows the path of every request: the end of the request line, and the fields that do not change.
+    /// The text after the target of every request: the end of the request line, and the constant fields.
     pub(crate) fn fixed_fields(&self) -> Vec<u8> {
         let authority = &self.authority;
         format!(" HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: {USER_AGENT}\r\n").into_bytes()
@@ -162,7 +161,7 @@ impl Endpoint {
     }
 }
 
-/// At most 80 characters of what the user wrote, for messages.
+/// The first 80 characters of the user's text, for messages.
 fn clip(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_taken_apart() {
+    fn urls_are_parsed() {
         let plain = one("http://127.0.0.1:9000");
         assert_eq!((plain.tls, plain.port), (false, 9000));
         assert_eq!(plain.authority, "127.0.0.1:9000");

@@ -1,8 +1,8 @@
-//! One request and its answer on a connection.
+//! One request and its response on a connection.
 //!
-//! An [`Outgoing`] request goes out, a [`Sink`] takes the answer. Everything that can be done in
-//! advance (connecting, hashing, rendering, signing) lies before the probe's `started`; from there
-//! on the probe is marked as bytes move.
+//! Sends an [`Outgoing`] request and passes the response to a [`Sink`]. Everything that can be done in advance
+//! (connecting, hashing, rendering, signing) happens before the probe's `started`. From then on, the probe records when
+//! bytes move.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
@@ -14,28 +14,28 @@ use super::outgoing::{Outgoing, Remaining};
 use super::parked::park;
 use super::sink::{Ignore, Sink};
 
-/// Bytes of an error document that are read; what is longer costs the connection.
+/// Maximum size of an error document, in bytes. A longer one is cut and the connection closed.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// What an answer said, besides what went to the sink. Small, since it lives as long as the request.
+/// The facts of a response, apart from the data passed to the sink. Kept small: it lives as long as the request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     content_length: u64,
     range_start: u64,
     /// Body bytes received.
     pub(crate) received: u64,
-    /// Filled for refusals only: the body, and the fields that tell where to go instead.
+    /// Body and header fields; set for refusals only.
     pub(crate) refusal: Option<Box<Refusal>>,
     pub(crate) status: u16,
-    /// Whether the connection can be used again.
+    /// Whether the connection can be reused.
     pub(crate) reusable: bool,
 }
 
 impl Default for Reply {
     fn default() -> Self {
         Self {
-            content_length: Self::UNTOLD,
-            range_start: Self::UNTOLD,
+            content_length: Self::UNKNOWN,
+            range_start: Self::UNKNOWN,
             received: 0,
             refusal: None,
             status: 0,
@@ -45,24 +45,24 @@ impl Default for Reply {
 }
 
 impl Reply {
-    /// In place of a number that the answer did not tell.
-    const UNTOLD: u64 = u64::MAX;
+    /// Stands for a number that is missing in the response.
+    const UNKNOWN: u64 = u64::MAX;
 
     /// Value of `Content-Length`.
     pub(crate) fn content_length(&self) -> Option<u64> {
-        Some(self.content_length).filter(|n| *n != Self::UNTOLD)
+        Some(self.content_length).filter(|n| *n != Self::UNKNOWN)
     }
 
     /// First byte of `Content-Range`.
     pub(crate) fn range_start(&self) -> Option<u64> {
-        Some(self.range_start).filter(|n| *n != Self::UNTOLD)
+        Some(self.range_start).filter(|n| *n != Self::UNKNOWN)
     }
 }
 
-/// What came with a refusal.
+/// The contents of a refusal.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal {
-    /// The beginning of the body.
+    /// The body, cut at [`MAX_ERROR`].
     pub(crate) body: Vec<u8>,
     head: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Refusal {
         })
     }
 
-    /// The value of the header field `name`, in any case; empty when there is none.
+    /// The value of the header field `name` (case-insensitive); empty if it is missing.
     pub(crate) fn field(&self, name: &str) -> String {
         let mut found = String::new();
         http::response_fields(&self.head, |field, value| {
@@ -88,18 +88,18 @@ impl Refusal {
     }
 }
 
-/// An answer on its way: who takes it, and what it has said so far.
+/// A response that is being received: its destination and the facts so far.
 pub(crate) struct Answer<'a> {
     pub(crate) ids: &'a IdFields,
     pub(crate) sink: &'a mut dyn Sink,
     pub(crate) probe: &'a mut Probe,
     pub(crate) reply: &'a mut Reply,
-    /// Whether the request was one whose answers have no body.
+    /// Whether the request was a HEAD, whose response has no body.
     to_head: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// The answer to `outgoing`, which goes to `reply`, as it is by default, and to `sink`.
+    /// The response to `outgoing`: facts go to `reply`, which must be a default [`Reply`], and the body to `sink`.
     pub(crate) fn new(
         outgoing: &impl Outgoing,
         ids: &'a IdFields,
@@ -117,12 +117,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Sends a prepared request, gives its head's memory back and receives the answer.
+/// Sends a prepared request, releases the memory of its head, and receives the response.
 ///
-/// The connection may be kept when the reply says `reusable`; after an error it must not be.
+/// The caller may keep the connection if the reply says `reusable`, and must close it after an error.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has room for its arguments twice"
+    reason = "the future of an async fn stores its arguments twice"
 )]
 pub(crate) fn exchange<'e, O: Outgoing>(
     conn: &'e mut Conn,
@@ -130,10 +130,10 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     decoder: &'e mut Option<Box<ChunkedDecoder>>,
     answer: &'e mut Answer<'_>,
 ) -> impl Future<Output = Result<(), OpError>> {
-    // What an await has given is taken apart before the next one: the future would have room for both.
+    // The result of each await is consumed before the next one, so the future does not store both.
     async move {
         let first = conn.is_fresh();
-        // In a box: an answer that arrives as it should is received without room for what went wrong.
+        // Boxed, so the future of a request that succeeds has no room for an error.
         let failure = {
             answer.probe.started();
             let calls = conn.calls().send;
@@ -146,14 +146,14 @@ pub(crate) fn exchange<'e, O: Outgoing>(
                 }
             };
             let sent = Remaining(rest).await;
-            // What left in one call has left when that call was made, as far as the client can tell.
+            // A request that was sent in one call has no separate sent instant: `started` is that of the call.
             if conn.calls().send > calls + 1 {
                 answer.probe.sent();
             }
             outgoing.release();
             failure.or_else(|| incomplete(sent))
         };
-        // When sending failed the server may have said why before it closed.
+        // When sending failed, the server may have sent a reason before it closed.
         if let Some(refused) = failure.map(|sent| park(refused(conn, decoder, answer, sent, first)))
         {
             return refused.await;
@@ -172,14 +172,14 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     }
 }
 
-/// How sending a request ended, unless all of it has left.
+/// How sending a request ended, unless all of it was sent.
 #[inline]
 fn incomplete(sent: Result<SendEnd, WireError>) -> Option<Box<Result<SendEnd, WireError>>> {
     let complete = matches!(sent, Ok(SendEnd::Complete));
     (!complete).then(|| Box::new(sent))
 }
 
-/// Receives what a server says to a request that it has not taken.
+/// Receives the response to a request that was not sent completely.
 async fn refused(
     conn: &mut Conn,
     decoder: &mut Option<Box<ChunkedDecoder>>,
@@ -206,7 +206,7 @@ async fn refused(
     unsent(*sent, answered, first)
 }
 
-/// What the answer to a request that did not leave completely means.
+/// The meaning of a response to a request that was not sent completely.
 #[cold]
 fn unsent(
     sent: Result<SendEnd, WireError>,
@@ -220,7 +220,7 @@ fn unsent(
         }
         (Ok(SendEnd::Answered { sent }), Ok(reply)) => {
             let detail = format!(
-                "the server answered status {} after {sent} bytes of the body",
+                "the server sent status {} after {sent} bytes of the request body",
                 reply.status
             );
             Err(OpError::with_status(
@@ -234,7 +234,7 @@ fn unsent(
     }
 }
 
-/// Receives what of a body has not come with the head.
+/// Receives the part of a body that did not arrive with the head.
 async fn body_of(
     conn: &mut Conn,
     framing: Framing,
@@ -253,8 +253,8 @@ async fn body_of(
 }
 
 impl Answer<'_> {
-    /// Takes the head, and the body as far as it came with it. Refusals (status 300 and above) do not
-    /// reach the sink.
+    /// Consumes the head and the part of the body that arrived with it. Refusals (status 300 and above) do not reach the
+    /// sink.
     fn take(&mut self, bytes: &[u8]) -> Result<Step<Framing>, WireError> {
         let mut at = 0;
         loop {
@@ -273,8 +273,8 @@ impl Answer<'_> {
             let reply = &mut *self.reply;
             reply.status = head.status;
             reply.reusable = head.keep_alive;
-            reply.content_length = head.content_length.unwrap_or(Reply::UNTOLD);
-            reply.range_start = head.range_start.unwrap_or(Reply::UNTOLD);
+            reply.content_length = head.content_length.unwrap_or(Reply::UNKNOWN);
+            reply.range_start = head.range_start.unwrap_or(Reply::UNKNOWN);
             if head.status >= 300 {
                 reply.refusal = Some(Refusal::with_head(fields));
             } else if self.sink.wants_fields() {
@@ -286,7 +286,7 @@ impl Answer<'_> {
                 }
                 _ => 0,
             };
-            // The instant is taken before the bytes are looked at: checking them is not service time.
+            // Take the time before the bytes are checked: checking is not service time.
             match head.body {
                 Framing::Length(n) if take as u64 == n => self.probe.first_byte_and_done(),
                 Framing::Empty => self.probe.first_byte_and_done(),
@@ -301,7 +301,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether a body that `framing` delimits has arrived.
+    /// True if the body that `framing` delimits has arrived.
     const fn is_whole(&self, framing: Framing) -> bool {
         match framing {
             Framing::Empty => true,
@@ -310,7 +310,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Takes bytes of the body.
+    /// Passes bytes of the body on.
     #[inline]
     fn deliver(&mut self, bytes: &[u8]) {
         self.reply.received += bytes.len() as u64;
@@ -325,7 +325,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Settles whether `conn`, on which the answer has arrived, can be used again.
+    /// Decides whether `conn` can be reused after the response.
     fn finish(&mut self, conn: &Conn) {
         let refusal = self.reply.refusal.as_ref();
         let overlong = refusal.is_some_and(|r| r.body.len() >= MAX_ERROR);
@@ -333,8 +333,7 @@ impl Answer<'_> {
     }
 }
 
-/// Keeps the store's identifiers of the request. Only for answers that are worth it: the head is
-/// read once more.
+/// Records the store's identifiers of the request. Parses the head once more, so it runs only if the probe wants them.
 #[cold]
 fn take_ids(head: &[u8], fields: &IdFields, probe: &mut Probe) {
     let ids = probe.ids_mut();
@@ -351,14 +350,14 @@ fn take_ids(head: &[u8], fields: &IdFields, probe: &mut Probe) {
 async fn rest_of(conn: &mut Conn, n: u64, answer: &mut Answer<'_>) -> Result<(), WireError> {
     let left = n - answer.reply.received;
     let refused = answer.reply.refusal.is_some();
-    if !refused && !answer.sink.looks() {
+    if !refused && !answer.sink.wants_body() {
         conn.discard(left).await?;
         answer.probe.done();
         answer.reply.received = n;
         return Ok(());
     }
     if refused && left > MAX_ERROR as u64 {
-        // Not worth reading: the beginning says what there is to say.
+        // Not worth reading: the beginning is enough for the message.
         answer.reply.reusable = false;
         answer.probe.done();
         return Ok(());
@@ -399,7 +398,7 @@ async fn chunks_of(
     .await
 }
 
-/// Receives a body that ends with the connection.
+/// Receives a body that ends when the server closes the connection.
 async fn all_of(conn: &mut Conn, answer: &mut Answer<'_>) -> Result<(), WireError> {
     let end = conn
         .recv_with(|bytes| {
@@ -415,7 +414,7 @@ async fn all_of(conn: &mut Conn, answer: &mut Answer<'_>) -> Result<(), WireErro
     }
 }
 
-/// The meaning of a failure of the connection; `first` tells that the request was its first.
+/// The error that a connection failure means. `first`: the request was the first on its connection.
 #[cold]
 fn to_error(error: WireError, first: bool) -> OpError {
     let kind = match &error {
@@ -426,9 +425,8 @@ fn to_error(error: WireError, first: bool) -> OpError {
         _ => ErrorKind::Reset,
     };
     let detail = match error {
-        // A keep-alive connection that the server closed while it was idle looks like this when
-        // the close crosses the request. Whether the server has acted on it is unknown, so the
-        // request is not repeated here.
+        // This happens when the server closes an idle kept-alive connection while the request is on its way. It is
+        // unknown whether the server has acted on the request, so the request is not repeated here.
         WireError::ClosedBeforeAnswer if !first => {
             "the server closed the kept-alive connection before it answered".to_owned()
         }

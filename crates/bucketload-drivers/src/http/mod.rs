@@ -1,16 +1,15 @@
-//! What drivers of HTTP services have in common, on top of the wire client.
+//! The kit that all HTTP drivers share, on top of the wire client.
 //!
 //! ```text
-//! driver's session ── connection ── exchange ── wire       client: what all sessions share
+//! driver's session ── connection ── exchange ── wire       client: state that all sessions share
 //!      head              │          │   │
 //!   outgoing (Plain) ────┘          │   └── sink, reading (verification of bodies)
 //!                                   └────── probe
 //! ```
 //!
-//! A session renders a head into a pooled buffer (`render`), wraps it with its body into an
-//! `outgoing::Outgoing` and gives both to its `connection::Connection`, which keeps the connection: the trait
-//! `session::HttpSession` has the ways to do that. The answer's body goes to a `sink::Sink`; a refusal
-//! comes back as a reply and the driver says what it means, with the help of `answer`.
+//! A session renders a head into a pooled buffer (`render`) and combines it with the body in an `outgoing::Outgoing`. It
+//! passes that to its `connection::Connection` through the methods of `session::HttpSession`. The response body goes to
+//! a `sink::Sink`. A refusal comes back as a reply, which the driver turns into an error with the help of `answer`.
 
 pub(crate) mod answer;
 pub(crate) mod client;
@@ -31,7 +30,7 @@ pub(crate) mod session;
 pub(crate) mod sink;
 pub(crate) mod span;
 
-/// `Debug` for what is named where it is shown and has nothing to tell.
+/// Implements `Debug` by the type's name alone.
 macro_rules! opaque_debug {
     ($($named:ty),+) => {
         $(impl std::fmt::Debug for $named {

@@ -1,7 +1,7 @@
-//! Requests that are ready to leave.
+//! Requests that are ready to be sent.
 //!
-//! [`Plain`] is a rendered head with a body in memory or with object content: all that most services
-//! need. Drivers with framed bodies implement [`Outgoing`] themselves.
+//! [`Plain`] is a rendered head with a body in memory or with object content, which is enough for most services. Drivers
+//! with framed bodies implement [`Outgoing`] themselves.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,34 +10,33 @@ use std::task::{Context, Poll};
 use bucketload_wire::{Conn, Error as WireError, SendEnd};
 
 use super::pool::Buffer;
+use super::render::Render as _;
 use super::span::Span;
-use bucketload_s3::encode;
 
-/// Bytes handed to one write.
+/// Maximum bytes passed to one write.
 pub(crate) const SLICE: usize = 256 * 1024;
 
-/// A request rendered and ready to leave.
+/// A request that is rendered and ready to be sent.
 pub(crate) trait Outgoing {
-    /// Whether the answer to it has no body whatever its head says (HEAD).
+    /// True for HEAD: the response has no body, whatever its head says.
     fn to_head(&self) -> bool;
 
-    /// Sends the head and the first bytes of the body in one write; what does not leave by it is sent by
-    /// the future that is returned, if one is.
+    /// Sends the head and the first bytes of the body in one write. Returns a future that sends the rest, if any.
     ///
     /// # Errors
     /// When the connection has failed.
     fn send<'s>(&'s self, conn: &'s mut Conn) -> Result<Option<impl Rest + 's>, WireError>;
 
-    /// Gives the memory back that only sending needs.
+    /// Releases memory that is only needed for sending.
     fn release(&mut self);
 }
 
-/// Sends what of a request has not left yet.
+/// Sends the unsent rest of a request.
 pub(crate) trait Rest: Future<Output = Result<SendEnd, WireError>> + Unpin {}
 
 impl<F: Future<Output = Result<SendEnd, WireError>> + Unpin> Rest for F {}
 
-/// What of a request has not left yet, if anything: sent once this is over.
+/// Waits until the unsent rest of a request, if any, is sent.
 pub(crate) struct Remaining<R>(pub(crate) Option<R>);
 
 impl<R: Rest> Future for Remaining<R> {
@@ -69,10 +68,10 @@ impl<A: Rest, B: Rest> Future for Either<A, B> {
     }
 }
 
-/// What follows the head.
+/// The body of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
-    /// A document in memory; empty for none.
+    /// A document in memory; empty for no body.
     Bytes(&'a [u8]),
     /// Object content.
     Content(Span<'a>),
@@ -82,7 +81,7 @@ pub(crate) enum Body<'a> {
 pub(crate) const NO_BODY: Body<'static> = Body::Bytes(b"");
 
 impl Body<'_> {
-    /// Bytes of the body.
+    /// Length in bytes.
     pub(crate) const fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -99,7 +98,7 @@ pub(crate) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// A request with `head`, which ends with the empty line and says how long `body` is.
+    /// A request with a complete `head`: it states the length of `body` and ends with the empty line.
     pub(crate) const fn new(head: Buffer, body: Body<'a>, to_head: bool) -> Self {
         Self {
             head,
@@ -108,7 +107,7 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// A request without a body; ends `head`.
+    /// A request without a body; completes `head`.
     #[inline]
     pub(crate) fn bare(mut head: Buffer) -> Self {
         head.extend_from_slice(b"\r\n");
@@ -116,12 +115,11 @@ impl<'a> Plain<'a> {
         Self::new(head, NO_BODY, to_head)
     }
 
-    /// A request with `body`; ends `head` with its length.
+    /// A request with `body`; completes `head` with the length.
     #[inline]
     pub(crate) fn with(mut head: Buffer, body: Body<'a>) -> Self {
-        head.extend_from_slice(b"Content-Length: ");
-        encode::push_decimal(&mut head, body.len());
-        head.extend_from_slice(b"\r\n\r\n");
+        head.content_length(body.len());
+        head.extend_from_slice(b"\r\n");
         Self::new(head, body, false)
     }
 }

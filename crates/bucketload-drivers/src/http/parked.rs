@@ -1,4 +1,3 @@
-//! Rare or long operations in memory that the thread keeps, so that sessions that never perform one
-//! have no room for them.
+//! Runs rare or long operations in memory that the thread keeps, so sessions need no room for them.
 
 pub(crate) use bucketload_wire::park;

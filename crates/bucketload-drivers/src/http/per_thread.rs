@@ -1,19 +1,18 @@
-//! What the sessions of one load thread to one endpoint share (a signer, a rendered head), without a
-//! lock: made by the thread's first session, gone with its last.
+//! State that the sessions of one load thread to one endpoint share without a lock, such as a signer or a rendered head.
+//! The thread's first session creates it; it is dropped with the last.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-/// A driver's number, an endpoint's, and what their sessions share.
+/// Driver number, endpoint index, and the shared state.
 type Entry = (u64, usize, Weak<dyn Any>);
 
 thread_local! {
     static SHARED: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The thread's value for `endpoint` of the driver with number `driver`; `make` makes it unless it is
-/// there.
+/// The thread's state for `endpoint` of the driver with number `driver`; calls `make` if there is none yet.
 pub(crate) fn shared<T: 'static>(driver: u64, endpoint: usize, make: impl FnOnce() -> T) -> Rc<T> {
     SHARED.with_borrow_mut(|all| {
         all.retain(|(_, _, shared)| shared.strong_count() > 0);
@@ -37,7 +36,7 @@ mod tests {
     use super::shared;
 
     #[test]
-    fn a_value_lives_as_long_as_somebody_uses_it() {
+    fn a_value_lives_as_long_as_it_is_used() {
         let first = shared(1, 0, || 5);
         assert!(Rc::ptr_eq(&first, &shared(1, 0, || 6)));
         assert_eq!((*shared(1, 1, || 7), *shared(2, 0, || 8)), (7, 8));

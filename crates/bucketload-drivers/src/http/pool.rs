@@ -1,8 +1,7 @@
 //! Buffers that a request owns only while it is in flight.
 //!
-//! Every load thread keeps the buffers its sessions have used, so that a steady state allocates
-//! nothing and an idle session owns nothing. There are never more than the largest number that
-//! was in use at once, and never more than [`KEPT_BYTES`].
+//! Every load thread keeps the buffers that its sessions have used, so the steady state allocates nothing and an idle
+//! session owns nothing. A thread never keeps more buffers than were in use at once, nor more than [`KEPT_BYTES`].
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -10,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 /// Bytes kept per thread.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// The buffers that are kept and how many bytes they have together.
+/// The unused buffers and their total capacity in bytes.
 struct Free {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
@@ -25,7 +24,7 @@ thread_local! {
     };
 }
 
-/// An empty buffer with the memory of an earlier one; goes back when dropped.
+/// A buffer from the thread's pool; returned to it when dropped.
 #[derive(Debug)]
 pub(crate) struct Buffer(Vec<u8>);
 
@@ -33,7 +32,7 @@ impl Buffer {
     /// A buffer without memory.
     pub(crate) const NONE: Self = Self(Vec::new());
 
-    /// Takes a buffer of the thread.
+    /// Takes an empty buffer from the thread's pool.
     pub(crate) fn take() -> Self {
         let kept = FREE.with_borrow_mut(|free| {
             let buffer = free.buffers.pop()?;
@@ -82,7 +81,7 @@ mod tests {
     use super::Buffer;
 
     #[test]
-    fn memory_is_used_again() {
+    fn memory_is_reused() {
         let mut first = Buffer::take();
         first.resize(5000, 1);
         let at = first.as_ptr();

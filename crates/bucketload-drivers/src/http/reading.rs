@@ -1,4 +1,4 @@
-//! The body of a read: who looks at it, and whether it is what was asked for.
+//! Receives the body of a read and checks that it is the requested one.
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
@@ -8,8 +8,7 @@ use bucketload_core::payload::Content;
 use super::exchange::Reply;
 use super::sink::Sink;
 
-/// Takes the body of a GET: compares it with the content it should have, shows it to a watcher, or
-/// only counts it.
+/// The sink for the body of a GET: compares it with the expected content, passes it to a watcher, or only counts it.
 pub(crate) struct Reading<'a> {
     request: &'a Request<'a>,
     /// Object offset of the next byte.
@@ -19,7 +18,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// What `request`, a get or range-get, expects.
+    /// A sink for the response to `request`, a get or range-get.
     pub(crate) fn of(request: &'a Request<'a>) -> Self {
         let mut reading = Self {
             request,
@@ -30,7 +29,7 @@ impl<'a> Reading<'a> {
         reading
     }
 
-    /// The bytes that are asked for; `None` for the whole object.
+    /// The requested range; `None` for the whole object.
     pub(crate) fn range(&self) -> Option<ByteRange> {
         let op = &self.request.op;
         op.range.filter(|_| op.class == OpClass::RangeGet)
@@ -43,7 +42,7 @@ impl<'a> Reading<'a> {
             .filter(|_| self.request.verify)
     }
 
-    /// Size of the whole object, where it is known.
+    /// Size of the whole object, if known.
     fn known(&self) -> Option<u64> {
         let size = self.request.op.size;
         match self.expected() {
@@ -52,10 +51,10 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Judges an answer that was received completely.
+    /// Checks a response that was received completely.
     ///
     /// # Errors
-    /// `Corrupt` when bytes or their number are wrong, `Protocol` when the range was ignored.
+    /// `Corrupt` when bytes or their number are wrong, `Protocol` when the server ignored the range.
     pub(crate) fn finish(&self, reply: &Reply) -> Result<Completion, OpError> {
         let whole = |r: ByteRange| r.offset == 0 && self.known().is_some_and(|size| r.len >= size);
         if self.wrong.is_none()
@@ -72,8 +71,7 @@ impl<'a> Reading<'a> {
         self.judge(reply.status, reply.received, reply.range_start())
     }
 
-    /// Judges `received` bytes that came with `status`; `start` is where the store says that they
-    /// begin.
+    /// Checks `received` bytes that came with `status`; `start` is their offset according to the store.
     ///
     /// # Errors
     /// `Corrupt` when bytes or their number are wrong.
@@ -104,7 +102,7 @@ impl<'a> Reading<'a> {
         let most = wanted.or(range.map(|r| r.len)).unwrap_or(u64::MAX);
         if wanted.is_some_and(|n| n != received) || received > most {
             let wanted = wanted.unwrap_or(most);
-            return corrupt(format!("{received} bytes came instead of {wanted}"));
+            return corrupt(format!("received {received} bytes instead of {wanted}"));
         }
         Ok(Completion {
             bytes: received,
@@ -115,8 +113,8 @@ impl<'a> Reading<'a> {
 }
 
 impl Sink for Reading<'_> {
-    fn looks(&self) -> bool {
-        // After the first difference there is nothing left to find out.
+    fn wants_body(&self) -> bool {
+        // After the first difference, the rest no longer matters.
         self.request.watch.is_some() || (self.expected().is_some() && self.wrong.is_none())
     }
 

@@ -1,4 +1,4 @@
-//! Appending to request heads, queries and documents.
+//! Renders request heads, queries and documents.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Request};
@@ -6,15 +6,15 @@ use bucketload_core::op::{ByteRange, Request};
 use super::pool::Buffer;
 use bucketload_s3::encode;
 
-/// The field that names the client.
+/// Value of `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
 
-/// What is appended to a request that is being rendered.
+/// Appends to a request that is being rendered.
 pub(crate) trait Render {
-    /// Appends `text` as it stands.
+    /// Appends `text` unchanged.
     fn text(&mut self, text: &str);
 
-    /// Appends `name=value`, encoded, behind `?` or another parameter.
+    /// Appends `name=value`, encoded, after `?` or another parameter.
     fn parameter(&mut self, name: &str, value: &str);
 
     /// As [`Render::parameter`] for a number.
@@ -23,8 +23,11 @@ pub(crate) trait Render {
     /// Appends a header field.
     fn field(&mut self, name: &str, value: &[u8]);
 
-    /// Appends the field that asks for a part of an object; nothing for the whole.
+    /// Appends the `Range` field; nothing for the whole object.
     fn range(&mut self, range: Option<ByteRange>);
+
+    /// Appends the `Content-Length` field.
+    fn content_length(&mut self, length: u64);
 }
 
 impl Render for Vec<u8> {
@@ -65,10 +68,17 @@ impl Render for Vec<u8> {
             self.extend_from_slice(b"\r\n");
         }
     }
+
+    #[inline]
+    fn content_length(&mut self, length: u64) {
+        self.extend_from_slice(b"Content-Length: ");
+        encode::push_decimal(self, length);
+        self.extend_from_slice(b"\r\n");
+    }
 }
 
-/// Shows the number and name of each key of a deletion of several objects to `each`, without allocating: the renderer
-/// wants a `String` and gets the memory of a pooled buffer.
+/// Calls `each` with the index and name of each key that a request deletes. Does not allocate: the `String` that keys
+/// are rendered into uses the memory of a pooled buffer.
 ///
 /// # Errors
 /// When the request names no keys.
@@ -79,7 +89,7 @@ pub(crate) fn each_key(
     let Some(keys) = request.keys else {
         return Err(OpError::new(
             ErrorKind::Rejected,
-            "delete-many was asked for without keys",
+            "delete-many without keys",
         ));
     };
     let mut lent = Buffer::take();

@@ -1,6 +1,4 @@
-//! The type that keeps secrets out of every output.
-//!
-//! A [`Secret`] prints as `***` whatever asks it to print; only signers read its text.
+//! A type that keeps secrets out of all output: a [`Secret`] prints as `***`.
 
 use std::fmt;
 
@@ -14,7 +12,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for signing only.
+    /// The text itself, only for signing and signing in.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

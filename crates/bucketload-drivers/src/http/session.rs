@@ -1,7 +1,7 @@
-//! What sessions of all services over HTTP have in common: requests go over the session's connection, and refusals
-//! become errors.
+//! The methods that sessions of all HTTP services share: they send requests over the session's connection and turn
+//! refusals into errors.
 //!
-//! The frequent operations of S3 have a shorter way of their own ([`Connection::perform_on`]).
+//! The frequent S3 operations take a shortcut ([`Connection::perform_on`]).
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
@@ -19,19 +19,19 @@ use super::sink::{Collect, Ignore, Sink};
 
 /// A session of a service over HTTP.
 pub(crate) trait HttpSession {
-    /// The session's connection, and the service and endpoint that it leads to.
+    /// The session's connection, with the client and endpoint it belongs to.
     fn route(&mut self) -> (&mut Connection, &Client, &Endpoint);
 
     /// The error that a refusal means.
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError;
 
-    /// Makes sure that there is a connection that the server has not closed.
+    /// Connects, unless there is a connection that the server has not closed.
     async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
         let (connection, client, endpoint) = self.route();
         connection.connect(client, endpoint, probe).await
     }
 
-    /// Performs one request; a refusal is an answer too.
+    /// Performs one request; refusals are returned as replies.
     async fn attempt<O: Outgoing>(
         &mut self,
         request: &mut O,
@@ -44,7 +44,7 @@ pub(crate) trait HttpSession {
             .await
     }
 
-    /// Performs one request. The answer is a success (status below 300).
+    /// Performs one request. The reply is a success (status below 300).
     async fn perform<O: Outgoing>(
         &mut self,
         request: &mut O,
@@ -58,7 +58,7 @@ pub(crate) trait HttpSession {
         }
     }
 
-    /// Performs a request whose answer says nothing beyond its success.
+    /// Performs a request whose response body does not matter.
     async fn complete<O: Outgoing>(
         &mut self,
         request: &mut O,
@@ -68,7 +68,7 @@ pub(crate) trait HttpSession {
         Ok(DONE)
     }
 
-    /// Performs a request with a document of at most `limit` bytes in the answer, which goes to `into`.
+    /// Performs a request and stores the response body, at most `limit` bytes, in `into`.
     async fn document<O: Outgoing>(
         &mut self,
         request: &mut O,
@@ -84,7 +84,7 @@ pub(crate) trait HttpSession {
         }
     }
 
-    /// Performs an untimed request and returns the document of at most `limit` bytes in the answer.
+    /// Performs an untimed request and returns the response body, at most `limit` bytes.
     async fn fetch<O: Outgoing>(
         &mut self,
         request: &mut O,
@@ -101,32 +101,32 @@ pub(crate) trait HttpSession {
         self.fetch(request, MAX_SMALL).await
     }
 
-    /// Performs an untimed request whose answer says nothing beyond its success.
+    /// Performs an untimed request whose response body does not matter.
     async fn settle<O: Outgoing>(&mut self, request: &mut O) -> Result<(), OpError> {
-        self.perform(request, &mut Ignore, &mut Probe::untimed())
+        self.complete(request, &mut Probe::untimed())
             .await
             .map(drop)
     }
 }
 
-/// A session that renders its requests afresh, from the path to its own fields. Services whose requests are signed keep
-/// a writer with what does not change.
+/// A session that renders every request from scratch. Services with signed requests keep a writer for the constant parts
+/// instead.
 pub(crate) trait Rendering: HttpSession {
-    /// Appends the rest of the request line and the fields of every request.
+    /// Appends the rest of the request line and the fields that every request has.
     fn fields(&mut self, head: &mut Vec<u8>);
 
-    /// The beginning of a request: method and base path.
+    /// Starts a request: method and base path.
     fn begin(&mut self, method: &str) -> Buffer {
         self.route().2.begin(method)
     }
 
-    /// A request without a body, whose path and query are in `head`.
+    /// A request without a body; `head` already holds path and query.
     fn bare(&mut self, mut head: Buffer) -> Plain<'static> {
         self.fields(&mut head);
         Plain::bare(head)
     }
 
-    /// A request with `body`, whose path and query are in `head`; `content_type` is empty where there is none.
+    /// A request with `body`; `head` already holds path and query. `content_type` may be empty.
     fn with<'a>(&mut self, mut head: Buffer, content_type: &str, body: Body<'a>) -> Plain<'a> {
         self.fields(&mut head);
         if !content_type.is_empty() {

@@ -1,31 +1,30 @@
-//! Who takes the body of an answer.
+//! Receivers of response bodies.
 
-/// Takes a successful answer.
+/// Receives a successful response.
 pub(crate) trait Sink {
-    /// Whether the header fields are looked at. Costs another pass over the head.
+    /// Whether the sink needs the header fields, which costs another pass over the head.
     fn wants_fields(&self) -> bool {
         false
     }
 
-    /// A header field of the answer.
+    /// Receives a header field.
     fn field(&mut self, _name: &str, _value: &[u8]) {}
 
-    /// Whether the body's bytes are looked at. Otherwise they are dropped in the kernel where
-    /// possible.
-    fn looks(&self) -> bool {
+    /// Whether the sink needs the body. Otherwise the kernel discards it where possible.
+    fn wants_body(&self) -> bool {
         false
     }
 
-    /// The next bytes of the body.
+    /// Receives the next bytes of the body.
     fn data(&mut self, _bytes: &[u8]) {}
 }
 
-/// Drops bodies.
+/// Discards the body.
 pub(crate) struct Ignore;
 
 impl Sink for Ignore {}
 
-/// Keeps one field of an answer's head.
+/// Keeps one header field.
 pub(crate) struct OneField<'a> {
     pub(crate) name: &'static str,
     pub(crate) value: &'a mut Vec<u8>,
@@ -44,7 +43,7 @@ impl Sink for OneField<'_> {
     }
 }
 
-/// Keeps a body in memory, up to a limit.
+/// Keeps the body in memory, up to a limit.
 pub(crate) struct Collect<'a> {
     pub(crate) into: &'a mut Vec<u8>,
     pub(crate) limit: usize,
@@ -63,7 +62,7 @@ impl<'a> Collect<'a> {
 }
 
 impl Sink for Collect<'_> {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 

@@ -1,9 +1,9 @@
-//! A part of an object's content: what a request sends, and what its checksums cover.
+//! A part of an object's content, as sent by a request and covered by its checksums.
 
 use bucketload_core::payload::Content;
-use bucketload_s3::sha256::Pieces;
+use bucketload_s3::sha256::Hasher;
 
-/// Bytes handed to a hash at a time: one stamp interval stays in the second-level cache.
+/// Bytes passed to a hash function at a time. One stamp interval fits into the second-level cache.
 const STEP: usize = 256 * 1024;
 
 /// A part of an object's content.
@@ -24,7 +24,7 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Shows the bytes in order.
+    /// Calls `f` with consecutive pieces of the content.
     pub(crate) fn each(&self, mut f: impl FnMut(&[u8])) {
         let end = self.offset + self.len;
         let mut at = self.offset;
@@ -41,8 +41,8 @@ impl<'a> Span<'a> {
     }
 
     pub(crate) fn sha256(&self) -> [u8; 32] {
-        let mut pieces = Pieces::NEW;
-        self.each(|bytes| pieces.update(bytes));
-        pieces.finish()
+        let mut hasher = Hasher::NEW;
+        self.each(|bytes| hasher.update(bytes));
+        hasher.finish()
     }
 }

@@ -1,7 +1,7 @@
-//! Placement in Ceph: the monitors' map of placement groups, and the names that radosgw gives.
+//! Placement in Ceph, from the monitors' map of placement groups and radosgw's names of RADOS objects.
 //!
-//! Asking the monitors for one object takes a process and a connection, so the groups of all objects are
-//! computed here; a few objects are asked for as well, and a difference is an error.
+//! Asking the monitors about one object takes a process and a connection, so this module computes the groups. It also
+//! asks about the first few objects, and a difference is an error.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use super::groups::{RJENKINS, group_of, head_object};
 use serde_json::Value;
 
-use bucketload_target::{CephStore, Found, Locate, OpenError};
+use bucketload_target::{CephStore, Locate, OnCopy, OpenError};
 
-/// Objects whose group is compared with what the monitors say.
+/// Number of objects that are also looked up by the monitors.
 const CHECKED: usize = 3;
 
 /// The map of a pool.
@@ -21,13 +21,13 @@ pub(crate) struct Ceph {
     pool: String,
     marker: String,
     groups: u32,
-    /// Names of the OSDs that hold each group, the one that serves reads first.
+    /// Names of the OSDs that hold each group; the first one serves reads.
     holders: HashMap<u32, Vec<String>>,
     all_copies: bool,
     unchecked: usize,
 }
 
-/// Calls the cluster's tools.
+/// Runs the cluster's command-line tools.
 struct Tools {
     conf: Option<PathBuf>,
 }
@@ -54,11 +54,11 @@ impl Tools {
             )));
         }
         serde_json::from_slice(&out.stdout)
-            .map_err(|e| OpenError::target(format!("{what}: its answer cannot be read: {e}")))
+            .map_err(|e| OpenError::target(format!("{what}: its output cannot be read: {e}")))
     }
 }
 
-/// Reads the maps.
+/// Reads the maps of the cluster.
 pub(crate) fn open(args: &CephStore, bucket: &str) -> Result<Ceph, OpenError> {
     let conf = args.conf.clone();
     let tools = Tools {
@@ -83,7 +83,7 @@ pub(crate) fn open(args: &CephStore, bucket: &str) -> Result<Ceph, OpenError> {
         .is_some_and(|hash| hash != RJENKINS)
     {
         return Err(OpenError::usage(format!(
-            "--pool: `{}` does not hash by rjenkins, the only function that is known here",
+            "--pool: `{}` does not use rjenkins, the only supported hash function",
             args.pool
         )));
     }
@@ -97,7 +97,7 @@ pub(crate) fn open(args: &CephStore, bucket: &str) -> Result<Ceph, OpenError> {
     let holders = holders(&dump, id);
     if holders.len() != groups as usize {
         return Err(OpenError::target(format!(
-            "ceph pg dump: {} of the {groups} groups of pool `{}` are there; is the cluster well?",
+            "ceph pg dump: it lists {} of the {groups} groups of pool `{}`; is the cluster healthy?",
             holders.len(),
             args.pool
         )));
@@ -129,7 +129,7 @@ pub(crate) fn open(args: &CephStore, bucket: &str) -> Result<Ceph, OpenError> {
 
 /// The OSDs of the groups of pool `id`.
 fn holders(dump: &Value, id: u32) -> HashMap<u32, Vec<String>> {
-    // Older releases give the list itself.
+    // Older releases print the list itself.
     let list = dump["pg_stats"].as_array().or_else(|| dump.as_array());
     let one = |group: &Value| {
         let (pool, group_id) = group["pgid"].as_str()?.split_once('.')?;
@@ -139,7 +139,7 @@ fn holders(dump: &Value, id: u32) -> HashMap<u32, Vec<String>> {
         let primary = group["acting_primary"].as_i64()?;
         let acting = group["acting"].as_array()?.iter().filter_map(Value::as_i64);
         let others = acting.filter(|osd| *osd != primary);
-        // Places that no OSD fills have the largest 32-bit number.
+        // A missing OSD has the largest 32-bit number.
         let real = |osd: &i64| (0..i64::from(i32::MAX)).contains(osd);
         let osds = std::iter::once(primary).chain(others).filter(real);
         let names = osds.map(|osd| format!("osd.{osd}")).collect();
@@ -153,7 +153,7 @@ impl Locate for Ceph {
         &mut self,
         _bucket: &str,
         keys: &[String],
-        found: Found<'_>,
+        on_copy: OnCopy<'_>,
     ) -> Result<(), OpenError> {
         for (i, key) in keys.iter().enumerate() {
             let name = head_object(&self.marker, key);
@@ -162,14 +162,14 @@ impl Locate for Ceph {
             if self.unchecked > 0 {
                 self.unchecked -= 1;
                 let args = ["osd", "map", &self.pool, &name, "-f", "json"];
-                let told = self.tools.json("ceph", &args)?;
-                let primary = told["acting_primary"]
+                let map = self.tools.json("ceph", &args)?;
+                let primary = map["acting_primary"]
                     .as_i64()
                     .map(|osd| format!("osd.{osd}"));
                 if primary.as_ref() != holders.first() {
                     return Err(OpenError::target(format!(
                         "ceph osd map says that {primary:?} serves `{name}`, the map of groups says \
-                         {:?}; is the cluster moving data? Try again when it is done",
+                         {:?}; if the cluster is moving data, try again when it is done",
                         holders.first()
                     )));
                 }
@@ -178,7 +178,7 @@ impl Locate for Ceph {
                 false => 1,
                 true => usize::MAX,
             };
-            holders.iter().take(wanted).for_each(|osd| found(i, osd));
+            holders.iter().take(wanted).for_each(|osd| on_copy(i, osd));
         }
         Ok(())
     }

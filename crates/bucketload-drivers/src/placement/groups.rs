@@ -1,11 +1,11 @@
 //! Ceph: from an object's name to its placement group.
 //!
-//! The group of an object is a hash of its name, cut to the pool's number of groups so that doubling
-//! them splits each in two (Ceph documentation, "Mapping PGs to OSDs"; Weil et al. 2006, CRUSH). The hash
-//! is Jenkins' of 1996 (`lookup2`, public domain), which Ceph calls rjenkins. Which OSDs serve a group the
-//! monitors tell (`ceph pg dump`).
+//! The group of an object is a hash of its name, reduced to the pool's number of groups in such a way that doubling the
+//! number splits each group in two (Ceph documentation, "Mapping PGs to OSDs"; Weil et al. 2006, CRUSH). The hash is Bob
+//! Jenkins' `lookup2` of 1996 (public domain), which Ceph calls rjenkins. The monitors know which OSDs serve a group
+//! (`ceph pg dump`).
 
-/// The number that Ceph gives to the hash in `object_hash` of a pool.
+/// The number of this hash function in a pool's `object_hash`.
 pub const RJENKINS: u64 = 2;
 
 /// Jenkins' `lookup2` hash with an initial value of 0.
@@ -28,7 +28,7 @@ pub fn rjenkins(name: &[u8]) -> u32 {
     let part = |from: usize| rest.get(from..).unwrap_or_default();
     a = a.wrapping_add(word(part(0)));
     b = b.wrapping_add(word(part(4)));
-    // The lowest byte of the last word is the length's.
+    // The lowest byte of the last word is reserved for the length.
     c = c
         .wrapping_add(name.len() as u32)
         .wrapping_add(word(part(8)) << 8);
@@ -49,7 +49,7 @@ fn mix(a: &mut u32, b: &mut u32, c: &mut u32) {
     *c = step(*c, *a, *b, *b >> 15);
 }
 
-/// The placement group, of `groups`, of the object called `name`.
+/// The placement group of the object `name` in a pool with `groups` groups.
 #[must_use]
 pub fn group_of(name: &[u8], groups: u32) -> u32 {
     let mask = groups.max(1).next_power_of_two() - 1;
@@ -60,11 +60,11 @@ pub fn group_of(name: &[u8], groups: u32) -> u32 {
     }
 }
 
-/// Name of the RADOS object in which radosgw keeps the head of the object `key` of the bucket with
-/// `marker`; objects beyond one stripe (4 MiB by default) have further pieces under other names.
+/// Name of the RADOS object in which radosgw keeps the head of the object `key` in the bucket with `marker`. Objects
+/// larger than a stripe (4 MiB by default) have further RADOS objects with other names.
 #[must_use]
 pub fn head_object(marker: &str, key: &str) -> String {
-    // Names that begin with an underscore are radosgw's own: a key's is doubled.
+    // Names with a leading underscore are reserved for radosgw, so it doubles the underscore of a key.
     let escape = if key.starts_with('_') { "_" } else { "" };
     format!("{marker}_{escape}{key}")
 }
@@ -85,7 +85,7 @@ mod tests {
                 let (before, after) = (group_of(name, few), group_of(name, many));
                 assert!(after == before || after == before + few);
             }
-            // Between powers of two, groups that are not split yet keep theirs.
+            // Between powers of two, groups that are not split yet keep their objects.
             let (eight, twelve) = (group_of(name, 8), group_of(name, 12));
             assert!(twelve < 12 && (twelve == eight || twelve == eight + 8));
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_counts() {
+    fn every_byte_changes_the_hash() {
         let name: Vec<u8> = (0..30).collect();
         for len in 1..30 {
             let mut other = name[..len].to_vec();

@@ -1,28 +1,28 @@
-//! HDFS: the data nodes that hold the blocks of a file, asked of the name node by WebHDFS.
+//! HDFS: asks the name node over WebHDFS which data nodes hold the blocks of a file.
 //!
-//! The RPC library does not show block locations, so runs by either driver are looked up this way. Data
-//! nodes have the names that the name node gives them: the address of their data transfer.
+//! The RPC library does not show block locations, so this is used for runs with either driver. Data nodes are named as
+//! the name node names them: by their data transfer address.
 
 use crate::hadoop::HadoopOverrides;
 use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver, WebHdfsSession};
 use bucketload_core::driver::{Driver, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
-use bucketload_target::{Found, Locate, OpenError};
+use bucketload_target::{Locate, OnCopy, OpenError};
 
-/// A name node that is asked.
+/// A connection to a name node.
 pub(crate) struct NameNode {
     runtime: Runtime,
     tasks: LocalSet,
     session: WebHdfsSession,
-    /// Files of several blocks, which are read from several nodes.
-    long: u64,
+    /// Number of files with several blocks, which are read from several nodes.
+    several_blocks: u64,
 }
 
-/// Connects to the name node of the run, or to the one that `urls` name.
+/// Connects to the name node in `urls`, or else to that of the run.
 pub(crate) fn open(urls: &[String], target: &str) -> Result<NameNode, OpenError> {
     let usage = |e: String| OpenError::usage(e);
     let (url, root) = whereabouts(target);
@@ -37,29 +37,21 @@ pub(crate) fn open(urls: &[String], target: &str) -> Result<NameNode, OpenError>
         config.files.root = root;
     }
     let driver = WebHdfsDriver::new(config).map_err(|e| usage(e.to_string()))?;
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| OpenError::Aborted(e.to_string()))?;
+    let runtime = super::runtime()?;
     let tasks = LocalSet::new();
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     let probe = &mut Probe::untimed();
     let session = tasks
-        .block_on(&runtime, driver.open(worker, probe))
+        .block_on(&runtime, driver.open(WorkerId::default(), probe))
         .map_err(|e| failed(&e))?;
     Ok(NameNode {
         runtime,
         tasks,
         session,
-        long: 0,
+        several_blocks: 0,
     })
 }
 
-/// The WebHDFS address of a run's target, where it was one, and the directory that its buckets lie in,
-/// where the address does not say it.
+/// The WebHDFS URL in a run's target, if it has one; otherwise the directory that contains the buckets.
 fn whereabouts(target: &str) -> (Option<String>, String) {
     let Some((place, at)) = target.split_once(" at ") else {
         return (None, String::new());
@@ -76,24 +68,29 @@ fn whereabouts(target: &str) -> (Option<String>, String) {
 
 fn failed(error: &OpError) -> OpenError {
     OpenError::target(format!(
-        "placement: {error}; the name node is asked by WebHDFS, at the address of --endpoint-url"
+        "placement: {error}; the lookup uses WebHDFS at the address of --endpoint-url"
     ))
 }
 
 impl Locate for NameNode {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: Found<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        on_copy: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         let Self {
             runtime,
             tasks,
             session,
-            long,
+            several_blocks,
         } = self;
         tasks.block_on(runtime, async {
             for (i, key) in keys.iter().enumerate() {
                 match session.placement(bucket, key).await {
                     Ok(placement) => {
-                        *long += u64::from(placement.blocks > 1);
-                        placement.nodes.iter().for_each(|node| found(i, node));
+                        *several_blocks += u64::from(placement.blocks > 1);
+                        placement.nodes.iter().for_each(|node| on_copy(i, node));
                     }
                     Err(error) if error.kind == ErrorKind::NotFound => {}
                     Err(error) => return Err(failed(&error)),
@@ -106,10 +103,10 @@ impl Locate for NameNode {
 
 impl Drop for NameNode {
     fn drop(&mut self) {
-        if self.long > 0 {
+        if self.several_blocks > 0 {
             eprintln!(
-                "placement: {} files have several blocks: each node that holds one of them counts as a copy",
-                self.long
+                "placement: {} files have several blocks; each node with one of them counts as a copy",
+                self.several_blocks
             );
         }
     }
@@ -120,7 +117,7 @@ mod tests {
     use super::whereabouts;
 
     #[test]
-    fn targets_say_where_they_were() {
+    fn targets_contain_url_or_directory() {
         let webhdfs = "webhdfs://b/p at http://nn:9870/webhdfs/v1/user and others";
         assert_eq!(
             whereabouts(webhdfs),

@@ -1,13 +1,13 @@
 //! OpenStack Swift: the object ring.
 //!
-//! A partition is the first bits of an MD5 of the object's path between two secrets of the cluster; the
-//! ring file says which devices hold each partition (Swift documentation, "The Rings"; ring format 1:
-//! `R1NG`, version, length of a JSON header, header, one table of device numbers per replica).
+//! A partition is the first bits of the MD5 of the object's path, with the cluster's secret prefix and suffix. The ring
+//! file lists the devices that hold each partition (Swift documentation, "The Rings"; ring format 1: `R1NG`, version,
+//! length of a JSON header, header, one table of device numbers per replica).
 
 use md5::{Digest as _, Md5};
 use serde::Deserialize;
 
-/// The header of a ring file, as far as it matters.
+/// The fields of a ring file's header that matter.
 #[derive(Deserialize)]
 struct Header {
     devs: Vec<Option<Device>>,
@@ -25,7 +25,7 @@ struct Device {
     device: String,
 }
 
-/// A ring: which devices hold a partition.
+/// A ring: the devices that hold each partition.
 #[derive(Clone, Debug)]
 pub struct Ring {
     /// Names of the devices by number, `IP:PORT/DEVICE`; empty for numbers without a device.
@@ -36,19 +36,19 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Reads the contents of a ring file after decompression.
+    /// Parses the contents of a ring file after decompression.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The problem with the file.
     pub fn parse(file: &[u8]) -> Result<Self, String> {
         let rest = file
             .strip_prefix(b"R1NG")
-            .ok_or("it is no ring file of format 1 (`R1NG`)")?;
+            .ok_or("it is not a ring file of format 1 (`R1NG`)")?;
         let cut = || "it ends early".to_owned();
         let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
         if u16::from_be_bytes(*version) != 1 {
             return Err(format!(
-                "ring format {} is not known, only 1",
+                "ring format {} is not supported, only 1",
                 u16::from_be_bytes(*version)
             ));
         }
@@ -112,7 +112,7 @@ impl Ring {
     }
 }
 
-/// The cluster's secrets that go into the hash of a path.
+/// The cluster's secrets that are part of a path's hash.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HashPath {
     prefix: String,
@@ -120,7 +120,7 @@ pub struct HashPath {
 }
 
 impl HashPath {
-    /// Reads the section `swift-hash` of a `swift.conf`.
+    /// Parses the section `swift-hash` of a `swift.conf`.
     ///
     /// # Errors
     /// When it has neither prefix nor suffix.
@@ -163,16 +163,18 @@ impl HashPath {
         }
         let digest = md5.finalize();
         let first = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-        // A shift of 32 leaves one partition.
+        // With a shift of 32 there is a single partition.
         first.checked_shr(shift).unwrap_or(0) as usize
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use md5::{Digest as _, Md5};
+
     use super::{HashPath, Ring};
 
-    /// A ring of four partitions on three devices, the second of which is gone.
+    /// A ring of four partitions on three devices, of which the second was removed.
     fn file(replica2: &[u16]) -> Vec<u8> {
         let header = br#"{"byteorder": "little", "devs": [
             {"id": 0, "ip": "10.0.0.1", "port": 6200, "device": "d1", "weight": 100.0}, null,
@@ -193,8 +195,8 @@ mod tests {
 
     #[test]
     fn partitions_are_the_first_bits_of_the_md5() {
-        let digest = md5_hex("a/AUTH_x/c/ob");
-        let first = u32::from_str_radix(&digest[..8], 16).unwrap();
+        let digest = Md5::digest("a/AUTH_x/c/ob");
+        let first = u32::from_be_bytes(*digest.first_chunk().unwrap());
         for shift in [1, 24, 30, 31] {
             assert_eq!(
                 hash().partition("AUTH_x", "c", "o", shift),
@@ -202,14 +204,6 @@ mod tests {
             );
         }
         assert_eq!(hash().partition("AUTH_x", "c", "o", 32), 0);
-    }
-
-    fn md5_hex(text: &str) -> String {
-        use md5::Digest as _;
-        md5::Md5::digest(text)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect()
     }
 
     #[test]

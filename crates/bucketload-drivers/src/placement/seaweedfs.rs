@@ -1,5 +1,5 @@
-//! Placement in SeaweedFS: the filer knows the volumes of an object's chunks, the master the servers of a
-//! volume. Objects that the S3 gateway wrote are found as well: it keeps them at the same paths.
+//! Placement in SeaweedFS: the filer knows the volumes of an object's chunks, the master the servers of a volume. This
+//! works for objects written through the S3 gateway too, which stores them under the same paths.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,26 @@ use crate::seaweedfs::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides, Sea
 use bucketload_core::driver::{Driver, DriverFacts, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
-use bucketload_target::{Found, Locate, OpenError};
+use bucketload_target::{Locate, OnCopy, OpenError};
 
-/// A filer and a master, and what the master has said.
+/// Connections to a filer and a master.
 pub(crate) struct Seaweed {
     runtime: Runtime,
     filer: SeaweedSession,
     master: SeaweedSession,
-    /// Servers by volume.
+    /// The master's answers: servers by volume.
     servers: HashMap<u32, Vec<String>>,
 }
 
-/// Connects to both.
+/// Connects to filer and master.
 pub(crate) fn open(
     filer: Option<&str>,
     master: Option<&str>,
     run: &DriverFacts,
 ) -> Result<Seaweed, OpenError> {
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| OpenError::Aborted(e.to_string()))?;
+    let runtime = super::runtime()?;
     let by_paths = run.driver == "seaweedfs"
         && run
             .settings
@@ -65,30 +62,31 @@ fn session(
     let overrides = SeaweedOverrides {
         endpoint_url,
         mode: Some(mode),
-        // Nothing is written, so that no file ids are kept.
+        // The table of file ids is never used here, so keep it minimal.
         objects: (mode == Mode::Master).then_some(1),
         ..SeaweedOverrides::default()
     };
     let config = SeaweedConfig::new(&overrides, &|name| std::env::var(name).ok());
     let driver = config.and_then(SeaweedDriver::new);
     let driver = driver.map_err(|e| OpenError::usage(format!("{flag}: {e}")))?;
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    let opened = runtime.block_on(driver.open(worker, &mut Probe::untimed()));
+    let opened = runtime.block_on(driver.open(WorkerId::default(), &mut Probe::untimed()));
     opened.map_err(|e| OpenError::target(format!("{flag}: {e}")))
 }
 
 impl Locate for Seaweed {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: Found<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        on_copy: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         let Self {
             runtime,
             filer,
             master,
             servers,
         } = self;
-        let looking = async {
+        let lookups = async {
             for (i, key) in keys.iter().enumerate() {
                 let volumes = match filer.volumes_of(bucket, key).await {
                     Err(error) if error.kind == ErrorKind::NotFound => continue,
@@ -103,14 +101,14 @@ impl Locate for Seaweed {
                 for server in volumes.iter().filter_map(|v| servers.get(v)).flatten() {
                     if !seen.contains(&server.as_str()) {
                         seen.push(server);
-                        found(i, server);
+                        on_copy(i, server);
                     }
                 }
             }
             Ok(())
         };
         runtime
-            .block_on(looking)
+            .block_on(lookups)
             .map_err(|e: OpError| OpenError::target(format!("placement: {e}")))
     }
 }

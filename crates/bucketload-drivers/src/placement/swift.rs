@@ -1,4 +1,4 @@
-//! Placement in OpenStack Swift: the object ring, as the proxies have it. They read from any copy.
+//! Placement in OpenStack Swift, from the object ring that the proxies use. Proxies read from any copy.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,12 +8,12 @@ use super::ring::{HashPath, Ring};
 use bucketload_core::driver::DriverFacts;
 use flate2::read::GzDecoder;
 
-use bucketload_target::{Found, Locate, OpenError, RingStore};
+use bucketload_target::{Locate, OnCopy, OpenError, RingStore};
 
-/// Largest ring that is read: 2^24 partitions on 16 replicas take 512 MiB.
+/// Maximum size of a ring, in bytes: 2^24 partitions with 16 replicas take 512 MiB.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A ring, and what is needed to find objects in it.
+/// A ring, and the inputs for looking up objects in it.
 pub(crate) struct Swift {
     ring: Ring,
     hash: HashPath,
@@ -26,9 +26,7 @@ pub(crate) fn open(args: &RingStore, run: &DriverFacts) -> Result<Swift, OpenErr
     let account = match &args.account {
         Some(account) => account.clone(),
         None => account_of(run).ok_or_else(|| {
-            OpenError::usage(
-                "--account: the run did not go through the Swift API; name the account",
-            )
+            OpenError::usage("--account: the run did not use the Swift API; name the account")
         })?,
     };
     let file = fs::File::open(&args.ring)
@@ -57,10 +55,15 @@ fn account_of(run: &DriverFacts) -> Option<String> {
 }
 
 impl Locate for Swift {
-    fn locate(&mut self, bucket: &str, keys: &[String], found: Found<'_>) -> Result<(), OpenError> {
+    fn locate(
+        &mut self,
+        bucket: &str,
+        keys: &[String],
+        on_copy: OnCopy<'_>,
+    ) -> Result<(), OpenError> {
         for (i, key) in keys.iter().enumerate() {
             let devices = self.ring.devices(&self.hash, &self.account, bucket, key);
-            devices.for_each(|device| found(i, device));
+            devices.for_each(|device| on_copy(i, device));
         }
         Ok(())
     }

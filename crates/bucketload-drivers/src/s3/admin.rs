@@ -1,32 +1,17 @@
-//! Untimed calls of the control plane. They allocate freely and explain themselves well: a target
-//! that cannot be used is found out here, before a run.
+//! Untimed calls of the control plane. They may allocate, and their errors are detailed: this is where an unusable
+//! target is noticed, before a run.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete, uploads_query};
-use super::prepare::Call;
+use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{no_way_on, unreadable};
-use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::control::{ensure_bucket, explain, name_missing, unless_gone};
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
-
-impl S3Session {
-    /// Answers to HEAD have no body: asks again in a way that makes the server explain itself.
-    async fn explain(&mut self, bucket: &str, error: OpError) -> OpError {
-        if error.status == 0 || error.kind == ErrorKind::NotFound {
-            return error;
-        }
-        let call = Call::new("GET", bucket, "").query(b"list-type=2&max-keys=1&prefix=");
-        let mut request = self.prepare(&call);
-        match self.fetch(&mut request, MAX_PAGE).await {
-            Err(better) if better.status == error.status => better,
-            _ => error,
-        }
-    }
-}
 
 impl Admin for S3Session {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
@@ -39,8 +24,10 @@ impl Admin for S3Session {
         match self.head_one_bucket(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let error = self.explain(bucket, error).await;
-                Err(named(error, "bucket", bucket))
+                let call = S3Call::new("GET", bucket, "").query(b"list-type=2&max-keys=1&prefix=");
+                let mut request = self.prepare(&call);
+                let error = explain(self, error, &mut request).await;
+                Err(name_missing(error, "bucket", bucket))
             }
         }
     }
@@ -70,7 +57,7 @@ impl Admin for S3Session {
             match self.delete_document(bucket, &document, probe).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     for key in keys {
-                        let mut request = self.prepare(&Call::new("DELETE", bucket, key));
+                        let mut request = self.prepare(&S3Call::new("DELETE", bucket, key));
                         unless_gone(self.settle(&mut request).await)?;
                     }
                 }
@@ -83,7 +70,7 @@ impl Admin for S3Session {
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
         let mut aborted = self.abort_listed(bucket, prefix, prefix).await?;
-        // MinIO lists the uploads of a key, but not those under a prefix. It lists all of them.
+        // MinIO lists the uploads of a single key or of the whole bucket, but not those under a prefix.
         if aborted == 0 && !prefix.is_empty() {
             aborted = self.abort_listed(bucket, "", prefix).await?;
         }
@@ -91,18 +78,18 @@ impl Admin for S3Session {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let mut request = self.prepare(&Call::new("PUT", bucket, key).document(body));
+        let mut request = self.prepare(&S3Call::new("PUT", bucket, key).document(body));
         self.settle(&mut request).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        let mut request = self.prepare(&Call::new("GET", bucket, key));
+        let mut request = self.prepare(&S3Call::new("GET", bucket, key));
         self.small(&mut request).await
     }
 }
 
 impl S3Session {
-    /// Lists uploads under `listed` and aborts those whose key begins with `prefix`.
+    /// Lists the uploads under `listed` and aborts those whose key starts with `prefix`.
     async fn abort_listed(
         &mut self,
         bucket: &str,
@@ -114,7 +101,7 @@ impl S3Session {
         loop {
             let mut query = Vec::new();
             uploads_query(&mut query, "", &key_marker, 1000, listed, &upload_marker);
-            let call = Call::new("GET", bucket, "").query(&query);
+            let call = S3Call::new("GET", bucket, "").query(&query);
             let mut request = self.prepare(&call);
             let body = match self.fetch(&mut request, MAX_PAGE).await {
                 Err(error) if error.kind == ErrorKind::Unsupported => return Ok(aborted),
@@ -136,7 +123,7 @@ impl S3Session {
             })
             .map_err(|e| unreadable("list of uploads", e))?;
             for (key, upload) in uploads {
-                // Never abort what is not ours.
+                // Never abort uploads of others.
                 if key.is_empty() || !key.starts_with(prefix) {
                     continue;
                 }

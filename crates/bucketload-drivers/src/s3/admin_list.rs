@@ -1,17 +1,17 @@
-//! Listings of the control plane: ListObjectsV2, and ListObjects (V1) where a server fails at V2.
+//! Listings of the control plane: ListObjectsV2, with ListObjects (V1) as the fallback.
 //!
 //! ```text
-//!  V2 page ──▶ V2 page ──✗ 5xx, 501, no token ──▶ V1 behind the last key ──▶ V1 …
+//!  V2 page ──▶ V2 page ──✗ 5xx, 501, no token ──▶ V1 after the last key ──▶ V1 …
 //! ```
 //!
-//! Some servers know only V1, others fail at the second page of V2. What a clean-up cannot list it cannot
-//! delete, so a page that V2 refuses is asked for once more by V1. A session that went over stays with V1.
+//! Some servers know only V1, others fail at the second page of V2. A clean-up can only delete the objects that it can
+//! list, so a page that fails with V2 is requested again with V1. From then on the session uses V1.
 
 use bucketload_core::driver::KeyPage;
 use bucketload_core::error::{ErrorKind, OpError};
 
 use super::ops_list::MAX_PAGE;
-use super::prepare::Call;
+use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{no_way_on, unreadable};
 use crate::http::render::Render as _;
@@ -19,33 +19,33 @@ use crate::http::session::HttpSession as _;
 use bucketload_s3::encode;
 use bucketload_s3::xml;
 
-/// Keys asked for per page.
+/// Keys requested per page.
 const PAGE: u64 = 1000;
 
-/// What a session remembers of its listings.
+/// A session's state of its listings.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// Whether it has gone over to V1.
+pub(crate) struct ListState {
+    /// Whether the session has switched to V1.
     v1: bool,
-    /// The last continuation token and the last key before it: where V1 goes on.
+    /// The last continuation token and the last key before it, which is where V1 continues.
     /// Boxed to keep sessions small: most never list.
     last: Option<Box<(String, String)>>,
 }
 
-impl Listing {
-    /// The key behind which the page of `after` begins; `None` when it is not known.
+impl ListState {
+    /// The key after which the page of `after` starts; `None` if unknown.
     fn key_before(&self, after: Option<&str>) -> Option<String> {
         match (after, &self.last) {
             (None, _) => Some(String::new()),
             (Some(after), Some(last)) if after == last.0 => Some(last.1.clone()),
-            // V1 goes on behind a key.
+            // V1 continues after a key.
             (Some(after), _) => self.v1.then(|| after.to_owned()),
         }
     }
 }
 
 impl S3Session {
-    /// A page of keys that begin with `prefix`, from `after` (a former page's `next`) on.
+    /// A page of the keys that start with `prefix`; `after` is the `next` of the previous page.
     pub(super) async fn list_page(
         &mut self,
         bucket: &str,
@@ -61,7 +61,7 @@ impl S3Session {
         let error = match self.page_v2(bucket, prefix, after).await {
             Ok(page) => {
                 if let Some(token) = &page.next {
-                    // A page may be empty and yet not be the last one.
+                    // A page may be empty without being the last one.
                     let key = page.keys.last().cloned().or(before).unwrap_or_default();
                     self.listing.last = Some(Box::new((token.clone(), key)));
                 }
@@ -77,14 +77,14 @@ impl S3Session {
                 self.listing.v1 = true;
                 page.note = Some(
                     format!(
-                        "bucket `{bucket}` was listed with ListObjects (V1): the server failed at \
-                         ListObjectsV2: {error}"
+                        "bucket `{bucket}` was listed with ListObjects (V1), because ListObjectsV2 \
+                         failed: {error}"
                     )
                     .into(),
                 );
                 Ok(page)
             }
-            // The server fails at both: the first failure is the one to tell.
+            // Both fail: report the first failure.
             Err(_) => Err(error),
         }
     }
@@ -110,7 +110,7 @@ impl S3Session {
         Ok(page)
     }
 
-    /// A page of ListObjects behind the key `before`; without a delimiter it goes on behind its last key.
+    /// A page of ListObjects after the key `before`. Without a delimiter, V1 continues after a page's last key.
     async fn page_v1(
         &mut self,
         bucket: &str,
@@ -130,7 +130,7 @@ impl S3Session {
         Ok(page)
     }
 
-    /// Asks for a page by `query`, to which number and prefix of the keys are added; with whether more follow.
+    /// Requests a page with `query`, to which page size and prefix are added. Also returns whether it was truncated.
     async fn page(
         &mut self,
         bucket: &str,
@@ -139,7 +139,7 @@ impl S3Session {
     ) -> Result<(KeyPage, bool), OpError> {
         query.number("max-keys", PAGE);
         query.parameter("prefix", prefix);
-        let call = Call::new("GET", bucket, "").query(&query);
+        let call = S3Call::new("GET", bucket, "").query(&query);
         let mut request = self.prepare(&call);
         let body = self.fetch(&mut request, MAX_PAGE).await?;
         let mut page = KeyPage::default();
@@ -161,8 +161,8 @@ impl S3Session {
     }
 }
 
-/// Whether a server that fails so at V2 may yet know V1: it failed, it does not offer V2, or it answered
-/// without saying how to go on, as V1 does.
+/// True if V1 may work although V2 ended with `error`: the server failed, does not offer V2, or took the request for V1
+/// and answered without a continuation token.
 fn may_know_v1(error: &OpError) -> bool {
     matches!(error.kind, ErrorKind::Server | ErrorKind::Unsupported) || *error == no_way_on()
 }

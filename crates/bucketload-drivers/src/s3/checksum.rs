@@ -1,5 +1,5 @@
-//! Checksums of object content, as S3 wants them: base64 of the big-endian value, in a header or
-//! in the trailer of a chunked body. Computed before the timed start.
+//! Checksums of object content in S3's format: base64 of the big-endian value, in a header or in the trailer of a
+//! chunked body. Computed before the timed start.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,7 +86,7 @@ impl Base64 {
     /// Encodes at most 32 bytes.
     fn new(bytes: &[u8]) -> Self {
         let mut text = [0; 44];
-        // 32 bytes make 44 characters: the buffer is never too small.
+        // 32 bytes become 44 characters, so the buffer is always large enough.
         let len = STANDARD.encode_slice(bytes, &mut text).unwrap_or(0);
         Self { text, len }
     }
@@ -111,8 +111,7 @@ mod tests {
         String::from_utf8(value.as_bytes().to_vec()).unwrap()
     }
 
-    /// The values of 32 zero bytes; those of SHA-1 and SHA-256 were computed with another
-    /// implementation.
+    /// The checksums of 32 zero bytes. Those of SHA-1 and SHA-256 come from another implementation.
     #[test]
     fn values_of_zeros() {
         let arena = Arena::new(PayloadKind::Zeros, 0);

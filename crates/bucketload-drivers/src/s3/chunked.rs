@@ -1,14 +1,13 @@
 //! Bodies in `aws-chunked` coding (Amazon S3 API Reference, "Transferring payload in multiple
 //! chunks" and "with trailing headers").
 //!
-//! The framing between the data is rendered before the timed start, so that sending only walks two
-//! lists:
+//! The frames between the data are rendered before the timed start, so sending only walks two lists:
 //!
 //! ```text
 //! frame 0 | data 0 | frame 1 | data 1 | … | last frame (size 0, trailer)
 //! ```
 //!
-//! A frame begins with the line end of the data before it.
+//! A frame begins with the line end of the preceding data.
 
 use bucketload_core::payload::Segment;
 use bucketload_s3::encode;
@@ -20,17 +19,17 @@ use super::checksum::Base64;
 use super::config::{ChecksumAlgorithm, PayloadMode};
 use crate::http::span::Span;
 
-/// Smallest chunk: what most SDKs send, and above the protocol's minimum of 8 KiB.
+/// Smallest chunk, as in most SDKs; the protocol's minimum is 8 KiB.
 const CHUNK: u64 = 64 * 1024;
-/// Largest chunk: servers buffer a chunk to check it (MinIO refuses more than 16 MiB).
+/// Largest chunk. Servers buffer a chunk to check it, and MinIO refuses more than 16 MiB.
 const MAX_CHUNK: u64 = 8 << 20;
-/// Chunks aimed at for large objects: it bounds the memory for the framing.
+/// Number of chunks to aim for with large objects, which bounds the memory for frames.
 const CHUNKS: u64 = 1024;
 const SIGNATURE: &[u8] = b";chunk-signature=";
 const TRAILER_SIGNATURE: &[u8] = b"x-amz-trailer-signature:";
 const END: &[u8] = b"\r\n";
 
-/// How a body of a given length is cut and framed.
+/// How a body of a given length is divided into chunks and framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     len: u64,
@@ -49,14 +48,14 @@ impl Layout {
         }
     }
 
-    /// Bytes on the wire: data and framing.
+    /// Bytes on the wire: data and frames.
     pub(crate) fn wire_len(&self) -> u64 {
         let signature = if self.signed {
             SIGNATURE.len() as u64 + 64
         } else {
             0
         };
-        let line = |size: u64| u64::from(hex_digits(size)) + signature + 2;
+        let line = |size: u64| u64::from(encode::hex_len(size)) + signature + 2;
         let full = self.len / self.chunk;
         let part = self.len % self.chunk;
         let mut total = self.len + full * (line(self.chunk) + 2);
@@ -91,8 +90,8 @@ impl Layout {
         }
     }
 
-    /// Renders the framing into `out`, each frame preceded by its length in two bytes. Signed
-    /// chunks need `digests` (see [`Layout::digest`]), the signer, and the signature of the head.
+    /// Renders the frames into `out`, each preceded by its length in two bytes. Signed chunks need `digests` (see
+    /// [`Layout::digest`]), the signer, and the signature of the head.
     pub(crate) fn render(
         &self,
         out: &mut Vec<u8>,
@@ -112,7 +111,7 @@ impl Layout {
             }
             encode::push_hex(out, size);
             if let Some((signer, previous)) = &mut chain {
-                // There is a digest for every chunk but the last, which is empty.
+                // Every chunk has a digest except the last, which is empty.
                 let digest = digests.next().copied().unwrap_or_else(|| sha256(b""));
                 *previous = encode::hex32(&signer.signing().chunk(previous, &digest));
                 out.extend_from_slice(SIGNATURE);
@@ -144,7 +143,7 @@ impl Layout {
         out.push(b':');
         out.extend_from_slice(checksum.as_bytes());
         if let Some((signer, previous)) = chain {
-            // What is signed ends with a line feed alone.
+            // The signed text ends with a single line feed.
             out.push(b'\n');
             let digest = sha256(&out[from..]);
             out.pop();
@@ -157,14 +156,10 @@ impl Layout {
     }
 }
 
-/// Data bytes of each chunk but the last of a body with `len` of them.
+/// Data bytes per chunk, except the last one, of a body with `len` data bytes.
 fn chunk_of(len: u64) -> u64 {
     let chunk = len.div_ceil(CHUNKS).next_multiple_of(CHUNK);
     chunk.clamp(CHUNK, MAX_CHUNK)
-}
-
-fn hex_digits(value: u64) -> u32 {
-    (64 - value.max(1).leading_zeros()).div_ceil(4)
 }
 
 fn begin_frame(out: &mut Vec<u8>) -> usize {
@@ -194,19 +189,19 @@ impl AsRef<[u8]> for Piece<'_> {
     }
 }
 
-/// Walks a framed body from its beginning.
-pub(crate) struct Pieces<'a> {
+/// Walks a framed body piece by piece.
+pub(crate) struct BodyPieces<'a> {
     span: Span<'a>,
     chunk: u64,
     frames: &'a [u8],
-    /// Data bytes handed out.
+    /// Data bytes returned so far.
     done: u64,
-    /// Data bytes left of the current chunk.
+    /// Data bytes left in the current chunk.
     left: u64,
 }
 
-impl<'a> Pieces<'a> {
-    /// Walks `span` with the framing that [`Layout::render`] wrote to `frames`.
+impl<'a> BodyPieces<'a> {
+    /// Walks `span` with the frames that [`Layout::render`] wrote.
     pub(crate) fn new(span: Span<'a>, frames: &'a [u8]) -> Self {
         Self {
             span,
@@ -217,13 +212,14 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Bytes of the body from its beginning: data and framing, of which each frame's length is no part.
+    /// Bytes on the wire: data and frames, without the stored lengths of the frames. Only valid before the first
+    /// [`Self::next`].
     pub(crate) fn wire_len(&self) -> u64 {
         let frames = self.span.len.div_ceil(self.chunk) + 1;
         self.span.len + self.frames.len() as u64 - 2 * frames
     }
 
-    /// The next piece of at most `max` data bytes; empty at the end.
+    /// The next piece, with at most `max` data bytes; empty at the end.
     pub(crate) fn next(&mut self, max: usize) -> Piece<'a> {
         if self.left == 0 {
             let Some((len, rest)) = self.frames.split_first_chunk::<2>() else {

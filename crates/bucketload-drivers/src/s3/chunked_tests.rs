@@ -1,10 +1,10 @@
-//! The framing against the decoder of the wire layer.
+//! Framed bodies, checked with the wire layer's decoder.
 
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_wire::http::{ChunkedDecoder, Event};
 use proptest::prelude::*;
 
-use super::{ChecksumAlgorithm, Layout, PayloadMode, Pieces, Signer, Span};
+use super::{BodyPieces, ChecksumAlgorithm, Layout, PayloadMode, Signer, Span};
 
 fn body(mode: PayloadMode, span: Span<'_>, signer: &Signer) -> (Vec<u8>, Layout) {
     let algorithm = ChecksumAlgorithm::Crc32c;
@@ -19,7 +19,7 @@ fn body(mode: PayloadMode, span: Span<'_>, signer: &Signer) -> (Vec<u8>, Layout)
         Some(&checksum),
         Some((signer, [b'0'; 64])),
     );
-    let mut pieces = Pieces::new(span, &frames);
+    let mut pieces = BodyPieces::new(span, &frames);
     assert_eq!(pieces.wire_len(), layout.wire_len());
     let mut wire = Vec::new();
     loop {

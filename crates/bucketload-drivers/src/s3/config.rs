@@ -1,7 +1,7 @@
-//! Everything the S3 driver needs to know, with a note of where each value came from.
+//! The settings of the S3 driver, and where each value came from.
 //!
-//! [`S3Config::new`] builds one directly (embedded server, tests); `S3Config::discover` follows
-//! the AWS conventions. Precedence: flag, environment, profile, default.
+//! [`S3Config::new`] builds them directly (embedded server, tests); `S3Config::discover` follows the AWS conventions:
+//! flag, environment, profile, default.
 
 use std::net::IpAddr;
 
@@ -9,31 +9,30 @@ use super::credentials::Credentials;
 use crate::http::config::{ConfigError, Origin, TlsConfig, named_enum};
 use crate::http::endpoint::Endpoint;
 
-/// Where the bucket's name stands.
+/// Where requests carry the bucket's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
     /// In the path: `http://host/bucket/key`.
     Path,
-    /// In the `Host` header: `http://bucket.host/key`. The connection goes to the endpoint's own
-    /// address and its certificate is checked for the endpoint's own name.
+    /// In the `Host` header: `http://bucket.host/key`. Connections still go to the endpoint's address, and certificates
+    /// are checked against the endpoint's name.
     Virtual,
 }
 
 named_enum!(Addressing, "addressing style", { Path => "path", Virtual => "virtual" });
 
-/// What the signature says about a request's body.
+/// How a signature covers the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadMode {
-    /// Nothing (`UNSIGNED-PAYLOAD`).
+    /// Not at all (`UNSIGNED-PAYLOAD`).
     Unsigned,
-    /// Its SHA-256, computed before the timed start.
+    /// By its SHA-256, computed before the timed start.
     Signed,
-    /// A chain of signed chunks (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`).
+    /// By a chain of signed chunks (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`).
     Streaming,
-    /// Signed chunks and a signed checksum after them
-    /// (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`).
+    /// By signed chunks followed by a signed checksum (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`).
     StreamingTrailer,
-    /// Unsigned chunks and a checksum after them (`STREAMING-UNSIGNED-PAYLOAD-TRAILER`).
+    /// Not at all: unsigned chunks followed by a checksum (`STREAMING-UNSIGNED-PAYLOAD-TRAILER`).
     UnsignedTrailer,
 }
 
@@ -46,13 +45,13 @@ named_enum!(PayloadMode, "payload mode", {
 });
 
 impl PayloadMode {
-    /// Whether the body is cut into `aws-chunked` chunks.
+    /// True if the body is sent in `aws-chunked` chunks.
     #[must_use]
     pub const fn is_chunked(self) -> bool {
         !matches!(self, Self::Unsigned | Self::Signed)
     }
 
-    /// Whether a checksum follows the body.
+    /// True if a checksum follows the body.
     #[must_use]
     pub const fn has_trailer(self) -> bool {
         matches!(self, Self::StreamingTrailer | Self::UnsignedTrailer)
@@ -85,22 +84,22 @@ named_enum!(ChecksumAlgorithm, "checksum algorithm", {
 /// Settings of an S3 target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Config {
-    /// Where to connect; worker `w` uses endpoint `w` modulo their number.
+    /// Endpoints; worker `w` uses number `w` modulo their count.
     pub endpoints: Vec<Endpoint>,
     /// Region that requests are signed for.
     pub region: String,
-    /// What to sign with; `None` sends anonymous requests.
+    /// The keys that sign requests; `None` sends anonymous requests.
     pub credentials: Option<Credentials>,
-    /// Where the bucket's name stands.
+    /// Where requests carry the bucket's name.
     pub addressing: Addressing,
-    /// What signatures say about bodies. Anonymous requests are sent plain or, with
-    /// [`PayloadMode::UnsignedTrailer`], in unsigned chunks.
+    /// How signatures cover bodies. Anonymous requests are sent plain or, with [`PayloadMode::UnsignedTrailer`], in
+    /// unsigned chunks.
     pub payload: PayloadMode,
-    /// Checksum of object bodies; the trailer modes need one.
+    /// Checksum of object bodies; required by the trailer modes.
     pub checksum: Option<ChecksumAlgorithm>,
-    /// Encryption.
+    /// TLS settings.
     pub tls: TlsConfig,
-    /// Local addresses to connect from; worker `w` uses number `w` modulo their number.
+    /// Local addresses to connect from; worker `w` uses number `w` modulo their count.
     pub source_addresses: Vec<IpAddr>,
     /// Where the values came from.
     pub origins: Vec<Origin>,
@@ -124,10 +123,10 @@ impl S3Config {
         }
     }
 
-    /// Checks what no single field can: combinations that cannot work are refused with a reason.
+    /// Checks the values and their combinations.
     ///
     /// # Errors
-    /// The first impossible combination.
+    /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let fail = |place: &str, problem: &str, remedy: &str| {
             Err(ConfigError::new(place, problem, remedy))
@@ -143,7 +142,7 @@ impl S3Config {
         {
             return fail(
                 "region",
-                "it is empty or holds characters that a region name cannot have",
+                "it is empty or contains characters that a region name cannot have",
                 "use a name such as us-east-1",
             );
         }
@@ -176,7 +175,7 @@ impl S3Config {
             if id.is_empty() || !printable(id) || id.contains(['/', ',']) {
                 return fail(
                     "access key",
-                    "it is empty or holds characters that an access key cannot have",
+                    "it is empty or contains characters that an access key cannot have",
                     "check for stray blanks or quotes",
                 );
             }
@@ -184,7 +183,7 @@ impl S3Config {
             if secret.is_empty() || !printable(secret) || !printable(token) {
                 return fail(
                     "secret key or session token",
-                    "it is empty or holds blanks or control characters",
+                    "it is empty or contains blanks or control characters",
                     "check for stray blanks or line ends",
                 );
             }

@@ -22,7 +22,7 @@ fn names_round_trip_and_errors_list_them() {
     let error = "dns".parse::<Addressing>().unwrap_err();
     assert_eq!(
         error,
-        "`dns` is no addressing style; use one of path, virtual"
+        "`dns` is not a valid addressing style; use one of path, virtual"
     );
 }
 

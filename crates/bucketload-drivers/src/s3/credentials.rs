@@ -4,10 +4,10 @@ use bucketload_s3::sign::Signer;
 
 use crate::http::secret::Secret;
 
-/// What requests are signed with.
+/// The keys that sign requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Access key id. Not a secret: it travels in clear with every request.
+    /// Access key id. Not a secret: every request carries it in the clear.
     pub access_key: String,
     /// Secret access key.
     pub secret_key: Secret,
@@ -32,14 +32,13 @@ impl Credentials {
         self
     }
 
-    /// What signs requests to `region`.
+    /// A signer for requests to `region`.
     pub(crate) fn signer(&self, region: &str) -> Signer {
         let token = self.session_token.as_ref().map_or("", Secret::expose);
         Signer::new(&self.access_key, self.secret_key.expose(), token, region)
     }
 
-    /// Replaces every occurrence of the secret key or the token in `text`, which came from a
-    /// server, by `***`.
+    /// Replaces the secret key and the token with `***` in `text`, which came from a server.
     pub(crate) fn scrub(&self, text: &str) -> String {
         let mut out = text.to_owned();
         let token = self.session_token.as_ref().map(Secret::expose);

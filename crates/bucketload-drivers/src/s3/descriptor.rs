@@ -1,8 +1,8 @@
-//! What the S3 driver says of itself.
+//! The S3 driver's description of itself.
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, any_bucket, flags, sees_all,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{S3Config, S3Driver, S3Overrides};
@@ -14,21 +14,21 @@ static PAYLOAD_SIGNING: Flag = Flag::new(
     Value::Choice(
         "MODE",
         &[
-            ("unsigned", "Nothing"),
-            ("signed", "Their SHA-256, computed before the timed start"),
-            ("streaming", "A chain of signed chunks"),
+            ("unsigned", "Not at all"),
+            ("signed", "By SHA-256, computed before the timed start"),
+            ("streaming", "By a chain of signed chunks"),
             (
                 "streaming-trailer",
-                "Signed chunks and a signed checksum after them",
+                "By signed chunks followed by a signed checksum",
             ),
             (
                 "unsigned-trailer",
-                "Unsigned chunks and a checksum after them",
+                "Not at all: unsigned chunks followed by a checksum",
             ),
         ],
     ),
     Scope::Content,
-    "What signatures say about the bytes of objects",
+    "How signatures cover the bytes of objects",
 );
 
 /// The driver of `s3://`.
@@ -40,7 +40,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     semantics: Semantics {
         write: "1 request; the object appears whole",
         overwrite: Semantics::ATOMIC,
-        parts: "begin, parts, complete; uploads are apart from each other, the last one wins",
+        parts: "begin, parts, complete; concurrent uploads are independent, the last one wins",
         append: Semantics::NONE,
         rename: Semantics::NONE,
         list: "keys by prefix, sorted, up to 1,000 a page",
@@ -77,10 +77,10 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: any_bucket,
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
-/// Flags, then environment, then profile files, then defaults.
+/// Reads the settings: flags take precedence over the environment, then profile files, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
     let settings = request.settings;
     let tls = TlsConfig::of(settings);
@@ -111,7 +111,7 @@ fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     let endpoints = config.endpoints.iter().map(|e| e.url()).collect();
     if request.files.is_some() && !engines::is_native(request) {
         return Err(OpenError::usage(
-            "--engine: COSBench's localwrite is performed by the native client only",
+            "--engine: only the native client performs COSBench's localwrite",
         ));
     }
     let native = S3Driver::with_local_files(config.clone(), request.files.clone())?;
@@ -119,8 +119,8 @@ fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     Ok(Service { driver, endpoints })
 }
 
-/// The sections of an AWS file that belong to the profile in use, and those that profiles refer to (`services`,
-/// `sso-session`): other profiles' secrets stay where they are.
+/// Cuts an AWS file down to the sections of the profile in use and those that profiles refer to (`services`,
+/// `sso-session`), so that other profiles' secrets stay on this machine.
 fn of_profile(contents: Vec<u8>, request: &OpenRequest<'_>) -> Vec<u8> {
     let profile = request.settings.text(&flags::PROFILE);
     let profile = profile.or_else(|| (request.variable)("AWS_PROFILE"));

@@ -1,20 +1,19 @@
 //! Finds endpoint, region and credentials by the conventions of the AWS tools.
 //!
-//! Precedence of every value: flag, environment, profile, default. The rules for endpoints are
-//! those of "Service-specific endpoints", the names those of "Environment variables to configure
-//! the AWS CLI" (AWS SDKs and Tools Reference Guide). An explicit `--profile` wins over access
-//! keys in the environment, `AWS_PROFILE` does not, as in botocore.
+//! Precedence of every value: flag, environment, profile, default. Endpoints follow the rules of "Service-specific
+//! endpoints", names those of "Environment variables to configure the AWS CLI" (AWS SDKs and Tools Reference Guide). As
+//! in botocore, an explicit `--profile` takes precedence over access keys in the environment; `AWS_PROFILE` does not.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
 use super::credentials::Credentials;
-use super::lookup::{Finder, note};
-use crate::http::config::{ConfigError, Source};
+use super::lookup::Finder;
+use crate::http::config::{ConfigError, Source, join_addresses, note};
 use crate::http::endpoint::Endpoint;
 
-/// What the caller (command line, workload file) sets; everything else is looked up.
+/// Settings from the caller (command line, workload file); everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct S3Overrides {
     /// `--profile`.
@@ -41,16 +40,16 @@ pub struct S3Overrides {
     pub no_tls_resume: bool,
     /// `--source-address`, repeated.
     pub source_addresses: Vec<IpAddr>,
-    /// Credentials from elsewhere, such as those of the embedded server.
+    /// Credentials from another source, such as those of the embedded server.
     pub credentials: Option<Credentials>,
 }
 
 impl S3Config {
-    /// Collects the configuration from `overrides`, the environment (`env` looks a variable up)
-    /// and the profile files below `home`.
+    /// Collects the configuration from `overrides`, the environment (`env` looks up a variable) and the profile files
+    /// below `home`.
     ///
     /// # Errors
-    /// A setting that cannot be used, with its place and a remedy; or no credentials at all.
+    /// When a setting cannot be used, with its place and a remedy; or when there are no credentials.
     pub fn discover(
         overrides: &S3Overrides,
         env: &dyn Fn(&str) -> Option<String>,
@@ -96,17 +95,9 @@ impl S3Config {
             .source_addresses
             .clone_from(&overrides.source_addresses);
         if !config.source_addresses.is_empty() {
-            let shown: Vec<_> = config
-                .source_addresses
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            note(
-                &mut origins,
-                "source addresses",
-                shown.join(","),
-                &Source::Flag("--source-address"),
-            );
+            let source = Source::Flag("--source-address");
+            let shown = join_addresses(&config.source_addresses);
+            note(&mut origins, "source addresses", shown, &source);
         }
 
         let (addressing, source) = finder.addressing(overrides, all_aws)?;
@@ -119,7 +110,7 @@ impl S3Config {
 
         let (checksum, source) = finder.checksum(overrides, payload)?;
         let shown = checksum.map_or("none", ChecksumAlgorithm::name);
-        note(&mut origins, "checksum", shown.to_owned(), &source);
+        note(&mut origins, "checksum", shown, &source);
         config.checksum = checksum;
 
         config.tls = finder.tls(overrides, &mut origins);

@@ -1,4 +1,4 @@
-//! Discovery against temporary profile files and a made-up environment.
+//! Discovery from temporary profile files and a fake environment.
 
 use std::fs;
 use std::path::Path;

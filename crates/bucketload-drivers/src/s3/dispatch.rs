@@ -1,5 +1,5 @@
-//! The future of one operation, whichever it is: hardly larger than the largest of them, where an `async` block
-//! around them would keep its arguments beside it.
+//! The future of one operation of any class. It is hardly larger than the largest of its variants; an `async` block
+//! around them would store its arguments as well.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// Operations that are frequent, each with its own state, and the rare ones.
+    /// The frequent operations, each with its own future, and one for all rare ones.
     #[project = Projected]
     pub(super) enum Dispatch<Get, Put, Head, Delete, Rare> {
         Get { #[pin] get: Get },

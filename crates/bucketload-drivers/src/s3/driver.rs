@@ -1,4 +1,4 @@
-//! The driver: what all threads share, and what the sessions of one thread share.
+//! The driver: the state that all threads share, and the state that the sessions of one thread share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,18 +15,17 @@ use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
-use crate::http::endpoint::Endpoint;
 use crate::http::opaque_debug;
 use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
 
-/// Where S3 services put their identifiers of a request.
+/// Header fields with the service's identifiers of a request.
 const IDS: IdFields = IdFields {
     request: "x-amz-request-id",
     extended: "x-amz-id-2",
 };
 
-/// What the API does not have.
+/// Operations that the API does not have.
 const ABSENT: [OpClass; 5] = [
     OpClass::Append,
     OpClass::Touch,
@@ -43,18 +42,18 @@ pub struct S3Driver {
 
 bucketload_core::any_driver!(S3Driver);
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
-    client: Client,
-    /// Writes files of this machine.
+    pub(crate) client: Client,
+    /// Writes local files.
     local: Option<AnyDriver>,
 }
 
-opaque_debug!(S3Driver, Shared);
+opaque_debug!(S3Driver, S3Shared);
 
 impl S3Driver {
-    /// A driver for the target that `config` describes. Nothing is connected yet.
+    /// A driver for the target that `config` describes; does not connect yet.
     ///
     /// # Errors
     /// When the configuration cannot work, or names a certificate file that cannot be used.
@@ -62,7 +61,7 @@ impl S3Driver {
         Self::with_local_files(config, None)
     }
 
-    /// As [`S3Driver::new`], with a driver of files that performs [`OpClass::LocalWrite`].
+    /// As [`S3Driver::new`], with a driver for local files that performs [`OpClass::LocalWrite`].
     ///
     /// # Errors
     /// As [`S3Driver::new`].
@@ -123,9 +122,9 @@ impl Driver for S3Driver {
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
-        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let shared = S3Shared::of_this_thread(&self.inner, endpoint);
         let local = match &self.inner.local {
-            // Opening files is no connection of the run.
+            // A copy of the probe: opening files does not count as a connection of the run.
             Some(local) => Some(Box::new(local.open(worker, &mut probe.clone()).await?)),
             None => None,
         };
@@ -142,14 +141,15 @@ fn signing(config: &S3Config) -> String {
     }
 }
 
-/// What the sessions of one thread to one endpoint share: the signer and the rendered head.
-pub(crate) struct Shared {
+/// State that the sessions of one thread to one endpoint share: the signer and the rendered head.
+pub(crate) struct S3Shared {
     pub(crate) driver: Arc<Inner>,
-    endpoint: usize,
+    /// Index of the endpoint.
+    pub(crate) endpoint: usize,
     pub(crate) writer: RefCell<HeadWriter>,
 }
 
-impl Shared {
+impl S3Shared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
         per_thread::shared(driver.client.number(), endpoint, || {
             let config = &driver.config;
@@ -164,17 +164,5 @@ impl Shared {
 
     pub(crate) fn config(&self) -> &S3Config {
         &self.driver.config
-    }
-
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.client.endpoints()[self.endpoint]
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.driver.client
-    }
-
-    pub(crate) fn endpoint_index(&self) -> usize {
-        self.endpoint
     }
 }

@@ -1,5 +1,5 @@
-//! From a server's refusal to an [`OpError`]: status and S3 error code give the kind, the error
-//! document gives the facts for the operator.
+//! Turns a server's refusal into an [`OpError`]. Status and S3 error code determine the kind; the error document
+//! provides the details for the operator.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
@@ -7,7 +7,7 @@ use super::credentials::Credentials;
 use crate::http::answer::{self, one_line};
 use bucketload_s3::xml;
 
-/// What an error document says (Amazon S3 API Reference, "Error responses").
+/// The contents of an error document (Amazon S3 API Reference, "Error responses").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ErrorDocument {
     pub(crate) code: String,
@@ -17,11 +17,11 @@ pub(crate) struct ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// Reads the document as far as it is readable. Elements other than the four (they can hold
-    /// the string that was signed) are ignored.
+    /// Reads as much of the document as is well-formed. Ignores all other elements: they may contain the string that was
+    /// signed.
     pub(crate) fn parse(body: &[u8]) -> Self {
         let mut out = Self::default();
-        // A damaged document still yields the fields before the damage.
+        // A malformed document still yields the fields before the fault.
         let _ = xml::leaves(body, |path, text| {
             let field = match *path {
                 ["Error" | "ErrorResponse", name] | ["ErrorResponse", "Error", name] => name,
@@ -47,7 +47,7 @@ impl ErrorDocument {
         out
     }
 
-    /// Whether `body` is an error document: some operations fail after the status 200 was sent.
+    /// Parses `body` if it is an error document: some operations fail after the server has sent status 200.
     pub(crate) fn find(body: &[u8]) -> Option<Self> {
         let mut found = false;
         let _ = xml::leaves(body, |path, _| found |= matches!(path, ["Error", "Code"]));
@@ -55,20 +55,20 @@ impl ErrorDocument {
     }
 }
 
-/// What the driver knows beyond the document.
+/// Details beyond the document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     /// Region that requests are signed for.
     pub(crate) region: &'a str,
     /// Credentials, to keep them out of the message.
     pub(crate) credentials: Option<&'a Credentials>,
-    /// Value of `x-amz-bucket-region`; empty if there was none.
+    /// Value of `x-amz-bucket-region`; may be empty.
     pub(crate) bucket_region: &'a str,
-    /// Value of `Location`; empty if there was none.
+    /// Value of `Location`; may be empty.
     pub(crate) location: &'a str,
 }
 
-/// The error that an answer with `status` and `document` means.
+/// The error that a response with `status` and `document` means.
 pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<'_>) -> OpError {
     let kind = kind_of(status, document);
     let mut detail = answer::said(status, &document.code, &document.message);
@@ -131,7 +131,7 @@ fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
         "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" | "NoSuchVersion" | "NoSuchTagSet" => {
             return ErrorKind::NotFound;
         }
-        // An archived object: the caller is authorised, the request cannot be served.
+        // The object is archived: the caller is authorized, but the request cannot be served.
         "InvalidObjectState" => return ErrorKind::Rejected,
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! Statuses, codes and what must not be shown.
+//! Statuses, error codes, and secrets that must not be shown.
 
 use bucketload_core::error::ErrorKind;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn a_wrong_region_is_named_with_the_right_one() {
 }
 
 #[test]
-fn secrets_and_long_texts_stay_out() {
+fn secrets_and_long_texts_are_removed() {
     let credentials = Credentials::new("AKID", "sekrit");
     let context = Context {
         credentials: Some(&credentials),

@@ -1,4 +1,4 @@
-//! Where settings are looked up: the environment and the chosen profile.
+//! Looks up settings in the environment and the chosen profile.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,16 @@ use super::discover::S3Overrides;
 use super::profile::{Field, ProfileFile, Section};
 use crate::http::config::{ConfigError, Origin, Source};
 
-/// A value and where it came from.
-pub(super) type Found<T> = Option<(T, Source)>;
+/// A value and where it came from, if it is set.
+pub(super) type Setting = Option<(String, Source)>;
 
-/// The lookups of one discovery.
+/// The sources of settings.
 pub(super) struct Finder<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
     pub(super) home: Option<&'a Path>,
     pub(super) config: ProfileFile,
     shared: ProfileFile,
     profile: String,
-}
-
-/// Adds a line to the report.
-pub(super) fn note(origins: &mut Vec<Origin>, name: &'static str, value: String, source: &Source) {
-    origins.push(Origin {
-        name,
-        value,
-        source: source.clone(),
-    });
 }
 
 impl<'a> Finder<'a> {
@@ -83,11 +74,11 @@ impl<'a> Finder<'a> {
         Ok((finder, origin))
     }
 
-    /// The profile's sections with their files: credentials first.
+    /// The profile's sections with their files, credentials file first.
     pub(super) fn profile_sections(&self) -> impl Iterator<Item = (&ProfileFile, &Section)> {
         let prefixed = format!("profile {}", self.profile);
         let config = self.config.section(&prefixed).or_else(|| {
-            // Only `default` may stand without the word `profile`.
+            // Only `default` may omit the word `profile`.
             (self.profile == "default")
                 .then(|| self.config.section("default"))
                 .flatten()
@@ -116,19 +107,19 @@ impl<'a> Finder<'a> {
         names
     }
 
-    pub(super) fn env(&self, name: &'static str) -> Found<String> {
+    pub(super) fn env(&self, name: &'static str) -> Setting {
         let value = (self.env)(name).filter(|v| !v.is_empty())?;
         Some((value, Source::Env(name)))
     }
 
-    pub(super) fn profile_value(&self, name: &str) -> Found<String> {
+    pub(super) fn profile_value(&self, name: &str) -> Setting {
         self.profile_sections().find_map(|(file, section)| {
             let field = section.get(name)?;
             Some((field.value.clone(), source_of(file, section, field)))
         })
     }
 
-    pub(super) fn profile_s3_value(&self, name: &str) -> Found<String> {
+    pub(super) fn profile_s3_value(&self, name: &str) -> Setting {
         self.profile_sections().find_map(|(file, section)| {
             let field = section.nested("s3", name)?;
             Some((field.value.clone(), source_of(file, section, field)))
@@ -140,7 +131,7 @@ pub(super) fn source_of(file: &ProfileFile, section: &Section, field: &Field) ->
     Source::File(file.place(section, field))
 }
 
-/// Replaces a leading `~/`.
+/// Expands a leading `~/`.
 pub(super) fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -6,9 +6,9 @@
 //!                                                     checksum, chunked
 //! ```
 //!
-//! A session turns a request of the workload into one or more calls (`ops_*`); a call is prepared
-//! (hashed, rendered, signed) before the timed start and exchanged on the session's connection.
-//! Failures become meanings in `error_map`.
+//! A session turns an operation of the workload into one or more HTTP requests (`ops_*`). A request is hashed, rendered
+//! and signed before the timed start (`prepare`), then exchanged on the session's connection. `error_map` classifies
+//! failures.
 
 mod admin;
 mod admin_list;

@@ -4,14 +4,14 @@ use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
-use super::prepare::Call;
+use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::unreadable;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
 
-/// Most bytes of a list of buckets: 10 000 names with dates take about 2 MiB.
+/// Maximum size of a list of buckets, in bytes: 10 000 names with dates take about 2 MiB.
 const MAX_BUCKETS: usize = 32 << 20;
 
 impl S3Session {
@@ -21,7 +21,7 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut document = Buffer::take();
-        // us-east-1 is the region of buckets without a location, and naming it is an error.
+        // Buckets without a location are in us-east-1, and naming that region is an error.
         let region = &self.shared.config().region;
         if region != "us-east-1" {
             document.extend_from_slice(
@@ -32,8 +32,8 @@ impl S3Session {
             document.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
         }
         let mut prepared = match document.is_empty() {
-            true => self.prepare(&Call::new("PUT", bucket, "")),
-            false => self.prepare(&Call::new("PUT", bucket, "").document(&document)),
+            true => self.prepare(&S3Call::new("PUT", bucket, "")),
+            false => self.prepare(&S3Call::new("PUT", bucket, "").document(&document)),
         };
         self.complete(&mut prepared, probe).await
     }
@@ -43,7 +43,7 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut request = self.prepare(&Call::new("HEAD", bucket, ""));
+        let mut request = self.prepare(&S3Call::new("HEAD", bucket, ""));
         self.complete(&mut request, probe).await
     }
 
@@ -52,13 +52,13 @@ impl S3Session {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut request = self.prepare(&Call::new("DELETE", bucket, ""));
+        let mut request = self.prepare(&S3Call::new("DELETE", bucket, ""));
         self.complete(&mut request, probe).await
     }
 
     pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let mut body = Buffer::take();
-        let mut request = self.prepare(&Call::new("GET", "", ""));
+        let mut request = self.prepare(&S3Call::new("GET", "", ""));
         self.document(&mut request, &mut body, MAX_BUCKETS, probe)
             .await?;
         let mut items = 0;

@@ -1,7 +1,7 @@
 //! Listings (V2, V1, unfinished uploads) and the deletion of several objects in one request.
 //!
-//! A page is received whole and read after its last byte, outside the service time. Listings count
-//! entries: keys and common prefixes.
+//! A page is received as a whole and parsed after its last byte, outside the service time. Listings count entries: keys
+//! and common prefixes.
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -9,7 +9,7 @@ use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
 use super::error_map::ErrorDocument;
-use super::prepare::Call;
+use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
@@ -18,9 +18,9 @@ use crate::http::session::HttpSession as _;
 use bucketload_s3::date::parse_iso;
 use bucketload_s3::xml::{self, Text};
 
-/// Most bytes of a page: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
+/// Maximum size of a page, in bytes: 5000 keys of 1024 bytes, percent-encoded, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;
-/// Most keys in one deletion (Amazon S3 API Reference, DeleteObjects).
+/// Maximum number of keys in one deletion (Amazon S3 API Reference, DeleteObjects).
 pub(crate) const MAX_DELETE: u64 = 1000;
 
 fn set(out: &mut Vec<u8>, text: Text<'_>) {
@@ -28,7 +28,7 @@ fn set(out: &mut Vec<u8>, text: Text<'_>) {
     text.push_to(out);
 }
 
-/// Size and age of an entry, which come in any order behind its key.
+/// Size and modification time of an entry, which follow its key in any order.
 #[derive(Default)]
 struct Details {
     bytes: Option<u64>,
@@ -58,7 +58,7 @@ impl S3Session {
         let op = &request.op;
         let mut query = Buffer::take();
         let mut body = Buffer::take();
-        // Where to continue; empty on the first page.
+        // Where the page starts; empty for the first page.
         let mut from = Buffer::take();
         let mut next = Buffer::take();
         let mut items = 0;
@@ -80,7 +80,7 @@ impl S3Session {
                 query.number("max-keys", op.count);
             }
             query.parameter("prefix", request.key);
-            let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
+            let mut prepared = self.prepare(&S3Call::new("GET", request.bucket, "").query(&query));
             self.document(&mut prepared, &mut body, MAX_PAGE, probe)
                 .await?;
             let mut truncated = false;
@@ -96,7 +96,7 @@ impl S3Session {
                     {
                         watch.listed(&text.get());
                     }
-                    // ListObjects without a delimiter goes on behind the last key.
+                    // ListObjects without a delimiter continues after the last key.
                     if !v2 && !marked {
                         set(&mut next, text);
                     }
@@ -137,7 +137,7 @@ impl S3Session {
         let op = &request.op;
         let mut query = Buffer::take();
         let mut body = Buffer::take();
-        // Where to continue, and where the page before began.
+        // Where this page starts, and where the next one does.
         let (mut key, mut upload) = (Buffer::take(), Buffer::take());
         let (mut next_key, mut next_upload) = (Buffer::take(), Buffer::take());
         let mut items = 0;
@@ -151,7 +151,7 @@ impl S3Session {
                 request.key,
                 &upload,
             );
-            let mut prepared = self.prepare(&Call::new("GET", request.bucket, "").query(&query));
+            let mut prepared = self.prepare(&S3Call::new("GET", request.bucket, "").query(&query));
             self.document(&mut prepared, &mut body, MAX_PAGE, probe)
                 .await?;
             let mut truncated = false;
@@ -200,14 +200,14 @@ impl S3Session {
         })
     }
 
-    /// Sends a deletion and reads which keys failed.
+    /// Sends a deletion and checks whether keys failed.
     pub(crate) async fn delete_document(
         &mut self,
         bucket: &str,
         document: &[u8],
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let call = Call::new("POST", bucket, "");
+        let call = S3Call::new("POST", bucket, "");
         let mut prepared = self.prepare(&call.query(b"delete=").document(document));
         let mut body = Buffer::take();
         let status = self
@@ -228,11 +228,11 @@ impl S3Session {
             [_, "Error", "Message"] if failed <= 1 => first.message = text.get(),
             _ => {}
         })
-        .map_err(|e| unreadable("answer to the deletion", e))?;
+        .map_err(|e| unreadable("response to the deletion", e))?;
         if failed == 0 {
             return Ok(());
         }
-        // There is no status per key; the code says what it would have been.
+        // Keys have no status of their own, so classify the error by its code.
         let mut error = self.refused_as(500, &first);
         error.status = status;
         error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();

@@ -1,7 +1,7 @@
 //! Multipart uploads: one operation of the workload, several requests.
 //!
-//! An operation that fails half-way leaves its unfinished upload behind: cancelling it would be a
-//! request that nobody asked for. Clean-up aborts what is left (`Admin::abort_uploads`).
+//! An operation that fails half-way leaves its unfinished upload behind, because aborting it would be a request that the
+//! workload did not ask for. Clean-up aborts such uploads (`Admin::abort_uploads`).
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -10,7 +10,7 @@ use bucketload_core::record::Probe;
 
 use super::config::ChecksumAlgorithm;
 use super::ops_object::push_source;
-use super::prepare::{Call, Hashes, Upload};
+use super::prepare::{ContentHashes, S3Call, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, as_text, unreadable};
 use crate::http::pool::Buffer;
@@ -22,11 +22,11 @@ use bucketload_s3::canonical::Header;
 use bucketload_s3::encode;
 use bucketload_s3::xml;
 
-/// Most parts of an upload (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
+/// Maximum number of parts (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
 const MAX_PARTS: u64 = 10_000;
 
-/// Cuts `size` bytes into parts of `part` bytes (0 = one part); at least one part, since an upload
-/// needs one.
+/// Divides `size` bytes into parts of `part` bytes (0 = one part). Returns the number of parts, at least one because an
+/// upload needs one, and their size.
 fn parts_of(size: u64, part: u64) -> Result<(u64, u64), OpError> {
     let part = if part == 0 { size.max(1) } else { part };
     let count = size.div_ceil(part).max(1);
@@ -75,7 +75,7 @@ fn part_query(query: &mut Vec<u8>, number: u64, upload: &[u8]) {
 }
 
 fn missing(what: &str) -> OpError {
-    OpError::new(ErrorKind::Protocol, format!("the answer has no {what}"))
+    OpError::new(ErrorKind::Protocol, format!("the response has no {what}"))
 }
 
 impl S3Session {
@@ -95,14 +95,14 @@ impl S3Session {
                 len,
             }
         };
-        // Hashing is not part of the operation: it is done for all parts before the first request.
+        // Hashing is not part of the operation, so all parts are hashed before the first request.
         let mut digests = Buffer::take();
         let mut parts = self.parts.take().unwrap_or_default();
         parts.each.clear();
         for number in 1..=count {
             let from = digests.len();
-            let one = Hashes::of(self.shared.config(), span_of(number), &mut digests);
-            parts.each.push((one, from..digests.len()));
+            let hashes = ContentHashes::of(self.shared.config(), span_of(number), &mut digests);
+            parts.each.push((hashes, from..digests.len()));
         }
         let checksum = self.shared.config().checksum;
         let mut upload = Buffer::take();
@@ -120,7 +120,7 @@ impl S3Session {
                     hashes: *hashes,
                     digests: &digests[chunks.clone()],
                 };
-                let call = Call::new("PUT", request.bucket, request.key);
+                let call = S3Call::new("PUT", request.bucket, request.key);
                 self.prepare(&call.query(&query).content(content))
             };
             etag.clear();
@@ -152,7 +152,7 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let op = &request.op;
-        // An object of unknown size is copied as one part: a part without a range is all of it.
+        // An object of unknown size is copied as one part: a part without a range is the whole object.
         let whole = op.size == Op::UNKNOWN_SIZE || op.size == 0;
         let (count, part) = if whole {
             (1, 0)
@@ -191,7 +191,7 @@ impl S3Session {
                 },
             ];
             let headers = if whole { &headers[..1] } else { &headers };
-            let call = Call::new("PUT", request.bucket, request.key);
+            let call = S3Call::new("PUT", request.bucket, request.key);
             let mut prepared = self.prepare(&call.query(&query).headers(headers));
             self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
                 .await?;
@@ -202,7 +202,7 @@ impl S3Session {
                     text.push_to(&mut etag);
                 }
             })
-            .map_err(|e| unreadable("answer to the part's copy", e))?;
+            .map_err(|e| unreadable("response to the part's copy", e))?;
             if etag.is_empty() {
                 return Err(missing("ETag of the copied part"));
             }
@@ -228,7 +228,7 @@ impl S3Session {
             .await
     }
 
-    /// Starts an upload and stores its id in `upload`.
+    /// Creates an upload and stores its id in `upload`.
     async fn create_upload(
         &mut self,
         request: &Request<'_>,
@@ -241,7 +241,7 @@ impl S3Session {
                 name: "x-amz-checksum-algorithm",
                 value: checksum.map_or("", ChecksumAlgorithm::api_name).as_bytes(),
             },
-            // The only type that CRC64NVME has for multipart objects.
+            // CRC64NVME supports only this type for multipart objects.
             Header {
                 name: "x-amz-checksum-type",
                 value: b"FULL_OBJECT",
@@ -252,7 +252,7 @@ impl S3Session {
             Some(ChecksumAlgorithm::Crc64Nvme) => &headers[..],
             Some(_) => &headers[..1],
         };
-        let call = Call::new("POST", request.bucket, request.key);
+        let call = S3Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"uploads=").headers(headers));
         let mut body = Buffer::take();
         self.document(&mut prepared, &mut body, MAX_DOCUMENT, probe)
@@ -263,7 +263,7 @@ impl S3Session {
                 text.push_to(upload);
             }
         })
-        .map_err(|e| unreadable("answer to the upload's creation", e))?;
+        .map_err(|e| unreadable("response to the upload's creation", e))?;
         if upload.is_empty() {
             return Err(missing("UploadId"));
         }
@@ -280,7 +280,7 @@ impl S3Session {
         document.extend_from_slice(b"</CompleteMultipartUpload>");
         let mut query = Buffer::take();
         query.parameter("uploadId", as_text(upload));
-        let call = Call::new("POST", request.bucket, request.key);
+        let call = S3Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(&query).document(document));
         let mut body = Buffer::take();
         self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
@@ -297,7 +297,7 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut query = Buffer::take();
         query.parameter("uploadId", as_text(upload));
-        let mut prepared = self.prepare(&Call::new("DELETE", bucket, key).query(&query));
+        let mut prepared = self.prepare(&S3Call::new("DELETE", bucket, key).query(&query));
         self.complete(&mut prepared, probe).await
     }
 }

@@ -5,7 +5,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::prepare::{Call, Hashes, Upload};
+use super::prepare::{ContentHashes, S3Call, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, if_absent, size_of_object, unreadable};
 use crate::http::exchange::Reply;
@@ -18,7 +18,7 @@ use bucketload_s3::canonical::Header;
 use bucketload_s3::encode;
 use bucketload_s3::xml;
 
-/// Makes a PUT conditional on there being no object.
+/// Makes a PUT fail if the object exists.
 const IF_ABSENT: [Header<'static>; 1] = [Header {
     name: "if-none-match",
     value: b"*",
@@ -32,7 +32,7 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
         let mut prepared = {
-            let call = Call::new("GET", request.bucket, request.key);
+            let call = S3Call::new("GET", request.bucket, request.key);
             self.prepare(&call.range(reading.range()))
         };
         let mut reply = Reply::default();
@@ -41,8 +41,7 @@ impl S3Session {
         reading.finish(&reply)
     }
 
-    /// PUT on condition that there is no object. A refusal of the condition is a success without
-    /// items.
+    /// Writes an object unless it exists. If it does, the result is a success with zero items.
     pub(crate) async fn put_if_absent(
         &mut self,
         request: &Request<'_>,
@@ -65,10 +64,10 @@ impl S3Session {
             let span = Span::whole(content_of(request)?);
             let content = Upload {
                 span,
-                hashes: Hashes::of(self.shared.config(), span, &mut digests),
+                hashes: ContentHashes::of(self.shared.config(), span, &mut digests),
                 digests: &digests,
             };
-            let mut call = Call::new("PUT", request.bucket, request.key).content(content);
+            let mut call = S3Call::new("PUT", request.bucket, request.key).content(content);
             if request.op.class == OpClass::PutIfAbsent {
                 call = call.headers(&IF_ABSENT);
             }
@@ -85,7 +84,7 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut prepared = self.prepare(&Call::new("HEAD", request.bucket, request.key));
+        let mut prepared = self.prepare(&S3Call::new("HEAD", request.bucket, request.key));
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
             .await?;
@@ -97,7 +96,7 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut prepared = self.prepare(&Call::new("DELETE", request.bucket, request.key));
+        let mut prepared = self.prepare(&S3Call::new("DELETE", request.bucket, request.key));
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
             .await?;
@@ -116,7 +115,7 @@ impl S3Session {
             value: &source,
         }];
         let mut prepared = {
-            let call = Call::new("PUT", request.bucket, request.key);
+            let call = S3Call::new("PUT", request.bucket, request.key);
             self.prepare(&call.headers(&headers))
         };
         let mut body = Buffer::take();
@@ -125,7 +124,7 @@ impl S3Session {
         Ok(DONE)
     }
 
-    /// RestoreObject. 202 says that a copy is being made, 200 that there is one whose time is longer now.
+    /// RestoreObject. Status 202 means that the restore has started, 200 that an existing copy now stays longer.
     pub(crate) async fn restore(
         &mut self,
         request: &Request<'_>,
@@ -137,7 +136,7 @@ impl S3Session {
         );
         encode::push_decimal(&mut document, request.op.count);
         document.extend_from_slice(b"</Days></RestoreRequest>");
-        let call = Call::new("POST", request.bucket, request.key);
+        let call = S3Call::new("POST", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"restore=").document(&document));
         let mut body = Buffer::take();
         self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
@@ -157,7 +156,7 @@ impl S3Session {
         );
         encode::push_decimal(&mut document, u64::from(request.op.version));
         document.extend_from_slice(b"</Value></Tag></TagSet></Tagging>");
-        let call = Call::new("PUT", request.bucket, request.key);
+        let call = S3Call::new("PUT", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"tagging=").document(&document));
         let done = self.complete(&mut prepared, probe).await?;
         Ok(Completion { items: 1, ..done })
@@ -168,7 +167,7 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("GET", request.bucket, request.key);
+        let call = S3Call::new("GET", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
         self.document(&mut prepared, &mut body, MAX_DOCUMENT, probe)
@@ -186,7 +185,7 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("DELETE", request.bucket, request.key);
+        let call = S3Call::new("DELETE", request.bucket, request.key);
         let mut request = self.prepare(&call.query(b"tagging="));
         self.complete(&mut request, probe).await
     }

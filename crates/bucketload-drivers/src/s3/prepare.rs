@@ -1,8 +1,7 @@
-//! What happens before the timed start: hashing content, rendering and signing the head, framing
-//! chunks.
+//! Everything that happens before the timed start: hashing content, rendering and signing the head, framing chunks.
 //!
-//! A [`Call`] describes a request; [`Prepared`] is ready to leave. Content is hashed apart
-//! ([`Hashes`]), so that a multipart upload can do it for all its parts before its first request.
+//! An [`S3Call`] describes a request; [`Prepared`] is ready to be sent. Content is hashed separately ([`ContentHashes`]),
+//! so a multipart upload can hash all its parts before its first request.
 
 use bucketload_core::op::ByteRange;
 use bucketload_s3::canonical::{self, Header};
@@ -12,25 +11,25 @@ use bucketload_s3::sigv4::EMPTY_SHA256;
 use bucketload_wire::{Conn, Error as WireError};
 
 use super::checksum::{Base64, content_md5};
-use super::chunked::{self, Layout, Pieces};
+use super::chunked::{self, BodyPieces, Layout};
 use super::config::{PayloadMode, S3Config};
 use super::template::{HeadWriter, Headers, Unsigned};
 use crate::http::outgoing::{self, Either, Outgoing, Plain, Rest, SLICE};
 use crate::http::pool::Buffer;
 use crate::http::span::Span;
 
-/// What a request's signature and headers say about its content.
+/// The hashes of a request's content that its signature and headers need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hashes {
+pub(crate) struct ContentHashes {
     /// SHA-256 in hexadecimal, for signed payloads.
     payload: Option<[u8; 64]>,
-    /// Checksum, where one is configured.
+    /// The configured checksum, if any.
     pub(crate) sum: Option<Base64>,
 }
 
-impl Hashes {
-    /// Hashes `span` as far as the configuration needs it, and appends the SHA-256 of its chunks
-    /// to `digests` for signed chunks.
+impl ContentHashes {
+    /// Computes the hashes of `span` that the configuration needs. For signed chunks, appends the SHA-256 of each chunk
+    /// to `digests`.
     pub(crate) fn of(config: &S3Config, span: Span<'_>, digests: &mut Vec<u8>) -> Self {
         if matches!(
             config.payload,
@@ -50,7 +49,7 @@ impl Hashes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Upload<'a> {
     pub(crate) span: Span<'a>,
-    pub(crate) hashes: Hashes,
+    pub(crate) hashes: ContentHashes,
     /// SHA-256 of each chunk, for signed chunks.
     pub(crate) digests: &'a [u8],
 }
@@ -61,13 +60,13 @@ enum Body<'a> {
     None,
     /// A control document in memory, sent with its MD5.
     Document(&'a [u8]),
-    /// Object content, sent as the payload mode says.
+    /// Object content, sent in the configured payload mode.
     Content(Upload<'a>),
 }
 
-/// A request. Make it, prepare it and let it go before anything is awaited.
+/// A request. Drop it before the next await, so that the future does not store it.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
+pub(crate) struct S3Call<'a> {
     method: &'static str,
     bucket: &'a str,
     key: &'a str,
@@ -79,7 +78,7 @@ pub(crate) struct Call<'a> {
     body: Body<'a>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> S3Call<'a> {
     pub(crate) const fn new(method: &'static str, bucket: &'a str, key: &'a str) -> Self {
         Self {
             method,
@@ -97,7 +96,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Signed fields besides those that follow from the body, sorted by name.
+    /// Adds signed header fields, sorted by name. The fields that describe the body are added by [`Prepared::new`].
     pub(crate) const fn headers(mut self, headers: &'a [Header<'a>]) -> Self {
         self.headers = headers;
         self
@@ -119,7 +118,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A request rendered and ready to leave. Small, since it lives as long as the request.
+/// A request rendered and ready to be sent. Kept small: it lives as long as the request.
 pub(crate) enum Prepared<'a> {
     Plain(Plain<'a>),
     /// Content in `aws-chunked` chunks.
@@ -130,18 +129,24 @@ pub(crate) enum Prepared<'a> {
     },
 }
 
-/// Adds a signed field to those of `call`.
+/// Adds a signed header field to those of `call`.
 #[cold]
-fn add<'a>(own: &mut Option<Headers<'a>>, call: &Call<'a>, name: &'static str, value: &'a [u8]) {
-    own.get_or_insert_with(|| Headers::of(call.headers))
+fn add<'a>(
+    headers: &mut Option<Headers<'a>>,
+    call: &S3Call<'a>,
+    name: &'static str,
+    value: &'a [u8],
+) {
+    headers
+        .get_or_insert_with(|| Headers::of(call.headers))
         .push(name, value);
 }
 
 impl<'a> Prepared<'a> {
     /// Renders, signs and frames.
-    pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &Call<'a>) -> Self {
+    pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &S3Call<'a>) -> Self {
         let anonymous = config.credentials.is_none();
-        let mut own = None;
+        let mut signed = None;
         let digest;
         let mut digits = [0; 20];
         let mut layout = None;
@@ -161,7 +166,7 @@ impl<'a> Prepared<'a> {
             Body::Document(bytes) => {
                 content_length = Some(bytes.len() as u64);
                 md5 = content_md5(bytes);
-                add(&mut own, call, "content-md5", md5.as_bytes());
+                add(&mut signed, call, "content-md5", md5.as_bytes());
                 if payload == EMPTY_SHA256 {
                     digest = encode::hex32(&sha256(bytes));
                     payload = &digest;
@@ -173,9 +178,9 @@ impl<'a> Prepared<'a> {
                     let cut = Layout::new(config.payload, config.checksum, span.len);
                     content_length = Some(cut.wire_len());
                     layout = Some(cut);
-                    add(&mut own, call, "content-encoding", b"aws-chunked");
+                    add(&mut signed, call, "content-encoding", b"aws-chunked");
                     let decoded = encode::decimal(&mut digits, span.len);
-                    add(&mut own, call, "x-amz-decoded-content-length", decoded);
+                    add(&mut signed, call, "x-amz-decoded-content-length", decoded);
                 } else {
                     content_length = Some(span.len);
                     if let Some(hex) = &hashes.payload {
@@ -185,9 +190,9 @@ impl<'a> Prepared<'a> {
                 if let (Some(algorithm), Some(sum)) = (config.checksum, &hashes.sum) {
                     if config.payload.has_trailer() {
                         let name = algorithm.header().as_bytes();
-                        add(&mut own, call, "x-amz-trailer", name);
+                        add(&mut signed, call, "x-amz-trailer", name);
                     } else {
-                        add(&mut own, call, algorithm.header(), sum.as_bytes());
+                        add(&mut signed, call, algorithm.header(), sum.as_bytes());
                     }
                 }
             }
@@ -198,7 +203,7 @@ impl<'a> Prepared<'a> {
             key: call.key,
             query: call.query,
             payload,
-            headers: own.as_ref().map_or(call.headers, Headers::as_slice),
+            headers: signed.as_ref().map_or(call.headers, Headers::as_slice),
         };
         let unsigned = Unsigned {
             range: call.range,
@@ -249,7 +254,7 @@ impl Outgoing for Prepared<'_> {
         match self {
             Self::Plain(plain) => Ok(plain.send(conn)?.map(Either::A)),
             Self::Chunks { head, span, frames } => {
-                let mut pieces = Pieces::new(*span, frames);
+                let mut pieces = BodyPieces::new(*span, frames);
                 let wire_len = pieces.wire_len();
                 let piece = move |_| pieces.next(SLICE);
                 let rest = conn.send_now(head, wire_len, piece, true)?;

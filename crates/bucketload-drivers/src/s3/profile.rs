@@ -1,7 +1,7 @@
 //! The files `~/.aws/config` and `~/.aws/credentials`: INI with sections, and one level of nested
 //! settings (an empty value followed by indented lines).
 //!
-//! Every value keeps its line number, so that errors and `config show` can name it.
+//! Every value keeps its line number for errors and `config show`.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ impl ProfileFile {
                     return fail("the section title has no `]`", "write [profile NAME]");
                 };
                 let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-                // A section that is repeated continues the earlier one.
+                // A repeated section continues the earlier one.
                 match sections.iter().position(|s| s.title == title) {
                     Some(at) => {
                         let section = sections.remove(at);
@@ -82,8 +82,8 @@ impl ProfileFile {
             }
             let Some(section) = sections.last_mut() else {
                 return fail(
-                    "a setting stands before the first section",
-                    "begin the file with [default] or [profile NAME]",
+                    "a setting comes before the first section",
+                    "start the file with [default] or [profile NAME]",
                 );
             };
             let field = split_field(trimmed, line);
@@ -92,11 +92,11 @@ impl ProfileFile {
                 (true, Some(parent), Some(field)) if parent.value.is_empty() => {
                     parent.nested.push(field);
                 }
-                // The continuation of a longer value, which no field that we read has.
+                // Continues a multi-line value. No field that the driver reads has one.
                 (true, Some(_), _) => {}
                 (_, _, Some(field)) => section.fields.push(field),
                 (_, _, None) => {
-                    return fail("this line is no setting", "write NAME = VALUE");
+                    return fail("this line is not a setting", "write NAME = VALUE");
                 }
             }
         }

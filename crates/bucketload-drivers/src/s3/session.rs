@@ -1,4 +1,4 @@
-//! One worker's session: its connection and what it shares with the thread's others.
+//! One worker's session: its connection, and the state it shares with the thread's other sessions.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
-use super::admin_list::Listing;
+use super::admin_list::ListState;
 use super::dispatch::Dispatch;
-use super::driver::Shared;
+use super::driver::S3Shared;
 use super::error_map::{self, Context, ErrorDocument};
-use super::prepare::{Call, Hashes, Prepared};
+use super::prepare::{ContentHashes, Prepared, S3Call};
 use crate::http::client::Client;
-use crate::http::connection::{Connection, Route};
+use crate::http::connection::{Connection, RequestTarget};
 use crate::http::endpoint::Endpoint;
 use crate::http::exchange::{Refusal, Reply};
 use crate::http::parked::park;
@@ -26,51 +26,51 @@ use crate::http::sink::Sink;
 /// A session of the native S3 driver.
 #[derive(Debug)]
 pub struct S3Session {
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) shared: Rc<S3Shared>,
     connection: Connection,
-    /// Writes files of this machine, where the driver was given a directory for them.
+    /// Writes local files, if the driver was given a directory for them.
     local: Option<Box<AnySession>>,
-    /// Made for the first multipart upload.
+    /// Created for the first multipart upload.
     pub(crate) parts: Option<Box<PartHashes>>,
-    /// How far the control plane has listed.
-    pub(crate) listing: Listing,
+    /// State of the control plane's listings.
+    pub(crate) listing: ListState,
 }
 
-/// What a multipart upload knows of its parts before its first request.
+/// Hashes of the parts of a multipart upload, computed before its first request.
 #[derive(Debug, Default)]
 pub(crate) struct PartHashes {
-    /// What requests say of each part's content, and where its chunks' digests stand.
-    pub(crate) each: Vec<(Hashes, Range<usize>)>,
+    /// For each part: its hashes, and the range of its chunks' digests.
+    pub(crate) each: Vec<(ContentHashes, Range<usize>)>,
 }
 
 impl S3Session {
     pub(crate) fn new(
-        shared: Rc<Shared>,
+        shared: Rc<S3Shared>,
         source: Option<IpAddr>,
         local: Option<Box<AnySession>>,
     ) -> Self {
         Self {
-            connection: Connection::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint, source),
             shared,
             local,
             parts: None,
-            listing: Listing::default(),
+            listing: ListState::default(),
         }
     }
 
     /// Index of the endpoint in [`super::S3Config::endpoints`].
     #[must_use]
     pub fn endpoint_index(&self) -> usize {
-        self.shared.endpoint_index()
+        self.shared.endpoint
     }
 
-    /// System calls made by the current connection; `None` while there is none.
+    /// System calls made on the current connection; `None` if there is none.
     #[must_use]
     pub fn calls(&self) -> Option<Calls> {
         self.connection.calls()
     }
 
-    /// Writes a file below the directory for local files: bucket and key are directory and name.
+    /// Writes a file below the directory for local files, with the bucket as directory and the key as name.
     async fn local_write(
         &mut self,
         request: &Request<'_>,
@@ -90,7 +90,7 @@ impl S3Session {
         local.execute(&put, probe).await
     }
 
-    /// Operations that are several requests, or one with a document to be built or read.
+    /// Performs operations that take several requests, or one with a document in the request or the response.
     async fn execute_rare(
         &mut self,
         request: &Request<'_>,
@@ -115,7 +115,7 @@ impl S3Session {
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
-            // The frequent ones are not asked for here.
+            // `execute` handles the first five itself. The API does not have the others.
             class @ (OpClass::Get
             | OpClass::RangeGet
             | OpClass::Put
@@ -129,13 +129,13 @@ impl S3Session {
         }
     }
 
-    /// Hashes nothing, sends nothing: renders and signs.
-    pub(crate) fn prepare<'a>(&self, call: &Call<'a>) -> Prepared<'a> {
+    /// Renders and signs a request.
+    pub(crate) fn prepare<'a>(&self, call: &S3Call<'a>) -> Prepared<'a> {
         let writer = &mut self.shared.writer.borrow_mut();
         Prepared::new(self.shared.config(), writer, call)
     }
 
-    /// As [`HttpSession::perform`], into `reply`, which is as it is by default: for operations that are frequent.
+    /// As [`HttpSession::perform`], but writes to `reply`, which must be a default [`Reply`]; for frequent operations.
     pub(crate) fn perform_into<'p>(
         &'p mut self,
         prepared: &'p mut Prepared<'_>,
@@ -147,14 +147,14 @@ impl S3Session {
             .perform_on(&*self.shared, prepared, sink, probe, reply)
     }
 
-    /// The error that `document` means when there is no answer of its own to it.
+    /// The error that `document` means, if it did not arrive as a refusal of its own.
     pub(crate) fn refused_as(&self, status: u16, document: &ErrorDocument) -> OpError {
         self.shared
             .refused_with(status, document, &Refusal::default())
     }
 
-    /// Performs an operation that may report its failure in the body of an answer with status 200, which goes to `body`.
-    /// Returns the status.
+    /// Performs an operation that may report its failure in the body of a response with status 200. Stores that body in
+    /// `body` and returns the status.
     pub(crate) async fn conclude(
         &mut self,
         prepared: &mut Prepared<'_>,
@@ -166,7 +166,7 @@ impl S3Session {
         match ErrorDocument::find(body) {
             None => Ok(status),
             Some(document) => {
-                // The code says what the status would have been, had it not been sent already.
+                // The status was already sent as 200, so classify the error by its code.
                 let mut error = self.refused_as(500, &document);
                 error.status = status;
                 Err(error)
@@ -186,13 +186,13 @@ impl HttpSession for S3Session {
     }
 }
 
-impl Route for Shared {
+impl RequestTarget for S3Shared {
     fn client(&self) -> &Client {
-        self.client()
+        &self.driver.client
     }
 
     fn endpoint(&self) -> &Endpoint {
-        self.endpoint()
+        &self.driver.client.endpoints()[self.endpoint]
     }
 
     #[inline]
@@ -204,7 +204,7 @@ impl Route for Shared {
     }
 }
 
-impl Shared {
+impl S3Shared {
     #[cold]
     fn refused(&self, status: u16, refusal: &Refusal) -> OpError {
         let document = ErrorDocument::parse(&refusal.body);

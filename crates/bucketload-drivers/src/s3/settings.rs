@@ -1,20 +1,17 @@
-//! The single settings of a discovery: each from its flag, its variable, its profile field or its
-//! default, in this order.
+//! The individual settings of discovery. Each comes from its flag, variable, profile field or default, in that order.
 
 use std::str::FromStr;
 
 use super::config::{Addressing, ChecksumAlgorithm, PayloadMode};
 use super::credentials::Credentials;
 use super::discover::S3Overrides;
-use super::lookup::{Finder, Found, expand_home, note, source_of};
-use crate::http::config::{ConfigError, Origin, Source, TlsConfig};
+use super::lookup::{Finder, Setting, expand_home, source_of};
+use crate::http::config::{ConfigError, Origin, Source, TlsConfig, note};
 use crate::http::secret::Secret;
 
-/// Variables that credentials come from, for the report.
-const ENV_KEYS: &str = "AWS_ACCESS_KEY_ID";
 const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile \
     with --profile, or use --no-sign-request for anonymous access";
-/// Profile fields that lead to credentials we cannot fetch.
+/// Profile fields for credentials that the driver cannot fetch.
 const FOREIGN_SOURCES: [&str; 7] = [
     "credential_process",
     "credential_source",
@@ -26,10 +23,7 @@ const FOREIGN_SOURCES: [&str; 7] = [
 ];
 
 impl Finder<'_> {
-    pub(super) fn endpoint_url(
-        &self,
-        overrides: &S3Overrides,
-    ) -> Result<Found<String>, ConfigError> {
+    pub(super) fn endpoint_url(&self, overrides: &S3Overrides) -> Result<Setting, ConfigError> {
         if let Some(url) = &overrides.endpoint_url {
             return Ok(Some((url.clone(), Source::Flag("--endpoint-url"))));
         }
@@ -86,7 +80,7 @@ impl Finder<'_> {
                     if let Some((token, _)) = self.env("AWS_SESSION_TOKEN") {
                         credentials = credentials.with_token(Secret::new(token));
                     }
-                    return Ok((Some(credentials), Source::Env(ENV_KEYS)));
+                    return Ok((Some(credentials), Source::Env("AWS_ACCESS_KEY_ID")));
                 }
                 (Some(_), None) => return Err(half("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")),
                 (None, Some(_)) => return Err(half("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")),
@@ -112,7 +106,7 @@ impl Finder<'_> {
                 if let Some(field) = section.get(name) {
                     return Err(ConfigError::new(
                         file.place(section, field),
-                        "credentials of this kind are not fetched by this program",
+                        "this program cannot fetch credentials of this kind",
                         "run `aws configure export-credentials --format env` and set the \
                          variables it prints",
                     ));
@@ -205,12 +199,7 @@ impl Finder<'_> {
         }
         if overrides.no_verify_ssl {
             let source = Source::Flag("--no-verify-ssl");
-            note(
-                origins,
-                "certificates",
-                "accepted unchecked".to_owned(),
-                &source,
-            );
+            note(origins, "certificates", "accepted unchecked", &source);
         }
         if let Some((cert, key)) = &overrides.client_cert {
             let shown = format!("{}, {}", cert.display(), key.display());

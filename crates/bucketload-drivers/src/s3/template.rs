@@ -1,32 +1,31 @@
-//! Request heads. What does not change within a second is rendered once per second; a request
-//! copies it and adds method, path, signature and its own header fields.
+//! Request heads. The parts that stay the same within a second are rendered once per second. A request copies them and
+//! adds method, path, signature and its own header fields.
 //!
 //! ```text
 //! GET /bucket/key ‖  HTTP/1.1\r\nHost: ‖ h:9000 … Credential=ID/scope, SignedHeaders= ‖ names,
 //! Signature= ‖ signature ‖ x-amz-content-sha256: … ‖ own fields
 //! ```
 //!
-//! A plain request (no signed fields of its own, no bucket in the host) finds everything between
-//! path and signature, and between signature and own fields, in one piece ([`Plain`]).
+//! A plain request has no signed fields of its own and no bucket in the host. For plain requests, everything between
+//! path and signature, and between signature and own fields, is cached in one piece each ([`PlainHead`]).
 
 use std::fmt;
 
 use bucketload_core::op::ByteRange;
 use bucketload_s3::canonical::{self, Frame, Header, Parts};
-use bucketload_s3::encode;
 use bucketload_s3::sign::Signer;
 use bucketload_s3::sigv4::Signature;
 
 use super::config::{Addressing, S3Config};
 use crate::http::endpoint::Endpoint;
+use crate::http::render::{Render as _, USER_AGENT};
 
-/// No request has more signed header fields of its own.
+/// Maximum number of a request's own signed header fields.
 const MAX_HEADERS: usize = 8;
 /// From the end of the path to the host.
 const HOST: &[u8] = b" HTTP/1.1\r\nHost: ";
 /// From the names of the signed fields to the signature.
 const SIGNATURE: &[u8] = b", Signature=";
-const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
 
 /// Signed header fields of one request, kept sorted by name.
 #[derive(Clone, Copy)]
@@ -36,10 +35,10 @@ pub(crate) struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// The fields of `list`, which is sorted.
+    /// The fields of `list`, which must be sorted.
     ///
     /// # Panics
-    /// When there are more than any operation needs.
+    /// When there are more than [`MAX_HEADERS`].
     pub(crate) fn of(list: &[Header<'a>]) -> Self {
         let mut headers = Self {
             list: [const {
@@ -57,7 +56,7 @@ impl<'a> Headers<'a> {
     /// Adds a field.
     ///
     /// # Panics
-    /// When there are more than any operation needs.
+    /// When there are more than [`MAX_HEADERS`].
     pub(crate) fn push(&mut self, name: &'static str, value: &'a [u8]) {
         let mut at = self.len;
         self.list[at] = Header { name, value };
@@ -86,20 +85,19 @@ pub(crate) struct HeadWriter {
     base_path: String,
     virtual_host: bool,
     signer: Option<Signer>,
-    /// From the authority to the place of the signed headers' names (or, for anonymous requests,
-    /// of the first own field).
+    /// From the authority to the names of the signed headers (for anonymous requests: to the first own field).
     middle: Vec<u8>,
-    plain: Plain,
+    plain: PlainHead,
     /// Path of an anonymous request.
     scratch: Vec<u8>,
     /// Seconds since 1970.
     clock: fn() -> u64,
 }
 
-/// What signed plain requests with one value of `x-amz-content-sha256` share within a second.
+/// The text that signed plain requests with one value of `x-amz-content-sha256` share within a second.
 #[derive(Default)]
-struct Plain {
-    /// The value; empty while the rest is not rendered.
+struct PlainHead {
+    /// The value; empty if the rest is not rendered yet.
     payload: Vec<u8>,
     /// From the end of the path to the signature.
     before: Vec<u8>,
@@ -127,7 +125,7 @@ impl HeadWriter {
             virtual_host: config.addressing == Addressing::Virtual,
             signer,
             middle: Vec::with_capacity(512),
-            plain: Plain::default(),
+            plain: PlainHead::default(),
             scratch: Vec::new(),
             clock,
         };
@@ -156,7 +154,7 @@ impl HeadWriter {
         out.extend_from_slice(b", SignedHeaders=");
     }
 
-    /// Appends the head of a request to `out`; returns its signature unless it is anonymous.
+    /// Appends the head of a request to `out`; returns its signature, or `None` for anonymous requests.
     #[inline]
     pub(crate) fn render(
         &mut self,
@@ -185,13 +183,13 @@ impl HeadWriter {
                 push_target(out, &self.scratch, parts.query);
                 self.push_host(out, parts);
                 out.extend_from_slice(&self.middle);
-                push_own(out, parts);
+                push_signed_fields(out, parts);
                 None
             }
             Some(signer) => {
                 let (signature, ranges) = signer.sign(frame, parts);
                 let canonical = signer.canonical();
-                // The canonical request begins like the request line, but for what follows the method.
+                // The canonical request starts like the request line, except for the line feed after the method.
                 let from = out.len();
                 push_target(out, &canonical[..ranges.path.end], parts.query);
                 out[from + parts.method.len()] = b' ';
@@ -214,28 +212,20 @@ impl HeadWriter {
                     out.extend_from_slice(SIGNATURE);
                     out.extend_from_slice(&signature);
                     out.extend_from_slice(b"\r\n");
-                    push_own(out, parts);
+                    push_signed_fields(out, parts);
                 }
                 Some(signature)
             }
         };
-        if let Some(range) = unsigned.range {
-            out.extend_from_slice(b"Range: bytes=");
-            encode::push_decimal(out, range.offset);
-            out.push(b'-');
-            encode::push_decimal(out, range.offset + range.len.max(1) - 1);
-            out.extend_from_slice(b"\r\n");
-        }
+        out.range(unsigned.range);
         if let Some(length) = unsigned.content_length {
-            out.extend_from_slice(b"Content-Length: ");
-            encode::push_decimal(out, length);
-            out.extend_from_slice(b"\r\n");
+            out.content_length(length);
         }
         out.extend_from_slice(b"\r\n");
         signature
     }
 
-    /// Appends what stands between the path and the authority.
+    /// Appends the text between the path and the authority.
     fn push_host(&self, out: &mut Vec<u8>, parts: &Parts<'_>) {
         out.extend_from_slice(HOST);
         if self.virtual_host && !parts.bucket.is_empty() {
@@ -243,13 +233,13 @@ impl HeadWriter {
         }
     }
 
-    /// The signer, in the state of the last head.
+    /// The signer, in the state after the last head.
     pub(crate) fn signer(&self) -> Option<&Signer> {
         self.signer.as_ref()
     }
 }
 
-impl Plain {
+impl PlainHead {
     #[cold]
     fn render(&mut self, middle: &[u8], names: &[u8], parts: &Parts<'_>) {
         self.payload.clear();
@@ -260,7 +250,7 @@ impl Plain {
         }
         self.after.clear();
         self.after.extend_from_slice(b"\r\n");
-        push_own(&mut self.after, parts);
+        push_signed_fields(&mut self.after, parts);
     }
 }
 
@@ -275,21 +265,13 @@ fn push_target(out: &mut Vec<u8>, path: &[u8], query: &[u8]) {
 }
 
 /// Appends the request's own signed fields.
-fn push_own(out: &mut Vec<u8>, parts: &Parts<'_>) {
+fn push_signed_fields(out: &mut Vec<u8>, parts: &Parts<'_>) {
     if !parts.payload.is_empty() {
-        push_field(out, "x-amz-content-sha256", parts.payload);
+        out.field("x-amz-content-sha256", parts.payload);
     }
     for header in parts.headers {
-        push_field(out, header.name, header.value);
+        out.field(header.name, header.value);
     }
-}
-
-#[inline]
-fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Heads as they leave.
+//! Rendered request heads.
 
 use bucketload_core::op::ByteRange;
 

@@ -18,7 +18,7 @@ use super::session::SeaweedSession;
 use super::table::hash;
 use super::walk::{Step, Walk};
 use crate::http::answer::{MAX_SMALL, too_long, unreadable};
-use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::{Body, Plain};
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -50,7 +50,7 @@ impl Admin for SeaweedSession {
                 false => Err(OpError::new(ErrorKind::NotFound, "")),
             },
         };
-        found.map_err(|error| named(error, "bucket", bucket))
+        found.map_err(|error| name_missing(error, "bucket", bucket))
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {

@@ -1,7 +1,7 @@
 //! Untimed calls of the control plane: preflight, ownership marks, clean-up.
 //!
-//! Segments of large objects are part of the clean-up: those of deleted objects go with them, and
-//! what `abort_uploads` means here is to delete the segments that no manifest refers to.
+//! Clean-up covers the segments of large objects: `delete_keys` deletes the segments of the deleted objects, and
+//! `abort_uploads` deletes the segments that no manifest refers to.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -12,23 +12,23 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::bulk::{MAX_DELETE, push_line};
-use super::head::Call;
+use super::head::SwiftCall;
 use super::large::{OWN_FIELD, SEGMENTS_FIELD, segment_of, segments_container};
 use super::list::{MAX_PAGE, entries, has_next, page_query};
 use super::session::SwiftSession;
-use crate::http::control::{named, unless_gone};
+use crate::http::control::{explain, name_missing, unless_gone};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::OneField;
 
-/// Keys of a page.
+/// Keys per page.
 const PAGE: u64 = 1000;
-/// How often a container is tried to be deleted whose listing may still show what is gone.
+/// Attempts to delete a container whose listing may still show deleted objects.
 const ATTEMPTS: u32 = 10;
 
 impl SwiftSession {
-    /// The value of a field of the answer to HEAD; empty when there is none.
+    /// The value of a header field in the response to HEAD; empty if it is missing.
     async fn field_of(
         &mut self,
         container: &str,
@@ -36,7 +36,7 @@ impl SwiftSession {
         name: &'static str,
     ) -> Result<Vec<u8>, OpError> {
         let mut value = Vec::new();
-        let call = Call::new("HEAD", container, object);
+        let call = SwiftCall::new("HEAD", container, object);
         let mut plain = self.bare(&call);
         let mut sink = OneField {
             name,
@@ -60,7 +60,7 @@ impl SwiftSession {
         if !end.is_empty() {
             query.parameter("end_marker", end);
         }
-        let call = Call::new("GET", container, "").query(&query);
+        let call = SwiftCall::new("GET", container, "").query(&query);
         let mut request = self.bare(&call);
         let body = self.fetch(&mut request, MAX_PAGE).await?;
         let mut keys = Vec::new();
@@ -73,7 +73,7 @@ impl SwiftSession {
         })
     }
 
-    /// Deletes objects, together where the server can.
+    /// Deletes objects, in bulk if the server supports it.
     async fn delete_names(&mut self, container: &str, names: &[String]) -> Result<(), OpError> {
         for names in names.chunks(MAX_DELETE) {
             let mut document = Vec::new();
@@ -88,7 +88,7 @@ impl SwiftSession {
                 }
             }
             for name in names {
-                let call = Call::new("DELETE", container, name);
+                let call = SwiftCall::new("DELETE", container, name);
                 let mut request = self.bare(&call);
                 unless_gone(self.settle(&mut request).await)?;
             }
@@ -103,7 +103,7 @@ impl SwiftSession {
         let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else {
             return Ok(());
         };
-        // Behind every segment of the last key: `0` follows `/`.
+        // Sorts after every segment of the last key, because `0` follows `/`.
         let end = format!("{last}0");
         let mut marker = first.clone();
         loop {
@@ -121,7 +121,7 @@ impl SwiftSession {
         }
     }
 
-    /// Whether the manifest of `key` stands for `upload`.
+    /// True if the manifest of `key` refers to `upload`.
     async fn refers_to(&mut self, bucket: &str, key: &str, upload: &str) -> Result<bool, OpError> {
         match self.field_of(bucket, key, SEGMENTS_FIELD).await {
             Ok(value) => Ok(value == upload.as_bytes()),
@@ -130,7 +130,7 @@ impl SwiftSession {
         }
     }
 
-    /// Deletes the segments container of `bucket` if Bucketload made it and nothing is left in it.
+    /// Deletes the segments container of `bucket` if Bucketload created it and it is empty.
     async fn drop_segments_container(&mut self, bucket: &str) -> Result<(), OpError> {
         let container = segments_container(bucket);
         match self.field_of(&container, "", OWN_FIELD).await {
@@ -146,7 +146,7 @@ impl SwiftSession {
         self.delete_settling(&container).await
     }
 
-    /// Deletes a container that was emptied a moment ago; one that is not empty stays.
+    /// Deletes a container that was just emptied, and waits for its listing to catch up. A container with objects stays.
     async fn delete_settling(&mut self, container: &str) -> Result<(), OpError> {
         for attempt in 1.. {
             let deleted = self
@@ -182,20 +182,11 @@ impl Admin for SwiftSession {
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         match self.head_container(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
-            // Answers to HEAD have no body: a GET makes the server explain itself.
-            Err(error)
-                if !matches!(
-                    (error.status, error.kind),
-                    (0, _) | (_, ErrorKind::NotFound)
-                ) =>
-            {
-                let mut request = self.bare(&Call::new("GET", bucket, "").query(b"limit=1"));
-                match self.fetch(&mut request, MAX_PAGE).await {
-                    Err(better) if better.status == error.status => Err(better),
-                    _ => Err(error),
-                }
+            Err(error) => {
+                let mut request = self.bare(&SwiftCall::new("GET", bucket, "").query(b"limit=1"));
+                let error = explain(self, error, &mut request).await;
+                Err(name_missing(error, "container", bucket))
             }
-            Err(error) => Err(named(error, "container", bucket)),
         }
     }
 
@@ -222,7 +213,7 @@ impl Admin for SwiftSession {
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
         let container = segments_container(bucket);
         let mut marker = String::new();
-        // The upload that is looked at, and whether its object refers to it.
+        // Key and name of the current upload, and whether the key's manifest refers to it.
         let mut current = (String::new(), String::new(), false);
         let mut aborted = 0;
         loop {
@@ -255,13 +246,13 @@ impl Admin for SwiftSession {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let call = Call::new("PUT", bucket, key).length(body.len() as u64);
+        let call = SwiftCall::new("PUT", bucket, key).length(body.len() as u64);
         let mut request = self.prepare(&call, Body::Bytes(body));
         self.settle(&mut request).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        let mut request = self.bare(&Call::new("GET", bucket, key));
+        let mut request = self.bare(&SwiftCall::new("GET", bucket, key));
         self.small(&mut request).await
     }
 }

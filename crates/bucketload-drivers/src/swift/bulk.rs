@@ -1,5 +1,5 @@
 //! Bulk deletion: one request with a list of paths (`POST ?bulk-delete`, Swift's bulk filter; radosgw
-//! has it built in). The answer's status is 200 whatever happens; its body tells how it went.
+//! has it built in). The response status is always 200; the body contains the result.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error_map::kind_of;
-use super::head::{Call, push_path};
+use super::head::{SwiftCall, push_path};
 use super::session::SwiftSession;
 use crate::http::answer::unreadable;
 use crate::http::outgoing::Body;
@@ -19,12 +19,12 @@ use crate::http::pool::Buffer;
 use crate::http::render::each_key;
 use crate::http::session::HttpSession as _;
 
-/// Most objects in one request that radosgw takes; Swift's default is 10 000.
+/// radosgw's maximum number of objects in one request; Swift's default is 10 000.
 pub(crate) const MAX_DELETE: usize = 1000;
-/// Most bytes of an answer: an error for each of 10 000 names.
+/// Maximum size of a response, in bytes: an error for each of 10 000 names.
 const MAX_ANSWER: usize = 32 << 20;
 
-/// What the answer says (Swift, "Bulk Operations").
+/// The body of a response (Swift, "Bulk Operations").
 #[derive(Deserialize)]
 struct Answer<'a> {
     #[serde(rename = "Response Status", borrow, default)]
@@ -35,22 +35,22 @@ struct Answer<'a> {
     errors: Vec<Value>,
 }
 
-/// Judges the body of an answer.
+/// Checks the body of a response.
 ///
 /// # Errors
-/// `Unsupported` when the server does not know bulk deletion; otherwise the first failed path's error.
+/// `Unsupported` when the server does not support bulk deletion; otherwise the error of the first failed path.
 pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
-    // Swift sends blanks while it works, so that nobody gives up waiting.
+    // Swift sends blanks while it works, to keep clients from timing out.
     let body = body.trim_ascii();
     if body.is_empty() {
-        // Without the filter the request sets metadata of the account: nothing was deleted.
+        // Without the filter, the request updates the account's metadata: nothing was deleted.
         return Err(OpError::new(
             ErrorKind::Unsupported,
-            "the server does not know bulk deletion",
+            "the server does not support bulk deletion",
         ));
     }
     let answer: Answer<'_> =
-        serde_json::from_slice(body).map_err(|e| unreadable("answer to the bulk deletion", e))?;
+        serde_json::from_slice(body).map_err(|e| unreadable("response to the bulk deletion", e))?;
     let first = answer.errors.first().map(one_error);
     let (path, said) = match (&first, answer.status.starts_with("200")) {
         (None, true) => return Ok(()),
@@ -109,7 +109,7 @@ impl SwiftSession {
         })
     }
 
-    /// Sends a list of paths to delete and reads which of them failed.
+    /// Sends a list of paths to delete and checks whether any failed.
     pub(crate) async fn bulk_delete(
         &mut self,
         document: &[u8],
@@ -119,7 +119,7 @@ impl SwiftSession {
             ("Content-Type", b"text/plain"),
             ("Accept", b"application/json"),
         ];
-        let call = Call::new("POST", "", "")
+        let call = SwiftCall::new("POST", "", "")
             .query(b"bulk-delete")
             .fields(&fields)
             .length(document.len() as u64);
@@ -144,7 +144,7 @@ mod tests {
     use super::{judge, push_line};
 
     #[test]
-    fn answers_of_swift_and_radosgw_are_understood() {
+    fn responses_of_swift_and_radosgw_are_understood() {
         let good = br#"  {"Number Not Found": 1, "Response Status": "200 OK", "Errors": [],
                         "Number Deleted": 2, "Response Body": ""}"#;
         assert_eq!(judge(good), Ok(()));

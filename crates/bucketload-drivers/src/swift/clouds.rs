@@ -1,8 +1,7 @@
-//! `clouds.yaml`: named clouds with what it takes to sign in to them.
+//! `clouds.yaml`: named clouds with their sign-in settings.
 //!
-//! The file is looked for where openstacksdk looks ("Configuring OpenStack SDK Applications"):
-//! `OS_CLIENT_CONFIG_FILE`, then the working directory, `~/.config/openstack` and `/etc/openstack`.
-//! A `secure.yaml` beside it may hold the secrets.
+//! The search path is openstacksdk's ("Configuring OpenStack SDK Applications"): `OS_CLIENT_CONFIG_FILE`, then the working
+//! directory, `~/.config/openstack` and `/etc/openstack`. A `secure.yaml` in the same directory may hold the secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::http::config::ConfigError;
 
-/// One cloud of the file, laid over by its part of `secure.yaml`.
+/// One cloud of the file, overridden by its part of `secure.yaml`.
 pub(super) struct Cloud {
     name: String,
     path: PathBuf,
@@ -18,7 +17,7 @@ pub(super) struct Cloud {
 }
 
 impl Cloud {
-    /// Looks the cloud `name` up; `place` tells the user where the name stood.
+    /// Looks up the cloud `name`. `place` says in errors where the name comes from.
     pub(super) fn find(
         name: &str,
         place: &str,
@@ -61,7 +60,7 @@ impl Cloud {
                     place,
                     format!("{} has no cloud `{name}`", path.display()),
                     match known.is_empty() {
-                        true => "it has none at all below `clouds:`".to_owned(),
+                        true => "it has none below `clouds:`".to_owned(),
                         false => format!("its clouds are {known}"),
                     },
                 ));
@@ -87,7 +86,7 @@ impl Cloud {
         })
     }
 
-    /// Where `field` stands, for the user.
+    /// Where `field` is in the file, for messages.
     pub(super) fn place(&self, field: &str) -> String {
         format!("{} [clouds.{}] {field}", self.path.display(), self.name)
     }
@@ -97,7 +96,7 @@ impl Cloud {
 struct Clouds(Vec<(String, Yaml)>);
 
 impl Clouds {
-    /// The cloud called `name`, or the names there are.
+    /// The cloud `name`, or else the known names.
     fn remove(mut self, name: &str) -> Result<Yaml, String> {
         match self.0.iter().position(|(known, _)| known == name) {
             Some(at) => Ok(self.0.swap_remove(at).1),
@@ -113,11 +112,15 @@ fn read(path: &Path) -> Result<Clouds, ConfigError> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|e| ConfigError::new(&file, format!("it cannot be read: {e}"), "check it"))?;
-    // The scanner's message holds the position, but no text of the file.
+    // The scanner's message contains the position, but no text of the file.
     let documents = YamlLoader::load_from_str(&text).map_err(|e| {
         let at = e.marker();
         let place = format!("{file}:{}:{}", at.line(), at.col() + 1);
-        ConfigError::new(place, format!("it is no YAML ({})", e.info()), "correct it")
+        ConfigError::new(
+            place,
+            format!("it is not YAML ({})", e.info()),
+            "correct it",
+        )
     })?;
     let clouds = documents
         .into_iter()
@@ -163,7 +166,7 @@ clouds:
     }
 
     #[test]
-    fn fields_are_found_and_secrets_may_lie_apart() {
+    fn fields_are_found_and_secrets_may_be_in_their_own_file() {
         let secure = "clouds: {dev: {auth: {password: hidden}}}";
         let cloud = find("dev", FILE, Some(secure)).unwrap();
         assert_eq!(cloud.get("auth.username").as_deref(), Some("alice"));
@@ -192,7 +195,7 @@ clouds:
     }
 
     #[test]
-    fn a_missing_file_tells_where_was_looked() {
+    fn a_missing_file_is_an_error_with_the_search_path() {
         let home = tempfile::tempdir().unwrap();
         let error = Cloud::find("x", "--profile", &|_| None, Some(home.path()))
             .err()

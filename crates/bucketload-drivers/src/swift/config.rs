@@ -1,19 +1,19 @@
-//! Everything the Swift driver needs to know, with a note of where each value came from.
+//! The settings of the Swift driver, and where each value came from.
 //!
-//! [`SwiftConfig::new`] builds one directly (tests); `SwiftConfig::discover` follows the conventions
-//! of the OpenStack tools.
+//! [`SwiftConfig::new`] builds them directly (tests); `SwiftConfig::discover` follows the conventions of the OpenStack
+//! tools.
 
 use std::net::IpAddr;
 
 use crate::http::config::{ConfigError, Origin, TlsConfig, named_enum};
 use crate::http::{Endpoint, Secret};
 
-/// How a token is obtained.
+/// How to obtain a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwiftAuth {
     /// `GET` with `X-Auth-User` and `X-Auth-Key` (auth v1: tempauth, radosgw).
     V1 {
-        /// Where to ask, path included (`http://host:8080/auth/v1.0`).
+        /// URL of the service, including the path (`http://host:8080/auth/v1.0`).
         url: Endpoint,
         /// User, often `ACCOUNT:USER`.
         user: String,
@@ -24,26 +24,26 @@ pub enum SwiftAuth {
     Keystone(Box<Keystone>),
     /// A token that was obtained elsewhere; it cannot be renewed.
     Token(Secret),
-    /// No token: containers that everybody may use.
+    /// No token, for public containers.
     Anonymous,
 }
 
-/// What Keystone is asked for, and with what.
+/// How to sign in to Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keystone {
-    /// The service's URL, with or without `/v3` at its end.
+    /// The service's URL, with or without a trailing `/v3`.
     pub url: Endpoint,
-    /// Who signs in.
+    /// The credentials.
     pub identity: Identity,
-    /// The project whose account is used; application credentials imply theirs.
+    /// The project whose account to use; `None` for application credentials, which imply theirs.
     pub scope: Option<Project>,
-    /// Region of the catalogue; any if there is none.
+    /// Region in the catalogue; `None` for any.
     pub region: Option<String>,
-    /// Interface of the catalogue: `public`, `internal` or `admin`.
+    /// Interface in the catalogue: `public`, `internal` or `admin`.
     pub interface: String,
 }
 
-/// A way to prove who one is to Keystone.
+/// Credentials for Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// User and password.
@@ -62,7 +62,7 @@ pub enum Identity {
     },
 }
 
-/// Something with an id, or with a name within a domain.
+/// A user or project, by id or by name within a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// By id.
@@ -85,17 +85,17 @@ pub enum Domain {
     Name(String),
 }
 
-/// A project, by id or by name within a domain.
+/// A project.
 pub type Project = Named;
 
-/// How an object of several parts is put together.
+/// How to assemble an object of several parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LargeObject {
     /// Static: the manifest names each segment with its MD5.
     #[default]
     Slo,
-    /// Dynamic: the manifest names a prefix; what the container's listing shows below it is the
-    /// object. Listings may lag behind.
+    /// Dynamic: the manifest names a prefix, and the object consists of the segments that the container's listing shows
+    /// below it. Listings may lag behind.
     Dlo,
 }
 
@@ -104,21 +104,20 @@ named_enum!(LargeObject, "kind of large object", { Slo => "slo", Dlo => "dlo" })
 /// Settings of a Swift target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwiftConfig {
-    /// How a token is obtained.
+    /// How to obtain a token.
     pub auth: SwiftAuth,
-    /// The account's URL; `None` = as the authentication says.
+    /// The account's URL; `None` to use the one that the sign-in returns.
     pub storage_url: Option<Endpoint>,
-    /// Hosts to send requests to instead of that of the storage URL (several proxies); worker `w`
-    /// uses host `w` modulo their number. The account's path stays.
+    /// Hosts that replace the host of the storage URL, such as several proxies; worker `w` uses number `w` modulo their
+    /// count. The account's path stays the same.
     pub hosts: Vec<Endpoint>,
-    /// How objects of several parts are written.
+    /// How to write objects of several parts.
     pub large_object: LargeObject,
-    /// Send the MD5 of object content (`ETag`), which the server then checks; computed before the
-    /// timed start.
+    /// Send the MD5 of object content (`ETag`), which the server checks; computed before the timed start.
     pub etag: bool,
-    /// Encryption.
+    /// TLS settings.
     pub tls: TlsConfig,
-    /// Local addresses to connect from; worker `w` uses number `w` modulo their number.
+    /// Local addresses to connect from; worker `w` uses number `w` modulo their count.
     pub source_addresses: Vec<IpAddr>,
     /// Where the values came from.
     pub origins: Vec<Origin>,
@@ -140,16 +139,16 @@ impl SwiftConfig {
         }
     }
 
-    /// Checks what no single field can.
+    /// Checks the values and their combinations.
     ///
     /// # Errors
-    /// The first combination that cannot work.
+    /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let needs_url = matches!(self.auth, SwiftAuth::Token(_) | SwiftAuth::Anonymous);
         if needs_url && self.storage_url.is_none() {
             return Err(ConfigError::new(
                 "storage URL",
-                "there is none, and without signing in nobody tells it",
+                "there is none, and without a sign-in no service returns it",
                 "set OS_STORAGE_URL to the account's URL, such as https://host/v1/AUTH_name",
             ));
         }
@@ -158,7 +157,7 @@ impl SwiftConfig {
         let bad = |place: &str| {
             Err(ConfigError::new(
                 place,
-                "it is empty or holds characters that a header field cannot have",
+                "it is empty or contains characters that a header field cannot have",
                 "check for stray blanks, quotes or line ends",
             ))
         };
@@ -171,17 +170,19 @@ impl SwiftConfig {
     }
 }
 
-/// Whether `name` can be a container's: 1 to 256 bytes without a slash (OpenStack Swift API,
-/// "Create container"; radosgw wants at least three).
+/// Checks a container's name: 1 to 256 bytes without a slash (OpenStack Swift API, "Create container"; radosgw requires
+/// at least three).
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with the name.
 pub fn check_container(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a container's name cannot be empty".to_owned());
     }
     if name.contains('/') {
-        return Err(format!("`{name}`: a container's name cannot hold a slash"));
+        return Err(format!(
+            "`{name}`: a container's name cannot contain a slash"
+        ));
     }
     let coded = name.bytes().map(|b| {
         let plain = b.is_ascii_alphanumeric() || b"-._~".contains(&b);

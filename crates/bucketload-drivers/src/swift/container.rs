@@ -4,7 +4,7 @@ use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
-use super::head::Call;
+use super::head::SwiftCall;
 use super::list::{MAX_PAGE, MOST_ENTRIES, entries, has_next, page_query};
 use super::session::SwiftSession;
 use crate::http::answer::as_text;
@@ -22,14 +22,16 @@ impl SwiftSession {
         Ok(DONE)
     }
 
-    /// Creates a container; returns whether there was none (201, not 202).
+    /// Creates a container; returns false if it existed (status 202 instead of 201).
     pub(crate) async fn put_container(
         &mut self,
         container: &str,
         fields: &[(&'static str, &[u8])],
         probe: &mut Probe,
     ) -> Result<bool, OpError> {
-        let call = Call::new("PUT", container, "").fields(fields).length(0);
+        let call = SwiftCall::new("PUT", container, "")
+            .fields(fields)
+            .length(0);
         let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
         Ok(reply.status == 201)
@@ -40,7 +42,7 @@ impl SwiftSession {
         container: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut request = self.bare(&Call::new("HEAD", container, ""));
+        let mut request = self.bare(&SwiftCall::new("HEAD", container, ""));
         self.complete(&mut request, probe).await
     }
 
@@ -49,7 +51,7 @@ impl SwiftSession {
         container: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut request = self.bare(&Call::new("DELETE", container, ""));
+        let mut request = self.bare(&SwiftCall::new("DELETE", container, ""));
         self.complete(&mut request, probe).await
     }
 
@@ -63,7 +65,7 @@ impl SwiftSession {
         let mut items = 0;
         loop {
             page_query(&mut query, "", "", MOST_ENTRIES, as_text(&marker));
-            let mut plain = self.bare(&Call::new("GET", "", "").query(&query));
+            let mut plain = self.bare(&SwiftCall::new("GET", "", "").query(&query));
             self.document(&mut plain, &mut body, MAX_PAGE, probe)
                 .await?;
             let mut last = Buffer::take();

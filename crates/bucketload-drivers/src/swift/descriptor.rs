@@ -1,8 +1,8 @@
-//! What the Swift driver says of itself.
+//! The Swift driver's description of itself.
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
-    Value, flags, sees_all,
+    Value, any_cleanup, flags,
 };
 
 use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
@@ -20,12 +20,12 @@ static LARGE_OBJECT: Flag = Flag::new(
             ),
             (
                 "dlo",
-                "Dynamic: the object is what the listing shows below a prefix",
+                "Dynamic: the object consists of the segments listed below a prefix",
             ),
         ],
     ),
     Scope::Service,
-    "How Swift objects of several parts are put together; unless given `slo`",
+    "How to assemble Swift objects of several parts; unless given `slo`",
 );
 
 /// The driver of `swift://`.
@@ -36,8 +36,8 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     page: "drivers/swift.md",
     semantics: Semantics {
         write: "1 request; the object appears whole, in listings perhaps later",
-        overwrite: "readers meet the old object or the new one; after a failure the old one may come back",
-        parts: "segments in a container of their own, then a manifest",
+        overwrite: "readers see the old object or the new one; after a failure the old one may come back",
+        parts: "segments in a separate container, then a manifest",
         append: Semantics::NONE,
         rename: Semantics::NONE,
         list: "names by prefix, sorted, up to 10,000 a page; may lag behind the objects",
@@ -64,10 +64,10 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: check_container,
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
-/// Flags, then environment or `clouds.yaml`, then defaults.
+/// Reads the settings: flags take precedence over the environment or `clouds.yaml`, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
     let settings = request.settings;
     let etag = match settings.get(&flags::CHECKSUM) {
@@ -75,7 +75,7 @@ fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
         Some("md5") => true,
         Some(other) => {
             return Err(OpenError::Usage(format!(
-                "--checksum: Swift knows no {other} of objects; use md5"
+                "--checksum: Swift does not support {other}; use md5"
             )));
         }
     };
@@ -99,10 +99,10 @@ fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
     )?)
 }
 
-/// Signs in and makes the driver.
+/// Signs in and creates the driver.
 fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     let mut config = config(request)?;
-    // Without hosts of its own there is one: that of the storage URL.
+    // Without `hosts`, the storage URL's host is the only endpoint.
     if request.endpoints != Some(1) || !config.hosts.is_empty() {
         request.limit(&mut config.hosts)?;
     }

@@ -1,19 +1,19 @@
 //! Finds out how to sign in by the conventions of the OpenStack tools.
 //!
-//! Whole sets of settings are tried in turn, never mixed: a named cloud (`--profile`, `OS_CLOUD`) of
-//! `clouds.yaml`; a token that one has already (`OS_STORAGE_URL` and `OS_AUTH_TOKEN`); auth v1
-//! (`ST_AUTH`, `ST_USER`, `ST_KEY`); Keystone (`OS_AUTH_URL` and the other `OS_*`). The names are those of
-//! python-swiftclient ("swift tool, authentication") and of openstacksdk.
+//! Tries complete sets of settings in turn and never mixes them: a named cloud (`--profile`, `OS_CLOUD`) of
+//! `clouds.yaml`; an existing token (`OS_STORAGE_URL` and `OS_AUTH_TOKEN`); auth v1 (`ST_AUTH`, `ST_USER`, `ST_KEY`);
+//! Keystone (`OS_AUTH_URL` and the other `OS_*`). The names are those of python-swiftclient ("swift tool,
+//! authentication") and openstacksdk.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::clouds::Cloud;
 use super::config::{Domain, Identity, Keystone, LargeObject, Named, SwiftAuth, SwiftConfig};
-use crate::http::config::{ConfigError, Origin, Source};
+use crate::http::config::{ConfigError, Origin, Source, note};
 use crate::http::{Endpoint, Secret};
 
-/// What the caller (command line) sets; everything else is looked up.
+/// Settings from the command line; everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct SwiftOverrides {
     /// `--profile`: a cloud of `clouds.yaml`.
@@ -38,13 +38,13 @@ pub struct SwiftOverrides {
     pub source_addresses: Vec<IpAddr>,
 }
 
-/// Where the settings of one way to sign in come from: variables, or the fields of a cloud.
-enum Settings<'a> {
+/// Where one set of settings comes from: environment variables, or the fields of a cloud.
+enum SettingSource<'a> {
     Env(&'a dyn Fn(&str) -> Option<String>),
     Cloud(&'a Cloud),
 }
 
-/// Variable, and the field of a cloud that means the same.
+/// An environment variable, and the equivalent field of a cloud.
 type Name = (&'static str, &'static str);
 
 const AUTH_URL: Name = ("OS_AUTH_URL", "auth.auth_url");
@@ -71,7 +71,7 @@ const INTERFACE: Name = ("OS_INTERFACE", "interface");
 const STORAGE_URL: Name = ("OS_STORAGE_URL", "object_store_endpoint_override");
 const CA_BUNDLE: Name = ("OS_CACERT", "cacert");
 
-impl Settings<'_> {
+impl SettingSource<'_> {
     fn get(&self, name: Name) -> Option<String> {
         match self {
             Self::Env(env) => env(name.0),
@@ -105,12 +105,12 @@ impl Settings<'_> {
         match (self.get(id), self.get(name)) {
             (Some(id), _) => Domain::Id(id),
             (None, Some(name)) => Domain::Name(name),
-            // The domain that Keystone makes when it is installed.
+            // The domain that exists after the installation of Keystone.
             (None, None) => Domain::Id("default".to_owned()),
         }
     }
 
-    /// What Keystone needs.
+    /// Reads the settings for Keystone.
     fn keystone(&self, region: Option<String>) -> Result<Keystone, ConfigError> {
         let url = self.need(AUTH_URL)?;
         let url = Endpoint::parse(&url, &self.place(AUTH_URL))?;
@@ -166,18 +166,18 @@ impl Settings<'_> {
 }
 
 impl SwiftConfig {
-    /// Collects the configuration from `overrides`, the environment (`env` looks a variable up) and
-    /// `clouds.yaml` (below `home` or elsewhere).
+    /// Collects the configuration from `overrides`, the environment (`env` looks up a variable) and `clouds.yaml` (below
+    /// `home` or elsewhere).
     ///
     /// # Errors
-    /// A setting that cannot be used, with its place and a remedy; or no way to sign in.
+    /// When a setting cannot be used, with its place and a remedy; or when there are no credentials.
     pub fn discover(
         overrides: &SwiftOverrides,
         env: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,
     ) -> Result<Self, ConfigError> {
         let set = |name: &str| env(name).filter(|value| !value.is_empty());
-        let variables = Settings::Env(env);
+        let variables = SettingSource::Env(env);
         let mut origins = Vec::new();
         let named = match &overrides.cloud {
             Some(cloud) => Some((cloud.clone(), Source::Flag("--profile"))),
@@ -190,7 +190,9 @@ impl SwiftConfig {
             }
             _ => None,
         };
-        let settings = cloud.as_ref().map_or(Settings::Env(env), Settings::Cloud);
+        let settings = cloud
+            .as_ref()
+            .map_or(SettingSource::Env(env), SettingSource::Cloud);
         let region = overrides.region.clone();
         let mut config = if overrides.anonymous {
             Self::new(SwiftAuth::Anonymous, variables.storage_url()?)
@@ -222,8 +224,8 @@ impl SwiftConfig {
         ) {
             return Err(ConfigError::new(
                 "--region",
-                format!("`{region}` means nothing: only Keystone's catalogue has regions"),
-                "leave it out",
+                format!("`{region}` has no effect: only Keystone's catalogue has regions"),
+                "remove it",
             ));
         }
         describe(&config, &settings, &mut origins);
@@ -267,7 +269,7 @@ impl SwiftConfig {
             note(
                 &mut origins,
                 "CA bundle",
-                &path.display().to_string(),
+                path.display().to_string(),
                 &source,
             );
         }
@@ -281,51 +283,27 @@ fn off(value: Option<String>) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case("false"))
 }
 
-fn note(origins: &mut Vec<Origin>, name: &'static str, value: &str, source: &Source) {
-    origins.push(Origin {
-        name,
-        value: value.to_owned(),
-        source: source.clone(),
-    });
-}
-
-/// Adds how to sign in, and the storage URL if it is set, to the report.
-fn describe(config: &SwiftConfig, settings: &Settings<'_>, origins: &mut Vec<Origin>) {
+/// Adds the sign-in settings and the storage URL, if set, to the report.
+fn describe(config: &SwiftConfig, settings: &SettingSource<'_>, origins: &mut Vec<Origin>) {
     match &config.auth {
         SwiftAuth::V1 { url, user, .. } => {
-            note(
-                origins,
-                "auth",
-                &format!("v1 at {}", url.url()),
-                &Source::Env("ST_AUTH"),
-            );
-            note(
-                origins,
-                "user",
-                &format!("{user}:***"),
-                &Source::Env("ST_USER"),
-            );
+            let text = format!("v1 at {}", url.url());
+            note(origins, "auth", text, &Source::Env("ST_AUTH"));
+            let text = format!("{user}:***");
+            note(origins, "user", text, &Source::Env("ST_USER"));
         }
         SwiftAuth::Keystone(keystone) => {
             let text = format!("Keystone v3 at {}", keystone.url.url());
-            note(origins, "auth", &text, &settings.source(AUTH_URL));
+            note(origins, "auth", text, &settings.source(AUTH_URL));
             let (user, name) = match &keystone.identity {
                 Identity::Password { user, .. } => (user.shown(), USERNAME),
                 Identity::Application { id, .. } => (id.as_str(), APPLICATION_ID),
             };
-            note(
-                origins,
-                "user",
-                &format!("{user}:***"),
-                &settings.source(name),
-            );
+            let text = format!("{user}:***");
+            note(origins, "user", text, &settings.source(name));
             if let Some(project) = &keystone.scope {
-                note(
-                    origins,
-                    "project",
-                    project.shown(),
-                    &settings.source(PROJECT_NAME),
-                );
+                let source = settings.source(PROJECT_NAME);
+                note(origins, "project", project.shown(), &source);
             }
         }
         SwiftAuth::Token(_) => note(origins, "auth", "token ***", &Source::Env("OS_AUTH_TOKEN")),
@@ -336,12 +314,12 @@ fn describe(config: &SwiftConfig, settings: &Settings<'_>, origins: &mut Vec<Ori
             SwiftAuth::Keystone(_) => settings.source(STORAGE_URL),
             _ => Source::Env(STORAGE_URL.0),
         };
-        note(origins, "storage URL", &url.url(), &source);
+        note(origins, "storage URL", url.url(), &source);
     }
 }
 
 impl Named {
-    /// Id or name, for the user.
+    /// Id or name, for messages.
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Id(text) | Self::Name { name: text, .. } => text,
@@ -349,7 +327,7 @@ impl Named {
     }
 }
 
-/// `ST_AUTH`, `ST_USER` and `ST_KEY`, if they are set.
+/// Reads `ST_AUTH`, `ST_USER` and `ST_KEY`, if they are set.
 fn version_one(env: &dyn Fn(&str) -> Option<String>) -> Result<Option<SwiftAuth>, ConfigError> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
     let Some(url) = set("ST_AUTH") else {

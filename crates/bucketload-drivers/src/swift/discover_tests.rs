@@ -1,4 +1,4 @@
-//! Tests of the search for settings.
+//! Tests of discovery.
 
 use std::collections::HashMap;
 
@@ -69,7 +69,7 @@ fn keystone_has_a_default_domain() {
 }
 
 #[test]
-fn flags_come_first_and_sets_are_not_mixed() {
+fn flags_take_precedence_and_sets_are_not_mixed() {
     let token = [
         ("OS_STORAGE_URL", "http://s/v1/AUTH_x"),
         ("OS_AUTH_TOKEN", "tk"),
@@ -106,7 +106,7 @@ fn flags_come_first_and_sets_are_not_mixed() {
 }
 
 #[test]
-fn hosts_have_no_path_and_nothing_is_an_error_that_helps() {
+fn hosts_have_no_path_and_missing_settings_are_explained() {
     let overrides = SwiftOverrides {
         endpoint_url: Some("http://p:8080/v1/AUTH_test".into()),
         ..SwiftOverrides::default()
@@ -120,7 +120,7 @@ fn hosts_have_no_path_and_nothing_is_an_error_that_helps() {
 }
 
 #[test]
-fn a_named_cloud_stands_for_all_variables() {
+fn a_named_cloud_replaces_all_variables() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("clouds.yaml");
     let text = "clouds:\n  dev:\n    auth:\n      auth_url: https://k\n      application_credential_id: id1\n      \

@@ -1,4 +1,4 @@
-//! The driver: what all threads share, and what the sessions of one thread share.
+//! The driver: the state that all threads share, and the state that the sessions of one thread share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,6 +10,7 @@ use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
+use bucketload_s3::date::since_epoch;
 
 use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
 use super::head::HeadWriter;
@@ -21,13 +22,13 @@ use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, opaque_debug};
 
-/// Why a driver cannot be made.
+/// Why a driver cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
     /// A setting cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The authentication service cannot be reached or refuses.
+    /// The authentication service refuses or cannot be reached.
     #[error(transparent)]
     Refused(#[from] OpError),
 }
@@ -40,16 +41,16 @@ pub struct SwiftDriver {
 
 bucketload_core::any_driver!(SwiftDriver);
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(crate) struct Inner {
     pub(crate) config: SwiftConfig,
     pub(crate) client: Client,
     pub(crate) tokens: Arc<Tokens>,
     /// First part of the names of this driver's uploads.
     pub(crate) nonce: u64,
-    /// Uploads begun so far.
+    /// Number of uploads started.
     pub(crate) uploads: AtomicU64,
-    /// Raised when a segments container was deleted: sessions then look again.
+    /// Incremented when a segments container is deleted, so that sessions check again whether theirs exists.
     pub(crate) segments_epoch: AtomicU64,
 }
 
@@ -59,23 +60,23 @@ impl Drop for Inner {
     }
 }
 
-opaque_debug!(SwiftDriver, Shared);
+opaque_debug!(SwiftDriver, SwiftShared);
 
 impl SwiftDriver {
-    /// Signs in as `config` says; blocks until that is done.
+    /// Signs in according to `config`; blocks until that is done.
     ///
     /// # Errors
     /// When the configuration cannot work, or signing in fails.
     pub fn sign_in(config: SwiftConfig) -> Result<Self, SignInError> {
         config.check()?;
-        let (tokens, told) = tokens::sign_in(&config)??;
-        let storage = match (&config.storage_url, told) {
+        let (tokens, granted) = tokens::sign_in(&config)??;
+        let storage = match (&config.storage_url, granted) {
             (Some(url), _) => url.clone(),
-            (None, Some(url)) => Endpoint::parse(&url, "storage URL told at sign-in")?,
+            (None, Some(url)) => Endpoint::parse(&url, "storage URL from the sign-in")?,
             (None, None) => {
                 return Err(SignInError::Config(ConfigError::new(
                     "storage URL",
-                    "signing in did not tell it: the token has no catalogue",
+                    "the sign-in returned none: the token has no catalogue",
                     "set OS_STORAGE_URL, or a project with OS_PROJECT_NAME",
                 )));
             }
@@ -88,8 +89,7 @@ impl SwiftDriver {
             endpoints.push(storage);
         }
         let client = Client::new(endpoints, &config.tls, IDS)?;
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let nonce = since.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0));
+        let nonce = u64::try_from(since_epoch(SystemTime::now()).as_nanos()).unwrap_or(0);
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
@@ -108,7 +108,7 @@ impl SwiftDriver {
         &self.inner.config
     }
 
-    /// The account's URL at each host that requests go to.
+    /// The account's URL on each host that requests go to.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
         self.inner
@@ -154,7 +154,7 @@ impl Driver for SwiftDriver {
             LargeObject::Dlo => "listings, and with them dynamic large objects, may lag behind",
         };
         let checksum = if config.etag { "md5" } else { "none" };
-        let facts = facts(
+        facts(
             "swift",
             vec![
                 ("auth", auth(config)),
@@ -165,17 +165,13 @@ impl Driver for SwiftDriver {
             self.inner.client.endpoints(),
             &config.tls,
             &config.source_addresses,
-        );
-        DriverFacts {
-            endpoints: self.endpoints(),
-            ..facts
-        }
+        )
     }
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
-        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let shared = SwiftShared::of_this_thread(&self.inner, endpoint);
         let mut session = SwiftSession::new(shared, source);
         session.connect(probe).await?;
         Ok(session)
@@ -199,16 +195,17 @@ fn auth(config: &SwiftConfig) -> String {
     }
 }
 
-/// What the sessions of one thread to one endpoint share: the rendered head.
-pub(crate) struct Shared {
+/// State that the sessions of one thread to one endpoint share: the rendered head.
+pub(crate) struct SwiftShared {
     pub(crate) driver: Arc<Inner>,
-    endpoint: usize,
+    /// Index of the endpoint.
+    pub(crate) endpoint: usize,
     pub(crate) writer: RefCell<HeadWriter>,
-    /// Container whose segments container is known to exist, and in which epoch.
+    /// The container whose segments container is known to exist, and the [`Inner::segments_epoch`] of that knowledge.
     pub(crate) segments_of: RefCell<(String, u64)>,
 }
 
-impl Shared {
+impl SwiftShared {
     fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
         per_thread::shared(driver.client.number(), endpoint, || Self {
             driver: Arc::clone(driver),
@@ -216,13 +213,5 @@ impl Shared {
             writer: RefCell::new(HeadWriter::new(&driver.client.endpoints()[endpoint])),
             segments_of: RefCell::new((String::new(), 0)),
         })
-    }
-
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.driver.client.endpoints()[self.endpoint]
-    }
-
-    pub(crate) const fn endpoint_index(&self) -> usize {
-        self.endpoint
     }
 }

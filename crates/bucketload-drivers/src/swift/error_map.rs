@@ -1,13 +1,13 @@
-//! From a refusal to an [`OpError`]: the status gives the kind, the body what the operator reads.
+//! Turns a refusal into an [`OpError`]: the status determines the kind, the body becomes the message.
 //!
-//! Swift answers with a line of HTML, radosgw with text or JSON; both are told as one line.
+//! Swift answers with a line of HTML, radosgw with text or JSON; the message is one line of plain text.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
 use crate::http::answer::{self, one_line};
 
-/// What a status means (OpenStack Object Storage API; 498 is "Rate Limited" of Swift's ratelimit
-/// filter). `text` is what the server said about it.
+/// The meaning of a status (OpenStack Object Storage API; 498 is "Rate Limited" of Swift's ratelimit filter). `text` is
+/// the server's message.
 pub(crate) fn kind_of(status: u16, text: &str) -> ErrorKind {
     let says = |words: &[&str]| {
         let text = text.to_ascii_lowercase();
@@ -24,8 +24,8 @@ pub(crate) fn kind_of(status: u16, text: &str) -> ErrorKind {
     }
 }
 
-/// The error that a refusal with `status` and `body` means. `location` is where it points to; `secret`
-/// is kept out of the message.
+/// The error that a refusal with `status` and `body` means. `location` is the target of a redirect; `secret` is removed
+/// from the message.
 pub(crate) fn to_error(status: u16, body: &[u8], location: &str, secret: &str) -> OpError {
     let mut text = message(body);
     if !secret.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn to_error(status: u16, body: &[u8], location: &str, secret: &str) -
     OpError::with_status(kind, status, detail)
 }
 
-/// What a body says, without markup, in one line.
+/// The text of a body, without markup, as one line.
 pub(crate) fn message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let mut plain = String::new();

@@ -1,5 +1,5 @@
-//! Request heads. What all requests of a thread to one endpoint share (host, agent, token) is rendered
-//! once per token; a request adds method, path and its own fields.
+//! Request heads. The part that all requests of a thread to one endpoint share (host, agent, token) is rendered once per
+//! token. A request adds method, path and its own fields.
 
 use bucketload_core::op::ByteRange;
 
@@ -7,22 +7,22 @@ use crate::http::render::Render as _;
 use crate::http::{Endpoint, Secret};
 use bucketload_s3::encode;
 
-/// A request's head. Make it, render it and let it go before anything is awaited.
+/// A request. Drop it before the next await, so that the future does not store it.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
+pub(crate) struct SwiftCall<'a> {
     method: &'static str,
-    /// Empty for the account.
+    /// Empty for requests to the account.
     container: &'a str,
-    /// Empty for the container.
+    /// Empty for requests to the container.
     object: &'a str,
-    /// Without the question mark, encoded.
+    /// Encoded, without the question mark.
     query: &'a [u8],
     fields: &'a [(&'static str, &'a [u8])],
     range: Option<ByteRange>,
     length: Option<u64>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> SwiftCall<'a> {
     pub(crate) const fn new(method: &'static str, container: &'a str, object: &'a str) -> Self {
         Self {
             method,
@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// States the length of the body.
+    /// Adds the length of the body.
     pub(crate) const fn length(mut self, length: u64) -> Self {
         self.length = Some(length);
         self
@@ -64,11 +64,11 @@ impl<'a> Call<'a> {
 /// Renders the heads of requests to one endpoint, on one thread.
 pub(crate) struct HeadWriter {
     base_path: String,
-    /// The end of the request line, and the fields that never change.
+    /// The end of the request line, and the constant fields.
     fixed: Vec<u8>,
     /// From the end of the target to the first own field.
     middle: Vec<u8>,
-    /// Which token `middle` holds.
+    /// Generation of the token in `middle`.
     pub(crate) generation: u64,
 }
 
@@ -85,7 +85,7 @@ impl HeadWriter {
         writer
     }
 
-    /// Uses another token from now on.
+    /// Replaces the token.
     #[cold]
     pub(crate) fn set_token(&mut self, token: Option<&Secret>, generation: u64) {
         self.generation = generation;
@@ -99,7 +99,7 @@ impl HeadWriter {
 
     /// Appends the head of a request to `out`.
     #[inline]
-    pub(crate) fn render(&self, out: &mut Vec<u8>, call: &Call<'_>) {
+    pub(crate) fn render(&self, out: &mut Vec<u8>, call: &SwiftCall<'_>) {
         out.text(call.method);
         out.push(b' ');
         out.text(&self.base_path);
@@ -120,9 +120,7 @@ impl HeadWriter {
         }
         out.range(call.range);
         if let Some(length) = call.length {
-            out.extend_from_slice(b"Content-Length: ");
-            encode::push_decimal(out, length);
-            out.extend_from_slice(b"\r\n");
+            out.content_length(length);
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -142,7 +140,7 @@ pub(crate) fn push_path(out: &mut Vec<u8>, container: &str, object: &str) {
 mod tests {
     use bucketload_core::op::ByteRange;
 
-    use super::{Call, HeadWriter};
+    use super::{HeadWriter, SwiftCall};
     use crate::http::render::{Render as _, USER_AGENT};
     use crate::http::{Endpoint, Secret};
 
@@ -152,7 +150,7 @@ mod tests {
         writer
     }
 
-    fn render(writer: &HeadWriter, call: &Call<'_>) -> String {
+    fn render(writer: &HeadWriter, call: &SwiftCall<'_>) -> String {
         let mut out = Vec::new();
         writer.render(&mut out, call);
         String::from_utf8(out).unwrap().replace(USER_AGENT, "agent")
@@ -163,14 +161,14 @@ mod tests {
         let writer = writer("http://h:8085/v1/AUTH_test");
         let range = Some(ByteRange { offset: 5, len: 10 });
         assert_eq!(
-            render(&writer, &Call::new("GET", "c d", "a/b ?").range(range)),
+            render(&writer, &SwiftCall::new("GET", "c d", "a/b ?").range(range)),
             "GET /v1/AUTH_test/c%20d/a/b%20%3F HTTP/1.1\r\nHost: h:8085\r\nUser-Agent: agent\r\n\
              X-Auth-Token: tk\r\nRange: bytes=5-14\r\n\r\n"
         );
         let mut query = Vec::new();
         query.parameter("prefix", "a/b&");
         query.number("limit", 5);
-        let call = Call::new("PUT", "", "").query(&query).length(0);
+        let call = SwiftCall::new("PUT", "", "").query(&query).length(0);
         assert_eq!(
             render(&writer, &call.fields(&[("If-None-Match", b"*")])),
             "PUT /v1/AUTH_test?prefix=a%2Fb%26&limit=5 HTTP/1.1\r\nHost: h:8085\r\n\
@@ -182,13 +180,13 @@ mod tests {
     fn a_new_token_replaces_the_old_one() {
         let mut writer = writer("http://h");
         writer.set_token(Some(&Secret::new("other")), 2);
-        let head = render(&writer, &Call::new("GET", "", ""));
+        let head = render(&writer, &SwiftCall::new("GET", "", ""));
         assert!(head.starts_with("GET / HTTP/1.1\r\n"), "{head}");
         assert!(
             head.contains("X-Auth-Token: other\r\n") && !head.contains("tk\r\n"),
             "{head}"
         );
         writer.set_token(None, 3);
-        assert!(!render(&writer, &Call::new("GET", "", "")).contains("Token"));
+        assert!(!render(&writer, &SwiftCall::new("GET", "", "")).contains("Token"));
     }
 }

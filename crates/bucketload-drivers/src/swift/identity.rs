@@ -1,5 +1,4 @@
-//! The requests and answers of signing in: auth v1 and Keystone's Identity API v3. Pure: rendering
-//! and reading only.
+//! Sign-in requests and responses of auth v1 and Keystone's Identity API v3. Rendering and parsing only, no I/O.
 //!
 //! Sources: "Object Storage API, Authentication" (`X-Auth-User`, `X-Storage-Url`), "Identity API v3,
 //! Authentication and token management" (OpenStack API reference).
@@ -12,18 +11,18 @@ use time::format_description::well_known::Rfc3339;
 use super::config::{Domain, Identity, Keystone, Named};
 use crate::http::Secret;
 
-/// What signing in yields.
+/// The result of signing in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     /// The token.
     pub(crate) token: Secret,
-    /// The account's URL, where the service tells it.
+    /// The account's URL, if the service returned it.
     pub(crate) storage_url: Option<String>,
-    /// Seconds until the token ends, where the service tells it.
+    /// Seconds until the token expires, if the service returned them.
     pub(crate) lifetime_s: Option<u64>,
 }
 
-/// Header fields of an auth v1 answer that matter.
+/// The header fields of a sign-in response that matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrantFields {
     pub(crate) token: String,
@@ -32,10 +31,10 @@ pub(crate) struct GrantFields {
 }
 
 impl GrantFields {
-    /// Takes a field of an answer's head.
+    /// Receives a header field.
     pub(crate) fn take(&mut self, name: &str, value: &[u8]) {
         let slot = match () {
-            // Keystone's token; radosgw and tempauth send the second, some the third as well.
+            // The first is Keystone's; radosgw and tempauth send the others.
             () if name.eq_ignore_ascii_case("x-subject-token") => &mut self.token,
             () if name.eq_ignore_ascii_case("x-auth-token") => &mut self.token,
             () if name.eq_ignore_ascii_case("x-storage-url") => &mut self.storage_url,
@@ -45,13 +44,13 @@ impl GrantFields {
         *slot = String::from_utf8_lossy(value).trim().to_owned();
     }
 
-    /// What an auth v1 answer grants.
+    /// Evaluates an auth v1 response.
     ///
     /// # Errors
     /// When it lacks token or storage URL.
     pub(crate) fn v1(self) -> Result<Grant, String> {
         if self.token.is_empty() || self.storage_url.is_empty() {
-            return Err("the answer has no X-Auth-Token or no X-Storage-Url".to_owned());
+            return Err("the response has no X-Auth-Token or no X-Storage-Url".to_owned());
         }
         Ok(Grant {
             token: token(self.token)?,
@@ -60,10 +59,10 @@ impl GrantFields {
         })
     }
 
-    /// What a Keystone answer with the body `body` grants at `now_s`, seconds since 1970.
+    /// Evaluates a Keystone response with `body` that arrived at `now_s`, in seconds since 1970.
     ///
     /// # Errors
-    /// When it lacks the token, or its catalogue has no object store where it is wanted.
+    /// When it lacks the token, or its catalogue has no matching object store.
     pub(crate) fn keystone(
         self,
         body: &[u8],
@@ -71,10 +70,10 @@ impl GrantFields {
         now_s: u64,
     ) -> Result<Grant, String> {
         if self.token.is_empty() {
-            return Err("the answer has no X-Subject-Token".to_owned());
+            return Err("the response has no X-Subject-Token".to_owned());
         }
-        let answer: Answer =
-            serde_json::from_slice(body).map_err(|e| format!("the answer cannot be read: {e}"))?;
+        let answer: Answer = serde_json::from_slice(body)
+            .map_err(|e| format!("the response cannot be read: {e}"))?;
         let ends = OffsetDateTime::parse(&answer.token.expires_at, &Rfc3339)
             .ok()
             .and_then(|t| u64::try_from(t.unix_timestamp()).ok());
@@ -86,12 +85,12 @@ impl GrantFields {
     }
 }
 
-/// A token goes into a header field of every request.
+/// Checks that a token fits into a header field.
 fn token(text: String) -> Result<Secret, String> {
     if text.bytes().all(|b| b.is_ascii_graphic()) {
         Ok(Secret::new(text))
     } else {
-        Err("the token holds characters that a header field cannot have".to_owned())
+        Err("the token contains characters that a header field cannot have".to_owned())
     }
 }
 
@@ -127,7 +126,7 @@ struct ServiceEndpoint {
     url: String,
 }
 
-/// The URL of the object store in a catalogue; `None` for a token without a catalogue.
+/// The URL of the object store in a catalogue; `None` if the catalogue is empty.
 fn object_store(catalog: &[Service], keystone: &Keystone) -> Result<Option<String>, String> {
     if catalog.is_empty() {
         return Ok(None);
@@ -164,10 +163,10 @@ fn object_store(catalog: &[Service], keystone: &Keystone) -> Result<Option<Strin
     })
 }
 
-/// The path below Keystone's URL that tokens are asked for at.
+/// The path on Keystone's host for token requests.
 pub(crate) fn tokens_path(keystone: &Keystone) -> String {
     let base = keystone.url.base_path.trim_end_matches('/');
-    // Old configurations still name v2.0; the service has v3 beside it.
+    // Old configurations still name v2.0; such services offer v3 as well.
     let base = base.strip_suffix("/v2.0").unwrap_or(base);
     match base.ends_with("/v3") {
         true => format!("{base}/auth/tokens"),
@@ -175,7 +174,7 @@ pub(crate) fn tokens_path(keystone: &Keystone) -> String {
     }
 }
 
-/// The document that asks for a token.
+/// The body of a token request.
 pub(crate) fn token_request(keystone: &Keystone) -> Vec<u8> {
     let identity = match &keystone.identity {
         Identity::Password { user, password } => {
@@ -209,7 +208,7 @@ fn named(named: &Named) -> Value {
 }
 
 impl Identity {
-    /// What must not reach a message.
+    /// The secret to keep out of messages.
     pub(crate) fn secret(&self) -> &str {
         match self {
             Self::Password {

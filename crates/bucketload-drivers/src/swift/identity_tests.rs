@@ -1,4 +1,4 @@
-//! Tests of signing in: what is asked, what is understood.
+//! Tests of sign-in requests and responses.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn keystone(url: &str, region: Option<&str>) -> Keystone {
 }
 
 #[test]
-fn passwords_are_asked_with_in_the_form_of_the_api() {
+fn password_requests_have_the_format_of_the_api() {
     let request: Value =
         serde_json::from_slice(&token_request(&keystone("http://k", None))).unwrap();
     assert_eq!(
@@ -122,7 +122,7 @@ fn the_catalogue_is_searched_by_region_and_interface() {
 }
 
 #[test]
-fn version_one_answers_need_token_and_url() {
+fn version_one_responses_need_token_and_url() {
     let mut fields = GrantFields::default();
     fields.take("x-auth-token", b"AUTH_tk1");
     assert!(fields.clone().v1().is_err());

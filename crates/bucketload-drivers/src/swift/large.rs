@@ -1,17 +1,16 @@
 //! Large objects: one operation of the workload, several requests.
 //!
-//! The segments of an object lie in a container of their own, as other clients do it, so that no
-//! listing of the run shows them:
+//! The segments of an object are stored in a separate container, as other clients do, so listings of the run do not show
+//! them:
 //!
 //! ```text
 //! CONTAINER/KEY                                     the manifest, with X-Object-Meta-Bucketload-Segments: UPLOAD
 //! CONTAINER_segments/KEY/UPLOAD/00000001 …          the segments
 //! ```
 //!
-//! `UPLOAD` is unique, so an overwritten or deleted manifest leaves segments that nothing refers to: the
-//! clean-up finds them by their names and asks each manifest which upload it stands for (`admin`). The
-//! segments container is made by the first upload of a thread, before its first segment, and marked
-//! as Bucketload's when there was none.
+//! `UPLOAD` is unique, so overwriting or deleting a manifest leaves orphaned segments. Clean-up finds them by their names
+//! and reads from each manifest which upload it refers to (`admin`). A thread's first upload creates the segments
+//! container before its first segment, and marks it as Bucketload's if it did not exist.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +20,7 @@ use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
-use super::head::{Call, push_path};
+use super::head::{SwiftCall, push_path};
 use super::object::{Md5Hex, md5_of};
 use super::session::SwiftSession;
 use crate::http::answer::as_text;
@@ -31,20 +30,21 @@ use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::OneField;
 use crate::http::span::Span;
+use crate::json::{push_escaped, push_string};
 use bucketload_s3::encode;
 
 /// Metadata of a manifest: the upload that its segments belong to.
 pub(crate) const SEGMENTS_FIELD: &str = "X-Object-Meta-Bucketload-Segments";
-/// Metadata of a segments container that Bucketload made.
+/// Metadata of a segments container that Bucketload created.
 pub(crate) const OWN_FIELD: &str = "X-Container-Meta-Bucketload";
 /// Digits of a segment's number.
 const NUMBER_DIGITS: usize = 8;
-/// What follows a container's name in that of the container with its segments.
+/// Added to a container's name for the container with its segments.
 const SEGMENTS_SUFFIX: &str = "_segments";
-/// What the names of uploads begin with.
+/// Prefix of upload names.
 const UPLOAD_MARK: &str = "bl";
 
-/// Name of the container that holds the segments of the objects in `container`.
+/// The container for the segments of the objects in `container`.
 pub(crate) fn segments_container(container: &str) -> String {
     format!("{container}{SEGMENTS_SUFFIX}")
 }
@@ -57,7 +57,7 @@ fn push_upload(out: &mut Vec<u8>, nonce: u64, number: u64) {
     encode::push_hex(out, number);
 }
 
-/// Writes a segment's name over `out`.
+/// Replaces the contents of `out` with a segment's name.
 fn segment_name(out: &mut Vec<u8>, key: &str, upload: &str, number: u64) {
     out.clear();
     for part in [key, "/", upload, "/"] {
@@ -70,7 +70,7 @@ fn segment_name(out: &mut Vec<u8>, key: &str, upload: &str, number: u64) {
     out.extend_from_slice(digits);
 }
 
-/// Key and upload of the segment called `name`, if Bucketload gave it that name.
+/// Key and upload of the segment `name`; `None` unless the name has Bucketload's form.
 pub(crate) fn segment_of(name: &str) -> Option<(&str, &str)> {
     let (rest, number) = name.rsplit_once('/')?;
     let (key, upload) = rest.rsplit_once('/')?;
@@ -84,29 +84,14 @@ pub(crate) fn segment_of(name: &str) -> Option<(&str, &str)> {
 fn push_segment(manifest: &mut Vec<u8>, container: &str, name: &str, etag: &[u8], size: u64) {
     manifest.push(if manifest.is_empty() { b'[' } else { b',' });
     manifest.extend_from_slice(b"{\"path\":\"/");
-    push_json(manifest, container);
+    push_escaped(manifest, container);
     manifest.push(b'/');
-    push_json(manifest, name);
-    manifest.extend_from_slice(b"\",\"etag\":\"");
-    push_json(manifest, as_text(etag));
-    manifest.extend_from_slice(b"\",\"size_bytes\":");
+    push_escaped(manifest, name);
+    manifest.extend_from_slice(b"\",\"etag\":");
+    push_string(manifest, as_text(etag));
+    manifest.extend_from_slice(b",\"size_bytes\":");
     encode::push_decimal(manifest, size);
     manifest.push(b'}');
-}
-
-/// Appends text as it stands between the quotes of a JSON string.
-fn push_json(out: &mut Vec<u8>, text: &str) {
-    for &byte in text.as_bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => {
-                let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
-                out.extend_from_slice(b"\\u00");
-                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            }
-            _ => out.push(byte),
-        }
-    }
 }
 
 impl SwiftSession {
@@ -118,7 +103,7 @@ impl SwiftSession {
         let content = content_of(request)?;
         let size = content.size();
         if size == 0 {
-            // A segment has at least one byte: an empty object has no segments.
+            // Segments must not be empty, so an empty object has none.
             self.put(request, probe).await?;
             return Ok(Completion { items: 1, ..DONE });
         }
@@ -137,7 +122,7 @@ impl SwiftSession {
                 len,
             }
         };
-        // Hashing is not part of the operation: it is done for all segments before the first request.
+        // Hashing is not part of the operation, so all segments are hashed before the first request.
         let mut sums = Buffer::take();
         if self.shared.driver.config.etag {
             (1..=count).for_each(|number| sums.extend_from_slice(&md5_of(span_of(number))));
@@ -192,7 +177,7 @@ impl SwiftSession {
     ) -> Result<(), OpError> {
         let mut plain = {
             let fields = [("ETag", sum.unwrap_or_default())];
-            let call = Call::new("PUT", container, name)
+            let call = SwiftCall::new("PUT", container, name)
                 .fields(&fields[usize::from(sum.is_none())..])
                 .length(span.len);
             self.prepare(&call, Body::Content(span))
@@ -204,13 +189,13 @@ impl SwiftSession {
         self.perform(&mut plain, &mut sink, probe).await?;
         etag.retain(|byte| *byte != b'"');
         if etag.is_empty() {
-            let what = "the answer has no ETag of the segment";
+            let what = "the response has no ETag of the segment";
             return Err(OpError::new(ErrorKind::Protocol, what));
         }
         Ok(())
     }
 
-    /// Writes the object that stands for the segments.
+    /// Writes the object that refers to the segments.
     async fn put_manifest(
         &mut self,
         request: &Request<'_>,
@@ -220,7 +205,7 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let mut prefix = Buffer::take();
-        // Without the leading slash: `container/prefix`.
+        // `X-Object-Manifest` is `container/prefix`, without the leading slash.
         push_path(&mut prefix, container, request.key);
         let mut at = Buffer::take();
         at.extend_from_slice(&prefix[1..]);
@@ -232,7 +217,7 @@ impl SwiftSession {
             ("X-Object-Manifest", at.as_slice()),
         ];
         let length = manifest.len() as u64;
-        let call = Call::new("PUT", request.bucket, request.key).length(length);
+        let call = SwiftCall::new("PUT", request.bucket, request.key).length(length);
         let call = match self.shared.driver.config.large_object {
             LargeObject::Slo => call.query(b"multipart-manifest=put").fields(&fields[..1]),
             LargeObject::Dlo => call.fields(&fields),
@@ -241,7 +226,7 @@ impl SwiftSession {
         self.complete(&mut plain, probe).await.map(drop)
     }
 
-    /// Makes sure that there is a container for segments. Once per thread, before the service time.
+    /// Creates the container for segments unless it exists. Once per thread, before the service time.
     async fn ensure_segments(&mut self, bucket: &str, container: &str) -> Result<(), OpError> {
         let epoch = self.shared.driver.segments_epoch.load(Ordering::Relaxed);
         {
@@ -270,7 +255,7 @@ mod tests {
     use super::{push_segment, push_upload, segment_name, segment_of};
 
     #[test]
-    fn manifests_are_what_the_api_wants() {
+    fn manifests_have_the_format_of_the_api() {
         let mut manifest = Vec::new();
         push_segment(
             &mut manifest,
@@ -292,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_tell_whose_they_are_and_foreign_ones_do_not() {
+    fn own_segments_are_recognized_and_foreign_ones_are_not() {
         let mut upload = Vec::new();
         push_upload(&mut upload, 0xfeed, 0);
         let upload = String::from_utf8(upload).unwrap();

@@ -1,9 +1,8 @@
 //! Listings of containers and accounts: JSON, in pages by marker.
 //!
-//! A page is received whole and read after its last byte, outside the service time. Listings count
-//! entries: names and common prefixes (`subdir`). No page says whether it is the last one: a page with
-//! fewer entries than were asked for is, except that radosgw cuts pages at 1000 entries whatever was
-//! asked for.
+//! A page is received as a whole and parsed after its last byte, outside the service time. Listings count entries: names
+//! and common prefixes (`subdir`). Pages do not say whether they are the last one. A page with fewer entries than
+//! requested is the last, except that radosgw always cuts pages at 1000 entries.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,19 +14,19 @@ use bucketload_core::record::Probe;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
-use super::head::Call;
+use super::head::SwiftCall;
 use super::session::SwiftSession;
 use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 
-/// Most bytes of a page: 10 000 names of 1024 bytes, escaped, with their metadata.
+/// Maximum size of a page, in bytes: 10 000 names of 1024 bytes, escaped, with their metadata.
 pub(crate) const MAX_PAGE: usize = 64 << 20;
-/// Most entries of a page by default (`container_listing_limit`); what a listing asks for that does
-/// not say how many it wants.
+/// Swift's default maximum of entries per page (`container_listing_limit`). Listings without a page size request as
+/// many.
 pub(crate) const MOST_ENTRIES: u64 = 10_000;
-/// Where radosgw cuts pages (`rgw_max_listing_results`).
+/// Entries after which radosgw cuts pages (`rgw_max_listing_results`).
 const CUT_AT: u64 = 1000;
 
 /// An entry of a listing: an object or a container, or a common prefix.
@@ -45,7 +44,7 @@ impl Entry<'_> {
         (!self.name.is_empty()).then_some(&*self.name)
     }
 
-    /// Where a listing continues after this entry.
+    /// The marker with which a listing continues after this entry.
     pub(crate) fn marker(&self) -> &str {
         self.name().unwrap_or(&self.subdir)
     }
@@ -70,7 +69,7 @@ impl<'de, F: FnMut(&Entry<'de>)> Visitor<'de> for Entries<F> {
     }
 }
 
-/// Shows every entry of a page and returns how many there are. An empty page may have no body.
+/// Calls `each` with every entry of a page and returns their number. An empty page may have no body.
 pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> Result<u64, OpError> {
     if body.is_empty() {
         return Ok(0);
@@ -80,7 +79,7 @@ pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> Resul
         .map_err(|e| unreadable("listing", e))
 }
 
-/// Whether a page of `got` entries, of `asked`, may have another one after it.
+/// True if a page of `got` entries, with `asked` requested, may not be the last one.
 pub(crate) const fn has_next(got: u64, asked: u64) -> bool {
     got > 0 && (got >= asked || got == CUT_AT)
 }
@@ -121,14 +120,14 @@ impl SwiftSession {
         };
         let mut query = Buffer::take();
         let mut body = Buffer::take();
-        // Where to continue; empty on the first page.
+        // Where the page starts; empty for the first page.
         let mut marker = Buffer::take();
         let mut items = 0;
         let mut pages = 0;
         loop {
             let from = as_text(&marker);
             page_query(&mut query, request.key, request.delimiter, asked, from);
-            let call = Call::new("GET", request.bucket, "").query(&query);
+            let call = SwiftCall::new("GET", request.bucket, "").query(&query);
             let mut plain = self.bare(&call);
             self.document(&mut plain, &mut body, MAX_PAGE, probe)
                 .await?;
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pages_are_last() {
+    fn short_pages_are_the_last() {
         for (got, asked, more) in [
             (0, 10, false),
             (9, 10, false),

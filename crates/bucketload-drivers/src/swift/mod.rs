@@ -1,14 +1,13 @@
-//! The native OpenStack Swift driver (OpenStack Swift, Ceph's radosgw).
+//! The native OpenStack Swift driver (for OpenStack Swift and Ceph's radosgw).
 //!
 //! ```text
 //! discover ── config ── driver ── session ── object, large, list, bulk, container ── head ── http
 //!   clouds             │                   admin
-//!            tokens ───┘ (identity: what is asked when signing in)
+//!            tokens ───┘ (identity: sign-in requests and responses)
 //! ```
 //!
-//! Signing in happens when the driver is made, before a run; a thread of its own renews the token
-//! before it ends (`tokens`). A session renders a head (`head`) and lets the shared HTTP core exchange
-//! it; refusals become meanings in `error_map`.
+//! The driver signs in when it is created, before a run. A separate thread renews the token before it expires
+//! (`tokens`). A session renders a head (`head`) and sends it with the shared HTTP kit; `error_map` classifies refusals.
 
 mod admin;
 mod bulk;

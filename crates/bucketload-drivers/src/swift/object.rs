@@ -4,9 +4,10 @@ use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_s3::encode::hex_pair;
 use md5::{Digest as _, Md5};
 
-use super::head::{Call, push_path};
+use super::head::{SwiftCall, push_path};
 use super::session::SwiftSession;
 use crate::http::answer::{if_absent, size_of_object};
 use crate::http::outgoing::Body;
@@ -19,15 +20,13 @@ use crate::http::span::Span;
 /// An MD5 in lowercase hexadecimal.
 pub(crate) type Md5Hex = [u8; 32];
 
-/// The MD5 of `span`, as Swift writes it in `ETag`.
+/// The MD5 of `span` in the format of Swift's `ETag`.
 pub(crate) fn md5_of(span: Span<'_>) -> Md5Hex {
     let mut hash = Md5::new();
     span.each(|bytes| hash.update(bytes));
     let mut out = [0; 32];
-    for (i, byte) in hash.finalize().into_iter().enumerate() {
-        let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
-        out[2 * i] = digit(byte >> 4);
-        out[2 * i + 1] = digit(byte & 15);
+    for (pair, byte) in out.as_chunks_mut().0.iter_mut().zip(hash.finalize()) {
+        *pair = hex_pair(byte);
     }
     out
 }
@@ -39,14 +38,13 @@ impl SwiftSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
-        let call = Call::new("GET", request.bucket, request.key).range(reading.range());
+        let call = SwiftCall::new("GET", request.bucket, request.key).range(reading.range());
         let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut reading, probe).await?;
         reading.finish(&reply)
     }
 
-    /// PUT on condition that there is no object. A refusal of the condition is a success without
-    /// items.
+    /// Writes an object unless it exists. If it does, the result is a success with zero items.
     pub(crate) async fn put_if_absent(
         &mut self,
         request: &Request<'_>,
@@ -73,7 +71,7 @@ impl SwiftSession {
             } else {
                 1
             };
-            let call = Call::new("PUT", request.bucket, request.key)
+            let call = SwiftCall::new("PUT", request.bucket, request.key)
                 .fields(&fields[from..to])
                 .length(span.len);
             self.prepare(&call, Body::Content(span))
@@ -90,19 +88,19 @@ impl SwiftSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("HEAD", request.bucket, request.key);
+        let call = SwiftCall::new("HEAD", request.bucket, request.key);
         let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
         size_of_object(&reply)
     }
 
-    /// Deletes an object; of a large object the manifest alone. The segments go with the clean-up.
+    /// Deletes an object. Of a large object, it deletes only the manifest; clean-up deletes the segments.
     pub(crate) async fn delete(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("DELETE", request.bucket, request.key);
+        let call = SwiftCall::new("DELETE", request.bucket, request.key);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
     }
@@ -115,7 +113,7 @@ impl SwiftSession {
         let mut source = Buffer::take();
         push_path(&mut source, request.bucket, request.source);
         let fields = [("X-Copy-From", source.as_slice())];
-        let call = Call::new("PUT", request.bucket, request.key)
+        let call = SwiftCall::new("PUT", request.bucket, request.key)
             .fields(&fields)
             .length(0);
         let mut request = self.bare(&call);
@@ -128,7 +126,7 @@ mod tests {
     use bucketload_core::payload::{Arena, PayloadKind};
     use md5::{Digest as _, Md5};
 
-    use super::md5_of;
+    use super::{hex_pair, md5_of};
     use crate::http::span::Span;
 
     #[test]
@@ -143,11 +141,8 @@ mod tests {
         let mut bytes = Vec::new();
         span.each(|part| bytes.extend_from_slice(part));
         assert_eq!(bytes.len(), 290_000);
-        let wanted: String = Md5::digest(&bytes)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
-        assert_eq!(md5_of(span), wanted.as_bytes());
+        let wanted: Vec<u8> = Md5::digest(&bytes).into_iter().flat_map(hex_pair).collect();
+        assert_eq!(md5_of(span), *wanted);
         let nothing = arena.content(0, 1, 0, 0);
         assert_eq!(
             &md5_of(Span::whole(&nothing)),

@@ -1,4 +1,4 @@
-//! One worker's session: which operation is which call, and what a refusal means.
+//! One worker's session: maps operations to functions, and refusals to errors.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -8,9 +8,9 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::driver::Shared;
+use super::driver::SwiftShared;
 use super::error_map;
-use super::head::Call;
+use super::head::SwiftCall;
 use crate::http::Endpoint;
 use crate::http::client::Client;
 use crate::http::connection::Connection;
@@ -23,24 +23,24 @@ use crate::http::session::HttpSession;
 /// A session of the native Swift driver.
 #[derive(Debug)]
 pub struct SwiftSession {
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) shared: Rc<SwiftShared>,
     connection: Connection,
-    /// The token that the last request was rendered with.
+    /// Generation of the token in the last request.
     generation: u64,
 }
 
 impl SwiftSession {
-    pub(crate) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+    pub(crate) fn new(shared: Rc<SwiftShared>, source: Option<IpAddr>) -> Self {
         Self {
-            connection: Connection::new(shared.endpoint_index(), source),
+            connection: Connection::new(shared.endpoint, source),
             shared,
             generation: 0,
         }
     }
 
-    /// Renders a request; sends nothing.
+    /// Renders a request.
     #[inline]
-    pub(crate) fn prepare<'a>(&mut self, call: &Call<'_>, body: Body<'a>) -> Plain<'a> {
+    pub(crate) fn prepare<'a>(&mut self, call: &SwiftCall<'_>, body: Body<'a>) -> Plain<'a> {
         let writer = &mut *self.shared.writer.borrow_mut();
         self.shared.driver.tokens.refresh(writer);
         self.generation = writer.generation;
@@ -51,19 +51,16 @@ impl SwiftSession {
 
     /// A request without a body.
     #[inline]
-    pub(crate) fn bare(&mut self, call: &Call<'_>) -> Plain<'static> {
+    pub(crate) fn bare(&mut self, call: &SwiftCall<'_>) -> Plain<'static> {
         self.prepare(call, NO_BODY)
     }
 }
 
 impl HttpSession for SwiftSession {
     fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
-        let shared = &self.shared;
-        (
-            &mut self.connection,
-            &shared.driver.client,
-            shared.endpoint(),
-        )
+        let client = &self.shared.driver.client;
+        let endpoint = &client.endpoints()[self.shared.endpoint];
+        (&mut self.connection, client, endpoint)
     }
 
     #[cold]
@@ -81,10 +78,10 @@ impl HttpSession for SwiftSession {
 fn unsupported(class: OpClass) -> OpError {
     let why = match class {
         OpClass::MultipartAbort | OpClass::ListUploads => {
-            "Swift knows segments and manifests, but no unfinished uploads"
+            "Swift has segments and manifests, but no unfinished uploads"
         }
         OpClass::MultipartCopy => {
-            "a Swift manifest refers to a range of an object, it does not copy it"
+            "a Swift manifest refers to a range of an object instead of copying it"
         }
         OpClass::PutTagging | OpClass::GetTagging | OpClass::DeleteTagging => {
             "Swift has object metadata, but no tags"
@@ -106,10 +103,10 @@ impl Session for SwiftSession {
             OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
-            // The others are several requests, or one with a document to be built or read.
+            // The others take several requests, or one with a document in the request or the response.
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
-            // There is one kind of listing; it pages by marker.
+            // Swift has one kind of listing, paged by marker.
             OpClass::List | OpClass::ListV1 => park(self.list(request, probe)).await,
             OpClass::MultipartPut => park(self.large_put(request, probe)).await,
             OpClass::MakeBucket => park(self.make_container(request.bucket, probe)).await,

@@ -1,21 +1,22 @@
-//! The token of a driver: obtained when the driver is made, renewed by a thread of its own.
+//! The token of a driver: obtained when the driver is created, renewed by a separate thread.
 //!
-//! No operation ever waits for a renewal. The thread sleeps until four fifths of the token's life are
-//! over, signs in again on a connection of its own and puts the new token in place; sessions notice
-//! by a generation number that they read before each request. When a token is refused in mid-run
-//! (401) the operation fails as it is, and the thread is told to sign in again for those that follow.
+//! No operation ever waits for a renewal. The thread sleeps for four fifths of the token's lifetime, signs in again on
+//! its own connection, and replaces the token. Sessions notice by a generation number that they read before each
+//! request. If a server refuses a token during a run (401), the operation fails, and the thread signs in again for the
+//! operations that follow.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
+use bucketload_wire::clock::wall_seconds;
 
 use super::config::{SwiftAuth, SwiftConfig};
 use super::error_map;
-use super::head::{Call, HeadWriter};
+use super::head::{HeadWriter, SwiftCall};
 use super::identity::{self, Grant, GrantFields};
 use crate::http::client::{Client, IdFields};
 use crate::http::connection::Connection;
@@ -24,17 +25,17 @@ use crate::http::pool::Buffer;
 use crate::http::sink::Sink;
 use crate::http::{ConfigError, Endpoint, Secret};
 
-/// Names of the identifiers that Swift gives to requests.
+/// Header fields with Swift's identifiers of a request.
 pub(crate) const IDS: IdFields = IdFields {
     request: "x-trans-id",
     extended: "",
 };
 
-/// Longest time that signing in may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause after a failed renewal, and shortest time between two.
+/// Time limit for signing in.
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after a failed renewal, and minimum time between two renewals.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Most bytes of a Keystone answer: a catalogue of a few hundred services.
+/// Maximum size of a Keystone response, in bytes: a catalogue of a few hundred services.
 const MAX_ANSWER: usize = 1 << 20;
 
 /// The current token, shared by all sessions of a driver.
@@ -46,15 +47,16 @@ pub(crate) struct Tokens {
 
 struct State {
     token: Option<Secret>,
-    /// When the token is to be renewed.
+    /// When to renew the token; `None` for never.
     renew_at: Option<Instant>,
-    /// The generation that a server refused, 0 for none.
+    /// The generation that a server refused; 0 for none.
     refused: u64,
+    /// Whether the driver is gone.
     over: bool,
 }
 
 impl Tokens {
-    /// A token that nobody renews.
+    /// A token that is never renewed.
     pub(crate) fn fixed(token: Option<Secret>) -> Arc<Self> {
         Arc::new(Self::with(token, None))
     }
@@ -76,7 +78,7 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `writer` use the current token. Costs one load where it does already.
+    /// Gives `writer` the current token. Costs one atomic load if it has that token already.
     #[inline]
     pub(crate) fn refresh(&self, writer: &mut HeadWriter) {
         let generation = self.generation.load(Ordering::Acquire);
@@ -85,7 +87,7 @@ impl Tokens {
         }
     }
 
-    /// Tells that the token of `generation` was refused.
+    /// Reports that a server refused the token of `generation`.
     #[cold]
     pub(crate) fn refused(&self, generation: u64) {
         if generation == self.generation.load(Ordering::Acquire) {
@@ -99,7 +101,7 @@ impl Tokens {
         f(self.lock().token.as_ref().map_or("", Secret::expose))
     }
 
-    /// Ends the thread that renews.
+    /// Ends the renewal thread.
     pub(crate) fn end(&self) {
         self.lock().over = true;
         self.changed.notify_all();
@@ -113,7 +115,7 @@ impl Tokens {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Waits until a new token is due; `false` when the driver is gone.
+    /// Waits until a renewal is due; returns false when the driver is gone.
     fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {
@@ -139,7 +141,7 @@ impl Tokens {
         }
     }
 
-    /// Waits for `time` or the driver's end.
+    /// Waits for `time`, or until the driver is gone.
     fn pause(&self, time: Duration) {
         let state = self.lock();
         let over = |state: &mut State| !state.over;
@@ -147,23 +149,23 @@ impl Tokens {
     }
 }
 
-/// When a token that lives `lifetime_s` more seconds is to be renewed.
+/// When to renew a token that is valid for `lifetime_s` more seconds.
 fn renewal(lifetime_s: Option<u64>) -> Option<Instant> {
     let life = Duration::from_secs(lifetime_s?);
     Instant::now().checked_add((life * 4 / 5).max(PAUSE))
 }
 
-/// How signing in ended: the tokens, and the storage URL that was told.
+/// The result of signing in: the tokens, and the storage URL if the service returned one.
 type SignedIn = Result<(Arc<Tokens>, Option<String>), OpError>;
 
-/// Asks for tokens.
+/// Requests tokens.
 struct SignIn {
     auth: SwiftAuth,
     client: Client,
     source: Option<IpAddr>,
 }
 
-/// Takes token fields and a bounded body.
+/// Receives the token's header fields and a bounded body.
 #[derive(Default)]
 struct Answer {
     fields: GrantFields,
@@ -179,7 +181,7 @@ impl Sink for Answer {
         self.fields.take(name, value);
     }
 
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 
@@ -191,15 +193,16 @@ impl Sink for Answer {
 
 impl SignIn {
     /// Signs in once.
-    async fn ask(&self) -> Result<Grant, OpError> {
+    async fn run(&self) -> Result<Grant, OpError> {
         let endpoint = &self.client.endpoints()[0];
         let what = format!("signing in at {}", endpoint.url());
-        let asked = tokio::time::timeout(PATIENCE, self.exchange(endpoint)).await;
-        let asked = asked.unwrap_or_else(|_| {
-            let detail = format!("no complete answer within {} s", PATIENCE.as_secs());
+        let granted = tokio::time::timeout(SIGN_IN_TIMEOUT, self.exchange(endpoint)).await;
+        let granted = granted.unwrap_or_else(|_| {
+            let seconds = SIGN_IN_TIMEOUT.as_secs();
+            let detail = format!("no complete response within {seconds} s");
             Err(OpError::new(ErrorKind::Timeout, detail))
         });
-        asked.map_err(|mut error| {
+        granted.map_err(|mut error| {
             error.detail = format!("{what}: {}", error.detail).into();
             error
         })
@@ -213,7 +216,7 @@ impl SignIn {
                     ("X-Auth-User", user.as_bytes()),
                     ("X-Auth-Key", key.expose().as_bytes()),
                 ];
-                let call = Call::new("GET", "", "").fields(&fields);
+                let call = SwiftCall::new("GET", "", "").fields(&fields);
                 HeadWriter::new(endpoint).render(&mut head, &call);
                 (Vec::new(), key.expose().to_owned())
             }
@@ -224,7 +227,7 @@ impl SignIn {
                     ..endpoint.clone()
                 };
                 let fields = [("Content-Type", b"application/json".as_slice())];
-                let call = Call::new("POST", "", "")
+                let call = SwiftCall::new("POST", "", "")
                     .fields(&fields)
                     .length(document.len() as u64);
                 HeadWriter::new(&at).render(&mut head, &call);
@@ -254,20 +257,14 @@ impl SignIn {
         }
         let Answer { fields, body } = answer;
         let grant = match &self.auth {
-            SwiftAuth::Keystone(keystone) => fields.keystone(&body, keystone, now_s()),
+            SwiftAuth::Keystone(keystone) => fields.keystone(&body, keystone, wall_seconds()),
             _ => fields.v1(),
         };
         grant.map_err(|detail| OpError::with_status(ErrorKind::Protocol, reply.status, detail))
     }
 }
 
-fn now_s() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
-}
-
-/// Signs in as `config` says and starts the thread that renews the token; returns the tokens and the
-/// storage URL that was told.
+/// Signs in according to `config` and starts the thread that renews the token.
 ///
 /// # Errors
 /// When a certificate file cannot be used (outer), or signing in fails (inner).
@@ -278,48 +275,48 @@ pub(crate) fn sign_in(config: &SwiftConfig) -> Result<SignedIn, ConfigError> {
         SwiftAuth::Token(token) => return Ok(Ok((Tokens::fixed(Some(token.clone())), None))),
         SwiftAuth::Anonymous => return Ok(Ok((Tokens::fixed(None), None))),
     };
-    let asking = SignIn {
+    let sign_in = SignIn {
         auth: config.auth.clone(),
         client: Client::new(vec![url], &config.tls, IDS)?,
         source: config.source_addresses.first().copied(),
     };
-    let (tell, told) = mpsc::channel();
+    let (sender, first) = mpsc::channel();
     let thread = std::thread::Builder::new().name("swift-token".to_owned());
-    let spawned = thread.spawn(move || keep(&asking, &tell));
+    let spawned = thread.spawn(move || keep_renewed(&sign_in, &sender));
     let lost = |what: String| Err(OpError::new(ErrorKind::Connect, what));
     Ok(match spawned {
-        Ok(_) => told
+        Ok(_) => first
             .recv()
             .unwrap_or_else(|_| lost("the sign-in ended early".to_owned())),
         Err(error) => lost(format!("no thread for signing in: {error}")),
     })
 }
 
-/// Tells the first token, then renews it until the driver is gone.
-fn keep(asking: &SignIn, tell: &mpsc::Sender<SignedIn>) {
+/// Sends the first token to `sender`, then renews it until the driver is gone.
+fn keep_renewed(sign_in: &SignIn, sender: &mpsc::Sender<SignedIn>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let first = match &runtime {
-        Ok(runtime) => runtime.block_on(asking.ask()),
+        Ok(runtime) => runtime.block_on(sign_in.run()),
         Err(error) => Err(OpError::new(ErrorKind::Connect, error.to_string())),
     };
     let grant = match first {
         Ok(grant) => grant,
-        Err(error) => return drop(tell.send(Err(error))),
+        Err(error) => return drop(sender.send(Err(error))),
     };
     let renew_at = renewal(grant.lifetime_s);
     let tokens = Arc::new(Tokens::with(Some(grant.token), renew_at));
     let shared = Arc::clone(&tokens);
-    if tell.send(Ok((shared, grant.storage_url))).is_err() {
+    if sender.send(Ok((shared, grant.storage_url))).is_err() {
         return;
     }
     let Ok(runtime) = runtime else { return };
     while tokens.wait() {
-        if let Ok(grant) = runtime.block_on(asking.ask()) {
+        if let Ok(grant) = runtime.block_on(sign_in.run()) {
             tokens.replace(grant);
         }
-        // A service that refuses the sign-in itself is not to be flooded with it.
+        // Do not flood a service that refuses to sign in.
         tokens.pause(PAUSE);
     }
 }
@@ -330,15 +327,15 @@ mod tests {
 
     use super::{Grant, Tokens, renewal};
     use crate::http::{Endpoint, Secret};
-    use crate::swift::head::{Call, HeadWriter};
+    use crate::swift::head::{HeadWriter, SwiftCall};
 
     #[test]
-    fn sessions_take_a_new_token_over() {
+    fn sessions_adopt_a_new_token() {
         let tokens = Tokens::fixed(Some(Secret::new("one")));
         let mut writer = HeadWriter::new(&Endpoint::parse("http://h", "test").unwrap());
         let head = |writer: &HeadWriter| {
             let mut out = Vec::new();
-            writer.render(&mut out, &Call::new("GET", "", ""));
+            writer.render(&mut out, &SwiftCall::new("GET", "", ""));
             String::from_utf8(out).unwrap()
         };
         tokens.refresh(&mut writer);
@@ -353,7 +350,7 @@ mod tests {
         });
         tokens.refresh(&mut writer);
         assert!(head(&writer).contains("X-Auth-Token: two\r\n"));
-        // A late refusal of the old token is no reason to sign in again.
+        // A late refusal of the old token does not cause another sign-in.
         tokens.refused(1);
         assert_eq!(tokens.lock().refused, 0);
         tokens.end();
@@ -361,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_renewed_well_before_they_end() {
+    fn tokens_are_renewed_well_before_they_expire() {
         let now = Instant::now();
         let at = renewal(Some(1000)).unwrap();
         assert!(at > now + Duration::from_secs(700) && at < now + Duration::from_secs(900));

@@ -1,15 +1,15 @@
-//! Untimed calls: preflight, the mark of ownership, clean-up.
+//! Untimed calls: preflight checks, the ownership mark, clean-up.
 
 use bucketload_core::driver::{Admin, Completion, DONE, KeyPage};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::session::{Names, ToySession, each_line};
-use crate::http::control::{ensure_bucket, named, unless_gone};
+use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::{Body, NO_BODY};
 use crate::http::session::{HttpSession as _, Rendering as _};
 
-/// Keys of a page.
+/// Keys per page.
 const PAGE: u64 = 1000;
 
 impl ToySession {
@@ -35,7 +35,7 @@ impl Admin for ToySession {
         };
         self.page(bucket, &names, &mut Vec::new(), &mut Probe::untimed())
             .await
-            .map_err(|error| named(error, "bucket", bucket))
+            .map_err(|error| name_missing(error, "bucket", bucket))
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
@@ -77,7 +77,7 @@ impl Admin for ToySession {
         Ok(())
     }
 
-    /// There are no multipart uploads.
+    /// The API has no multipart uploads.
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
         Ok(0)
     }

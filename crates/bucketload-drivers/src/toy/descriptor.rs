@@ -1,15 +1,15 @@
-//! What the driver says of itself: everything that other parts of the program know of it.
+//! The driver's description of itself: everything that the rest of the program knows about it.
 
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Origin, Semantics, Service, Source, UrlForm, any_bucket,
-    flags, sees_all,
+    any_cleanup, flags,
 };
 
 use super::driver::{ToyConfig, ToyDriver};
 use crate::http::{Endpoint, TlsConfig};
 
-/// Where the service is unless somebody says otherwise.
-const USUAL: &str = "http://localhost:7777";
+/// The default endpoint.
+const DEFAULT_URL: &str = "http://localhost:7777";
 
 /// The driver of `toy://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
@@ -41,14 +41,14 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
             source,
         }])
     },
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
-/// The endpoint as text, and where it comes from.
+/// The endpoint URL, and where it comes from.
 fn endpoint(request: &OpenRequest<'_>) -> (String, Source) {
     match request.settings.joined(&flags::ENDPOINT_URL) {
         Some(url) => (url, Source::Flag(flags::ENDPOINT_URL.name)),
-        None => (USUAL.to_owned(), Source::Default),
+        None => (DEFAULT_URL.to_owned(), Source::Default),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The driver: what all sessions share.
+//! The driver: the state that all sessions share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::http::config::facts;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, TlsConfig};
 
-/// What the API can do.
+/// The operations of the API.
 const CLASSES: [OpClass; 6] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -24,12 +24,12 @@ const CLASSES: [OpClass; 6] = [
     OpClass::List,
 ];
 
-/// Where the service is and how it is reached.
+/// The settings of the driver.
 #[derive(Clone, Debug)]
 pub struct ToyConfig {
-    /// Worker `w` uses endpoint `w` modulo their number.
+    /// Endpoints; worker `w` uses number `w` modulo their count.
     pub endpoints: Vec<Endpoint>,
-    /// Encryption.
+    /// TLS settings.
     pub tls: TlsConfig,
     /// Local addresses to connect from, in turn.
     pub sources: Vec<IpAddr>,
@@ -43,14 +43,14 @@ pub struct ToyDriver {
 
 bucketload_core::any_driver!(ToyDriver);
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(super) struct Inner {
     config: ToyConfig,
     pub(super) client: Client,
 }
 
 impl ToyDriver {
-    /// A driver for the service that `config` describes. Nothing is connected yet.
+    /// A driver for the service that `config` describes; does not connect yet.
     ///
     /// # Errors
     /// When the configuration names a certificate file that cannot be used.

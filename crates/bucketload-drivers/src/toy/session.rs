@@ -1,4 +1,4 @@
-//! One worker's session: which operation is which request, and what a refusal means.
+//! One worker's session: maps operations to requests, and refusals to errors.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use bucketload_s3::encode;
 
 use crate::http::Endpoint;
 
-/// Most bytes of a page of names.
+/// Maximum size of a page of names, in bytes.
 const MAX_PAGE: usize = 8 << 20;
 
 /// A session of the toy driver.
@@ -67,7 +67,7 @@ impl ToySession {
         }
     }
 
-    /// The beginning of a request about an object, or about the bucket where the key is empty.
+    /// Starts a request to an object, or to the bucket if the key is empty.
     pub(super) fn about(&mut self, method: &str, bucket: &str, key: &str) -> Buffer {
         let mut head = self.begin(method);
         head.push(b'/');
@@ -128,7 +128,7 @@ impl ToySession {
         self.complete(&mut delete, probe).await
     }
 
-    /// Lists under `request.key`; a listing counts names and groups.
+    /// Lists under `request.key`; counts names and groups.
     async fn list(
         &mut self,
         request: &Request<'_>,
@@ -165,7 +165,7 @@ impl ToySession {
         }
     }
 
-    /// Asks for a page of names and receives it into `body`.
+    /// Requests a page of names and stores it in `body`.
     pub(super) async fn page(
         &mut self,
         bucket: &str,
@@ -186,17 +186,17 @@ impl ToySession {
     }
 }
 
-/// Which names a page holds.
+/// The parameters of a page of names.
 pub(super) struct Names<'a> {
     pub(super) prefix: &'a str,
     pub(super) delimiter: &'a str,
-    /// Most entries of the page; 0 for as many as the server likes.
+    /// Maximum number of entries; 0 leaves the number to the server.
     pub(super) count: u64,
-    /// The name behind which the page begins.
+    /// The name after which the page starts.
     pub(super) after: &'a str,
 }
 
-/// Shows each entry of a page, `key` or `group` and its name, to `each`; returns where the next page begins.
+/// Calls `each` with the kind (`key` or `group`) and name of each entry of a page; returns where the next page starts.
 pub(super) fn each_line(page: &[u8], mut each: impl FnMut(&str, &str)) -> Option<String> {
     let mut next = None;
     for line in as_text(page).lines() {
@@ -220,7 +220,7 @@ impl Session for ToySession {
             OpClass::Put => self.put(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
-            // What is rare gets its memory only while it runs, so that idle sessions stay small.
+            // Rare operations get their memory only while they run, which keeps idle sessions small.
             OpClass::List => park(self.list(request, probe)).await,
             class => Err(OpError::new(
                 ErrorKind::Unsupported,

@@ -1,7 +1,7 @@
 //! Steady-state operations allocate nothing, and an idle session is small.
 //!
-//! The responder runs on another thread; allocations are counted on the client's thread only. A program of its own,
-//! for it replaces the allocator.
+//! The responder runs on another thread; allocations are counted on the client's thread only. This is a separate test
+//! program because it replaces the global allocator.
 
 mod gcs;
 mod hdfs;
@@ -30,7 +30,7 @@ use support::{Answer, op, open, probe, request, run};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers requests on a thread of its own: `answer` gives the bytes for method and target.
+/// Answers requests on another thread: `answer` returns the response to method and target.
 fn serve(answer: fn(&str, &str) -> Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
@@ -117,7 +117,7 @@ fn config(addr: SocketAddr) -> S3Config {
     )
 }
 
-/// Allocations of `request` after two warm-up rounds, over ten repetitions.
+/// Allocations of ten repetitions of `request`, after two for warm-up.
 async fn allocations<S: Session>(session: &mut S, request: &Request<'_>) -> u64 {
     let mut before = 0;
     for round in 0..12 {
@@ -140,7 +140,7 @@ impl KeySource for Numbered {
     }
 }
 
-/// An operation on 4 KiB with what lists, ranges and deletions of many need.
+/// An operation on 4 KiB, with the parameters of lists, ranges and deletions of many.
 fn of_many(class: OpClass) -> Op {
     Op {
         count: 50,
@@ -178,7 +178,7 @@ fn steady_state_operations_allocate_nothing() {
                 | OpClass::RangePut
                 | OpClass::Sync
                 | OpClass::LocalWrite => continue,
-                // The list answers with tags and buckets are other documents.
+                // The responder does not serve the documents of tags and buckets.
                 OpClass::GetTagging | OpClass::ListBuckets => continue,
                 _ => {}
             }
@@ -200,6 +200,36 @@ fn steady_state_operations_allocate_nothing() {
         large.verify = true;
         assert_eq!(allocations(&mut session, &large).await, 0, "large verified");
     });
+}
+
+/// Checks that steady-state operations on objects allocate nothing, and that sessions and futures are small.
+async fn check_objects<D: Driver>(driver: &D) {
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let mut session = driver
+        .open(WorkerId::default(), &mut probe())
+        .await
+        .unwrap();
+    assert!(size_of_val(&session) <= 512);
+    for class in driver.capabilities().classes {
+        if class.on_bucket() {
+            continue;
+        }
+        let op = of_many(class);
+        let mut request = request(&op);
+        request.content = Some(arena.content(0, 1, 0, 4096));
+        request.keys = Some(&Numbered);
+        request.source = "source";
+        if class == OpClass::RangeGet {
+            request.key = "range";
+        }
+        assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+    }
+    let op = op(OpClass::Put, 4096);
+    let request = request(&op);
+    let mut probe = probe();
+    let future = session.execute(&request, &mut probe);
+    let size = size_of_val(&future);
+    assert!(size <= 1700, "{size}");
 }
 
 /// As [`answer`], for Azure Blob Storage.
@@ -227,11 +257,6 @@ fn azure_answer(method: &str, target: &str) -> Vec<u8> {
 #[test]
 fn azure_operations_allocate_nothing() {
     let addr = serve(azure_answer);
-    let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     run(async {
         for (auth, checksum) in [
             (Auth::SharedKey("c2VjcmV0".into()), None),
@@ -245,28 +270,7 @@ fn azure_operations_allocate_nothing() {
             let mut config = AzureConfig::new(vec![endpoint], "acc", auth);
             config.checksum = checksum;
             let driver = AzureDriver::new(config).unwrap();
-            let mut session = driver.open(worker, &mut probe()).await.unwrap();
-            assert!(size_of_val(&session) <= 512);
-            for class in driver.capabilities().classes {
-                if class.on_bucket() {
-                    continue;
-                }
-                let op = of_many(class);
-                let mut request = request(&op);
-                request.content = Some(arena.content(0, 1, 0, 4096));
-                request.keys = Some(&Numbered);
-                request.source = "source";
-                if class == OpClass::RangeGet {
-                    request.key = "range";
-                }
-                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
-            }
-            let op = op(OpClass::Put, 4096);
-            let request = request(&op);
-            let mut probe = probe();
-            let future = session.execute(&request, &mut probe);
-            let size = size_of_val(&future);
-            assert!(size <= 1700, "{size}");
+            check_objects(&driver).await;
         }
     });
 }
@@ -289,11 +293,6 @@ fn swift_answer(method: &str, target: &str) -> Vec<u8> {
 #[test]
 fn swift_operations_allocate_nothing() {
     let addr = serve(swift_answer);
-    let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     run(async {
         for (kind, etag) in [(LargeObject::Slo, false), (LargeObject::Dlo, true)] {
             let endpoint = Endpoint::parse(&format!("http://{addr}/v1/AUTH_x"), "t").unwrap();
@@ -302,28 +301,7 @@ fn swift_operations_allocate_nothing() {
             config.large_object = kind;
             config.etag = etag;
             let driver = SwiftDriver::sign_in(config).unwrap();
-            let mut session = driver.open(worker, &mut probe()).await.unwrap();
-            assert!(size_of_val(&session) <= 512);
-            for class in driver.capabilities().classes {
-                if class.on_bucket() {
-                    continue;
-                }
-                let op = of_many(class);
-                let mut request = request(&op);
-                request.content = Some(arena.content(0, 1, 0, 4096));
-                request.keys = Some(&Numbered);
-                request.source = "source";
-                if class == OpClass::RangeGet {
-                    request.key = "range";
-                }
-                assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
-            }
-            let op = op(OpClass::Put, 4096);
-            let request = request(&op);
-            let mut probe = probe();
-            let future = session.execute(&request, &mut probe);
-            let size = size_of_val(&future);
-            assert!(size <= 1700, "{size}");
+            check_objects(&driver).await;
         }
     });
 }
@@ -371,7 +349,7 @@ fn a_small_request_costs_one_send_and_one_receive() {
             assert_eq!(after.send - before.send, REQUESTS, "{class}");
             assert_eq!(after.setsockopt, before.setsockopt, "{class}");
             let received = after.recv - before.recv;
-            // An answer may come in two pieces when the machine is busy.
+            // A response may arrive in two pieces when the machine is busy.
             assert!(received <= REQUESTS + REQUESTS / 20, "{class}: {received}");
         }
     });
@@ -405,15 +383,11 @@ fn evict(dir: &Path) {
     }
 }
 
-/// Of the driver of file systems, by every engine that there is; operations that remove what they work
-/// on are counted together with the put that makes it again.
+/// The POSIX driver with every I/O engine. Operations that remove their object are counted together with the put that
+/// writes it again.
 #[test]
 fn operations_on_files_allocate_nothing() {
     let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     for io in Io::ALL {
         for (layout, write, block) in [
             (FileLayout::Files, Writing::InPlace, 1 << 20),
@@ -429,14 +403,17 @@ fn operations_on_files_allocate_nothing() {
                 continue;
             };
             run(async {
-                let mut session = driver.open(worker, &mut probe()).await.unwrap();
+                let mut session = driver
+                    .open(WorkerId::default(), &mut probe())
+                    .await
+                    .unwrap();
                 session.ensure_bucket("bucket").await.unwrap();
                 let put_op = op(OpClass::Put, 200_000);
                 let mut put = request(&put_op);
                 put.key = "some/key/0";
                 put.content = Some(arena.content(0, 1, 0, 200_000));
                 session.execute(&put, &mut probe()).await.unwrap();
-                // Afterwards, a read that has to wait for the disk costs no more than one that does not.
+                // After a warm-up, a read that waits for the disk does not allocate either.
                 let get_op = op(OpClass::Get, 200_000);
                 let mut get = request(&get_op);
                 get.key = put.key;
@@ -461,12 +438,12 @@ fn operations_on_files_allocate_nothing() {
                     op.source = "some/key/0";
                     op.keys = Some(&Numbered);
                     let what = format!("{class} {io} {layout} {write}");
-                    // What the operation takes away is put there again before each.
+                    // Write the object again before each operation that removes it.
                     let mut again = matches!(class, OpClass::Delete | OpClass::Rename);
                     match class {
                         OpClass::MakeBucket | OpClass::DeleteBucket => continue,
                         OpClass::Copy => op.key = "some/copy",
-                        // It closes a file, which is opened and remembered again.
+                        // It closes a file, which must then be opened again.
                         OpClass::Sync => continue,
                         OpClass::List | OpClass::ListV1 => op.key = "some/",
                         OpClass::Append => op.key = "some/log",

@@ -1,5 +1,5 @@
-//! Listings, multipart uploads, restoring and the control plane against a scripted responder: what servers do
-//! that the embedded one never does.
+//! Listings, multipart uploads, restoring and the control plane against a scripted responder, which does what the
+//! embedded server never does.
 
 use crate::support::{Answer, Received, Responder, op, open, probe, request, run};
 use bucketload_core::driver::{Admin, Session};
@@ -71,7 +71,7 @@ fn listings_follow_tokens_and_markers() {
 }
 
 #[test]
-fn listings_that_lead_nowhere_end() {
+fn endless_listings_are_errors() {
     run(async {
         let server = Responder::start(|r| {
             let token = "<NextContinuationToken>same</NextContinuationToken>";
@@ -169,7 +169,7 @@ fn deletions_name_the_first_failure() {
             let error = session.execute(&none, &mut probe()).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Rejected);
         }
-        assert_eq!(server.lines().len(), 1, "what cannot work is not sent");
+        assert_eq!(server.lines().len(), 1, "invalid requests are not sent");
     });
 }
 
@@ -310,7 +310,7 @@ fn too_many_parts_are_refused_before_the_first_request() {
 fn only_own_uploads_are_aborted() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
-            // As MinIO: nothing under a prefix, everything without one.
+            // Like MinIO: nothing under a prefix, everything without one.
             "GET" if r.target.contains("prefix=run") => page("", false),
             "GET" if r.target.contains("key-marker") => page(
                 "<Upload><Key>run/c</Key><UploadId>3</UploadId></Upload>",
@@ -344,7 +344,7 @@ fn only_own_uploads_are_aborted() {
 }
 
 #[test]
-fn stores_without_multipart_or_bulk_deletion_are_cleaned_all_the_same() {
+fn stores_without_multipart_or_bulk_deletion_are_cleaned_up_too() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "GET" | "POST" => Answer::error(501, "NotImplemented"),
@@ -387,7 +387,7 @@ fn keys_of_listings_are_decoded() {
 }
 
 #[test]
-fn an_unusable_bucket_is_explained_although_head_has_no_body() {
+fn an_unusable_bucket_is_explained_although_head_responses_have_no_body() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" if r.target.ends_with("absent") => Answer::raw("HTTP/1.1 404 Not Found\r\n\r\n"),
@@ -406,7 +406,7 @@ fn an_unusable_bucket_is_explained_although_head_has_no_body() {
 }
 
 #[test]
-fn a_bucket_is_made_where_the_region_says() {
+fn a_bucket_is_created_in_the_configured_region() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" => Answer::raw("HTTP/1.1 404 Not Found\r\n\r\n"),
@@ -429,7 +429,7 @@ fn a_bucket_is_made_where_the_region_says() {
 }
 
 #[test]
-fn a_restore_asks_for_days_and_tells_what_is_not_archived() {
+fn a_restore_sends_days_and_fails_for_objects_that_are_not_archived() {
     run(async {
         let server = Responder::start(|asked| match asked.line().contains("archived") {
             true => Answer::status(202, []),
@@ -452,7 +452,7 @@ fn a_restore_asks_for_days_and_tells_what_is_not_archived() {
         let body = String::from_utf8(asked.body.clone()).unwrap();
         assert!(body.contains("<Days>14</Days>"), "{body}");
         request.key = "present";
-        // A refusal for what the object is, not for who asks: runs go on.
+        // Refused because of the object's state, not the credentials: runs continue.
         let refused = session.execute(&request, &mut probe()).await;
         assert_eq!(refused.unwrap_err().kind, ErrorKind::Rejected);
     });

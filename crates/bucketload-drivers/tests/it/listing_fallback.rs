@@ -1,4 +1,4 @@
-//! Listings of the control plane where a server fails at ListObjectsV2: it goes on with ListObjects (V1).
+//! Listings of the control plane if a server fails at ListObjectsV2: they continue with ListObjects (V1).
 
 use crate::support::{Answer, Received, Responder, run};
 use bucketload_core::driver::Admin;
@@ -6,7 +6,7 @@ use bucketload_core::error::ErrorKind;
 
 const KEYS: [&str; 5] = ["p/a", "p/b", "p/c d", "p/e", "p/f"];
 
-/// Two keys per page, behind the key `after`.
+/// A page of two keys after the key `after`.
 fn page(after: &str, v2: bool) -> Answer {
     let left: Vec<&str> = KEYS.into_iter().filter(|key| *key > after).collect();
     let shown = &left[..left.len().min(2)];
@@ -22,7 +22,7 @@ fn page(after: &str, v2: bool) -> Answer {
     ))
 }
 
-/// The value of a parameter, decoded as far as these tests need it.
+/// The value of a parameter, decoded as far as these tests need.
 fn parameter(request: &Received, name: &str) -> Option<String> {
     let (_, query) = request.target.split_once('?')?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -30,7 +30,7 @@ fn parameter(request: &Received, name: &str) -> Option<String> {
     Some(value.replace("%2F", "/").replace("%20", " "))
 }
 
-/// A server that fails at V2 as `refuse` says, which is told whether a page before it is continued.
+/// A server whose V2 answers come from `refuse`, if it returns one. Its argument is false for the first page.
 async fn server(refuse: impl Fn(bool) -> Option<Answer> + 'static) -> Responder {
     Responder::start(move |request| {
         let token = parameter(request, "continuation-token");
@@ -43,7 +43,7 @@ async fn server(refuse: impl Fn(bool) -> Option<Answer> + 'static) -> Responder 
     .await
 }
 
-/// Every key by the session's own paging, with the notes.
+/// All keys, page by page, and the notes.
 async fn all(session: &mut impl Admin) -> (Vec<String>, Vec<String>) {
     let (mut keys, mut notes, mut after) = (Vec::new(), Vec::new(), None);
     loop {
@@ -67,13 +67,13 @@ fn a_server_that_fails_at_the_second_page_is_listed_with_v1() {
         let mut session = server.session().await;
         let (keys, notes) = all(&mut session).await;
         assert_eq!(keys, KEYS);
-        assert_eq!(notes.len(), 1, "said once: {notes:?}");
+        assert_eq!(notes.len(), 1, "only one note: {notes:?}");
         for word in ["ListObjects (V1)", "`bucket`", "InternalError", "500"] {
             assert!(notes[0].contains(word), "{notes:?} lacks {word}");
         }
         let lines = server.lines();
         assert!(lines[2].contains("marker=p%2Fb&"), "{lines:?}");
-        // The session does not ask again what the server cannot do.
+        // The session does not try V2 again.
         let before = lines.len();
         let (keys, notes) = all(&mut session).await;
         assert_eq!((keys.len(), notes.len()), (5, 0));
@@ -86,7 +86,7 @@ fn a_server_that_fails_at_the_second_page_is_listed_with_v1() {
 #[test]
 fn servers_that_do_not_offer_v2_are_listed_with_v1() {
     run(async {
-        // One says so; the other takes no notice of `list-type` and answers as for V1, without a token.
+        // The first server refuses V2. The second ignores `list-type` and answers as for V1, without a token.
         for refused in [Answer::error(501, "NotImplemented"), page("", false)] {
             let server = server(move |_| Some(refused.clone())).await;
             let (keys, notes) = all(&mut server.session().await).await;
@@ -97,7 +97,7 @@ fn servers_that_do_not_offer_v2_are_listed_with_v1() {
 }
 
 #[test]
-fn a_refusal_that_v1_would_meet_too_is_told_as_it_is() {
+fn a_refusal_that_v1_would_get_too_is_returned_unchanged() {
     run(async {
         for (status, code, kind) in [
             (403, "AccessDenied", ErrorKind::Auth),
@@ -110,7 +110,7 @@ fn a_refusal_that_v1_would_meet_too_is_told_as_it_is() {
             assert_eq!(error.kind, kind);
             assert_eq!(server.lines().len(), 1, "V1 was not asked");
         }
-        // Where both fail, the words of V2 are told, and V2 is tried again next time.
+        // If both fail, the error of V2 is returned, and V2 is tried again next time.
         let server = Responder::start(|request| match request.target.contains("list-type") {
             true => Answer::error(500, "FirstFailure"),
             false => Answer::error(500, "SecondFailure"),

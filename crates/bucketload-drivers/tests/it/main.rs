@@ -1,4 +1,4 @@
-//! The drivers against servers of our own, fakes of services, and servers that misbehave.
+//! The drivers against Bucketload's own server, fake services, and servers that misbehave.
 
 mod azure;
 mod conformance;

@@ -1,5 +1,5 @@
-//! Get, put, head and delete against a scripted responder: instants, lengths, verification,
-//! connections that end in every way.
+//! Get, put, head and delete against a scripted responder: times, lengths, verification, and connections that end in
+//! every possible way.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -89,7 +89,7 @@ fn a_large_get_is_counted_or_verified() {
 }
 
 #[test]
-fn wrong_bytes_are_found_and_the_connection_lives_on() {
+fn wrong_bytes_are_found_and_the_connection_is_kept() {
     for (size, at) in [(500, 17), (LARGE, 2_500_001), (LARGE, 0)] {
         run(async move {
             let arena = arena();
@@ -136,7 +136,7 @@ fn a_wrong_length_is_corruption_even_unverified() {
 }
 
 #[test]
-fn a_truncated_answer_is_a_reset() {
+fn a_truncated_response_is_a_reset() {
     for body in [10, 200_000] {
         run(async move {
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n");
@@ -153,7 +153,7 @@ fn a_truncated_answer_is_a_reset() {
 }
 
 #[test]
-fn ranges_are_asked_for_and_checked() {
+fn ranges_are_requested_and_checked() {
     run(async {
         let arena = arena();
         let content = arena.content(0, 1, 0, 5000);
@@ -314,7 +314,7 @@ fn a_put_refused_before_its_end_is_explained() {
 }
 
 #[test]
-fn head_tells_the_size_and_delete_succeeds() {
+fn head_returns_the_size_and_delete_succeeds() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" => Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n"),
@@ -337,9 +337,9 @@ fn head_tells_the_size_and_delete_succeeds() {
 }
 
 #[test]
-fn a_connection_closed_while_idle_is_replaced_before_the_start() {
+fn a_connection_closed_while_idle_is_replaced_before_the_timed_start() {
     run(async {
-        // The answer promises to keep the connection, and then it is closed all the same.
+        // The response keeps the connection alive, but the server closes it anyway.
         let server = Responder::start(|_| Answer::ok("abc").closing()).await;
         let mut session = server.session().await;
         for n in 1..=3 {
@@ -365,7 +365,7 @@ fn a_connection_closed_while_idle_is_replaced_before_the_start() {
 }
 
 #[test]
-fn a_request_that_meets_a_close_is_not_repeated() {
+fn a_request_that_crosses_a_close_is_not_repeated() {
     run(async {
         let count = Cell::new(0);
         let server = Responder::start(move |r| {
@@ -475,13 +475,13 @@ fn refusals_keep_the_connection_and_say_why() {
         assert_eq!(
             server.connections.get(),
             2,
-            "an endless explanation is not read"
+            "a huge error document is not read"
         );
     });
 }
 
 #[test]
-fn what_is_no_http_is_a_protocol_error() {
+fn a_response_that_is_not_http_is_a_protocol_error() {
     run(async {
         let server = Responder::start(|_| Answer::raw("SSH-2.0-OpenSSH\r\n\r\n").closing()).await;
         let mut session = server.session().await;
@@ -500,10 +500,7 @@ fn a_closed_port_is_named() {
         drop(free);
         config.endpoints[0].port = port;
         let driver = bucketload_drivers::s3::S3Driver::new(config).unwrap();
-        let worker = bucketload_core::driver::WorkerId {
-            thread: 0,
-            worker: 0,
-        };
+        let worker = bucketload_core::driver::WorkerId::default();
         let opened = bucketload_core::driver::Driver::open(&driver, worker, &mut probe()).await;
         let error = opened.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Connect);
@@ -556,7 +553,7 @@ fn workers_take_turns_over_endpoints_and_source_addresses() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn any_split_of_an_answer_gives_the_same_result(
+    fn any_split_of_a_response_gives_the_same_result(
         size in 0usize..3000, cuts in prop::collection::vec(1usize..200, 0..12),
     ) {
         run(async move {

@@ -1,12 +1,9 @@
 //! The Swift driver against a small server that follows the API's documents.
 
-use std::cell::Cell;
-
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
-use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks, Suite};
 use bucketload_drivers::swift::{
     Domain, Endpoint, Identity, Keystone, LargeObject, Named, Secret, SignInError, SwiftAuth,
@@ -14,11 +11,7 @@ use bucketload_drivers::swift::{
 };
 use bucketload_testkit::swift::FakeSwift;
 
-fn clock() -> u64 {
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
+use crate::support::{clock, probe, run};
 
 fn endpoint(server: &FakeSwift, path: &str) -> Endpoint {
     Endpoint::parse(&format!("http://{}{path}", server.address), "test").unwrap()
@@ -53,19 +46,11 @@ fn v3(server: &FakeSwift) -> SwiftConfig {
     )
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
-}
-
 async fn session(driver: &SwiftDriver) -> <SwiftDriver as Driver>::Session {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut Probe::new(clock)).await.unwrap()
+    driver
+        .open(WorkerId::default(), &mut probe())
+        .await
+        .unwrap()
 }
 
 fn op(class: OpClass, content: Option<Content<'_>>) -> Op {
@@ -115,7 +100,7 @@ fn the_suite_passes_with_either_kind_of_large_object_and_sign_in() {
 }
 
 #[test]
-fn a_refused_token_fails_the_operation_and_is_renewed_behind_it() {
+fn a_refused_token_fails_the_operation_and_is_then_renewed() {
     let server = FakeSwift::start();
     let driver = SwiftDriver::sign_in(v1(&server, "testing")).unwrap();
     assert_eq!(server.sign_ins(), 1);
@@ -123,13 +108,13 @@ fn a_refused_token_fails_the_operation_and_is_renewed_behind_it() {
         let mut session = session(&driver).await;
         session.ensure_bucket("c").await.unwrap();
         server.revoke();
-        let probe = &mut Probe::new(clock);
+        let probe = &mut probe();
         let head_op = op(OpClass::Head, None);
         let head = request(&head_op, "absent", None);
         let error = session.execute(&head, probe).await.unwrap_err();
         assert_eq!((error.kind, error.status), (ErrorKind::Auth, 401));
-        assert_eq!(probe.requests(), 1, "nothing is repeated behind one's back");
-        // The other thread signs in; until it has, operations go on failing.
+        assert_eq!(probe.requests(), 1, "nothing is repeated silently");
+        // Operations keep failing until the other thread has signed in.
         for _ in 0..100_000 {
             let error = session.execute(&head, probe).await.unwrap_err();
             if error.kind == ErrorKind::NotFound {
@@ -145,7 +130,7 @@ fn a_refused_token_fails_the_operation_and_is_renewed_behind_it() {
 }
 
 #[test]
-fn wrong_credentials_are_told_and_not_shown() {
+fn wrong_credentials_are_reported_but_not_shown() {
     let server = FakeSwift::start();
     let error = SwiftDriver::sign_in(v1(&server, "hush-hush")).unwrap_err();
     let SignInError::Refused(refused) = &error else {
@@ -169,7 +154,7 @@ fn wrong_credentials_are_told_and_not_shown() {
 }
 
 #[test]
-fn segments_go_with_their_objects_and_only_with_them() {
+fn segments_are_deleted_with_their_objects_only() {
     let server = FakeSwift::start();
     let arena = Arena::new(PayloadKind::Random, 5);
     for kind in LargeObject::ALL {
@@ -179,7 +164,7 @@ fn segments_go_with_their_objects_and_only_with_them() {
         run(async {
             let mut session = session(&driver).await;
             assert!(session.ensure_bucket("c").await.unwrap());
-            let probe = &mut Probe::new(clock);
+            let probe = &mut probe();
             for (key, version) in [("a", 0), ("a", 1), ("b", 0), ("x/c", 0)] {
                 let content = arena.content(0, 1, version, 25_000);
                 let put_op = Op {
@@ -195,19 +180,19 @@ fn segments_go_with_their_objects_and_only_with_them() {
             }
             let segments = || server.names("c_segments").unwrap();
             assert_eq!(segments().len(), 12);
-            // What other tools put there is theirs.
+            // Segments of other tools are left alone.
             let foreign = "a/slo/1700000000.0/25000/10000/00000000";
             session
                 .put_small("c_segments", foreign, b"theirs")
                 .await
                 .unwrap();
-            // The overwritten upload goes, living ones stay.
+            // The segments of the overwritten upload are deleted; others stay.
             assert_eq!(session.abort_uploads("c", "a").await.unwrap(), 1);
             assert_eq!(segments().len(), 10);
             let get_op = op(OpClass::Get, Some(arena.content(0, 1, 1, 25_000)));
             let get = request(&get_op, "a", Some(arena.content(0, 1, 1, 25_000)));
             session.execute(&get, probe).await.unwrap();
-            // A deleted manifest leaves segments to the clean-up, which takes the prefix only.
+            // Deleting a manifest leaves its segments to the clean-up, which only covers its prefix.
             let delete_op = op(OpClass::Delete, None);
             let delete = request(&delete_op, "x/c", None);
             session.execute(&delete, probe).await.unwrap();
@@ -235,7 +220,7 @@ fn segments_go_with_their_objects_and_only_with_them() {
 }
 
 #[test]
-fn a_segments_container_of_others_stays() {
+fn a_foreign_segments_container_is_kept() {
     let server = FakeSwift::start();
     let driver = SwiftDriver::sign_in(v1(&server, "testing")).unwrap();
     let arena = Arena::new(PayloadKind::Random, 5);
@@ -246,7 +231,7 @@ fn a_segments_container_of_others_stays() {
         let content = arena.content(0, 1, 0, 5000);
         let put_op = op(OpClass::MultipartPut, Some(content));
         let put = request(&put_op, "a", Some(content));
-        session.execute(&put, &mut Probe::new(clock)).await.unwrap();
+        session.execute(&put, &mut probe()).await.unwrap();
         session.delete_keys("c", &["a".into()]).await.unwrap();
         session.abort_uploads("c", "").await.unwrap();
         session.delete_bucket("c").await.unwrap();

@@ -2,23 +2,16 @@
 
 use std::path::Path;
 
-use bucketload_drivers::conformance::{Quirks, Suite};
+use bucketload_drivers::conformance::Quirks;
 use bucketload_drivers::http::{Endpoint, TlsConfig};
 use bucketload_drivers::toy::{DESCRIPTOR, ToyConfig, ToyDriver};
 use bucketload_target::flags::SOURCE_ADDRESS;
 use bucketload_target::{OpenRequest, Settings, no_directory};
 
-use crate::support::run;
-
-fn clock() -> u64 {
-    use std::cell::Cell;
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
+use crate::support::{run, suite_passes};
 
 #[test]
-fn its_descriptor_opens_it_and_names_its_page() {
+fn the_descriptor_opens_the_driver_and_names_its_page() {
     let mut settings = Settings::default();
     settings.set(&SOURCE_ADDRESS, ["127.0.0.2"]);
     let request = OpenRequest {
@@ -54,12 +47,5 @@ fn the_suite_passes() {
         sources: Vec::new(),
     };
     let driver = ToyDriver::new(config).unwrap();
-    let suite = Suite {
-        bucket: "suite".to_owned(),
-        quirks: Quirks::default(),
-        clock,
-    };
-    let results = run(suite.run(&driver)).unwrap();
-    let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
-    assert!(failures.is_empty(), "{failures:#?}");
+    run(suite_passes(&driver, Quirks::default(), "toy"));
 }

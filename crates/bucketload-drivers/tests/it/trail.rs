@@ -1,5 +1,4 @@
-//! What a session tells beside the outcome: when the request had left, who answered, over which
-//! connection.
+//! What a session reports besides the outcome: when the request was sent, who answered, and over which connection.
 
 use crate::support::{Answer, Responder, op, probe, request, run};
 use bucketload_core::driver::Session;
@@ -9,7 +8,7 @@ use bucketload_core::payload::{Arena, PayloadKind};
 const IDS: &str = "X-Amz-Request-Id: 17A9\r\nx-amz-id-2: host/1=\r\n";
 
 #[test]
-fn only_a_request_of_several_system_calls_has_a_sent_instant() {
+fn only_a_request_of_several_system_calls_has_a_sent_time() {
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
         let server = Responder::start(|_| Answer::ok("")).await;
@@ -20,7 +19,7 @@ fn only_a_request_of_several_system_calls_has_a_sent_instant() {
         let mut small = probe();
         session.execute(&put, &mut small).await.unwrap();
         assert_eq!(small.sent_ns(), 0, "one call: started is the instant");
-        // More than any socket takes at once.
+        // More than any socket accepts at once.
         put.content = Some(arena.content(0, 1, 0, 64 << 20));
         let mut large = probe();
         session.execute(&put, &mut large).await.unwrap();
@@ -31,7 +30,7 @@ fn only_a_request_of_several_system_calls_has_a_sent_instant() {
 }
 
 #[test]
-fn identifiers_are_kept_when_they_are_wanted() {
+fn identifiers_are_recorded_on_request() {
     run(async {
         let server = Responder::start(|_| Answer::with_fields(200, IDS, [1; 10])).await;
         let mut session = server.session().await;
@@ -51,7 +50,7 @@ fn identifiers_are_kept_when_they_are_wanted() {
             let ids = ["17A9", "host/1="].map(str::to_owned);
             assert_eq!(found, wanted.then_some(ids), "from {from}");
         }
-        // Refusals are answered by somebody, too.
+        // Refusals have identifiers too.
         let server = Responder::start(|_| Answer::with_fields(503, IDS, "")).await;
         let mut session = server.session().await;
         probe.reset();
@@ -63,7 +62,7 @@ fn identifiers_are_kept_when_they_are_wanted() {
 }
 
 #[test]
-fn the_place_changes_with_the_connection() {
+fn the_connection_number_changes_with_the_connection() {
     run(async {
         let server = Responder::start(|_| Answer::ok([1; 10]).closing()).await;
         let mut session = server.session().await;

@@ -1,7 +1,7 @@
-//! A scripted HTTP responder on loopback, and what the tests need to make requests.
+//! A scripted HTTP responder on loopback, and helpers to make requests.
 //!
-//! The responder runs on the test's own thread. A script maps each request to an [`Answer`];
-//! everything received is recorded.
+//! The responder runs on the test's own thread. A script maps each request to an [`Answer`]; all received requests are
+//! recorded.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -13,6 +13,7 @@ use std::rc::Rc;
 use bucketload_core::driver::{Driver, WorkerId};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_drivers::conformance::{Quirks, Suite};
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Session};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,13 +47,13 @@ impl Received {
 /// What the responder does with a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// Bytes sent.
+    /// The response.
     pub(crate) bytes: Vec<u8>,
-    /// Whether the connection is closed afterwards.
+    /// Whether to close the connection afterwards.
     pub(crate) close: bool,
-    /// Whether to answer before the body is read, and leave it unread.
+    /// Whether to answer without reading the request's body.
     pub(crate) early: bool,
-    /// Whether to say nothing and keep the connection open.
+    /// Whether to send nothing and keep the connection open.
     pub(crate) silent: bool,
 }
 
@@ -113,7 +114,7 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
-    /// Starts one; `script` sees the head of a request and, unless the answer is early, its body.
+    /// Starts a responder; `script` sees the head of a request and, unless the answer is early, its body.
     pub(crate) async fn start(script: impl Fn(&Received) -> Answer + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let responder = Self {
@@ -152,11 +153,7 @@ impl Responder {
 
 pub(crate) async fn open(config: S3Config) -> S3Session {
     let driver = S3Driver::new(config).unwrap();
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut probe()).await.unwrap()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 async fn serve<S: Fn(&Received) -> Answer>(this: Responder, mut stream: TcpStream, script: Rc<S>) {
@@ -178,7 +175,7 @@ async fn serve<S: Fn(&Received) -> Answer>(this: Responder, mut stream: TcpStrea
                 }
             }
             request.body = held.drain(..length).collect();
-            // A script with a state sees a request without a body only once.
+            // A stateful script sees a request without a body only once.
             if length > 0 {
                 answer = script(&request);
             }
@@ -193,8 +190,7 @@ async fn serve<S: Fn(&Received) -> Answer>(this: Responder, mut stream: TcpStrea
             return;
         }
         if answer.early {
-            // An orderly end while the rest of the body keeps coming would be answered by a
-            // reset that could overtake the answer.
+            // Closing while the rest of the body is still arriving would cause a reset, which could overtake the answer.
             stream.shutdown().await.unwrap();
             while read(&mut stream, &mut held).await > 0 {
                 held.clear();
@@ -247,13 +243,33 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, test)
 }
 
-/// A probe whose clock counts its readings: instants are in the order in which they were taken.
-pub(crate) fn probe() -> Probe {
+/// A clock that counts its readings on this thread.
+pub(crate) fn clock() -> u64 {
     thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    Probe::new(|| {
-        TICKS.set(TICKS.get() + 1);
-        TICKS.get()
-    })
+    TICKS.set(TICKS.get() + 1);
+    TICKS.get()
+}
+
+/// A probe with [`clock`]: its times are in the order of the readings.
+pub(crate) fn probe() -> Probe {
+    Probe::new(clock)
+}
+
+pub(crate) const WORKER: WorkerId = WorkerId {
+    thread: 0,
+    worker: 0,
+};
+
+/// Runs the shared suite and fails unless every check passes; `what` describes the driver's settings.
+pub(crate) async fn suite_passes(driver: &impl Driver, quirks: Quirks, what: &str) {
+    let suite = Suite {
+        bucket: "suite".to_owned(),
+        quirks,
+        clock,
+    };
+    let results = suite.run(driver).await.unwrap();
+    let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
+    assert!(failures.is_empty(), "{what}: {failures:#?}");
 }
 
 pub(crate) fn op(class: OpClass, size: u64) -> Op {
@@ -267,8 +283,8 @@ pub(crate) fn request(op: &Op) -> Request<'_> {
     Request::new(op, "bucket", "key")
 }
 
-/// The libs3 library of the tests, compiled by rustc with a cfg or without one. It takes the place of an older one
-/// by a rename: a library that is loaded must not be written again.
+/// The libs3 library of the tests, compiled by rustc with an optional cfg. Replaces an older file by a rename, because a
+/// loaded library must not be overwritten.
 pub(crate) fn libs3_library(flavour: Option<&'static str>) -> std::path::PathBuf {
     static MADE: std::sync::Mutex<Vec<Option<&str>>> = std::sync::Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap();

@@ -2,7 +2,7 @@
 
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
-    Value, any_bucket, flags, sees_all,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{Libs3Config, Libs3Driver, Style};
@@ -48,7 +48,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_bucket: any_bucket,
     open: |request| open(request),
     origins: |request| config(request).map(|(_, origins)| origins),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 /// The configuration, and where each setting comes from: flags, then variables, then the library's own defaults.

@@ -3,7 +3,7 @@
 use bucketload_core::units;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
-    Value, any_bucket, flags, sees_all,
+    Value, any_bucket, any_cleanup, flags,
 };
 
 use super::{Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, Write};
@@ -116,7 +116,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         })
     },
     origins: |request| origins(request),
-    check_cleanup: sees_all,
+    check_cleanup: any_cleanup,
 };
 
 fn check_size(text: &str) -> Result<(), String> {

@@ -74,7 +74,7 @@ fn a_closed_port_is_named() {
 
 /// Whether the program under test has the library of `hdfs://`: a build of the whole workspace does.
 fn has_hdfs() -> bool {
-    bucketload::REGISTRY.of_scheme("hdfs").is_some()
+    bucketload::REGISTRY.by_scheme("hdfs").is_some()
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl AwsSdkClient {
             match answer.body.try_next().await {
                 Ok(Some(bytes)) => {
                     received += bytes.len() as u64;
-                    if reading.looks() {
+                    if reading.wants_body() {
                         reading.data(&bytes);
                     }
                 }

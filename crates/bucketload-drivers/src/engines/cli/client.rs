@@ -250,7 +250,7 @@ fn write(path: &std::path::Path, content: &Content<'_>) -> io::Result<()> {
 
 fn read(mut file: File, reading: &mut Reading<'_>) -> io::Result<u64> {
     let mut received = 0;
-    if !reading.looks() {
+    if !reading.wants_body() {
         return file.metadata().map(|meta| meta.len());
     }
     let mut buffer = vec![0; SLICE];

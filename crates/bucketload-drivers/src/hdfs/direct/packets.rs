@@ -229,7 +229,7 @@ impl<'a> Packets<'a> {
         let (from, to) = (self.from.max(self.at), self.to.min(end));
         if from < to {
             let data = &data[(from - self.at) as usize..(to - self.at) as usize];
-            if self.sink.looks() {
+            if self.sink.wants_body() {
                 self.sink.data(data);
             }
             self.from = to;

@@ -14,7 +14,7 @@ const CHUNK: usize = 16;
 struct Keep(Vec<u8>);
 
 impl Sink for Keep {
-    fn looks(&self) -> bool {
+    fn wants_body(&self) -> bool {
         true
     }
 
