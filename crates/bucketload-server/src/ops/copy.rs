@@ -13,10 +13,10 @@ use bucketload_store::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Object, PutOptions, ReadDecision, Written,
 };
 
-/// Bytes read from a source at a time, where they have to pass through the server.
+/// Bytes read from a source at a time, if they have to pass through the server.
 const PIECE: usize = 256 * 1024;
 
-/// Opens the source that the request names, under its conditions.
+/// Opens the source that the request names and evaluates the conditions on it.
 fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, String, Object)> {
     let bad = || {
         S3Error::new(
@@ -45,7 +45,7 @@ fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, St
     }
 }
 
-/// Whether a directive asks for replacement.
+/// Whether the directive `name` is `REPLACE`.
 fn replaces(headers: &Headers<'_, '_>, name: Name) -> S3Result<bool> {
     match headers.bytes(name) {
         None | Some(b"COPY") => Ok(false),
@@ -87,13 +87,13 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         condition: conditions::of_write(headers)?,
     };
     let sums = commit.checksums.clone();
-    ctx.keep_former(key);
+    ctx.keep_previous(key);
     let written = ctx.store().copy(&source, bucket, key, commit)?;
-    result(ctx, "CopyObjectResult", &written, &sums);
-    Ok(Body::Document)
+    Ok(result(ctx, "CopyObjectResult", &written, &sums))
 }
 
-/// The checksums that the copy has: those of the bytes that the source has, and the one asked for.
+/// The checksums of the copy: the requested one, or without a request all full-object checksums of
+/// the source.
 fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec<Checksum>> {
     let covers_bytes = |sum: &&Checksum| sum.kind == ChecksumKind::FullObject;
     let known = source.info().checksums.iter().filter(covers_bytes);
@@ -109,14 +109,10 @@ fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec
         sum.update(piece);
         Ok(())
     })?;
-    Ok(vec![Checksum {
-        algorithm,
-        kind: ChecksumKind::FullObject,
-        value: sum.value(),
-    }])
+    Ok(vec![sum.finish()])
 }
 
-/// Hands bytes of an object to `take`, piece by piece.
+/// Passes bytes of an object to `take`, piece by piece.
 fn for_each_piece(
     source: &Object,
     mut range: Range<u64>,
@@ -153,19 +149,17 @@ pub(crate) fn part(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Bod
         Some((algorithm, _)) => copy_with_checksum(ctx, &source, range, id, number, algorithm)?,
         None => {
             let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
-            (
-                ctx.store()
-                    .copy_part(&source, range, bucket, key, id, number)?,
-                Vec::new(),
-            )
+            let written = ctx
+                .store()
+                .copy_part(&source, range, bucket, key, id, number)?;
+            (written, Vec::new())
         }
     };
-    result(ctx, "CopyPartResult", &written, &sums);
-    Ok(Body::Document)
+    Ok(result(ctx, "CopyPartResult", &written, &sums))
 }
 
-/// Copies a part of an upload that announced a checksum: the bytes pass through the server, which
-/// computes it.
+/// Copies a part of an upload that announced a checksum. The bytes pass through the server, which
+/// computes the checksum.
 fn copy_with_checksum(
     ctx: &Ctx<'_>,
     source: &Object,
@@ -182,23 +176,16 @@ fn copy_with_checksum(
         sum.update(piece);
         Ok(upload.write(piece)?)
     })?;
-    let sums = vec![Checksum {
-        algorithm,
-        kind: ChecksumKind::FullObject,
-        value: sum.value(),
-    }];
+    let sums = vec![sum.finish()];
     Ok((upload.commit(sums.clone())?, sums))
 }
 
-fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) {
+fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) -> Body {
     let mut doc = ctx.xml(root);
     doc.time("LastModified", written.modified)
         .etag(written.etag.text().as_str());
     for sum in sums {
-        doc.text(
-            &["Checksum", checksum::name(sum.algorithm)].concat(),
-            &sum.value,
-        );
+        doc.checksum(sum);
     }
-    doc.finish();
+    doc.finish()
 }

@@ -1,5 +1,5 @@
-//! Writes, deletes and listings on which fault rules may act: what the store is made to forget, mix,
-//! bring back or show late. Without rules each is the store's own operation.
+//! Writes, deletes and listings that fault rules may corrupt: they lose or tear writes, bring deleted
+//! objects back, and make listings stale. Without rules, each is the plain store operation.
 
 use super::Ctx;
 use crate::error::S3Result;
@@ -9,7 +9,7 @@ use bucketload_store::{
     PutOptions, Written,
 };
 
-/// What a listing shows of an object.
+/// An object's entry in a listing.
 fn entry_of(key: &str, info: &ObjectInfo) -> ListEntry {
     ListEntry {
         key: key.to_owned(),
@@ -21,14 +21,14 @@ fn entry_of(key: &str, info: &ObjectInfo) -> ListEntry {
 }
 
 impl Ctx<'_> {
-    /// Makes an uploaded object visible, unless a rule has it lost or torn.
+    /// Commits an uploaded object, unless a rule loses or tears it.
     pub(crate) fn commit(
         &self,
         upload: Box<dyn ObjectUpload>,
         commit: Commit,
     ) -> S3Result<Written> {
-        let (shared, bucket, key) = (self.shared, self.target.bucket(), self.target.key());
-        let faults = &shared.faults;
+        let (server, bucket, key) = (self.server, self.target.bucket(), self.target.key());
+        let faults = &server.faults;
         if faults.is_empty() {
             return Ok(upload.commit(commit)?);
         }
@@ -41,34 +41,35 @@ impl Ctx<'_> {
         }
         let lag = faults.longest_lag();
         let new = lag.is_some() && self.store().head(bucket, key).is_err();
-        let former = faults
+        let previous = faults
             .may_tear(Operation::Put, key)
             .then(|| self.store().open(bucket, key).ok())
             .flatten()
-            .filter(|former| former.info().size > upload.written() / 2 && upload.written() > 1);
-        let torn = former.filter(|_| faults.tears(Operation::Put, key));
-        self.keep_former(key);
-        shared.history.revenants.forget(bucket, key);
+            .filter(|previous| previous.info().size > upload.written() / 2 && upload.written() > 1);
+        let torn = previous.filter(|_| faults.tears(Operation::Put, key));
+        self.keep_previous(key);
+        server.history.resurrections.forget(bucket, key);
         let headers = torn.as_ref().map(|_| commit.headers.clone());
         let written = upload.commit(commit)?;
         if let (true, Some(lag)) = (new, lag) {
-            shared.history.changes.appeared(bucket, key, lag);
+            server.history.changes.appeared(bucket, key, lag);
         }
-        if let (Some(former), Some(headers)) = (torn, headers) {
-            self.tear(&former, headers)?;
+        if let (Some(previous), Some(headers)) = (torn, headers) {
+            self.tear(&previous, headers)?;
         }
         Ok(written)
     }
 
-    /// Replaces the second half of the current version by that of `former`, as far as it reaches.
-    fn tear(&self, former: &Object, headers: bucketload_store::Headers) -> S3Result<()> {
+    /// Overwrites the second half of the current version with that of `previous`, as far as `previous`
+    /// reaches.
+    fn tear(&self, previous: &Object, headers: bucketload_store::Headers) -> S3Result<()> {
         let (bucket, key) = (self.target.bucket(), self.target.key());
         let current = self.store().open(bucket, key)?;
         let size = current.info().size;
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
         current.read_at(0, &mut bytes)?;
         let half = bytes.len() / 2;
-        former.read_at(half as u64, &mut bytes[half..])?;
+        previous.read_at(half as u64, &mut bytes[half..])?;
         let mut upload = self.store().put(bucket, key, &PutOptions::sized(size))?;
         upload.write(&bytes)?;
         upload.commit(Commit {
@@ -78,64 +79,67 @@ impl Ctx<'_> {
         Ok(())
     }
 
-    /// Deletes an object, which a rule may bring back later.
+    /// Deletes an object; a rule may bring it back later.
     pub(crate) fn delete(
         &self,
         operation: Operation,
         key: &str,
         condition: &Condition,
     ) -> S3Result<()> {
-        let (shared, bucket) = (self.shared, self.target.bucket());
-        let faults = &shared.faults;
+        let (server, bucket) = (self.server, self.target.bucket());
+        let faults = &server.faults;
         if faults.is_empty() {
             self.store().delete(bucket, key, condition)?;
             return Ok(());
         }
-        self.keep_former(key);
+        self.keep_previous(key);
         let lag = faults.longest_lag();
-        let buried = faults
+        let deleted = faults
             .may_resurrect(operation, key)
             .then(|| self.store().open(bucket, key).ok())
             .flatten();
-        let shown = lag.and_then(|_| self.store().head(bucket, key).ok());
+        let listed = lag.and_then(|_| self.store().head(bucket, key).ok());
         self.store().delete(bucket, key, condition)?;
-        if let (Some(lag), Some(info)) = (lag, shown) {
+        if let (Some(lag), Some(info)) = (lag, listed) {
             let entry = entry_of(key, &info);
-            shared.history.changes.vanished(bucket, entry, lag);
+            server.history.changes.vanished(bucket, entry, lag);
         }
-        if let Some(object) = buried
+        if let Some(object) = deleted
             && let Some(age) = faults.resurrects(operation, key)
         {
-            shared.history.revenants.bury(bucket, key, object, age);
+            server
+                .history
+                .resurrections
+                .schedule(bucket, key, object, age);
         }
         Ok(())
     }
 
-    /// Brings back the deleted objects that are due under the key of a read.
-    pub(crate) fn raise(&self) {
-        let shared = self.shared;
-        if !shared.faults.is_empty() {
+    /// Brings the target object of a read back, if it was deleted and is due.
+    pub(crate) fn resurrect_due(&self) {
+        let server = self.server;
+        if !server.faults.is_empty() {
             let (bucket, wanted) = (self.target.bucket(), self.target.key());
-            let revenants = &shared.history.revenants;
-            revenants.raise(self.store(), bucket, |key| key == wanted);
+            let deleted = &server.history.resurrections;
+            deleted.restore_due(self.store(), bucket, |key| key == wanted);
         }
     }
 
-    /// A page of a listing, which a rule may show as it was a while ago.
+    /// A page of a listing; a rule may show it as it was some time ago.
     pub(crate) fn page(
         &self,
         operation: Operation,
         request: &ListRequest<'_>,
     ) -> S3Result<Listing> {
-        let (shared, bucket) = (self.shared, self.target.bucket());
-        if shared.faults.is_empty() {
+        let (server, bucket) = (self.server, self.target.bucket());
+        if server.faults.is_empty() {
             return Ok(self.store().list(bucket, request)?);
         }
-        let revenants = &shared.history.revenants;
-        revenants.raise(self.store(), bucket, |key| key.starts_with(request.prefix));
+        let deleted = &server.history.resurrections;
+        deleted.restore_due(self.store(), bucket, |key| key.starts_with(request.prefix));
         let mut listing = self.store().list(bucket, request)?;
-        if let Some(lag) = shared.faults.lag(operation, request.prefix) {
-            shared
+        if let Some(lag) = server.faults.lag(operation, request.prefix) {
+            server
                 .history
                 .changes
                 .undo(bucket, request, &mut listing, lag);
