@@ -21,6 +21,12 @@ macro_rules! codes {
                 match self { $(Self::$variant => stringify!($variant),)* }
             }
 
+            /// The code called `name`.
+            fn from_name(name: &str) -> Option<Self> {
+                $(if name == stringify!($variant) { return Some(Self::$variant); })*
+                None
+            }
+
             /// The HTTP status.
             pub(crate) const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)* }
@@ -157,26 +163,8 @@ impl From<Code> for S3Error {
 impl From<StoreError> for S3Error {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::NoSuchBucket => Code::NoSuchBucket,
-            StoreError::NoSuchKey => Code::NoSuchKey,
-            StoreError::NoSuchUpload => Code::NoSuchUpload,
-            StoreError::BucketNotEmpty => Code::BucketNotEmpty,
-            StoreError::BucketAlreadyOwnedByYou => Code::BucketAlreadyOwnedByYou,
-            StoreError::InvalidBucketName(_) => Code::InvalidBucketName,
-            StoreError::KeyTooLong => Code::KeyTooLongError,
-            StoreError::InvalidArgument(_) => Code::InvalidArgument,
-            StoreError::InvalidPart(_) => Code::InvalidPart,
-            StoreError::InvalidPartOrder => Code::InvalidPartOrder,
-            StoreError::EntityTooSmall { .. } => Code::EntityTooSmall,
-            StoreError::EntityTooLarge { .. } => Code::EntityTooLarge,
-            StoreError::BadDigest => Code::BadDigest,
-            StoreError::IncompleteBody { .. } => Code::IncompleteBody,
-            StoreError::PreconditionFailed => Code::PreconditionFailed,
-            StoreError::InvalidRange { .. } => Code::InvalidRange,
             StoreError::InsufficientStorage => Code::StorageFull,
-            StoreError::NotImplemented(_) => Code::NotImplemented,
-            StoreError::AccessDenied(_) => Code::AccessDenied,
-            _ => Code::InternalError,
+            error => Code::from_name(error.code()).unwrap_or(Code::InternalError),
         };
         let size = match &error {
             StoreError::InvalidRange { size } => Some(*size),

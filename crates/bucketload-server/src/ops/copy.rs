@@ -13,9 +13,6 @@ use bucketload_store::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Object, PutOptions, ReadDecision, Written,
 };
 
-/// Bytes read from a source at a time, if they have to pass through the server.
-const PIECE: usize = 256 * 1024;
-
 /// Opens the source that the request names and evaluates the conditions on it.
 fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, String, Object)> {
     let bad = || {
@@ -105,32 +102,11 @@ fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec
         return Ok(vec![sum.clone()]);
     }
     let mut sum = Sum::new(algorithm);
-    for_each_piece(source, 0..source.info().size, |piece| {
+    source.for_each_piece(0..source.info().size, |piece| {
         sum.update(piece);
-        Ok(())
+        S3Result::Ok(())
     })?;
     Ok(vec![sum.finish()])
-}
-
-/// Passes bytes of an object to `take`, piece by piece.
-fn for_each_piece(
-    source: &Object,
-    mut range: Range<u64>,
-    mut take: impl FnMut(&[u8]) -> S3Result<()>,
-) -> S3Result<()> {
-    let mut buffer = vec![0; PIECE];
-    while range.start < range.end {
-        let want = usize::try_from(range.end - range.start)
-            .unwrap_or(PIECE)
-            .min(PIECE);
-        let got = source.read_at(range.start, &mut buffer[..want])?;
-        if got == 0 {
-            return Err(S3Error::new(Code::InternalError, "The source ended early."));
-        }
-        take(&buffer[..got])?;
-        range.start += got as u64;
-    }
-    Ok(())
 }
 
 /// UploadPartCopy.
@@ -172,9 +148,9 @@ fn copy_with_checksum(
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let mut upload = ctx.store().upload_part(bucket, key, id, number, &options)?;
     let mut sum = Sum::new(algorithm);
-    for_each_piece(source, range, |piece| {
+    source.for_each_piece(range, |piece| {
         sum.update(piece);
-        Ok(upload.write(piece)?)
+        upload.write(piece)
     })?;
     let sums = vec![sum.finish()];
     Ok((upload.commit(sums.clone())?, sums))

@@ -5,20 +5,9 @@ use super::Ctx;
 use crate::error::S3Result;
 use crate::router::Operation;
 use bucketload_store::{
-    Commit, Condition, ETag, ListEntry, ListRequest, Listing, Object, ObjectInfo, ObjectUpload,
-    PutOptions, Written,
+    Commit, Condition, ETag, ListEntry, ListRequest, Listing, Object, ObjectUpload, PutOptions,
+    Written,
 };
-
-/// An object's entry in a listing.
-fn entry_of(key: &str, info: &ObjectInfo) -> ListEntry {
-    ListEntry {
-        key: key.to_owned(),
-        size: info.size,
-        etag: info.etag,
-        modified: info.modified,
-        checksums: info.checksums.iter().map(|sum| sum.algorithm).collect(),
-    }
-}
 
 impl Ctx<'_> {
     /// Commits an uploaded object, unless a rule loses or tears it.
@@ -101,7 +90,7 @@ impl Ctx<'_> {
         let listed = lag.and_then(|_| self.store().head(bucket, key).ok());
         self.store().delete(bucket, key, condition)?;
         if let (Some(lag), Some(info)) = (lag, listed) {
-            let entry = entry_of(key, &info);
+            let entry = ListEntry::of(key.to_owned(), &info);
             server.history.changes.vanished(bucket, entry, lag);
         }
         if let Some(object) = deleted

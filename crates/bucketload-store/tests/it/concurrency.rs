@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::model::md5;
-use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataPlace, Object, Store};
+use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataStorage, Object, Store};
 
 /// A version that says in every byte and in its metadata which one it is.
 fn write(store: &dyn Store, key: &str, version: u8) {
@@ -203,7 +203,7 @@ fn compare_and_swap_loses_no_update() {
 fn two_sessions_of_one_directory_share_its_objects() {
     let directory = crate::common::directory();
     let stores =
-        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto));
     stores[0].create_bucket("bucket").unwrap();
     std::thread::scope(|scope| {
         for (store, mine) in stores.iter().zip(0..) {
@@ -232,7 +232,7 @@ fn two_sessions_of_one_directory_share_its_objects() {
 fn two_sessions_make_room_below_the_same_object() {
     let directory = crate::common::directory();
     let stores =
-        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto));
     stores[0].create_bucket("bucket").unwrap();
     let start = Barrier::new(2);
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::model::md5;
 use bucketload_store::{
-    Commit, CompletedPart, Condition, EtagMode, Headers, ListUploadsRequest, MetadataPlace,
+    Commit, CompletedPart, Condition, EtagMode, Headers, ListUploadsRequest, MetadataStorage,
     MultipartOptions, PosixOptions, PosixStore, PutOptions, Store,
 };
 
@@ -42,7 +42,7 @@ fn commit(version: u8) -> Commit {
     }
 }
 
-fn open(root: &Path, place: MetadataPlace) -> PosixStore {
+fn open(root: &Path, place: MetadataStorage) -> PosixStore {
     PosixStore::open(PosixOptions {
         metadata: place,
         min_part_bytes: 1,
@@ -58,8 +58,8 @@ fn open(root: &Path, place: MetadataPlace) -> PosixStore {
 fn writer() {
     let root = std::env::var(ROOT).expect("the directory to write into");
     let place = match std::env::var(PLACE) {
-        Ok(_) => MetadataPlace::Sidecar,
-        Err(_) => MetadataPlace::Auto,
+        Ok(_) => MetadataStorage::Sidecar,
+        Err(_) => MetadataStorage::Auto,
     };
     let store = open(root.as_ref(), place);
     for round in 0_u32.. {
@@ -97,13 +97,13 @@ fn writer() {
 }
 
 /// Runs the writer, lets it finish `rounds` rounds, and kills it in the middle of the next.
-fn run_and_kill(root: &Path, place: MetadataPlace, rounds: usize) {
+fn run_and_kill(root: &Path, place: MetadataStorage, rounds: usize) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--ignored", "--exact", "crash::writer", "--nocapture"])
         .env(ROOT, root)
         .stdout(Stdio::piped());
-    if place == MetadataPlace::Sidecar {
+    if place == MetadataStorage::Sidecar {
         command.env(PLACE, "1");
     }
     let mut child = command.spawn().unwrap();
@@ -158,7 +158,7 @@ fn files_below(directory: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn a_killed_writer_leaves_whole_objects_and_no_lasting_litter() {
-    for place in [MetadataPlace::Auto, MetadataPlace::Sidecar] {
+    for place in [MetadataStorage::Auto, MetadataStorage::Sidecar] {
         let directory = crate::common::directory();
         open(directory.path(), place)
             .create_bucket("bucket")
@@ -197,11 +197,11 @@ fn a_killed_writer_leaves_whole_objects_and_no_lasting_litter() {
 #[test]
 fn a_session_that_lives_keeps_its_temporary_files() {
     let directory = crate::common::directory();
-    let first = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let first = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     first.create_bucket("bucket").unwrap();
     let mut upload = first.put("bucket", "k", &PutOptions::default()).unwrap();
     upload.write(b"from the ").unwrap();
-    let second = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let second = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     assert_eq!(crate::common::get(&second, "k"), None);
     upload.write(b"first").unwrap();
     upload.commit(Commit::default()).unwrap();

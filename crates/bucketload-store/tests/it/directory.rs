@@ -3,12 +3,12 @@
 use std::os::unix::fs::symlink;
 
 use bucketload_store::{
-    Commit, Condition, EtagMode, Headers, ListRequest, MetadataPlace, PosixOptions, PosixStore,
+    Commit, Condition, EtagMode, Headers, ListRequest, MetadataStorage, PosixOptions, PosixStore,
     PutOptions, Store, StoreError,
 };
 
 fn store(directory: &tempfile::TempDir) -> PosixStore {
-    let store = crate::common::posix(directory, EtagMode::Md5, MetadataPlace::Auto);
+    let store = crate::common::posix(directory, EtagMode::Md5, MetadataStorage::Auto);
     store.create_bucket("bucket").unwrap();
     store
 }
@@ -160,7 +160,7 @@ fn the_place_of_metadata_is_fixed_when_the_directory_is_created() {
     drop(crate::common::posix(
         &directory,
         EtagMode::Md5,
-        MetadataPlace::Sidecar,
+        MetadataStorage::Sidecar,
     ));
     let open = |metadata| {
         PosixStore::open(PosixOptions {
@@ -169,17 +169,17 @@ fn the_place_of_metadata_is_fixed_when_the_directory_is_created() {
         })
     };
     assert!(matches!(
-        open(MetadataPlace::Xattr),
+        open(MetadataStorage::Xattr),
         Err(StoreError::InvalidArgument(_))
     ));
-    assert!(open(MetadataPlace::Auto).is_ok());
+    assert!(open(MetadataStorage::Auto).is_ok());
     std::fs::write(
         directory.path().join(".bucketload/format"),
         "{\"layout\":99}",
     )
     .unwrap();
     assert!(matches!(
-        open(MetadataPlace::Auto),
+        open(MetadataStorage::Auto),
         Err(StoreError::Corrupt(_))
     ));
 }
@@ -201,7 +201,7 @@ fn durable_writes_give_the_same_objects() {
         let directory = crate::common::directory();
         let store = PosixStore::open(PosixOptions {
             durability,
-            metadata: MetadataPlace::Sidecar,
+            metadata: MetadataStorage::Sidecar,
             ..PosixOptions::new(directory.path())
         })
         .unwrap();
@@ -221,7 +221,7 @@ fn durable_writes_give_the_same_objects() {
 fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
     let directory = crate::common::directory();
     let ours = store(&directory);
-    let theirs = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let theirs = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     let none = Condition::None;
     // Both have just used the bucket and a directory in it.
     for key in ["top", "dir/below"] {

@@ -3,7 +3,9 @@
 use crate::common::model::{
     Model, Op, Version, assembled, code, commit, headers, key_pool, md5, multipart, op, tags,
 };
-use bucketload_store::{Condition, EtagMode, ListRequest, MetadataPlace, MultipartOptions, Store};
+use bucketload_store::{
+    Condition, EtagMode, ListRequest, MetadataStorage, MultipartOptions, Store,
+};
 use proptest::prelude::*;
 
 fn filled(len: usize, fill: u8) -> Vec<u8> {
@@ -253,7 +255,7 @@ fn assert_no_litter(root: &std::path::Path) {
 
 #[test]
 fn a_posix_store_remembers_everything_when_it_is_opened_again() {
-    for place in [MetadataPlace::Auto, MetadataPlace::Sidecar] {
+    for place in [MetadataStorage::Auto, MetadataStorage::Sidecar] {
         let directory = tempfile::tempdir().unwrap();
         let mut model = Model::default();
         let store = crate::common::posix(&directory, EtagMode::Md5, place);
@@ -275,7 +277,7 @@ fn a_posix_store_remembers_everything_when_it_is_opened_again() {
             .write("b/y", assembled(&parts), &Condition::None)
             .unwrap();
         drop(store);
-        let store = crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto);
+        let store = crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto);
         model.compare(&store);
         let uploads = store.list_uploads(
             "bucket",

@@ -3,7 +3,7 @@
 pub(crate) mod model;
 
 use bucketload_store::{
-    Commit, EtagMode, ListRequest, Listing, MemoryOptions, MemoryStore, MetadataPlace, Object,
+    Commit, EtagMode, ListRequest, Listing, MemoryOptions, MemoryStore, MetadataStorage, Object,
     PosixOptions, PosixStore, PutOptions, Store, Written,
 };
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ pub(crate) struct Subject {
     pub(crate) directory: Option<TempDir>,
 }
 
-pub(crate) fn posix(directory: &TempDir, etag: EtagMode, metadata: MetadataPlace) -> PosixStore {
+pub(crate) fn posix(directory: &TempDir, etag: EtagMode, metadata: MetadataStorage) -> PosixStore {
     PosixStore::open(PosixOptions {
         etag,
         metadata,
@@ -47,8 +47,8 @@ pub(crate) fn subjects() -> Vec<Subject> {
         directory: None,
     }];
     for (name, place) in [
-        ("posix, attributes", MetadataPlace::Auto),
-        ("posix, sidecars", MetadataPlace::Sidecar),
+        ("posix, attributes", MetadataStorage::Auto),
+        ("posix, sidecars", MetadataStorage::Sidecar),
     ] {
         let directory = directory();
         let store = Box::new(posix(&directory, EtagMode::Md5, place));
