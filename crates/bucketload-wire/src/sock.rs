@@ -200,7 +200,7 @@ impl Sock {
         }
     }
 
-    /// Whether an event has reported something to receive since the socket was last empty. Makes no
+    /// True if an event reported something to receive since the socket was last empty. Makes no
     /// system call.
     #[inline]
     #[must_use]

@@ -22,7 +22,7 @@ pub struct TlsFacts {
     pub version: String,
     /// Cipher suite, such as `TLS13_AES_128_GCM_SHA256`.
     pub cipher: String,
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     pub resumed: bool,
 }
 

@@ -64,7 +64,7 @@ impl Conn {
         self.send_broken || self.recv_broken
     }
 
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     #[must_use]
     pub const fn is_tls(&self) -> bool {
         self.tls.is_some()
