@@ -4,7 +4,9 @@
 use bucketload_s3::sigv4::Hash;
 use sha2::{Digest as _, Sha256};
 
-use super::checksum::{ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch};
+use super::checksum::{
+    ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch, several_checksums,
+};
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 use bucketload_store::{Checksum, ChecksumAlgorithm};
@@ -33,10 +35,7 @@ impl Checks {
         };
         let algorithm = match (from_headers(headers)?, trailer) {
             (Some(_), Some(_)) => {
-                return Err(S3Error::new(
-                    Code::InvalidRequest,
-                    "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
-                ));
+                return Err(several_checksums());
             }
             (Some(checksum), None) => {
                 checks.announced = Some(checksum.value);

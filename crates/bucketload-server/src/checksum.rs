@@ -79,10 +79,7 @@ pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksu
             continue;
         };
         if found.is_some() {
-            return Err(S3Error::new(
-                Code::InvalidRequest,
-                "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
-            ));
+            return Err(several_checksums());
         }
         found = Some(Checksum {
             algorithm,
@@ -91,6 +88,14 @@ pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksu
         });
     }
     Ok(found)
+}
+
+/// The error for a request with more than one checksum.
+pub(super) fn several_checksums() -> S3Error {
+    S3Error::new(
+        Code::InvalidRequest,
+        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
+    )
 }
 
 /// A checksum's value without its number of parts.

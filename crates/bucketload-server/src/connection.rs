@@ -1,6 +1,6 @@
 //! One connection: reads requests and sends responses until either side ends it.
 //!
-//! The usual exchange is one receive and one send: [`intake`] handles the request in the thread's
+//! The usual exchange is one receive and one send: [`begin`] handles the request in the thread's
 //! receive buffer, and the response leaves in one vectored write. Partly received bodies, large
 //! objects and faults use boxed futures, so an idle connection stays small.
 
@@ -10,8 +10,8 @@ use bucketload_wire::clock;
 use bucketload_wire::http::{self, parse_request};
 use bucketload_wire::{Conn, Error, Sock, Step};
 
+use super::begin::{self, Next};
 use super::error::{Code, S3Error};
-use super::intake::{self, Next};
 use super::pace::Pace;
 use super::pending::{Pending, Reply};
 use super::respond::{Body, ObjectBytes};
@@ -101,7 +101,7 @@ async fn exchange(thread: &Thread, watchdog: &Watchdog, conn: &mut Conn) -> Resu
     let mut in_head = false;
     let (mut buffers, next) = conn
         .recv_with(|bytes| {
-            let step = begin(thread, bytes);
+            let step = parse_and_begin(thread, bytes);
             if step.is_none() && !in_head {
                 // The timeout of a head counts from its first byte.
                 in_head = true;
@@ -126,10 +126,10 @@ async fn exchange(thread: &Thread, watchdog: &Watchdog, conn: &mut Conn) -> Resu
 }
 
 /// Handles received bytes. Returns `None` while the head is incomplete.
-fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuffers>, Next)>> {
+fn parse_and_begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuffers>, Next)>> {
     let parsed = parse_request(bytes, |request| {
         let mut buffers = thread.take_buffers(clock::wall_seconds());
-        let (used, next) = intake::begin(thread, &mut buffers, request, &bytes[request.len..]);
+        let (used, next) = begin::request(thread, &mut buffers, request, &bytes[request.len..]);
         Step::Done(request.len + used, (buffers, next))
     });
     let error = match parsed {
@@ -140,7 +140,7 @@ fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuffers>, Nex
     };
     let mut buffers = thread.take_buffers(clock::wall_seconds());
     thread.counters().unknown.add(1);
-    let reply = intake::malformed(&mut buffers, &error);
+    let reply = begin::malformed(&mut buffers, &error);
     Some(Step::Done(bytes.len(), (buffers, Next::Answer(reply))))
 }
 

@@ -43,7 +43,7 @@ fn thread(stats_page: bool) -> Thread {
 /// Handles `bytes` as if they arrived in two pieces. Returns the status of the response, if any.
 fn handle(thread: &Thread, bytes: &[u8], cut: usize) -> Option<u16> {
     let (now, later) = bytes.split_at(cut.min(bytes.len()));
-    let step = begin(thread, now).or_else(|| begin(thread, bytes))?;
+    let step = parse_and_begin(thread, now).or_else(|| parse_and_begin(thread, bytes))?;
     let Step::Done(used, (mut buffers, next)) = step else {
         panic!("begin never asks for more by itself");
     };

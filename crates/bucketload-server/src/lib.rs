@@ -21,7 +21,7 @@
 //! ```text
 //! thread      a tokio current_thread runtime with its own SO_REUSEPORT listener
 //! connection  one local task per connection: receive a request, send the response, repeat
-//! intake      head -> authorised and routed request -> response, or
+//! begin       head -> authorised and routed request -> response, or
 //! pending     body -> store -> response
 //!   uri headers router                     parse and route the request
 //!   claim canonical sigv4 sigv2            verify the signature
@@ -45,6 +45,7 @@
 //! so clients see the response. Stopping the server cuts off requests in flight.
 
 mod aws_chunked;
+mod begin;
 mod body;
 mod canonical;
 mod checks;
@@ -56,7 +57,6 @@ mod delay;
 mod error;
 pub mod faults;
 mod headers;
-mod intake;
 mod ops;
 mod pace;
 mod pending;

@@ -83,7 +83,7 @@ pub(crate) struct RequestBuffers {
 /// The state that the connections of one thread share.
 pub(crate) struct Thread {
     pub(crate) server: Arc<ServerState>,
-    pub(crate) counters: usize,
+    number: usize,
     pub(crate) verifier: RefCell<Verifier>,
     /// Present if there are fault rules.
     pub(crate) delays: Option<Delays>,
@@ -130,7 +130,7 @@ impl Thread {
         };
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), number);
         Ok(Self {
-            counters: number,
+            number,
             verifier: RefCell::new(verifier),
             delays,
             spare_buffers: RefCell::default(),
@@ -145,7 +145,7 @@ impl Thread {
 
     /// This thread's counters.
     pub(crate) fn counters(&self) -> &Counters {
-        &self.server.counters[self.counters]
+        &self.server.counters[self.number]
     }
 
     /// Takes buffers for a request that arrived at `now` (seconds since 1970).

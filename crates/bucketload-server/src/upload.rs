@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bucketload_wire::http::{self, Request};
 
 use super::aws_chunked::AwsChunked;
+use super::begin::Started;
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::claim::PayloadAuth;
 use super::error::{Code, S3Result};
 use super::headers::{Headers, Name};
-use super::intake::Started;
 use super::ops::{conditions, metadata, multipart};
 use super::pending::Sink;
 use super::router::Operation;

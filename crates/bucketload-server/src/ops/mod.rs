@@ -1,6 +1,6 @@
 //! The operations: one function each, from a checked request to a response.
 //!
-//! [`dispatch`] runs the operations that have no request body. `intake` starts those with a body, and
+//! [`dispatch`] runs the operations that have no request body. `begin` starts those with a body, and
 //! `pending` finishes them.
 
 use super::error::S3Result;

@@ -67,7 +67,7 @@ fn check(conditions: &Conditions, info: &ObjectInfo) -> Result<()> {
         ReadDecision::Proceed => Ok(()),
         // HTTP 304 has no error code.
         ReadDecision::NotModified => Err(Status::HttpErrorUnknown.into()),
-        ReadDecision::PreconditionFailed => Err(conditions.unmet()),
+        ReadDecision::PreconditionFailed => Err(super::condition_failed()),
     }
 }
 

@@ -368,12 +368,10 @@ pub(crate) struct Conditions {
     pub(crate) never: bool,
 }
 
-impl Conditions {
-    /// The failure if the conditions do not hold.
-    fn unmet(&self) -> Failure {
-        Failure::new(
-            Status::ErrorPreconditionFailed,
-            "at least one of the conditions does not hold",
-        )
-    }
+/// The failure if the conditions of a read do not hold.
+fn condition_failed() -> Failure {
+    Failure::new(
+        Status::ErrorPreconditionFailed,
+        "at least one of the conditions does not hold",
+    )
 }

@@ -116,7 +116,7 @@ pub(super) fn get(
     if conditions.never {
         // Asks the store anyway, because a missing object is a different failure.
         client.head(bucket, key)?;
-        return Err(conditions.unmet());
+        return Err(super::condition_failed());
     }
     let mut download = client.get(bucket, key, range(span), conditions.read.clone())?;
     sink.begin(download.info(), download.length())?;

@@ -50,7 +50,7 @@ impl PutCallback {
                 Ok(given) if given <= buffer.len() => Ok(given),
                 Ok(_) => Err(Failure::new(
                     Status::AbortedByCallback,
-                    "the data callback has returned more bytes than the buffer holds",
+                    "the data callback returned more bytes than the buffer holds",
                 )),
                 Err(_) => Err(Status::AbortedByCallback.into()),
             }

@@ -123,14 +123,14 @@ fn get(
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let mut delivery = CallbackSink {
+    let mut sink = CallbackSink {
         callbacks,
         on_data,
         deadline: Deadline::after(timeout_ms),
     };
     target
         .backend()?
-        .get(target.name(), conditions, span, &mut delivery)
+        .get(target.name(), conditions, span, &mut sink)
 }
 
 /// Reports an object and its bytes.
@@ -140,16 +140,16 @@ pub(super) fn report_bytes(
     on_data: Option<S3GetObjectDataCallback>,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let mut delivery = CallbackSink {
+    let mut sink = CallbackSink {
         callbacks,
         on_data,
         deadline: Deadline::after(0),
     };
-    delivery.begin(info, bytes.len() as u64)?;
+    sink.begin(info, bytes.len() as u64)?;
     if bytes.is_empty() {
         return Ok(());
     }
-    delivery.data(bytes)
+    sink.data(bytes)
 }
 
 /// Reports an object's information.

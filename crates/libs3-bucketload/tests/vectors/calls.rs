@@ -162,6 +162,16 @@ unsafe extern "C" fn on_list(
     0
 }
 
+/// A function such as `S3_head_object`.
+type ObjectFunction = unsafe extern "C" fn(
+    *const S3BucketContext,
+    *const c_char,
+    *mut S3RequestContext,
+    c_int,
+    *const S3ResponseHandler,
+    *mut c_void,
+);
+
 static HANDLER: S3ResponseHandler = S3ResponseHandler {
     properties: Some(on_properties),
     complete: Some(on_complete),
@@ -281,6 +291,24 @@ impl Store {
         }
     }
 
+    /// Sends a request that needs only a key.
+    ///
+    /// # Safety
+    /// As for [`put_in`](Self::put_in).
+    unsafe fn on_key(
+        &self,
+        function: ObjectFunction,
+        context: *mut S3RequestContext,
+        key: &str,
+        handler: &S3ResponseHandler,
+        request: &mut Request,
+    ) {
+        let (bucket, key) = (self.context(), CString::new(key).unwrap());
+        let data = ptr::from_mut(request).cast();
+        // SAFETY: by the contract of this function.
+        unsafe { function(&raw const bucket, key.as_ptr(), context, 0, handler, data) };
+    }
+
     /// # Safety
     /// As for [`put_in`](Self::put_in).
     pub(crate) unsafe fn head_in(
@@ -289,19 +317,8 @@ impl Store {
         key: &str,
         request: &mut Request,
     ) {
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_head_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const HANDLER,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_head_object, context, key, &HANDLER, request) };
     }
 
     /// Sends a HEAD whose completion drives the context.
@@ -319,19 +336,8 @@ impl Store {
             ..HANDLER
         };
         request.drives = context;
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_head_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const handler,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_head_object, context, key, &handler, request) };
     }
 
     pub(crate) fn put_request(&self, key: &str, request: &mut Request) {
@@ -409,19 +415,8 @@ impl Store {
         key: &str,
         request: &mut Request,
     ) {
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_delete_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const HANDLER,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_delete_object, context, key, &HANDLER, request) };
     }
 
     pub(crate) fn list(

@@ -51,7 +51,7 @@ pub(super) enum Started {
 
 /// Begins `request`. `rest` holds the part of its body that has arrived, and possibly bytes of the
 /// next request. Returns how many bytes of `rest` were consumed.
-pub(crate) fn begin(
+pub(crate) fn request(
     thread: &Thread,
     buffers: &mut RequestBuffers,
     request: &Request<'_>,
@@ -67,22 +67,20 @@ pub(crate) fn begin(
         Some(operation) => thread.counters().request(operation),
         None => thread.counters().unknown.add(1),
     }
+    let to_head = request.method == "HEAD";
+    let started = started.unwrap_or_else(|error| Started::Done(render(buffers, &error, !to_head)));
     let (sink, checks, reader) = match started {
-        Ok(Started::Reset) => return (0, Next::Reset),
-        Ok(Started::Receive {
+        Started::Reset => return (0, Next::Reset),
+        Started::Receive {
             sink,
             checks,
             reader,
-        }) => (sink, checks, reader),
-        settled => {
-            let body = match settled {
+        } => (sink, checks, reader),
+        Started::Done(body) => {
+            let body = match body {
                 // A HEAD gets only the length of the document that a GET would send.
-                Ok(Started::Done(Body::Document)) if request.method == "HEAD" => {
-                    Body::LengthOnly(buffers.document.len() as u64)
-                }
-                Ok(Started::Done(body)) => body,
-                Err(error) => render(buffers, &error, request.method != "HEAD"),
-                Ok(_) => unreachable!("handled above"),
+                Body::Document if to_head => Body::LengthOnly(buffers.document.len() as u64),
+                body => body,
             };
             if request.body == http::Body::Empty {
                 return (0, Next::Answer(reply.with(body)));
