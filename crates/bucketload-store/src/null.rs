@@ -27,7 +27,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Memory limit of kept objects.
 const MARKS_BYTES: u64 = 1 << 20;
 
-/// Whether the store keeps the object.
+/// True for keys whose objects the store keeps.
 fn is_mark(key: &str) -> bool {
     key.rsplit('/')
         .next()

@@ -160,21 +160,16 @@ impl Metadata {
         let mut temporary = temporary.close()?;
         let (directory, name) = Version::of(&stat(file)?).sidecar();
         loop {
-            let result =
-                beneath::anchor_entry(&self.session.meta, directory.as_bytes()).and_then(|at| {
-                    fs::renameat(temporary.directory(), temporary.name(), at, name.as_str())
-                });
-            match result {
-                Ok(()) => break,
+            match beneath::anchor_entry(&self.session.meta, directory.as_bytes())
+                .and_then(|at| temporary.rename(at, &name))
+            {
                 Err(Errno::NOENT) => {
                     beneath::ensure_directory(&self.session.meta, directory.as_bytes())
                         .map_err(|e| failed(e.into()))?;
                 }
-                Err(error) => return Err(failed(error.into())),
+                result => return result.map_err(|e| failed(e.into())),
             }
         }
-        temporary.published();
-        Ok(())
     }
 
     /// Writes the sidecar of `file`, if it has one, to the medium.

@@ -95,13 +95,7 @@ pub(super) fn create(
     let mut attempt = || -> rustix::io::Result<()> {
         beneath::create_directory(session.scratch(), scratch.as_bytes())?;
         let directory = beneath::anchor_entry(session.scratch(), scratch.as_bytes())?;
-        fs::renameat(
-            description.directory(),
-            description.name(),
-            &directory,
-            DESCRIPTION,
-        )?;
-        description.published();
+        description.rename(&directory, DESCRIPTION)?;
         loop {
             beneath::ensure_directory(&session.uploads, bucket.as_bytes())?;
             let bucket = beneath::anchor_entry(&session.uploads, bucket.as_bytes())?;
@@ -233,18 +227,10 @@ impl Upload {
         let replaced = self.read_part(number)?;
         let failed = failed("writing a part");
         let mut file = finished.temporary.close()?;
-        fs::renameat(file.directory(), file.name(), &self.directory, &content[..])
+        file.rename(&self.directory, &content).map_err(&failed)?;
+        description
+            .rename(&self.directory, &Self::part_name(number))
             .map_err(&failed)?;
-        file.published();
-        let name = Self::part_name(number);
-        fs::renameat(
-            description.directory(),
-            description.name(),
-            &self.directory,
-            &name[..],
-        )
-        .map_err(&failed)?;
-        description.published();
         self.inner.tree.sync_if_wanted(&self.directory)?;
         if let Some(replaced) = replaced {
             // If this fails, the file is removed with the upload.

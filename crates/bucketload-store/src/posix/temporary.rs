@@ -6,7 +6,7 @@
 //! or removing a file locks its directory.
 
 use std::fs::File;
-use std::os::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -152,6 +152,13 @@ impl Scratch {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Moves the file to `name` in the directory `to`, replacing a file with that name.
+    pub(super) fn rename(&mut self, to: impl AsFd, name: &str) -> rustix::io::Result<()> {
+        fs::renameat(self.directory(), self.name(), to, name)?;
+        self.published();
+        Ok(())
     }
 
     /// Records that the file was renamed, so the name is free.
