@@ -91,7 +91,7 @@ pub(crate) async fn object(
 
 /// Bytes ready to send.
 enum Piece {
-    /// ServerState with the store.
+    /// Shared with the store.
     Chunk(Chunk),
     /// Read from a file, or corrupted.
     Buffer(Vec<u8>),

@@ -27,7 +27,7 @@ const GROUPS: [(&str, c_int); 3] = [
     ("/groups/s3/LogDelivery", LOG_DELIVERY),
 ];
 
-/// AclBuffers of C for an access control list.
+/// The C buffers for an access control list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AclBuffers {
     pub(crate) owner_id: *mut c_char,

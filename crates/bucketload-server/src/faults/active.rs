@@ -1,4 +1,4 @@
-//! ActiveRule fault rules: deciding which requests each rule hits.
+//! Active fault rules: deciding which requests each rule hits.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -68,7 +68,7 @@ pub(crate) fn set_lifecycle(bucket: Bucket) -> Result<()> {
     ))
 }
 
-/// AclBuffers of C for the logging target.
+/// The C buffers for the logging target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogBuffers {
     pub(crate) target_bucket: *mut c_char,
