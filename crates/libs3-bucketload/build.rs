@@ -1,4 +1,4 @@
-//! Gives the shared object the soname under which clients of libs3 were linked.
+//! Sets the soname of the shared object to that of libs3.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

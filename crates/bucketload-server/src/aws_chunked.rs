@@ -9,9 +9,9 @@
 //! \r\n
 //! ```
 //!
-//! The decoder is fed with what has been received and gives back slices of payload; the grammar is
-//! that of chunked transfer coding, so the framing is left to `bucketload_wire`. Source: "Signature calculations for the authorization header: transferring payload in
-//! multiple chunks", Amazon S3 API reference.
+//! The decoder takes received bytes and returns slices of payload. The grammar is that of chunked
+//! transfer coding, so `bucketload_wire` decodes the framing. Source: "Signature calculations for the
+//! authorization header: transferring payload in multiple chunks", Amazon S3 API reference.
 
 use bucketload_s3::encode::{hex32, parse_hex32};
 use bucketload_s3::sha256::{Hasher, sha256};
@@ -21,7 +21,7 @@ use bucketload_wire::http::{ChunkedDecoder, Event, HttpError};
 use super::error::{Code, S3Error, S3Result};
 use super::sigv4::ChunkSigner;
 
-/// Most trailer lines.
+/// Maximum number of trailer lines.
 const MAX_TRAILERS: usize = 16;
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 
@@ -49,7 +49,7 @@ impl From<HttpError> for S3Error {
 }
 
 impl AwsChunked {
-    /// A decoder of signed chunks where there is a `signer`, else of unsigned ones.
+    /// A decoder of signed chunks if there is a `signer`, else of unsigned ones.
     pub(crate) fn new(signer: Option<Box<ChunkSigner>>, expects_trailer: bool) -> Self {
         Self {
             framing: ChunkedDecoder::new(),
@@ -75,8 +75,8 @@ impl AwsChunked {
         &self.trailers
     }
 
-    /// Consumes a piece of `input` and returns the payload in it; `None` when `input` is used up or
-    /// the body is complete (the rest of `input` then belongs to the next request).
+    /// Consumes a piece of `input` and returns its payload. Returns `None` when `input` is used up or
+    /// the body is complete; the rest of `input` then belongs to the next request.
     ///
     /// # Errors
     /// `InvalidRequest` for broken framing, `SignatureDoesNotMatch`, `MalformedTrailerError`.
@@ -158,7 +158,7 @@ impl AwsChunked {
 }
 
 impl Signed {
-    /// Compares the chunk that is complete now with the signature that its head claims.
+    /// Checks the complete chunk against the signature in its head.
     fn check_chunk(&mut self) -> S3Result<()> {
         let digest = std::mem::replace(&mut self.hash, Hasher::NEW).finish();
         let previous = hex32(&self.previous);

@@ -1,9 +1,9 @@
-//! Undoing the framing of request bodies: plain length, chunked transfer coding, the `aws-chunked`
-//! encoding, or the latter inside the former.
+//! Decoding the framing of request bodies: plain length, chunked transfer coding, the `aws-chunked`
+//! encoding, or `aws-chunked` inside chunked transfer coding.
 //!
-//! A payload error (a bad signature, a full store) does not end the reading: the rest is consumed
-//! and dropped so that the connection stays in step and the client sees the answer. Only framing
-//! that cannot be followed ends it.
+//! After a payload error (a bad signature, a full store) the reader consumes and drops the rest of the
+//! body, so the connection stays usable and the client sees the response. Only broken framing ends
+//! the reading.
 
 use bucketload_wire::http::{self, ChunkedDecoder, Event};
 
@@ -14,24 +14,24 @@ use super::error::{Code, S3Error, S3Result};
 pub(crate) struct BodyReader {
     outer: Outer,
     aws: Option<Box<AwsChunked>>,
-    /// Payload bytes that the head announced, where it did.
+    /// Payload bytes announced in the head, if any.
     announced: Option<u64>,
-    /// Payload bytes seen.
+    /// Payload bytes received.
     seen: u64,
     /// The first payload error.
     failed: Option<S3Error>,
 }
 
 enum Outer {
-    /// So many bytes are to come.
+    /// Bytes still to come.
     Length(u64),
     Chunked(ChunkedDecoder),
     Done,
 }
 
 impl BodyReader {
-    /// A reader of a body delimited as `body` says; `aws` decodes the payload where it is
-    /// `aws-chunked`, and `announced` is its decoded length.
+    /// A reader for a body with the framing `body`. `aws` decodes an `aws-chunked` payload, and
+    /// `announced` is the payload's decoded length.
     pub(crate) fn new(body: http::Body, aws: Option<AwsChunked>, announced: Option<u64>) -> Self {
         let outer = match body {
             http::Body::Empty | http::Body::UntilClose => Outer::Done,
@@ -52,7 +52,7 @@ impl BodyReader {
         matches!(self.outer, Outer::Done)
     }
 
-    /// Drops the rest of the payload and remembers why.
+    /// Drops the rest of the payload because of `error`.
     pub(crate) fn fail(&mut self, error: S3Error) {
         self.failed.get_or_insert(error);
     }
@@ -62,7 +62,7 @@ impl BodyReader {
         self.failed.is_some()
     }
 
-    /// Bytes still to come where nothing but their number is of interest.
+    /// Bytes still to come, if the reader only counts them: no framing inside needs decoding.
     pub(crate) fn plain_rest(&self) -> Option<u64> {
         match self.outer {
             Outer::Length(n) if self.aws.is_none() || self.failed.is_some() => Some(n),
@@ -70,7 +70,7 @@ impl BodyReader {
         }
     }
 
-    /// Notes that the plain rest was received otherwise.
+    /// Records that the plain rest was received elsewhere.
     pub(crate) fn skip_rest(&mut self) {
         if let Outer::Length(n) = self.outer {
             self.seen += n;
@@ -78,12 +78,11 @@ impl BodyReader {
         }
     }
 
-    /// Consumes `bytes` up to the end of the body and hands the payload in them to `sink`. Returns
-    /// how many bytes were consumed.
+    /// Consumes `bytes` up to the end of the body and passes their payload to `sink`. Returns how
+    /// many bytes were consumed.
     ///
     /// # Errors
-    /// `InvalidRequest` for transfer coding that cannot be followed: the connection is of no
-    /// further use.
+    /// `InvalidRequest` for broken transfer coding: the connection is no longer usable.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
@@ -148,10 +147,10 @@ impl BodyReader {
         }
     }
 
-    /// The trailer's lines, after the end.
+    /// Ends the body and returns its trailer lines.
     ///
     /// # Errors
-    /// The first payload error; `IncompleteBody` where the payload is not what was announced.
+    /// The first payload error; `IncompleteBody` if the payload does not have the announced length.
     pub(crate) fn finish(self) -> S3Result<Vec<(String, String)>> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_errors_do_not_lose_the_place() {
+    fn payload_errors_keep_the_framing_in_step() {
         let body = b"zz\r\nabcde";
         let mut reader = BodyReader::new(
             http::Body::Length(9),
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lengths_are_found() {
+    fn wrong_lengths_are_detected() {
         let aws = b"3\r\nabc\r\n0\r\n\r\n";
         for (len, announced, code) in [
             (aws.len(), Some(4), Code::IncompleteBody),

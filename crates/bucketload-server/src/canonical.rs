@@ -1,5 +1,4 @@
-//! The canonical request of Signature Version 4: which headers are covered, and the digest of it
-//! all.
+//! The canonical request of Signature Version 4: the signed headers and the digest.
 
 use bucketload_s3::encode::push_key;
 use bucketload_s3::sha256::sha256;
@@ -9,17 +8,17 @@ use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 use super::uri::Target;
 
-/// Buffers for canonical requests, used again for each.
+/// Builds canonical requests in reused buffers.
 #[derive(Debug, Default)]
 pub(super) struct Canonical {
     text: Vec<u8>,
-    /// Positions of the headers to sign, by signed name.
+    /// Number of the signed name and position of the header, for each signed header.
     names: Vec<(usize, usize)>,
 }
 
 impl Canonical {
-    /// Makes sure that `host` and every `x-amz-` header are signed, and that every signed header
-    /// is there; remembers where they stand.
+    /// Makes sure that `host` and every `x-amz-` header are signed and that every signed header is
+    /// present, and records their positions.
     ///
     /// # Errors
     /// `AccessDenied`.
@@ -28,7 +27,7 @@ impl Canonical {
         let all = headers.all();
         self.names.clear();
         let (mut has_host, mut covered) = (false, 0);
-        // Names are compared as bytes: the searcher behind `str::split` costs more than it saves here.
+        // Splits bytes, not `str`: the searcher behind `str::split` costs more than it saves here.
         for (number, name) in signed.as_bytes().split(|&c| c == b';').enumerate() {
             has_host |= name == b"host";
             let before = self.names.len();
@@ -59,7 +58,7 @@ impl Canonical {
         Ok(())
     }
 
-    /// The SHA-256 of the canonical request; call [`Canonical::cover`] before.
+    /// The SHA-256 of the canonical request. Call [`Canonical::cover`] first.
     pub(super) fn digest(
         &mut self,
         method: &str,
@@ -98,15 +97,15 @@ impl Canonical {
     }
 }
 
-/// Headers that S3 wants signed wherever they stand in a request. The payload hash is part of every
-/// canonical request anyway.
+/// Whether S3 requires the header to be signed if present. The payload hash need not be: it is part of
+/// every canonical request anyway.
 fn must_be_signed(name: &str) -> bool {
     name.len() > 6
         && name.as_bytes()[..6].eq_ignore_ascii_case(b"x-amz-")
         && !name.eq_ignore_ascii_case(Name::ContentSha256.text())
 }
 
-/// Appends `value` with every run of blanks made one.
+/// Appends `value` with every run of spaces collapsed into one.
 fn push_collapsed(out: &mut Vec<u8>, value: &[u8]) {
     if !value.windows(2).any(|pair| pair == b"  ") {
         out.extend_from_slice(value);

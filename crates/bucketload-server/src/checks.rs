@@ -1,30 +1,32 @@
-//! What one request body is checked against: the payload hash of its signature and at most one
-//! additional checksum, announced by a header or in the trailer.
+//! The digests that a request body is checked against: the payload hash in its signature, and at most
+//! one additional checksum, given in a header or in the trailer.
 
 use bucketload_s3::sigv4::Hash;
 use sha2::{Digest as _, Sha256};
 
-use super::checksum::{ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch};
+use super::checksum::{
+    ALGORITHMS, Sum, check_value, from_headers, from_name, header, mismatch, several_checksums,
+};
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
-use bucketload_store::{Checksum, ChecksumAlgorithm, ChecksumKind};
+use bucketload_store::{Checksum, ChecksumAlgorithm};
 
-/// What a request body has to satisfy, and what is computed while it passes.
+/// The digests computed while a body passes, and their expected values.
 #[derive(Default)]
 pub(crate) struct Checks {
     // Boxed: most requests have neither, and the states are large.
     sha256: Option<Box<(Sha256, Hash)>>,
-    sum: Option<Box<(ChecksumAlgorithm, Sum)>>,
-    /// The value given by a header; with `None` the trailer gives it.
+    sum: Option<Box<Sum>>,
+    /// The expected checksum, if a header gives it.
     announced: Option<String>,
     in_trailer: bool,
 }
 
 impl Checks {
-    /// The checks that the request's head asks for. `payload` is the hash in its signature.
+    /// The checks that the headers ask for. `payload` is the hash in the signature.
     ///
     /// # Errors
-    /// `InvalidRequest` for headers that contradict each other.
+    /// `InvalidRequest` for contradictory headers.
     pub(crate) fn new(headers: &Headers<'_, '_>, payload: Option<Hash>) -> S3Result<Self> {
         let mut checks = Self::of_payload(payload);
         let trailer = match headers.text(Name::Trailer)? {
@@ -33,10 +35,7 @@ impl Checks {
         };
         let algorithm = match (from_headers(headers)?, trailer) {
             (Some(_), Some(_)) => {
-                return Err(S3Error::new(
-                    Code::InvalidRequest,
-                    "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
-                ));
+                return Err(several_checksums());
             }
             (Some(checksum), None) => {
                 checks.announced = Some(checksum.value);
@@ -55,11 +54,11 @@ impl Checks {
                 "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.",
             ));
         }
-        checks.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
+        checks.add_sum(algorithm);
         Ok(checks)
     }
 
-    /// Checks of a payload hash alone.
+    /// Checks the payload hash only.
     pub(crate) fn of_payload(payload: Option<Hash>) -> Self {
         Self {
             sha256: payload.map(|hash| Box::new((Sha256::new(), hash))),
@@ -72,12 +71,12 @@ impl Checks {
         self.sum.is_some()
     }
 
-    /// Computes a checksum by `algorithm` that the request does not announce.
+    /// Computes an additional checksum with `algorithm`.
     pub(crate) fn add_sum(&mut self, algorithm: Option<ChecksumAlgorithm>) {
-        self.sum = algorithm.map(|algorithm| Box::new((algorithm, Sum::new(algorithm))));
+        self.sum = algorithm.map(|algorithm| Box::new(Sum::new(algorithm)));
     }
 
-    /// Whether nothing looks at the bytes.
+    /// Whether there is nothing to check.
     pub(crate) fn is_empty(&self) -> bool {
         self.sha256.is_none() && self.sum.is_none()
     }
@@ -87,13 +86,13 @@ impl Checks {
         if let Some(state) = &mut self.sha256 {
             state.0.update(data);
         }
-        if let Some(state) = &mut self.sum {
-            state.1.update(data);
+        if let Some(sum) = &mut self.sum {
+            sum.update(data);
         }
     }
 
-    /// Compares, after the last piece; `trailers` are those of the body. Returns the additional
-    /// checksum to keep with the object.
+    /// Compares the digests after the last piece; `trailers` are the body's trailer lines. Returns the
+    /// additional checksum to store with the object.
     ///
     /// # Errors
     /// `XAmzContentSHA256Mismatch`, `BadDigest`, `MalformedTrailerError`.
@@ -103,10 +102,10 @@ impl Checks {
         {
             return Err(Code::XAmzContentSHA256Mismatch.into());
         }
-        let Some((algorithm, sum)) = self.sum.map(|state| *state) else {
+        let Some(sum) = self.sum.map(|sum| sum.finish()) else {
             return Ok(None);
         };
-        let value = sum.value();
+        let algorithm = sum.algorithm;
         let announced = if self.in_trailer {
             let line = trailers.iter().find(|(name, _)| name == header(algorithm));
             let (_, value) = line.ok_or_else(|| {
@@ -119,14 +118,10 @@ impl Checks {
         } else {
             self.announced.as_deref()
         };
-        if announced.is_some_and(|announced| announced != value) {
+        if announced.is_some_and(|announced| announced != sum.value) {
             return Err(mismatch(algorithm));
         }
-        Ok(Some(Checksum {
-            algorithm,
-            kind: ChecksumKind::FullObject,
-            value,
-        }))
+        Ok(Some(sum))
     }
 }
 
@@ -146,25 +141,11 @@ fn trailer_algorithm(names: &str) -> S3Result<ChecksumAlgorithm> {
 mod tests {
     use super::*;
 
-    fn full(algorithm: ChecksumAlgorithm, data: &[u8]) -> Checksum {
-        let mut sum = Sum::new(algorithm);
-        sum.update(data);
-        Checksum {
-            algorithm,
-            kind: ChecksumKind::FullObject,
-            value: sum.value(),
-        }
-    }
+    use crate::headers::list;
+    use bucketload_store::ChecksumKind;
 
-    fn checks(headers: &[(&'static str, &'static str)]) -> S3Result<Checks> {
-        let all: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| httparse::Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect();
-        Checks::new(&Headers::new(&all)?, None)
+    fn checks(headers: &[(&str, &str)]) -> S3Result<Checks> {
+        Checks::new(&Headers::new(&list(headers))?, None)
     }
 
     #[test]
@@ -172,9 +153,10 @@ mod tests {
         let good = ("x-amz-checksum-crc32", "y/Q5Jg==");
         let mut c = checks(&[good, ("x-amz-sdk-checksum-algorithm", "CRC32")]).unwrap();
         c.update(b"123456789");
+        let sum = c.finish(&[]).unwrap().unwrap();
         assert_eq!(
-            c.finish(&[]).unwrap(),
-            Some(full(ChecksumAlgorithm::Crc32, b"123456789"))
+            (sum.algorithm, sum.kind, sum.value.as_str()),
+            (ChecksumAlgorithm::Crc32, ChecksumKind::FullObject, good.1)
         );
         let mut c = checks(&[good]).unwrap();
         c.update(b"12345678");
@@ -198,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn contradicting_headers_are_refused() {
+    fn contradictory_headers_are_refused() {
         let good = ("x-amz-checksum-crc32", "y/Q5Jg==");
         for bad in [
             &[good, ("x-amz-checksum-crc32c", "y/Q5Jg==")][..],

@@ -1,5 +1,5 @@
-//! Additional checksums: their names, their computation while bytes pass, and those of multipart
-//! objects. What a request body is checked against is in `checks`.
+//! Additional checksums: their names, their computation, and the checksums of multipart objects.
+//! `checks` compares them with request bodies.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,7 +13,7 @@ use bucketload_store::{Checksum, ChecksumAlgorithm, ChecksumKind};
 
 use ChecksumAlgorithm::{Crc32, Crc32c, Crc64Nvme, Sha1 as AlgoSha1, Sha256 as AlgoSha256};
 
-/// Every algorithm with its name in requests and XML, its header, and its length in bytes.
+/// Each algorithm with its name in requests and XML, its header, and its length in bytes.
 pub(crate) const ALGORITHMS: [(ChecksumAlgorithm, &str, Name, usize); 5] = [
     (Crc32, "CRC32", Name::ChecksumCrc32, 4),
     (Crc32c, "CRC32C", Name::ChecksumCrc32c, 4),
@@ -32,7 +32,7 @@ fn row(algorithm: ChecksumAlgorithm) -> &'static (ChecksumAlgorithm, &'static st
     }]
 }
 
-/// The algorithm's name in requests and, after `Checksum`, in XML.
+/// The algorithm's name in requests and in XML.
 pub(crate) fn name(algorithm: ChecksumAlgorithm) -> &'static str {
     row(algorithm).1
 }
@@ -67,11 +67,11 @@ pub(crate) fn from_name(name: &str) -> S3Result<ChecksumAlgorithm> {
     })
 }
 
-/// The checksum that the request's headers carry, if any. The number of parts behind a composite
-/// checksum (`-N`) is dropped: some clients send it, some do not.
+/// The checksum in the request's headers, if any. Drops the number of parts at the end of a composite
+/// checksum (`-N`): some clients send it, some do not.
 ///
 /// # Errors
-/// `InvalidRequest` for more than one or for a value of the wrong length.
+/// `InvalidRequest` for more than one checksum, or for a value of the wrong length.
 pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksum>> {
     let mut found = None;
     for &(algorithm, _, header, _) in &ALGORITHMS {
@@ -79,10 +79,7 @@ pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksu
             continue;
         };
         if found.is_some() {
-            return Err(S3Error::new(
-                Code::InvalidRequest,
-                "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
-            ));
+            return Err(several_checksums());
         }
         found = Some(Checksum {
             algorithm,
@@ -93,6 +90,14 @@ pub(crate) fn from_headers(headers: &Headers<'_, '_>) -> S3Result<Option<Checksu
     Ok(found)
 }
 
+/// The error for a request with more than one checksum.
+pub(super) fn several_checksums() -> S3Error {
+    S3Error::new(
+        Code::InvalidRequest,
+        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
+    )
+}
+
 /// A checksum's value without its number of parts.
 pub(crate) fn without_count(value: &str) -> &str {
     match value.split_once('-') {
@@ -101,7 +106,7 @@ pub(crate) fn without_count(value: &str) -> &str {
     }
 }
 
-/// Makes sure that `value` can be a checksum by `algorithm`.
+/// Makes sure that `value` has the form of a checksum by `algorithm`.
 pub(super) fn check_value(algorithm: ChecksumAlgorithm, value: &str) -> S3Result<&str> {
     let &(_, _, header, length) = row(algorithm);
     if BASE64
@@ -115,13 +120,15 @@ pub(super) fn check_value(algorithm: ChecksumAlgorithm, value: &str) -> S3Result
     }
 }
 
-/// A checksum in the making.
-pub(crate) enum Sum {
+/// A checksum being computed.
+pub(crate) struct Sum {
+    algorithm: ChecksumAlgorithm,
+    digest: Digest,
+}
+
+enum Digest {
     /// 32 or 64 bits wide.
-    Crc {
-        digest: crc_fast::Digest,
-        bytes: usize,
-    },
+    Crc(crc_fast::Digest),
     Sha1(Sha1),
     Sha256(Sha256),
 }
@@ -129,31 +136,34 @@ pub(crate) enum Sum {
 impl Sum {
     /// Starts a sum by `algorithm`.
     pub(crate) fn new(algorithm: ChecksumAlgorithm) -> Self {
-        match algorithm {
-            AlgoSha1 => Self::Sha1(Sha1::new()),
-            AlgoSha256 => Self::Sha256(Sha256::new()),
-            crc => Self::Crc {
-                digest: crc_fast::Digest::new(crc_algorithm(crc)),
-                bytes: row(crc).3,
-            },
-        }
+        let digest = match algorithm {
+            AlgoSha1 => Digest::Sha1(Sha1::new()),
+            AlgoSha256 => Digest::Sha256(Sha256::new()),
+            crc => Digest::Crc(crc_fast::Digest::new(crc_algorithm(crc))),
+        };
+        Self { algorithm, digest }
     }
 
     /// Adds `data`.
     pub(crate) fn update(&mut self, data: &[u8]) {
-        match self {
-            Self::Crc { digest, .. } => digest.update(data),
-            Self::Sha1(sha) => sha.update(data),
-            Self::Sha256(sha) => sha.update(data),
+        match &mut self.digest {
+            Digest::Crc(crc) => crc.update(data),
+            Digest::Sha1(sha) => sha.update(data),
+            Digest::Sha256(sha) => sha.update(data),
         }
     }
 
-    /// The value in base64.
-    pub(crate) fn value(self) -> String {
-        match self {
-            Self::Crc { digest, bytes } => crc_value(digest.finalize(), bytes),
-            Self::Sha1(sha) => BASE64.encode(sha.finalize()),
-            Self::Sha256(sha) => BASE64.encode(sha.finalize()),
+    /// The checksum of all data added.
+    pub(crate) fn finish(self) -> Checksum {
+        let value = match self.digest {
+            Digest::Crc(crc) => crc_value(crc.finalize(), self.algorithm),
+            Digest::Sha1(sha) => BASE64.encode(sha.finalize()),
+            Digest::Sha256(sha) => BASE64.encode(sha.finalize()),
+        };
+        Checksum {
+            algorithm: self.algorithm,
+            kind: ChecksumKind::FullObject,
+            value,
         }
     }
 }
@@ -166,11 +176,11 @@ fn crc_algorithm(algorithm: ChecksumAlgorithm) -> CrcAlgorithm {
     }
 }
 
-fn crc_value(crc: u64, bytes: usize) -> String {
-    BASE64.encode(&crc.to_be_bytes()[8 - bytes..])
+fn crc_value(crc: u64, algorithm: ChecksumAlgorithm) -> String {
+    BASE64.encode(&crc.to_be_bytes()[8 - row(algorithm).3..])
 }
 
-/// The answer to content that does not have the announced checksum.
+/// The error for content that does not have the announced checksum.
 pub(crate) fn mismatch(algorithm: ChecksumAlgorithm) -> S3Error {
     let text = format!(
         "The {} you specified did not match the calculated checksum.",
@@ -179,10 +189,10 @@ pub(crate) fn mismatch(algorithm: ChecksumAlgorithm) -> S3Error {
     S3Error::new(Code::BadDigest, text)
 }
 
-/// The checksum of an object made of `parts`: size in bytes and checksum of each.
+/// The checksum of an object made of `parts`, each given by its size in bytes and its checksum.
 ///
-/// A full-object CRC is combined from the parts' CRCs; a composite one is the checksum over the
-/// parts' raw values, followed by their number. `None` where a part lacks the checksum.
+/// A full-object CRC is combined from the parts' CRCs. A composite checksum is the checksum of the
+/// parts' raw checksums, followed by the number of parts. `None` if a part lacks the checksum.
 pub(crate) fn of_parts(
     algorithm: ChecksumAlgorithm,
     kind: ChecksumKind,
@@ -205,8 +215,8 @@ pub(crate) fn of_parts(
         }
     }
     let value = match kind {
-        ChecksumKind::FullObject => crc_value(combined, row(algorithm).3),
-        ChecksumKind::Composite => format!("{}-{}", sum.value(), parts.len()),
+        ChecksumKind::FullObject => crc_value(combined, algorithm),
+        ChecksumKind::Composite => format!("{}-{}", sum.finish().value, parts.len()),
     };
     Some(Checksum {
         algorithm,
@@ -215,10 +225,10 @@ pub(crate) fn of_parts(
     })
 }
 
-/// Algorithm and kind that a multipart upload announces.
+/// The checksum algorithm and kind that a multipart upload announces.
 ///
 /// # Errors
-/// `InvalidRequest` for combinations that S3 does not have.
+/// `InvalidRequest` for combinations that S3 does not support.
 pub(crate) fn of_upload(
     headers: &Headers<'_, '_>,
 ) -> S3Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
@@ -256,23 +266,16 @@ mod tests {
 
     use super::*;
 
-    fn value(algorithm: ChecksumAlgorithm, data: &[u8]) -> String {
+    fn full(algorithm: ChecksumAlgorithm, data: &[u8]) -> Checksum {
         let mut sum = Sum::new(algorithm);
         sum.update(data);
-        sum.value()
+        sum.finish()
     }
 
-    fn full(algorithm: ChecksumAlgorithm, data: &[u8]) -> Checksum {
-        Checksum {
-            algorithm,
-            kind: ChecksumKind::FullObject,
-            value: value(algorithm, data),
-        }
-    }
-
-    /// Check values of the CRC catalogue and of FIPS 180, in base64.
+    /// Check values from the CRC catalogue and FIPS 180, in base64.
     #[test]
     fn known_values() {
+        let value = |algorithm, data: &[u8]| full(algorithm, data).value;
         let check = b"123456789";
         assert_eq!(
             value(Crc32, check),
@@ -295,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn combined_crcs_are_those_of_the_whole(
+        fn combined_crcs_equal_those_of_the_whole(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..200), 1..6),
         ) {
             for algorithm in [Crc32, Crc32c, Crc64Nvme] {

@@ -1,5 +1,5 @@
-//! What a signed request claims: key, scope, date, signed headers, signature, and how its payload
-//! is covered. Reading only; `sigv4` checks it.
+//! The claims of a signed request: key, scope, date, signed headers, signature, and how the signature
+//! covers the payload. This module only parses them; `sigv4` checks them.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use bucketload_s3::sigv4::{ALGORITHM, Hash};
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 
-/// How the payload is covered by the signature.
+/// How the signature covers the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PayloadAuth {
-    /// Not covered.
+    /// It does not.
     Unsigned,
-    /// Its SHA-256 is the given one.
+    /// By the payload's SHA-256.
     Sha256(Hash),
-    /// `aws-chunked` with a signature on each chunk, and on the trailer if there is one.
+    /// By a signature on each chunk of an `aws-chunked` body, and on its trailer if there is one.
     SignedChunks { trailer: bool },
-    /// `aws-chunked` without signatures, with a trailer.
+    /// It does not; the body is `aws-chunked` with a trailer.
     UnsignedChunks,
 }
 
-/// The five parts of a credential and what comes with it.
+/// The parsed signature of a request.
 pub(super) struct Claim<'a> {
     pub(super) access_key: &'a str,
     /// `YYYYMMDD/region/s3/aws4_request`.
@@ -32,7 +32,7 @@ pub(super) struct Claim<'a> {
     pub(super) signed_headers: &'a str,
     pub(super) signature: &'a str,
     pub(super) amz_date: &'a str,
-    /// Seconds that a presigned URL lives.
+    /// Lifetime of a presigned URL, in seconds.
     pub(super) expires: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ fn version_2() -> S3Error {
 
 /// Splits `ACCESS-KEY/YYYYMMDD/REGION/s3/aws4_request` into key, scope and date.
 pub(super) fn split_credential(credential: &str) -> Option<(&str, &str, &str)> {
-    // The access key may itself hold slashes: count from the right.
+    // The access key may contain slashes, so count from the right.
     let (at, _) = credential.rmatch_indices('/').nth(3)?;
     let scope = &credential[at + 1..];
     let date = scope
@@ -57,17 +57,17 @@ pub(super) fn split_credential(credential: &str) -> Option<(&str, &str, &str)> {
 /// Length of a signature in hexadecimal digits.
 const SIGNATURE: usize = 64;
 
-/// Reads `Authorization` headers and remembers the last one: those of one client differ in their
-/// final signature only, until midnight.
+/// Reads `Authorization` headers and caches the last one: until midnight, the headers of one client
+/// differ only in the signature at their end.
 #[derive(Debug, Default)]
 pub(super) struct AuthorizationReader {
     /// The last header up to its signature.
     prefix: Vec<u8>,
-    /// Where its parts stand.
+    /// The positions of its parts.
     parts: Parts<Range<usize>>,
 }
 
-/// The parts of the header but the signature.
+/// The parts of the header except the signature.
 #[derive(Clone, Debug, Default)]
 struct Parts<T> {
     access_key: T,
@@ -77,10 +77,10 @@ struct Parts<T> {
 }
 
 impl AuthorizationReader {
-    /// Reads the header `value`; `date_text` holds the date where only `Date` gives it.
+    /// Reads the header `value`. `date_text` is the buffer for the date if only `Date` gives it.
     ///
     /// # Errors
-    /// The S3 error that tells what is wrong with it.
+    /// The S3 error for a malformed header.
     pub(super) fn read<'a>(
         &mut self,
         value: &'a str,
@@ -125,7 +125,7 @@ impl AuthorizationReader {
         }
         let end = value.len() - SIGNATURE;
         self.prefix.extend_from_slice(&value.as_bytes()[..end]);
-        // Every part is a slice of the value.
+        // Every part is a slice of `value`.
         let range = |part: &str| {
             let start = part.as_ptr() as usize - value.as_ptr() as usize;
             start..start + part.len()
@@ -179,7 +179,7 @@ fn parse_authorization(value: &str) -> S3Result<(Parts<&str>, &str)> {
     Ok((parts, signature))
 }
 
-/// The `Date` header in the form of `x-amz-date`, for clients that send only the former.
+/// The `Date` header in the format of `x-amz-date`, for clients that send only `Date`.
 fn http_date_as_amz<'a>(date: Option<&[u8]>, out: &'a mut [u8; 16]) -> S3Result<&'a str> {
     let missing = || {
         S3Error::new(

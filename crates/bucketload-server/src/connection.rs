@@ -1,8 +1,8 @@
-//! One connection: requests in, answers out, until either side ends it.
+//! One connection: reads requests and sends responses until either side ends it.
 //!
-//! The usual exchange is one receive and one send: the request is handled out of the thread's receive
-//! buffer ([`intake`]) and its answer leaves in one vectored write. Bodies that are still on their
-//! way, large objects and faults take the boxed paths, so that a resting connection stays small.
+//! The usual exchange is one receive and one send: [`begin`] handles the request in the thread's
+//! receive buffer, and the response leaves in one vectored write. Partly received bodies, large
+//! objects and faults use boxed futures, so an idle connection stays small.
 
 use std::rc::Rc;
 
@@ -10,41 +10,41 @@ use bucketload_wire::clock;
 use bucketload_wire::http::{self, parse_request};
 use bucketload_wire::{Conn, Error, Sock, Step};
 
+use super::begin::{self, Next};
 use super::error::{Code, S3Error};
-use super::intake::{self, Next};
 use super::pace::Pace;
 use super::pending::{Pending, Reply};
-use super::respond::{Body, Extract};
+use super::respond::{Body, ObjectBytes};
 use super::send;
-use super::thread::{Slot, Thread, Work};
+use super::thread::{RequestBuffers, Thread, Watchdog};
 
-/// Largest head taken, in bytes.
+/// Largest accepted head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// Bytes of a body dropped at a time: progress is noted in between.
+/// Bytes of a body discarded at a time; each piece restarts the idle timeout.
 const DISCARD: u64 = 8 << 20;
-/// What a connection above the limit is told.
+/// The response to a connection above the limit.
 const REFUSAL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nServer: bucketload\r\nx-amz-request-id: 0000000000000000\r\nContent-Length: 0\r\n\
     Retry-After: 1\r\nConnection: close\r\n\r\n";
 
-/// How an exchange leaves its connection.
+/// What happens to the connection after an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Ready for the next request.
+    /// Wait for the next request.
     Continue,
-    /// To be ended in good order.
+    /// Close it.
     Close,
-    /// To be ended in good order after the client has stopped sending.
+    /// Close it once the client stops sending.
     Linger,
-    /// To be ended at once, in the middle of an answer.
+    /// Drop it at once, in the middle of a response.
     Cut,
-    /// To be reset.
+    /// Reset it.
     Reset,
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve(thread: Rc<Thread>, slot: Rc<Slot>, sock: Sock) {
-    let mut conn = match &thread.shared.tls {
+pub(crate) async fn serve(thread: Rc<Thread>, watchdog: Rc<Watchdog>, sock: Sock) {
+    let mut conn = match &thread.server.tls {
         None => Conn::plain(sock),
         Some(tls) => match Box::pin(Conn::accept_tls(sock, tls)).await {
             Ok(conn) => conn,
@@ -52,15 +52,15 @@ pub(crate) async fn serve(thread: Rc<Thread>, slot: Rc<Slot>, sock: Sock) {
         },
     };
     loop {
-        // An error is the end of the connection: there is nobody left to tell.
-        match exchange(&thread, &slot, &mut conn)
+        // After an error the connection is gone: there is nobody to report it to.
+        match exchange(&thread, &watchdog, &mut conn)
             .await
             .unwrap_or(Flow::Cut)
         {
             Flow::Continue => {}
             Flow::Close => return conn.close(),
             Flow::Linger => {
-                linger(&thread, &slot, &mut conn).await;
+                linger(&thread, &watchdog, &mut conn).await;
                 return conn.close();
             }
             Flow::Cut => return,
@@ -69,7 +69,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, slot: Rc<Slot>, sock: Sock) {
     }
 }
 
-/// Answers a connection above the limit.
+/// Refuses a connection above the limit with a 503.
 pub(crate) async fn refuse(sock: Sock) {
     let mut conn = Conn::plain(sock);
     let read = conn.recv_with(|bytes| Ok::<_, Error>(Step::Done(bytes.len(), ())));
@@ -78,10 +78,10 @@ pub(crate) async fn refuse(sock: Sock) {
     }
 }
 
-/// Reads what the client still sends until it ends the connection: closing with unread bytes would
-/// reset it and could destroy the answer on its way.
-async fn linger(thread: &Thread, slot: &Slot, conn: &mut Conn) {
-    thread.allow(slot);
+/// Reads until the client ends the connection. Closing with unread bytes would reset the connection
+/// and could discard the response in flight.
+async fn linger(thread: &Thread, watchdog: &Watchdog, conn: &mut Conn) {
+    thread.rearm(watchdog);
     let mut left = DISCARD;
     let drop_all = |bytes: &[u8]| {
         left = left.saturating_sub(bytes.len() as u64);
@@ -91,44 +91,46 @@ async fn linger(thread: &Thread, slot: &Slot, conn: &mut Conn) {
             Step::More(bytes.len())
         })
     };
-    // The end of the stream is what is waited for.
+    // This ends with an error when the client closes, as expected.
     let _ = conn.recv_with(drop_all).await;
 }
 
-/// One request and its answer.
-async fn exchange(thread: &Thread, slot: &Slot, conn: &mut Conn) -> Result<Flow, Error> {
-    thread.allow(slot);
+/// Handles one request.
+async fn exchange(thread: &Thread, watchdog: &Watchdog, conn: &mut Conn) -> Result<Flow, Error> {
+    thread.rearm(watchdog);
     let mut in_head = false;
-    let (mut work, next) = conn
+    let (mut buffers, next) = conn
         .recv_with(|bytes| {
-            let step = begin(thread, bytes);
+            let step = parse_and_begin(thread, bytes);
             if step.is_none() && !in_head {
-                // The time limit of a head counts from its first byte.
+                // The timeout of a head counts from its first byte.
                 in_head = true;
-                thread.allow(slot);
+                thread.rearm(watchdog);
             }
             Ok::<_, Error>(step.unwrap_or(Step::More(0)))
         })
         .await?;
     let reply = match next {
         Next::Answer(reply) => reply,
-        Next::Receive(pending) => Box::pin(receive(thread, slot, conn, &mut work, pending)).await?,
+        Next::Receive(pending) => {
+            Box::pin(receive(thread, watchdog, conn, &mut buffers, pending)).await?
+        }
         Next::Reset => {
-            thread.give_back(work);
+            thread.give_back(buffers);
             return Ok(Flow::Reset);
         }
     };
-    let flow = answer(thread, slot, conn, &mut work, reply).await?;
-    thread.give_back(work);
+    let flow = answer(thread, watchdog, conn, &mut buffers, reply).await?;
+    thread.give_back(buffers);
     Ok(flow)
 }
 
-/// Handles received bytes; `None` while the head is incomplete.
-fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<Work>, Next)>> {
+/// Handles received bytes. Returns `None` while the head is incomplete.
+fn parse_and_begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuffers>, Next)>> {
     let parsed = parse_request(bytes, |request| {
-        let mut work = thread.take_work(clock::wall_seconds());
-        let (used, next) = intake::begin(thread, &mut work, request, &bytes[request.len..]);
-        Step::Done(request.len + used, (work, next))
+        let mut buffers = thread.take_buffers(clock::wall_seconds());
+        let (used, next) = begin::request(thread, &mut buffers, request, &bytes[request.len..]);
+        Step::Done(request.len + used, (buffers, next))
     });
     let error = match parsed {
         Ok(Some(step)) => return Some(step),
@@ -136,18 +138,18 @@ fn begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<Work>, Next)>> {
         Ok(None) => Code::RequestHeaderSectionTooLarge.into(),
         Err(error) => S3Error::from(error),
     };
-    let mut work = thread.take_work(clock::wall_seconds());
+    let mut buffers = thread.take_buffers(clock::wall_seconds());
     thread.counters().unknown.add(1);
-    let reply = intake::malformed(&mut work, &error);
-    Some(Step::Done(bytes.len(), (work, Next::Answer(reply))))
+    let reply = begin::malformed(&mut buffers, &error);
+    Some(Step::Done(bytes.len(), (buffers, Next::Answer(reply))))
 }
 
 /// Receives the rest of a body.
 async fn receive(
     thread: &Thread,
-    slot: &Slot,
+    watchdog: &Watchdog,
     conn: &mut Conn,
-    work: &mut Work,
+    buffers: &mut RequestBuffers,
     mut pending: Box<Pending>,
 ) -> Result<Reply, Error> {
     if pending.expects_continue {
@@ -155,12 +157,12 @@ async fn receive(
     }
     let mut pace = pending.rate().map(Pace::new);
     while !pending.is_done() {
-        thread.allow(slot);
+        thread.rearm(watchdog);
         match pending.plain_rest() {
             Some(rest) if pending.is_blind() && pace.is_none() => {
                 let mut left = rest;
                 while left > 0 {
-                    thread.allow(slot);
+                    thread.rearm(watchdog);
                     conn.discard(left.min(DISCARD)).await?;
                     left = left.saturating_sub(DISCARD);
                 }
@@ -169,21 +171,21 @@ async fn receive(
             Some(rest) => {
                 let piece = pace.as_ref().map_or(rest, |pace| rest.min(pace.piece()));
                 conn.recv_body(piece, |_, bytes| {
-                    thread.allow(slot);
-                    // A body of known length has no framing that could fail.
-                    let _ = pending.feed(thread, work, bytes);
+                    thread.rearm(watchdog);
+                    // Fails for broken framing only, and a body of known length has none.
+                    let _ = pending.feed(thread, buffers, bytes);
                     Ok::<_, Error>(())
                 })
                 .await?;
                 if let Some(pace) = &mut pace {
-                    pace.after(thread, slot, piece).await;
+                    pace.after(thread, watchdog, piece).await;
                 }
             }
             None => {
                 let fed = conn
                     .recv_with(|bytes| {
-                        thread.allow(slot);
-                        Ok::<_, Error>(match pending.feed(thread, work, bytes) {
+                        thread.rearm(watchdog);
+                        Ok::<_, Error>(match pending.feed(thread, buffers, bytes) {
                             Ok(used) if pending.is_done() || pace.is_some() => {
                                 Step::Done(used, Ok(used))
                             }
@@ -193,30 +195,36 @@ async fn receive(
                     })
                     .await?;
                 match (fed, &mut pace) {
-                    (Err(error), _) => return Ok(pending.give_up(work, &error)),
-                    (Ok(used), Some(pace)) => pace.after(thread, slot, used as u64).await,
+                    (Err(error), _) => return Ok(pending.give_up(buffers, &error)),
+                    (Ok(used), Some(pace)) => pace.after(thread, watchdog, used as u64).await,
                     (Ok(_), None) => {}
                 }
             }
         }
     }
-    Ok(pending.finish(thread, work))
+    Ok(pending.finish(thread, buffers))
 }
 
-/// Sends an answer.
+/// Sends a response.
 async fn answer(
     thread: &Thread,
-    slot: &Slot,
+    watchdog: &Watchdog,
     conn: &mut Conn,
-    work: &mut Work,
+    buffers: &mut RequestBuffers,
     reply: Reply,
 ) -> Result<Flow, Error> {
-    thread.allow(slot);
-    thread.counters().answer(work.head.status());
-    if let (Some(operation), false) = (reply.operation, thread.shared.faults.is_empty()) {
-        Box::pin(send::hold(thread, slot, operation, work.target.key())).await;
+    thread.rearm(watchdog);
+    thread.counters().answer(buffers.head.status());
+    if let (Some(operation), false) = (reply.operation, thread.server.faults.is_empty()) {
+        Box::pin(send::hold(
+            thread,
+            watchdog,
+            operation,
+            buffers.target.key(),
+        ))
+        .await;
     }
-    if reply.leave {
+    if reply.continue_first {
         conn.send(http::CONTINUE, b"").await?;
     }
     let after = match (reply.close, reply.linger) {
@@ -226,20 +234,20 @@ async fn answer(
     };
     match reply.body {
         Body::Empty => {
-            work.head.end(0, reply.close);
-            conn.send(work.head.bytes(), b"").await?;
+            buffers.head.end(0, reply.close);
+            conn.send(buffers.head.bytes(), b"").await?;
         }
         Body::LengthOnly(length) => {
-            work.head.end(length, reply.close);
-            conn.send(work.head.bytes(), b"").await?;
+            buffers.head.end(length, reply.close);
+            conn.send(buffers.head.bytes(), b"").await?;
         }
         Body::Document => {
-            work.head.end(work.document.len() as u64, reply.close);
-            conn.send(work.head.bytes(), &work.document).await?;
+            buffers.head.end(buffers.document.len() as u64, reply.close);
+            conn.send(buffers.head.bytes(), &buffers.document).await?;
         }
         Body::Object => {
-            if !send_at_once(thread, conn, work, reply).await? {
-                let cut = Box::pin(send::object(thread, slot, conn, work, reply)).await?;
+            if !send_at_once(thread, conn, buffers, reply).await? {
+                let cut = Box::pin(send::object(thread, watchdog, conn, buffers, reply)).await?;
                 return Ok(if cut { Flow::Cut } else { after });
             }
         }
@@ -247,26 +255,26 @@ async fn answer(
     Ok(after)
 }
 
-/// Sends an object's bytes in one write, where they lie in one piece and no fault concerns them.
-/// Whether it did.
+/// Sends an object's bytes in one write if they are contiguous and there are no fault rules.
+/// Returns whether it did.
 async fn send_at_once(
     thread: &Thread,
     conn: &mut Conn,
-    work: &mut Work,
+    buffers: &mut RequestBuffers,
     reply: Reply,
 ) -> Result<bool, Error> {
-    let Some(Extract { source, range }) = &work.extract else {
+    let Some(ObjectBytes { source, range }) = &buffers.object_bytes else {
         return Ok(false);
     };
     let length = range.end - range.start;
-    work.head.end(length, reply.close);
+    buffers.head.end(length, reply.close);
     let chunk = source
         .chunk(range.start)
         .filter(|chunk| chunk.len() as u64 >= length);
     match chunk {
-        Some(mut chunk) if thread.shared.faults.is_empty() => {
+        Some(mut chunk) if thread.server.faults.is_empty() => {
             chunk.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-            conn.send(work.head.bytes(), &chunk).await?;
+            conn.send(buffers.head.bytes(), &chunk).await?;
             thread.counters().bytes_out.add(length);
             Ok(true)
         }

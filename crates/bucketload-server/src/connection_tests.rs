@@ -1,4 +1,4 @@
-//! Whatever bytes arrive, a request is answered and the thread lives on.
+//! Arbitrary bytes never crash the thread, and every complete request gets a response.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,10 +9,10 @@ use super::*;
 use crate::config::{Access, KeyPair, ServerConfig};
 use crate::faults::{Faults, History};
 use crate::stats::Counters;
-use crate::thread::Shared;
+use crate::thread::ServerState;
 use bucketload_store::{MemoryOptions, MemoryStore, PutOptions, Store};
 
-/// A thread over memory with an object `bucket/k`, open to everybody.
+/// A thread over a memory store that holds the object `bucket/k`, open to anonymous requests.
 fn thread(stats_page: bool) -> Thread {
     let store = MemoryStore::new(MemoryOptions::default());
     store.create_bucket("bucket").unwrap();
@@ -27,7 +27,7 @@ fn thread(stats_page: bool) -> Thread {
     config.access = Access::Anonymous;
     config.domain = Some("s3.local".into());
     config.stats_page = stats_page;
-    let shared = Shared {
+    let server = ServerState {
         faults: Faults::new(&[]),
         fault_log: None,
         history: History::default(),
@@ -37,30 +37,30 @@ fn thread(stats_page: bool) -> Thread {
         store: Arc::new(store),
         config,
     };
-    Thread::new(Arc::new(shared), 0).unwrap()
+    Thread::new(Arc::new(server), 0).unwrap()
 }
 
-/// Handles `bytes` as if they had arrived in two pieces; the status of the answer, if there is one.
+/// Handles `bytes` as if they arrived in two pieces. Returns the status of the response, if any.
 fn handle(thread: &Thread, bytes: &[u8], cut: usize) -> Option<u16> {
     let (now, later) = bytes.split_at(cut.min(bytes.len()));
-    let step = begin(thread, now).or_else(|| begin(thread, bytes))?;
-    let Step::Done(used, (mut work, next)) = step else {
+    let step = parse_and_begin(thread, now).or_else(|| parse_and_begin(thread, bytes))?;
+    let Step::Done(used, (mut buffers, next)) = step else {
         panic!("begin never asks for more by itself");
     };
     assert!(used <= bytes.len());
     if let Next::Receive(mut pending) = next {
-        let Ok(_) = pending.feed(thread, &mut work, later) else {
+        let Ok(_) = pending.feed(thread, &mut buffers, later) else {
             return Some(400);
         };
         if !pending.is_done() {
             return None;
         }
-        pending.finish(thread, &mut work);
+        pending.finish(thread, &mut buffers);
     }
-    work.head.end(0, false);
-    assert!(work.head.bytes().ends_with(b"\r\n\r\n"));
-    let status = work.head.status();
-    thread.give_back(work);
+    buffers.head.end(0, false);
+    assert!(buffers.head.bytes().ends_with(b"\r\n\r\n"));
+    let status = buffers.head.status();
+    thread.give_back(buffers);
     Some(status)
 }
 

@@ -1,11 +1,11 @@
-//! Waits of microsecond accuracy for injected delays.
+//! Timers of microsecond accuracy for injected delays.
 //!
-//! tokio's timers tick in milliseconds; a timerfd wakes the thread within some tens of
-//! microseconds. One descriptor serves all waits of a thread: it is armed for the earliest, and
-//! [`Delays::run`] wakes whoever is due.
+//! tokio's timers tick in milliseconds; a timerfd wakes the thread within tens of microseconds. One
+//! timerfd serves all waits of a thread: it is armed for the earliest deadline, and [`Delays::run`]
+//! wakes the tasks that are due.
 //!
 //! ```text
-//! until(t) -> entry (t, n) -> waker       run: timerfd fires -> wake entries <= now -> arm next
+//! until(t) -> key (t, n) -> waker       run: timerfd fires -> wake keys <= now -> arm the next
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -35,7 +35,7 @@ impl Delays {
     /// Creates the timer.
     ///
     /// # Errors
-    /// The system's reason.
+    /// If the system refuses the timer.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
@@ -51,16 +51,16 @@ impl Delays {
         })
     }
 
-    /// Waits until `deadline`. May be dropped at any time.
+    /// Waits until `deadline`. The future may be dropped at any time.
     pub(crate) async fn until(&self, deadline: Instant) {
         if deadline <= Instant::now() {
             return;
         }
         let number = self.next.get();
         self.next.set(number + 1);
-        let entry = Entry {
+        let wait = WaitGuard {
             delays: self,
-            name: (deadline, number),
+            key: (deadline, number),
         };
         poll_fn(|cx| {
             if Instant::now() >= deadline {
@@ -69,8 +69,8 @@ impl Delays {
             let mut waiting = self.waiting.borrow_mut();
             let first = waiting
                 .first_key_value()
-                .is_none_or(|(name, _)| entry.name <= *name);
-            waiting.insert(entry.name, cx.waker().clone());
+                .is_none_or(|(key, _)| wait.key <= *key);
+            waiting.insert(wait.key, cx.waker().clone());
             drop(waiting);
             if first {
                 self.arm(deadline);
@@ -80,7 +80,7 @@ impl Delays {
         .await;
     }
 
-    /// Wakes waits that are due; runs as long as the thread serves.
+    /// Wakes the waits that are due; runs as long as the thread serves.
     pub(crate) async fn run(&self) {
         loop {
             let Ok(mut guard) = self.fd.readable().await else {
@@ -119,20 +119,20 @@ impl Delays {
                 tv_nsec: left.subsec_nanos().into(),
             },
         };
-        // A valid descriptor and a normalised time cannot be refused.
+        // Cannot fail: the descriptor is valid and the time normalised.
         let _ = timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &spec);
     }
 }
 
-/// Takes a wait back when its future is dropped.
-struct Entry<'a> {
+/// Removes a wait when its future is dropped.
+struct WaitGuard<'a> {
     delays: &'a Delays,
-    name: (Instant, u64),
+    key: (Instant, u64),
 }
 
-impl Drop for Entry<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        self.delays.waiting.borrow_mut().remove(&self.name);
+        self.delays.waiting.borrow_mut().remove(&self.key);
     }
 }
 

@@ -1,7 +1,7 @@
-//! The S3 errors that the server answers with: code, HTTP status and message in one table.
+//! The S3 errors that the server returns: code, HTTP status and message in one table.
 //!
-//! A handler returns [`S3Error`]; `respond` renders it as the XML document that clients parse. The
-//! codes follow Amazon S3 and, where the two differ, what strict S3 clients accept from MinIO.
+//! A handler returns an [`S3Error`]; `respond` renders it as an XML document. The codes follow Amazon
+//! S3 or, where MinIO differs, the variant that strict S3 clients accept from MinIO.
 
 use std::borrow::Cow;
 
@@ -16,17 +16,23 @@ macro_rules! codes {
         pub(crate) enum Code { $($variant,)* }
 
         impl Code {
-            /// The code as it stands in the answer's `<Code>`.
+            /// The code in the response's `<Code>`.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)* }
             }
 
-            /// The HTTP status it comes with.
+            /// The code called `name`.
+            fn from_name(name: &str) -> Option<Self> {
+                $(if name == stringify!($variant) { return Some(Self::$variant); })*
+                None
+            }
+
+            /// The HTTP status.
             pub(crate) const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)* }
             }
 
-            /// What a person reads when the handler gives no better text.
+            /// The default message.
             const fn message(self) -> &'static str {
                 match self { $(Self::$variant => $message,)* }
             }
@@ -97,21 +103,21 @@ codes! {
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.",
 }
 
-/// A refusal: the code and, where it helps, a message of its own.
+/// An S3 error response: the code and, optionally, a more specific message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct S3Error {
     pub(crate) code: Code,
-    /// Status that replaces the code's own (injected faults name any status).
+    /// Overrides the code's status (injected faults may use any).
     status: Option<u16>,
     message: Option<Cow<'static, str>>,
-    /// Region the signature must name, reported as `<Region>`.
+    /// The region that the signature must name, reported as `<Region>`.
     pub(crate) region: Option<Box<str>>,
     /// Size of the object that a range lies outside of, reported in `Content-Range`.
     pub(crate) size: Option<u64>,
 }
 
 impl S3Error {
-    /// `code` with a message that tells more than the code's own.
+    /// `code` with a more specific message.
     pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: Some(message.into()),
@@ -119,7 +125,7 @@ impl S3Error {
         }
     }
 
-    /// The same error answered with another HTTP status.
+    /// The same error with another HTTP status.
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
@@ -131,12 +137,12 @@ impl S3Error {
         self
     }
 
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub(crate) fn status(&self) -> u16 {
         self.status.unwrap_or(self.code.status())
     }
 
-    /// The text of the answer's `<Message>`.
+    /// The text of the response's `<Message>`.
     pub(crate) fn message(&self) -> &str {
         self.message.as_deref().unwrap_or(self.code.message())
     }
@@ -157,26 +163,8 @@ impl From<Code> for S3Error {
 impl From<StoreError> for S3Error {
     fn from(error: StoreError) -> Self {
         let code = match &error {
-            StoreError::NoSuchBucket => Code::NoSuchBucket,
-            StoreError::NoSuchKey => Code::NoSuchKey,
-            StoreError::NoSuchUpload => Code::NoSuchUpload,
-            StoreError::BucketNotEmpty => Code::BucketNotEmpty,
-            StoreError::BucketAlreadyOwnedByYou => Code::BucketAlreadyOwnedByYou,
-            StoreError::InvalidBucketName(_) => Code::InvalidBucketName,
-            StoreError::KeyTooLong => Code::KeyTooLongError,
-            StoreError::InvalidArgument(_) => Code::InvalidArgument,
-            StoreError::InvalidPart(_) => Code::InvalidPart,
-            StoreError::InvalidPartOrder => Code::InvalidPartOrder,
-            StoreError::EntityTooSmall { .. } => Code::EntityTooSmall,
-            StoreError::EntityTooLarge { .. } => Code::EntityTooLarge,
-            StoreError::BadDigest => Code::BadDigest,
-            StoreError::IncompleteBody { .. } => Code::IncompleteBody,
-            StoreError::PreconditionFailed => Code::PreconditionFailed,
-            StoreError::InvalidRange { .. } => Code::InvalidRange,
             StoreError::InsufficientStorage => Code::StorageFull,
-            StoreError::NotImplemented(_) => Code::NotImplemented,
-            StoreError::AccessDenied(_) => Code::AccessDenied,
-            _ => Code::InternalError,
+            error => Code::from_name(error.code()).unwrap_or(Code::InternalError),
         };
         let size = match &error {
             StoreError::InvalidRange { size } => Some(*size),

@@ -1,17 +1,17 @@
-//! The request head: method, target and the headers that the server looks at.
+//! The headers of a request.
 //!
-//! httparse splits the head; [`Headers`] then remembers by number where each header of interest
-//! stands, so that handlers look them up without scanning or allocating again.
+//! httparse splits the head; [`Headers`] then records the position of each header that the server
+//! knows, so handlers look headers up without scanning or allocating.
 
 use super::error::{Code, S3Error, S3Result};
 
-/// Most headers taken in one request.
+/// Maximum number of headers in one request.
 pub(crate) const MAX_HEADERS: usize = 128;
 
 /// Declares [`Name`] with the lower-case text of each header.
 macro_rules! names {
     ($($variant:ident $text:literal,)*) => {
-        /// A header that some handler looks at.
+        /// A header that some handler reads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Name { $($variant,)* }
@@ -94,7 +94,7 @@ names! {
 #[derive(Debug)]
 pub(crate) struct Headers<'h, 'b> {
     all: &'h [httparse::Header<'b>],
-    /// Position + 1 of each [`Name`] in `all`; 0 where it is missing.
+    /// Position + 1 of each [`Name`] in `all`; 0 if it is missing.
     at: [u8; Name::COUNT],
     /// Whether a header starts with `x-amz-meta-`.
     pub(crate) has_user_metadata: bool,
@@ -104,7 +104,7 @@ impl<'h, 'b> Headers<'h, 'b> {
     /// Indexes `all`.
     ///
     /// # Errors
-    /// `InvalidRequest` where a header that decides about framing or identity stands twice.
+    /// `InvalidRequest` if a header that must be unique is repeated.
     pub(crate) fn new(all: &'h [httparse::Header<'b>]) -> S3Result<Self> {
         let mut headers = Self {
             all,
@@ -127,7 +127,7 @@ impl<'h, 'b> Headers<'h, 'b> {
             let slot = &mut headers.at[name as usize];
             if *slot == 0 {
                 *slot = position as u8 + 1;
-            } else if is_decisive(name) {
+            } else if must_be_unique(name) {
                 return Err(S3Error::new(
                     Code::InvalidRequest,
                     format!("The header {} is given more than once.", name.text()),
@@ -142,21 +142,21 @@ impl<'h, 'b> Headers<'h, 'b> {
         self.all
     }
 
-    /// The value of `name` as sent, without surrounding blanks.
+    /// The value of `name` as sent, without surrounding white space.
     pub(crate) fn bytes(&self, name: Name) -> Option<&'b [u8]> {
         let position = usize::from(self.at[name as usize]).checked_sub(1)?;
         Some(self.all[position].value.trim_ascii())
     }
 
-    /// Whether `name` is there.
+    /// Whether the request has the header `name`.
     pub(crate) fn has(&self, name: Name) -> bool {
         self.at[name as usize] != 0
     }
 
-    /// The value of `name`; `None` where it is missing or empty.
+    /// The value of `name`; `None` if it is missing or empty.
     ///
     /// # Errors
-    /// `InvalidArgument` where it is not UTF-8.
+    /// `InvalidArgument` if it is not UTF-8.
     pub(crate) fn text(&self, name: Name) -> S3Result<Option<&'b str>> {
         let Some(bytes) = self.bytes(name).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
@@ -170,10 +170,10 @@ impl<'h, 'b> Headers<'h, 'b> {
         }
     }
 
-    /// The value of `name` as a number of bytes or the like.
+    /// The value of `name` as a number.
     ///
     /// # Errors
-    /// `InvalidArgument` where it is not a plain decimal number.
+    /// `InvalidArgument` if it is not a plain decimal number.
     pub(crate) fn number(&self, name: Name) -> S3Result<Option<u64>> {
         let Some(bytes) = self.bytes(name) else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl<'h, 'b> Headers<'h, 'b> {
         }
     }
 
-    /// Whether a comma-separated list in `name` holds `token`, in any case.
+    /// Whether the comma-separated list in `name` contains `token`, ignoring case.
     pub(crate) fn lists(&self, name: Name, token: &str) -> bool {
         self.bytes(name).is_some_and(|value| {
             value
@@ -206,8 +206,8 @@ impl<'h, 'b> Headers<'h, 'b> {
     }
 }
 
-/// Headers of which a second one would change what the request means.
-const fn is_decisive(name: Name) -> bool {
+/// Headers whose repetition could change the meaning of the request: framing, identity, content.
+const fn must_be_unique(name: Name) -> bool {
     matches!(
         name,
         Name::Host
@@ -231,6 +231,18 @@ pub(crate) fn parse_u64(bytes: &[u8]) -> Option<u64> {
         c.is_ascii_digit()
             .then(|| n.wrapping_mul(10).wrapping_add(u64::from(c - b'0')))
     })
+}
+
+/// The raw headers of a test request.
+#[cfg(test)]
+pub(crate) fn list<'a>(headers: &'a [(&str, &str)]) -> Vec<httparse::Header<'a>> {
+    headers
+        .iter()
+        .map(|(name, value)| httparse::Header {
+            name,
+            value: value.as_bytes(),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -265,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn framing_headers_may_not_repeat() {
+    fn framing_headers_must_not_repeat() {
         let all = [
             header("Content-Length", b"1"),
             header("content-length", b"2"),

@@ -1,5 +1,4 @@
-//! An S3 server over a [`Store`]: HTTP/1.1, Signature Version 4, TLS, faults on
-//! demand.
+//! An S3 server over a [`Store`]: HTTP/1.1, Signature Version 4, TLS, fault injection.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -17,35 +16,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How it is built
+//! # Structure
 //!
 //! ```text
-//! thread      a tokio current_thread runtime, its own SO_REUSEPORT listener, nothing shared
-//! connection  one local task per connection: receive, answer, again
-//! intake      head -> authorised and routed request -> answer, or
-//! pending     body -> store -> answer
-//!   uri headers router                     what is asked for
-//!   claim canonical sigv4 sigv2            may it be
-//!   body aws_chunked checks checksum       how the payload is framed and what it must add up to
-//!   xml_in tags                            documents of requests
-//! ops         what the operations do, against the store
-//! respond xml send                  how answers look and leave
-//! faults delay                      what goes wrong on purpose
+//! thread      a tokio current_thread runtime with its own SO_REUSEPORT listener
+//! connection  one local task per connection: receive a request, send the response, repeat
+//! begin       head -> authorised and routed request -> response, or
+//! pending     body -> store -> response
+//!   uri headers router                     parse and route the request
+//!   claim canonical sigv4 sigv2            verify the signature
+//!   body aws_chunked checks checksum       decode the body and check its digests
+//!   xml_in tags                            parse request documents
+//! ops         the operations on the store
+//! respond xml send                         build and send responses
+//! faults delay                             inject faults
 //! ```
 //!
-//! A small request costs one receive and one send; its answer leaves in one vectored write with
-//! the object's bytes straight from the store. Large bodies are received with a low-water mark,
-//! and bodies that the store accepts unseen ([`Store::accept_unseen`])
-//! are dropped in the kernel, so that the server is not what a measurement measures.
+//! A small request costs one receive and one send. Its response leaves in one vectored write, with
+//! the object's bytes straight from the store. Large bodies are received with a low-water mark.
+//! Bodies that the store accepts unseen ([`Store::accept_unseen`]) are dropped in the kernel, so
+//! the server does not become the bottleneck of a measurement.
 //!
-//! # What it refuses
+//! # Unsupported features
 //!
-//! Versioning, ACLs beyond `private`, encryption, object lock, lifecycle and the other bucket
-//! configurations: reading them answers what a bucket without any answers, setting them is
-//! refused with `NotImplemented`. Bodies of refused requests are read to their end, so that
-//! clients see the answer. A stop cuts requests under way.
+//! Versioning, ACLs other than `private`, encryption, object lock, lifecycle and the other bucket
+//! configurations. Reading one returns the response of a bucket without that configuration; setting
+//! one is refused with `NotImplemented`. The server reads the bodies of refused requests to the end,
+//! so clients see the response. Stopping the server cuts off requests in flight.
 
 mod aws_chunked;
+mod begin;
 mod body;
 mod canonical;
 mod checks;
@@ -57,7 +57,6 @@ mod delay;
 mod error;
 pub mod faults;
 mod headers;
-mod intake;
 mod ops;
 mod pace;
 mod pending;
@@ -93,12 +92,12 @@ pub use stats::ServerStats;
 use bucketload_store::Store;
 use faults::{FaultLog, Faults, History};
 use stats::Counters;
-use thread::Shared;
+use thread::ServerState;
 
-/// Why a server cannot start.
+/// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address cannot be listened on.
+    /// Listening on the address failed.
     #[error("cannot listen on {address}: {source}; choose another address or port 0")]
     Listen {
         /// The address asked for.
@@ -106,13 +105,13 @@ pub enum StartError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Certificate or key cannot be used.
+    /// The certificate or the key is unusable.
     #[error(transparent)]
     Tls(#[from] ConfigError),
-    /// A thread cannot be started.
+    /// A thread could not be started.
     #[error("cannot start a serving thread: {0}")]
     Thread(#[source] io::Error),
-    /// The fault log cannot be created.
+    /// The fault log could not be created.
     #[error("fault log {path}: {source}; name a file that does not exist yet")]
     FaultLog {
         /// The file asked for.
@@ -120,7 +119,7 @@ pub enum StartError {
         /// The system's reason.
         source: io::Error,
     },
-    /// A field of the configuration has a value that makes no sense; the text names it.
+    /// A configuration field has an invalid value; the text names the field.
     #[error("{0}")]
     Config(&'static str),
 }
@@ -130,11 +129,11 @@ pub enum StartError {
 pub struct Server;
 
 impl Server {
-    /// Serves `store` as `config` says, on threads of its own, until the handle is stopped or
-    /// dropped. Connections are accepted when this returns.
+    /// Serves `store` on new threads until the handle is stopped or dropped. The server accepts
+    /// connections by the time this returns.
     ///
     /// # Errors
-    /// The address, the TLS files, the threads, or a value that makes no sense.
+    /// If the address, the TLS files, the threads or the fault log fail, or a setting is invalid.
     pub fn start(config: ServerConfig, store: Arc<dyn Store>) -> Result<ServerHandle, StartError> {
         if config.threads == 0 {
             return Err(StartError::Config(
@@ -165,7 +164,7 @@ impl Server {
             ports.push(port);
         }
         let bound = ports[0].addr();
-        let shared = Arc::new(Shared {
+        let server = Arc::new(ServerState {
             faults: Faults::new(&config.faults),
             fault_log: fault_log(&config)?,
             history: History::default(),
@@ -177,7 +176,7 @@ impl Server {
         });
         let mut handle = ServerHandle {
             address: bound,
-            shared,
+            server,
             threads: Vec::new(),
         };
         let (started, outcomes) = mpsc::channel();
@@ -207,7 +206,7 @@ fn fault_log(config: &ServerConfig) -> Result<Option<FaultLog>, StartError> {
 /// A running server. Dropping it stops it.
 pub struct ServerHandle {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    server: Arc<ServerState>,
     threads: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -227,24 +226,24 @@ impl ServerHandle {
         started: mpsc::Sender<io::Result<()>>,
     ) -> io::Result<()> {
         let (stop, stopped) = oneshot::channel();
-        let shared = Arc::clone(&self.shared);
+        let server = Arc::clone(&self.server);
         let thread = std::thread::Builder::new()
             .name(format!("s3-server-{number}"))
-            .spawn(move || thread::run(shared, number, port, stopped, started))?;
+            .spawn(move || thread::run(server, number, port, stopped, started))?;
         self.threads.push((stop, thread));
         Ok(())
     }
 
-    /// The address that is listened on, with the real port.
+    /// The address the server listens on, with its actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL that clients are given, such as `http://127.0.0.1:9000`.
+    /// The URL for clients, such as `http://127.0.0.1:9000`.
     #[must_use]
     pub fn endpoint_url(&self) -> String {
-        let scheme = if self.shared.tls.is_some() {
+        let scheme = if self.server.tls.is_some() {
             "https"
         } else {
             "http"
@@ -252,21 +251,21 @@ impl ServerHandle {
         format!("{scheme}://{}", self.address)
     }
 
-    /// What the server has done so far.
+    /// The server's counters so far.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        self.shared.stats()
+        self.server.stats()
     }
 
-    /// Ends all connections and waits for the threads.
+    /// Closes all connections and waits for the threads.
     pub fn stop(mut self) {
         self.shut_down();
     }
 
-    /// Waits until the server ends by itself, which it does not do unless a thread fails.
+    /// Waits until all threads end. Without a call to `stop`, that happens only if they fail.
     pub fn wait(mut self) {
         for (stop, thread) in self.threads.drain(..) {
-            // A thread that panicked has ended too.
+            // A panicked thread has ended too.
             let _ = thread.join();
             drop(stop);
         }
@@ -275,11 +274,11 @@ impl ServerHandle {
     fn shut_down(&mut self) {
         let (stops, threads): (Vec<_>, Vec<_>) = self.threads.drain(..).unzip();
         for stop in stops {
-            // A thread that is gone needs no telling.
+            // An error means that the thread has already ended.
             let _ = stop.send(());
         }
         for thread in threads {
-            // A thread that panicked has ended too.
+            // A panicked thread has ended too.
             let _ = thread.join();
         }
     }

@@ -1,10 +1,10 @@
-//! Keeping bodies at a rate.
+//! Rate limits for bodies.
 
 use std::time::{Duration, Instant};
 
-use super::thread::{Slot, Thread};
+use super::thread::{Thread, Watchdog};
 
-/// Keeps a body at a rate.
+/// Keeps a body to a rate.
 pub(crate) struct Pace {
     bytes_per_s: u64,
     started: Instant,
@@ -12,7 +12,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A body that starts now.
+    /// The pace of a body that starts now.
     pub(crate) fn new(bytes_per_s: u64) -> Self {
         Self {
             bytes_per_s,
@@ -21,19 +21,19 @@ impl Pace {
         }
     }
 
-    /// Bytes to move at a time: about 20 ms worth.
+    /// Bytes to transfer at a time: about 20 ms worth.
     pub(crate) fn piece(&self) -> u64 {
         (self.bytes_per_s / 50).clamp(1, 1 << 20)
     }
 
-    /// Waits until `bytes` more may have been moved.
-    pub(crate) async fn after(&mut self, thread: &Thread, slot: &Slot, bytes: u64) {
+    /// Counts `bytes` as transferred and waits until the rate allows more.
+    pub(crate) async fn after(&mut self, thread: &Thread, watchdog: &Watchdog, bytes: u64) {
         self.moved += bytes;
         let due = Duration::from_secs_f64(self.moved as f64 / self.bytes_per_s as f64);
         if let Some(delays) = &thread.delays {
-            Thread::hold(slot);
+            watchdog.suspend();
             delays.until(self.started + due).await;
-            thread.allow(slot);
+            thread.rearm(watchdog);
         }
     }
 }

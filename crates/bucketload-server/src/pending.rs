@@ -1,66 +1,61 @@
-//! A request under way: where its body goes, and the answer when it is complete.
+//! A request whose body is being received: where the body goes, and the response once it is complete.
 
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
-use super::ops::{Ctx, bucket, delete, multipart, object, restore, tagging};
+use super::ops::{Ctx, bucket, delete, multipart, restore, tagging};
 use super::respond::Body;
 use super::router::Operation;
-use super::thread::{Shared, Thread, Work};
+use super::thread::{RequestBuffers, ServerState, Thread};
 use bucketload_store::{Checksum, Commit, Condition, ObjectUpload, PartUpload, Written};
 
-/// Largest document taken: a completion of 10 000 parts with checksums fits.
+/// Largest accepted request document, in bytes. A completion of 10 000 parts with checksums fits.
 const MAX_DOCUMENT: usize = 8 << 20;
 
-/// What is to be sent.
-#[derive(Clone, Copy, Debug)]
+/// A response to send.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reply {
-    /// What follows the head.
     pub(crate) body: Body,
-    /// What was asked for, as far as it is known.
+    /// The requested operation, if known.
     pub(crate) operation: Option<Operation>,
-    /// End the connection afterwards.
+    /// Close the connection afterwards.
     pub(crate) close: bool,
-    /// The client may still be sending what nobody will read.
+    /// The client may still be sending bytes that nobody will read.
     pub(crate) linger: bool,
-    /// Most bytes per second of the body.
+    /// Rate limit of the body, in bytes per second.
     pub(crate) rate: Option<u64>,
-    /// The client waits for leave to send a body that has no bytes: it gets it before the answer.
-    /// Clients that keep a connection after a final answer to such a wait (botocore does) read the
-    /// next one wrongly.
-    pub(crate) leave: bool,
+    /// Send `100 Continue` before the response: the client asked for it although its body is empty.
+    /// Clients that keep the connection after a final response without one (botocore does) misread
+    /// the next response.
+    pub(crate) continue_first: bool,
+}
+
+impl Reply {
+    /// This reply with `body`.
+    pub(super) fn with(self, body: Body) -> Self {
+        Self { body, ..self }
+    }
+
+    /// This reply with `body`, as the last one on its connection while the client may still send.
+    pub(super) fn last(self, body: Body) -> Self {
+        Self {
+            body,
+            close: true,
+            linger: true,
+            ..self
+        }
+    }
 }
 
 /// A request whose body is being received.
 pub(crate) struct Pending {
-    pub(super) reply: Envelope,
+    /// The response so far: everything but its body.
+    pub(super) reply: Reply,
     pub(super) reader: BodyReader,
     pub(super) checks: Checks,
     pub(super) sink: Sink,
-    /// The client waits for leave to send the body.
+    /// The client waits for `100 Continue` before it sends the body.
     pub(crate) expects_continue: bool,
-}
-
-/// What is known about the answer before its body.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Envelope {
-    pub(super) operation: Option<Operation>,
-    pub(super) close: bool,
-    pub(super) rate: Option<u64>,
-    pub(super) leave: bool,
-}
-
-impl Envelope {
-    pub(super) fn with(self, body: Body) -> Reply {
-        Reply {
-            body,
-            operation: self.operation,
-            close: self.close,
-            linger: false,
-            rate: self.rate,
-            leave: self.leave,
-        }
-    }
 }
 
 /// Where a body goes.
@@ -72,18 +67,18 @@ pub(super) enum Sink {
     Part {
         upload: Box<dyn PartUpload>,
     },
-    /// Nowhere: the store has accepted it unseen.
+    /// Nowhere: the store accepted it unseen.
     Unseen(Written),
-    /// Into the work's input buffer.
+    /// Into the request's input buffer.
     Document {
         content_md5: Option<[u8; 16]>,
         purpose: Purpose,
     },
-    /// Nowhere: the answer is settled.
+    /// Nowhere: the response is already decided.
     Answered(Body),
 }
 
-/// What a document is for.
+/// What a request document is for.
 pub(super) enum Purpose {
     DeleteMany,
     Complete {
@@ -98,20 +93,24 @@ pub(super) enum Purpose {
     },
 }
 
-/// Renders the answer to a request that failed.
-pub(super) fn render(work: &mut Work, error: &S3Error, with_body: bool) -> Body {
-    work.head
-        .error(&mut work.document, error, work.target.path(), with_body)
+/// Renders the response to a failed request.
+pub(super) fn render(buffers: &mut RequestBuffers, error: &S3Error, with_body: bool) -> Body {
+    buffers.head.error(
+        &mut buffers.document,
+        error,
+        buffers.target.path(),
+        with_body,
+    )
 }
 
-/// What the operations work with.
-pub(super) fn context<'a>(shared: &'a Shared, work: &'a mut Work) -> Ctx<'a> {
+/// The context of an operation, borrowed from the buffers.
+pub(super) fn context<'a>(server: &'a ServerState, buffers: &'a mut RequestBuffers) -> Ctx<'a> {
     Ctx {
-        shared,
-        target: &work.target,
-        head: &mut work.head,
-        document: &mut work.document,
-        extract: &mut work.extract,
+        server,
+        target: &buffers.target,
+        head: &mut buffers.head,
+        document: &mut buffers.document,
+        object_bytes: &mut buffers.object_bytes,
     }
 }
 
@@ -121,23 +120,23 @@ impl Pending {
         self.reader.is_done()
     }
 
-    /// Most bytes per second that are to be received.
+    /// The rate at which to receive the body, in bytes per second.
     pub(crate) fn rate(&self) -> Option<u64> {
         self.reply.rate
     }
 
-    /// Bytes still to come where nothing but their number is of interest to the framing.
+    /// See [`BodyReader::plain_rest`].
     pub(crate) fn plain_rest(&self) -> Option<u64> {
         self.reader.plain_rest()
     }
 
-    /// Whether nobody looks at the bytes that are still to come.
+    /// Whether the bytes still to come are ignored.
     pub(crate) fn is_blind(&self) -> bool {
         let unseen = matches!(self.sink, Sink::Unseen(_) | Sink::Answered(_));
         (unseen && self.checks.is_empty()) || self.reader.has_failed()
     }
 
-    /// Notes that the plain rest has been dropped.
+    /// Records that the plain rest was discarded.
     pub(crate) fn skip_rest(&mut self, thread: &Thread) {
         thread
             .counters()
@@ -146,14 +145,14 @@ impl Pending {
         self.reader.skip_rest();
     }
 
-    /// Takes a piece of the body; returns how much of it was consumed.
+    /// Consumes a piece of the body. Returns how many bytes were consumed.
     ///
     /// # Errors
-    /// As [`BodyReader::feed`]: the connection is of no further use.
+    /// As [`BodyReader::feed`]: the connection is no longer usable.
     pub(crate) fn feed(
         &mut self,
         thread: &Thread,
-        work: &mut Work,
+        buffers: &mut RequestBuffers,
         bytes: &[u8],
     ) -> S3Result<usize> {
         let Self {
@@ -167,11 +166,11 @@ impl Pending {
             match sink {
                 Sink::Object { upload, .. } => Ok(upload.write(data)?),
                 Sink::Part { upload } => Ok(upload.write(data)?),
-                Sink::Document { .. } if work.input.len() + data.len() > MAX_DOCUMENT => {
+                Sink::Document { .. } if buffers.input.len() + data.len() > MAX_DOCUMENT => {
                     Err(Code::MaxMessageLengthExceeded.into())
                 }
                 Sink::Document { .. } => {
-                    work.input.extend_from_slice(data);
+                    buffers.input.extend_from_slice(data);
                     Ok(())
                 }
                 Sink::Unseen(_) | Sink::Answered(_) => Ok(()),
@@ -181,62 +180,48 @@ impl Pending {
         Ok(used)
     }
 
-    /// The answer to a body that cannot be followed to its end.
-    pub(crate) fn give_up(self, work: &mut Work, error: &S3Error) -> Reply {
-        let body = render(work, error, true);
-        Reply {
-            close: true,
-            linger: true,
-            ..self.reply.with(body)
-        }
+    /// The response to a body with broken framing.
+    pub(crate) fn give_up(self, buffers: &mut RequestBuffers, error: &S3Error) -> Reply {
+        self.reply.last(render(buffers, error, true))
     }
 
-    /// Checks and commits what was received.
-    pub(crate) fn finish(self, thread: &Thread, work: &mut Work) -> Reply {
+    /// Checks and commits the received body.
+    pub(crate) fn finish(self, thread: &Thread, buffers: &mut RequestBuffers) -> Reply {
         let reply = self.reply;
-        let body = match self.complete(&thread.shared, work) {
+        let body = match self.complete(&thread.server, buffers) {
             Ok(body) => body,
-            Err(error) => render(work, &error, true),
+            Err(error) => render(buffers, &error, true),
         };
         reply.with(body)
     }
 
-    fn complete(self, shared: &Shared, work: &mut Work) -> S3Result<Body> {
+    fn complete(self, server: &ServerState, buffers: &mut RequestBuffers) -> S3Result<Body> {
         if let Sink::Answered(body) = self.sink {
             return Ok(body);
         }
         let trailers = self.reader.finish()?;
-        let sum = self.checks.finish(&trailers)?;
-        let input = std::mem::take(&mut work.input);
-        let mut ctx = context(shared, work);
-        let outcome = match self.sink {
+        let sums: Vec<_> = self.checks.finish(&trailers)?.into_iter().collect();
+        let written = match self.sink {
             Sink::Object { upload, mut commit } => {
-                let sums: Vec<_> = sum.into_iter().collect();
                 commit.checksums.clone_from(&sums);
-                ctx.commit(upload, commit)
-                    .map(|written| stored(&mut ctx, &written, &sums))
+                context(server, buffers).commit(upload, commit)?
             }
-            Sink::Part { upload } => {
-                let sums: Vec<_> = sum.into_iter().collect();
-                let written = upload.commit(sums.clone()).map_err(S3Error::from);
-                written.map(|written| stored(&mut ctx, &written, &sums))
-            }
-            Sink::Unseen(written) => Ok(stored(&mut ctx, &written, &[])),
+            Sink::Part { upload } => upload.commit(sums.clone())?,
+            Sink::Unseen(written) => written,
             Sink::Document {
                 content_md5,
                 purpose,
-            } => document(&mut ctx, &input, content_md5, purpose),
+            } => {
+                let input = std::mem::take(&mut buffers.input);
+                let outcome = document(&mut context(server, buffers), &input, content_md5, purpose);
+                buffers.input = input;
+                return outcome;
+            }
             Sink::Answered(_) => unreachable!("handled above"),
         };
-        work.input = input;
-        outcome
+        buffers.head.start(200).etag(written.etag).checksums(&sums);
+        Ok(Body::Empty)
     }
-}
-
-fn stored(ctx: &mut Ctx<'_>, written: &Written, sums: &[Checksum]) -> Body {
-    ctx.head.start(200).etag(written.etag);
-    object::echo_checksums(ctx.head, sums);
-    Body::Empty
 }
 
 fn document(

@@ -1,48 +1,50 @@
-//! Answers: their heads, rendered without the formatting machinery, and what follows them.
+//! Responses: their heads, rendered without `std::fmt`, and their bodies.
 //!
-//! A handler starts a [`Head`] with a status, adds headers and returns a [`Body`]; the length and
-//! the end of the head are written when the answer is sent.
+//! A handler starts a [`Head`] with a status, adds headers and returns a [`Body`]. The length and the
+//! end of the head are written when the response is sent.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use super::checksum;
 use super::error::{Code, S3Error};
 use super::xml::Doc;
 use bucketload_s3::date;
 use bucketload_s3::encode::push_decimal;
-use bucketload_store::Object;
+use bucketload_store::{Checksum, Object};
 
-/// What follows a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The body of a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Nothing; `Content-Length: 0`, but for statuses that have none.
+    /// Empty. The head has `Content-Length: 0`, unless the status forbids it.
+    #[default]
     Empty,
-    /// The XML document in the work's document buffer.
+    /// The XML document in the request's buffers.
     Document,
-    /// Nothing, but the length that a GET would have: the answer to a HEAD.
+    /// Empty, but the head has the length that a GET would send: the response to a HEAD.
     LengthOnly(u64),
-    /// The bytes in the work's extract.
+    /// The object bytes in the request's buffers.
     Object,
 }
 
-/// Bytes of an object to be sent.
+/// A range of an object's bytes to send.
 #[derive(Debug)]
-pub(crate) struct Extract {
+pub(crate) struct ObjectBytes {
     pub(crate) source: Source,
     pub(crate) range: Range<u64>,
 }
 
-/// An opened object: the current version or a former one.
+/// An open object: the current version or the one before.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "a box would be an allocation per request"
+    reason = "a box would allocate per request"
 )]
 pub(crate) enum Source {
     /// Opened for this request.
     Current(Object),
     /// Kept for stale reads.
-    Former(Arc<Object>),
+    Previous(Arc<Object>),
 }
 
 impl Deref for Source {
@@ -51,12 +53,12 @@ impl Deref for Source {
     fn deref(&self) -> &Object {
         match self {
             Self::Current(object) => object,
-            Self::Former(object) => object,
+            Self::Previous(object) => object,
         }
     }
 }
 
-/// The head of an answer in the making.
+/// The head of a response being built.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     out: Vec<u8>,
@@ -67,7 +69,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Prepares for the next answer.
+    /// Prepares for the next response.
     pub(crate) fn stamp(&mut self, date: &[u8], request_id: [u8; 16]) {
         self.date.clear();
         self.date.extend_from_slice(date);
@@ -75,7 +77,7 @@ impl Head {
         self.out.clear();
     }
 
-    /// Starts an answer, dropping one that was started before.
+    /// Starts a response. Discards one that was started before.
     pub(crate) fn start(&mut self, status: u16) -> &mut Self {
         self.status = status;
         self.out.clear();
@@ -96,13 +98,13 @@ impl Head {
         self
     }
 
-    /// The status of the answer that was started.
+    /// The status of the response.
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
-    /// Adds a header. Line breaks in the value become blanks, so that no stored or requested text
-    /// can end the head.
+    /// Adds a header. Line breaks in the value become spaces, so no stored or requested text can end
+    /// the head.
     pub(crate) fn header(&mut self, name: &str, value: &[u8]) -> &mut Self {
         self.name(name);
         let start = self.out.len();
@@ -128,6 +130,16 @@ impl Head {
         self.out.extend_from_slice(tag.text().as_bytes());
         self.out.push(b'"');
         self.end_line()
+    }
+
+    /// Adds the headers of checksums.
+    pub(crate) fn checksums(&mut self, sums: &[Checksum]) -> &mut Self {
+        for sum in sums {
+            let kind = checksum::kind_name(sum.kind).as_bytes();
+            self.header(checksum::header(sum.algorithm), sum.value.as_bytes())
+                .header("x-amz-checksum-type", kind);
+        }
+        self
     }
 
     /// Adds `Last-Modified`.
@@ -160,7 +172,7 @@ impl Head {
         self
     }
 
-    /// Ends the head of an answer with `length` bytes of body.
+    /// Ends the head of a response with `length` bytes of body.
     pub(crate) fn end(&mut self, length: u64, close: bool) {
         if !matches!(self.status, 204 | 304) {
             self.number("Content-Length", length);
@@ -176,7 +188,7 @@ impl Head {
         &self.out
     }
 
-    /// Starts the answer to a request that failed; `with_body` is false for HEAD.
+    /// Builds the response to a failed request; `with_body` is false for HEAD.
     pub(crate) fn error(
         &mut self,
         document: &mut Vec<u8>,
@@ -207,12 +219,11 @@ impl Head {
         doc.text("Resource", &String::from_utf8_lossy(path));
         doc.text("RequestId", &String::from_utf8_lossy(&self.request_id));
         doc.text("HostId", "bucketload");
-        doc.finish();
-        Body::Document
+        doc.finish()
     }
 }
 
-/// Status and reason phrase of the statuses that are used.
+/// Status and reason phrase of the statuses in use.
 const fn known_status(status: u16) -> Option<&'static [u8]> {
     Some(match status {
         200 => b"200 OK",
@@ -241,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_answer_renders() {
+    fn a_small_response_renders() {
         let mut head = Head::default();
         head.stamp(b"Thu, 01 Jan 1970 00:00:00 GMT", *b"0123456789ABCDEF");
         head.start(404);

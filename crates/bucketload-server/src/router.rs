@@ -1,7 +1,7 @@
-//! From method, path, query and headers to the operation that a request asks for.
+//! From method, path, query and headers to the requested operation.
 //!
-//! Parameters that name no subresource are ignored, as S3 does (SDKs add ones like `x-id`);
-//! subresources that this server does not have are refused with `NotImplemented`.
+//! Parameters that name no subresource are ignored, as in S3 (SDKs add some, such as `x-id`).
+//! Subresources that this server does not support are refused with `NotImplemented`.
 
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
@@ -10,12 +10,12 @@ use super::uri::Target;
 /// Declares [`Operation`] with the names that fault rules and statistics use.
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
-        /// What a request asks for.
+        /// A requested operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Operation { $($(#[$doc])* $variant,)* }
 
         impl Operation {
-            /// Every operation, in the order of statistics.
+            /// Every operation, in the order of the statistics.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The name in fault rules and statistics.
@@ -50,7 +50,7 @@ operations! {
     List "list",
     /// ListObjects.
     ListV1 "list-v1",
-    /// ListObjectVersions: every object once, since nothing is versioned.
+    /// ListObjectVersions: every object once, because nothing is versioned.
     ListVersions "list-versions",
     /// CreateMultipartUpload.
     CreateUpload "create-upload",
@@ -72,7 +72,7 @@ operations! {
     PutTagging "put-tagging",
     /// DeleteObjectTagging.
     DeleteTagging "delete-tagging",
-    /// RestoreObject: refused, since no object is archived.
+    /// RestoreObject: refused, because no object is archived.
     Restore "restore",
     /// GetObjectAttributes.
     GetAttributes "get-attributes",
@@ -90,22 +90,22 @@ operations! {
     DeleteBucket "delete-bucket",
     /// GetBucketLocation.
     GetLocation "get-location",
-    /// Reading a bucket's configuration (versioning, policy, lifecycle and the like): what a
-    /// bucket without any answers.
+    /// Reading a bucket's configuration (versioning, policy, lifecycle and the like): the response
+    /// of a bucket without one.
     GetBucketConfig "get-bucket-config",
-    /// Deleting a bucket's configuration, of which there is none.
+    /// Deleting a bucket's configuration: succeeds although there is none.
     DeleteBucketConfig "delete-bucket-config",
-    /// Reading the retention or legal hold of an object: there is none.
+    /// Reading the retention or legal hold of an object: no object has one.
     GetObjectLock "get-object-lock",
-    /// The server's own statistics, where they are enabled.
+    /// The server's own statistics, if enabled.
     Stats "stats",
 }
 
-/// Path of the statistics, where they are enabled.
+/// Path of the statistics page.
 pub(crate) const STATS_PATH: &str = "/-/bucketload/stats";
 
-/// Configurations of a bucket: the subresource, and the error that tells that there is none;
-/// `None` where an empty document tells it.
+/// Configurations of a bucket: the subresource, and the error that reports its absence. `None` if an
+/// empty document does.
 pub(crate) const BUCKET_CONFIGS: [(&str, Option<Code>); 16] = [
     ("accelerate", None),
     ("acl", None),
@@ -140,8 +140,8 @@ pub(crate) const BUCKET_CONFIGS: [(&str, Option<Code>); 16] = [
     ("website", Some(Code::NoSuchWebsiteConfiguration)),
 ];
 
-/// Subresources of buckets that exist in S3 and not here.
-const BUCKET_FOREIGN: [&str; 8] = [
+/// Subresources of buckets that exist in S3 but not here.
+const UNSUPPORTED_BUCKET: [&str; 8] = [
     "analytics",
     "intelligent-tiering",
     "inventory",
@@ -151,14 +151,14 @@ const BUCKET_FOREIGN: [&str; 8] = [
     "policyStatus",
     "session",
 ];
-/// Subresources of objects that exist in S3 and not here.
-const OBJECT_FOREIGN: [&str; 5] = ["encryption", "renameObject", "select", "torrent", "append"];
+/// Subresources of objects that exist in S3 but not here.
+const UNSUPPORTED_OBJECT: [&str; 5] = ["encryption", "renameObject", "select", "torrent", "append"];
 
 /// The operation that a request asks for.
 ///
 /// # Errors
-/// `NotImplemented` for what S3 has and this server has not, `MethodNotAllowed`, `InvalidArgument`
-/// and `NoSuchVersion` for parameters that make no sense here.
+/// `NotImplemented` for S3 features that this server lacks; `MethodNotAllowed`; `InvalidArgument` and
+/// `NoSuchVersion` for invalid parameters.
 pub(crate) fn route(
     method: &str,
     target: &Target,
@@ -179,7 +179,7 @@ pub(crate) fn route(
 }
 
 fn bucket(method: &str, target: &Target) -> S3Result<Operation> {
-    refuse(target, &BUCKET_FOREIGN)?;
+    refuse(target, &UNSUPPORTED_BUCKET)?;
     let config = BUCKET_CONFIGS.iter().find(|(name, _)| target.has(name));
     match method {
         "GET" if target.has("location") => Ok(Operation::GetLocation),
@@ -210,7 +210,7 @@ fn bucket(method: &str, target: &Target) -> S3Result<Operation> {
 }
 
 fn object(method: &str, target: &Target, headers: &Headers<'_, '_>) -> S3Result<Operation> {
-    refuse(target, &OBJECT_FOREIGN)?;
+    refuse(target, &UNSUPPORTED_OBJECT)?;
     if target
         .param("versionId")
         .is_some_and(|version| version != "null")
@@ -258,8 +258,8 @@ fn object(method: &str, target: &Target, headers: &Headers<'_, '_>) -> S3Result<
     }
 }
 
-fn refuse(target: &Target, foreign: &[&str]) -> S3Result<()> {
-    match foreign.iter().find(|name| target.has(name)) {
+fn refuse(target: &Target, unsupported: &[&str]) -> S3Result<()> {
+    match unsupported.iter().find(|name| target.has(name)) {
         Some(name) => Err(S3Error::new(
             Code::NotImplemented,
             format!("The subresource {name} is not implemented."),

@@ -1,5 +1,5 @@
-//! AWS Signature Version 2 in the query string: what boto3 makes of a presigned URL unless it is
-//! told to use version 4. Signature Version 2 in headers is refused.
+//! AWS Signature Version 2 in the query string, which boto3 uses for presigned URLs unless it is
+//! configured for version 4. Signature Version 2 in headers is refused.
 //!
 //! Source: "Signing and authenticating REST requests", Amazon S3 developer guide. The signature is
 //! HMAC-SHA1 over method, `Content-MD5`, `Content-Type`, expiry, the `x-amz-` headers and the
@@ -16,7 +16,7 @@ use super::headers::{Headers, Name, parse_u64};
 use super::sigv4::KeyPair;
 use super::uri::Target;
 
-/// Parameters that are part of the resource, sorted.
+/// The parameters that are part of the signed resource, sorted.
 const SUBRESOURCES: [&str; 30] = [
     "accelerate",
     "acl",
@@ -50,15 +50,15 @@ const SUBRESOURCES: [&str; 30] = [
     "website",
 ];
 
-/// Whether the request claims to be presigned with version 2.
+/// Whether the request has the form of a URL presigned with version 2.
 pub(crate) fn is_presigned(target: &Target) -> bool {
     target.has("AWSAccessKeyId") && target.has("Signature")
 }
 
-/// Checks a URL presigned with version 2 at `now` (seconds since 1970).
+/// Verifies a URL presigned with version 2 at `now` (seconds since 1970).
 ///
 /// # Errors
-/// `InvalidAccessKeyId`, `SignatureDoesNotMatch`, and `AccessDenied` once it has expired.
+/// `InvalidAccessKeyId`, `SignatureDoesNotMatch`, or `AccessDenied` after its expiry.
 pub(crate) fn verify(
     keys: &KeyPair,
     method: &str,
@@ -86,7 +86,7 @@ pub(crate) fn verify(
     let mut mac = Hmac::<Sha1>::new_from_slice(keys.secret_key.as_bytes())
         .map_err(|_| S3Error::from(Code::InternalError))?;
     mac.update(&text);
-    // Compares in constant time.
+    // `verify_slice` compares in constant time.
     mac.verify_slice(&claimed)
         .map_err(|_| Code::SignatureDoesNotMatch.into())
 }

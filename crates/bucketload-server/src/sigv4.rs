@@ -1,9 +1,9 @@
-//! AWS Signature Version 4, the verifying side: headers, presigned URLs and the seed of streamed
-//! payloads (chunk signatures are checked in `aws_chunked`).
+//! Verifying AWS Signature Version 4: headers, presigned URLs and the seed of streamed payloads
+//! (`aws_chunked` checks the chunk signatures).
 //!
 //! The algorithm follows "Authenticating Requests (AWS Signature Version 4)" of the Amazon S3 API
-//! reference. A [`Verifier`] belongs to one thread and keeps the HMAC state of the day's signing key, so that a check
-//! costs the canonical request's hash and four more blocks.
+//! reference. A [`Verifier`] belongs to one thread and caches the HMAC state of the day's signing key,
+//! so a check costs the canonical request's hash plus four more blocks.
 
 use bucketload_s3::date;
 use bucketload_s3::encode::hex32;
@@ -18,15 +18,15 @@ use super::headers::{Headers, Name};
 use super::sigv2;
 use super::uri::Target;
 
-/// How far the request's date may be from the server's, in seconds.
+/// Maximum difference between the request's date and the server's, in seconds.
 const MAX_SKEW: u64 = 15 * 60;
-/// Longest life of a presigned URL, in seconds (7 days).
+/// Maximum lifetime of a presigned URL, in seconds (7 days).
 const MAX_EXPIRES: u64 = 7 * 86_400;
 
-/// A key pair that may sign requests. `Debug` hides the secret.
+/// A key pair for signing requests. `Debug` hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyPair {
-    /// The access key id, as it stands in requests.
+    /// The access key id, which requests name.
     pub access_key: String,
     /// The secret access key.
     pub secret_key: String,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for KeyPair {
     }
 }
 
-/// What a good signature hands on to the checks of a streamed payload.
+/// The state for verifying the chunks of a streamed payload.
 #[derive(Clone)]
 pub(crate) struct ChunkSigner {
     /// The day's signing key.
@@ -49,7 +49,7 @@ pub(crate) struct ChunkSigner {
     pub(crate) timestamp: Box<str>,
     /// The credential scope.
     pub(crate) scope: Box<str>,
-    /// The signature before the first chunk's: that of the request's head.
+    /// The signature of the request's head, which the first chunk's signature chains to.
     pub(crate) seed: Hash,
 }
 
@@ -63,27 +63,36 @@ impl ChunkSigner {
     }
 }
 
-/// The outcome of a check.
+/// An authorised request.
 pub(crate) struct Verified {
-    /// How the payload is covered.
+    /// How the signature covers the payload.
     pub(crate) payload: PayloadAuth,
-    /// For signed chunks: what checks them.
+    /// The verification state for signed chunks.
     pub(crate) chunks: Option<Box<ChunkSigner>>,
 }
 
-/// Checks requests against one key pair and region; one per thread.
+impl From<PayloadAuth> for Verified {
+    fn from(payload: PayloadAuth) -> Self {
+        Self {
+            payload,
+            chunks: None,
+        }
+    }
+}
+
+/// Verifies requests against one key pair and region; one per thread.
 pub(crate) struct Verifier {
     keys: KeyPair,
     region: String,
     access: Access,
-    /// Date (`YYYYMMDD`) and HMAC state of the signing key used last.
+    /// Date (`YYYYMMDD`) and HMAC state of the most recent signing key.
     cached: ([u8; 8], HmacKey),
     reader: AuthorizationReader,
     canonical: Canonical,
 }
 
 impl Verifier {
-    /// A verifier of requests signed by `keys` for `region`, as far as `access` wants them to be.
+    /// A verifier for requests signed with `keys` for `region`, under the policy `access`.
     pub(crate) fn new(keys: KeyPair, region: String, access: Access) -> Self {
         let cached = (*b"00000000", HmacKey::new(b""));
         Self {
@@ -96,11 +105,11 @@ impl Verifier {
         }
     }
 
-    /// Checks the signature of a request whose head is `method`, `target` and `headers`, at `now`
+    /// Verifies the signature of the request with `method`, `target` and `headers` at `now`
     /// (seconds since 1970).
     ///
     /// # Errors
-    /// The S3 error that tells what is wrong with it; see the module's tests for the list.
+    /// The S3 error for the defect; the module's tests list them.
     pub(crate) fn verify(
         &mut self,
         method: &str,
@@ -111,10 +120,7 @@ impl Verifier {
         if self.access == Access::Unchecked {
             let sha256 = headers.bytes(Name::ContentSha256);
             let sha256 = sha256.or_else(|| target.param("X-Amz-Content-Sha256").map(str::as_bytes));
-            return Ok(Verified {
-                payload: payload_auth(sha256)?,
-                chunks: None,
-            });
+            return Ok(payload_auth(sha256)?.into());
         }
         if let Some(value) = headers.text(Name::Authorization)? {
             return self.verify_header(value, method, target, headers, now);
@@ -124,10 +130,7 @@ impl Verifier {
         }
         if sigv2::is_presigned(target) {
             sigv2::verify(&self.keys, method, target, headers, now)?;
-            return Ok(Verified {
-                payload: PayloadAuth::Unsigned,
-                chunks: None,
-            });
+            return Ok(PayloadAuth::Unsigned.into());
         }
         if self.access == Access::Signed {
             return Err(Code::AccessDenied.into());
@@ -138,10 +141,7 @@ impl Verifier {
                 Code::InvalidRequest,
                 "Signed chunks need a signed request.",
             )),
-            payload => Ok(Verified {
-                payload,
-                chunks: None,
-            }),
+            payload => Ok(payload.into()),
         }
     }
 
@@ -243,13 +243,10 @@ impl Verifier {
             ));
         }
         self.check_signature(&claim, method, target, headers, &sha256)?;
-        Ok(Verified {
-            payload,
-            chunks: None,
-        })
+        Ok(payload.into())
     }
 
-    /// Checks date, key and scope; returns the request's time in seconds since 1970.
+    /// Checks date, key and scope. Returns the request's time in seconds since 1970.
     fn check_claim(&mut self, claim: &Claim<'_>, malformed: Code) -> S3Result<u64> {
         let time = date::parse_basic(claim.amz_date.as_bytes()).ok_or_else(|| {
             S3Error::new(

@@ -1,14 +1,15 @@
-//! Vectors of the Amazon S3 API reference and a differential check against a plain signer.
+//! Test vectors of the Amazon S3 API reference, and a differential test against a plain signer.
 
 use bucketload_s3::encode::{parse_hex32, push_key, push_query};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::headers::list;
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-/// 2013-05-24T00:00:00Z, the moment of the documented examples.
+/// 2013-05-24T00:00:00Z, the time of the documented examples.
 const NOW: u64 = 1_369_353_600;
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -33,13 +34,7 @@ fn check_with(
 ) -> S3Result<PayloadAuth> {
     let mut target = Target::default();
     target.parse(uri, Some("examplebucket"))?;
-    let all: Vec<_> = headers
-        .iter()
-        .map(|(name, value)| httparse::Header {
-            name,
-            value: value.as_bytes(),
-        })
-        .collect();
+    let all = list(headers);
     let headers = Headers::new(&all)?;
     verifier
         .verify(method, &mut target, &headers, now)
@@ -207,12 +202,7 @@ fn documented_seed_signature_of_signed_chunks() {
     target
         .parse("/examplebucket/chunkObject.txt", None)
         .unwrap();
-    let all: Vec<_> = headers
-        .map(|(name, value)| httparse::Header {
-            name,
-            value: value.as_bytes(),
-        })
-        .into();
+    let all = list(&headers);
     let verified = verifier()
         .verify("PUT", &mut target, &Headers::new(&all).unwrap(), NOW)
         .unwrap();
@@ -229,7 +219,7 @@ fn documented_seed_signature_of_signed_chunks() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_name_the_defect() {
     let good = authorization(GET_SIGNED, GET_SIGNATURE);
     let with = |from: &str, to: &str| good.replace(from, to);
     for (auth, code) in [
@@ -305,7 +295,7 @@ fn secrets_do_not_reach_debug_output() {
     assert!(!format!("{keys:?}").contains(SECRET));
 }
 
-/// HMAC-SHA256 by the `hmac` crate: independent of [`HmacKey`].
+/// HMAC-SHA256 from the `hmac` crate, independent of [`HmacKey`].
 fn plain_hmac(key: &[u8], data: &[u8]) -> Vec<u8> {
     use hmac::{KeyInit, Mac};
     let mut mac = hmac::Hmac::<Sha256>::new_from_slice(key).unwrap();
@@ -313,7 +303,7 @@ fn plain_hmac(key: &[u8], data: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Signs as the specification reads, with strings and sorted maps.
+/// Signs literally as the specification describes, with strings and sorted maps.
 fn plain_signature(
     method: &str,
     path: &str,
@@ -373,7 +363,7 @@ fn plain_signature(
 }
 
 #[test]
-fn a_remembered_header_is_read_like_a_new_one() {
+fn a_cached_header_parses_like_a_new_one() {
     let mut verifier = verifier();
     let good = authorization(GET_SIGNED, GET_SIGNATURE);
     let other = authorization(GET_SIGNED, &GET_SIGNATURE.replace("f0e8", "f0e9"));

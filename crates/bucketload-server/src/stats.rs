@@ -1,4 +1,4 @@
-//! Counters of a server. Each thread writes its own without locking; readers add them up.
+//! Counters of a server. Each thread writes its own without locking; readers sum them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,39 +8,39 @@ use serde::Serialize;
 use super::faults::FaultStats;
 use super::router::Operation;
 
-/// What a server has done so far. Serialises as the line that the statistics page answers with.
+/// A server's counters so far. The statistics page returns them serialised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServerStats {
     /// Connections accepted.
     pub connections: u64,
     /// Connections open now.
     pub open_connections: u64,
-    /// Connections refused because of the limit.
+    /// Connections refused because the limit was reached.
     pub refused_connections: u64,
-    /// Requests by operation (see [`Operation::name`]), those above zero, in a fixed order.
+    /// Nonzero request counts by operation (see [`Operation::name`]), in a fixed order.
     pub requests: Vec<(&'static str, u64)>,
-    /// Requests that could not be understood or authorised far enough to name their operation.
+    /// Requests rejected before their operation was known.
     pub unknown_requests: u64,
-    /// Answers with a status of 4xx.
+    /// Responses with a 4xx status.
     pub client_errors: u64,
-    /// Answers with a status of 5xx.
+    /// Responses with a 5xx status.
     pub server_errors: u64,
-    /// Bytes of request bodies received, with their framing.
+    /// Bytes of request bodies received, including their framing.
     pub body_bytes_in: u64,
     /// Bytes of response bodies sent.
     pub body_bytes_out: u64,
     /// CPU time of the whole process in nanoseconds, user and system.
     pub process_cpu_ns: u64,
-    /// Objects held, where the store counts them.
+    /// Objects held, if the store counts them.
     pub objects: Option<u64>,
-    /// Bytes charged against the limit of the store, where it counts them.
+    /// Bytes charged against the store's limit, if the store counts them.
     pub charged_bytes: Option<u64>,
     /// The fault rules, in the order given.
     pub faults: Vec<FaultStats>,
 }
 
 impl ServerStats {
-    /// Requests of all operations.
+    /// All requests.
     #[must_use]
     pub fn total_requests(&self) -> u64 {
         self.requests.iter().map(|(_, n)| n).sum::<u64>() + self.unknown_requests
@@ -57,7 +57,7 @@ impl ServerStats {
     }
 }
 
-/// The counters of one thread; aligned so that two threads never share a cache line.
+/// The counters of one thread, aligned so that no two threads share a cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {
@@ -77,7 +77,7 @@ impl Counters {
         self.requests[operation as usize].add(1);
     }
 
-    /// Counts an answer by its status.
+    /// Counts a response by its status.
     pub(crate) fn answer(&self, status: u16) {
         match status {
             400..500 => self.client_errors.add(1),
@@ -87,12 +87,12 @@ impl Counters {
     }
 }
 
-/// A number with one writer.
+/// A counter with one writer.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `n`; for the owning thread only.
+    /// Adds `n`. Only the owning thread may call this.
     pub(crate) fn add(&self, n: u64) {
         self.0.store(self.0.load(Relaxed) + n, Relaxed);
     }
@@ -102,7 +102,7 @@ impl Counter {
     }
 }
 
-/// Adds up the threads' counters.
+/// Sums the threads' counters.
 pub(crate) fn sum<'a>(threads: impl Iterator<Item = &'a Counters>) -> ServerStats {
     let mut stats = ServerStats {
         connections: 0,

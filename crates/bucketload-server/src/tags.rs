@@ -1,4 +1,4 @@
-//! Tags of objects in requests: as a document, as a header, and their limits.
+//! Object tags in requests: as a document, as a header, and their limits.
 
 use super::error::{Code, S3Error, S3Result};
 use super::xml_in::{malformed, walk};
@@ -31,7 +31,7 @@ pub(crate) fn tagging(body: &[u8]) -> S3Result<Tags> {
     check_tags(tags)
 }
 
-/// Reads the `x-amz-tagging` header, which is written like a query string.
+/// Reads the `x-amz-tagging` header, which has the form of a query string.
 ///
 /// # Errors
 /// `InvalidArgument` for broken escapes, `InvalidTag` for tags that break a limit.
@@ -55,33 +55,21 @@ pub(crate) fn tagging_header(value: &str) -> S3Result<Tags> {
     check_tags(tags)
 }
 
-/// Makes sure that tags obey S3's limits: at most 10, keys unique and of 1 to 128 characters, values
-/// of at most 256.
+/// Checks S3's limits: at most 10 tags, unique keys of 1 to 128 characters, values of at most 256.
 fn check_tags(tags: Tags) -> S3Result<Tags> {
+    let invalid = |text: &'static str| Err(S3Error::new(Code::InvalidTag, text));
     if tags.len() > 10 {
-        return Err(S3Error::new(
-            Code::InvalidTag,
-            "Object tags cannot be greater than 10.",
-        ));
+        return invalid("Object tags cannot be greater than 10.");
     }
     for (number, (key, value)) in tags.iter().enumerate() {
         if !(1..=128).contains(&key.chars().count()) {
-            return Err(S3Error::new(
-                Code::InvalidTag,
-                "The TagKey you have provided is invalid.",
-            ));
+            return invalid("The TagKey you have provided is invalid.");
         }
         if value.chars().count() > 256 {
-            return Err(S3Error::new(
-                Code::InvalidTag,
-                "The TagValue you have provided is invalid.",
-            ));
+            return invalid("The TagValue you have provided is invalid.");
         }
         if tags[..number].iter().any(|(other, _)| other == key) {
-            return Err(S3Error::new(
-                Code::InvalidTag,
-                "Cannot provide multiple Tags with the same key.",
-            ));
+            return invalid("Cannot provide multiple Tags with the same key.");
         }
     }
     Ok(tags)

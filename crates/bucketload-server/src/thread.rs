@@ -1,13 +1,12 @@
-//! One serving thread: what its connections share, and the loop that accepts them.
+//! One serving thread: the state that its connections share, and the accept loop.
 //!
 //! ```text
-//! listener ── accept ──> connection task ── request ──> Work (from the pool) ──> answer
-//!                              │  slot: when to give up
-//! sweeper, once a second ──────┘  aborts connections whose time is over; drives the clock
+//! listener ── accept ──> connection task ── request ──> RequestBuffers (pooled) ──> response
+//!                              │  Watchdog: the idle deadline
+//! sweeper, once a second ──────┘  advances the clock; aborts connections past their deadline
 //! ```
 //!
-//! Everything here stays on one thread (`Rc`, `Cell`); [`Shared`] is what the threads have in
-//! common.
+//! Everything here stays on one thread (`Rc`, `Cell`) except [`ServerState`], which all threads share.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -27,21 +26,21 @@ use super::config::ServerConfig;
 use super::connection;
 use super::delay::Delays;
 use super::faults::{FaultLog, Faults, History};
-use super::respond::{Extract, Head};
+use super::respond::{Head, ObjectBytes};
 use super::sigv4::Verifier;
 use super::stats::{self, Counters, ServerStats};
 use super::uri::Target;
 use bucketload_store::Store;
 
-/// Buffers of finished requests kept for the next ones.
-const SPARE_WORKS: usize = 64;
-/// Buffers that grew beyond this many bytes are freed.
+/// Buffers of finished requests kept for reuse, per thread.
+const SPARE_BUFFERS: usize = 64;
+/// Buffers larger than this many bytes are freed instead of reused.
 const SPARE_BYTES: usize = 256 * 1024;
-/// How long to wait before accepting again after running out of descriptors or the like.
+/// Pause before accepting again after an error such as running out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What all threads of a server share.
-pub(crate) struct Shared {
+/// The state that all threads of a server share.
+pub(crate) struct ServerState {
     pub(crate) config: ServerConfig,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) faults: Faults,
@@ -52,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicU64,
 }
 
-impl Shared {
+impl ServerState {
     /// The sum of all threads' counters.
     pub(crate) fn stats(&self) -> ServerStats {
         let usage = self.store.usage();
@@ -66,85 +65,92 @@ impl Shared {
     }
 }
 
-/// The buffers of one request under way.
+/// The buffers of one request in progress, reused for later requests.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct RequestBuffers {
     /// Bucket, key and parameters.
     pub(crate) target: Target,
-    /// The answer's head.
+    /// The response's head.
     pub(crate) head: Head,
-    /// The answer's document.
+    /// The response's XML document.
     pub(crate) document: Vec<u8>,
-    /// The request's document.
+    /// The request's XML document.
     pub(crate) input: Vec<u8>,
-    /// The object's bytes that the answer sends, where it does.
-    pub(crate) extract: Option<Extract>,
+    /// The object bytes that the response sends, if any.
+    pub(crate) object_bytes: Option<ObjectBytes>,
 }
 
-/// What the connections of one thread share.
+/// The state that the connections of one thread share.
 pub(crate) struct Thread {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) counters: usize,
+    pub(crate) server: Arc<ServerState>,
+    number: usize,
     pub(crate) verifier: RefCell<Verifier>,
-    /// Present where there are fault rules.
+    /// Present if there are fault rules.
     pub(crate) delays: Option<Delays>,
     #[allow(
         clippy::vec_box,
-        reason = "moving the box is cheaper than moving the buffers' handles"
+        reason = "moving a box is cheaper than moving the struct"
     )]
-    works: RefCell<Vec<Box<Work>>>,
-    /// Second and text of the last `Date`.
+    spare_buffers: RefCell<Vec<Box<RequestBuffers>>>,
+    /// Second and text of the most recent `Date` header.
     date: RefCell<(u64, Vec<u8>)>,
     request_id: Cell<u64>,
-    /// Seconds that the thread has served.
+    /// Seconds since the thread started serving.
     tick: Cell<u32>,
-    slots: RefCell<HashMap<u64, Rc<Slot>>>,
-    next_slot: Cell<u64>,
+    watchdogs: RefCell<HashMap<u64, Rc<Watchdog>>>,
+    next_connection: Cell<u64>,
 }
 
-/// When a connection is given up.
+/// The idle deadline of one connection, and the handle that aborts it.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct Watchdog {
     deadline: Cell<u32>,
     task: RefCell<Option<AbortHandle>>,
 }
 
+impl Watchdog {
+    /// Lifts the deadline while a fault holds the connection.
+    pub(crate) fn suspend(&self) {
+        self.deadline.set(u32::MAX);
+    }
+}
+
 impl Thread {
-    /// The state of thread `number` of a server.
+    /// The state of thread number `number`.
     ///
     /// # Errors
-    /// When there are fault rules and no timer can be made.
-    pub(crate) fn new(shared: Arc<Shared>, number: usize) -> io::Result<Self> {
-        let config = &shared.config;
+    /// If there are fault rules and the timer cannot be created.
+    pub(crate) fn new(server: Arc<ServerState>, number: usize) -> io::Result<Self> {
+        let config = &server.config;
         let verifier = Verifier::new(config.keys.clone(), config.region.clone(), config.access);
-        let delays = if shared.faults.is_empty() {
+        let delays = if server.faults.is_empty() {
             None
         } else {
             Some(Delays::new()?)
         };
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), number);
         Ok(Self {
-            counters: number,
+            number,
             verifier: RefCell::new(verifier),
             delays,
-            works: RefCell::default(),
+            spare_buffers: RefCell::default(),
             date: RefCell::new((u64::MAX, Vec::with_capacity(32))),
             request_id: Cell::new(seed),
             tick: Cell::new(0),
-            slots: RefCell::default(),
-            next_slot: Cell::new(0),
-            shared,
+            watchdogs: RefCell::default(),
+            next_connection: Cell::new(0),
+            server,
         })
     }
 
     /// This thread's counters.
     pub(crate) fn counters(&self) -> &Counters {
-        &self.shared.counters[self.counters]
+        &self.server.counters[self.number]
     }
 
-    /// Buffers for a request that has arrived at `now` (seconds since 1970).
-    pub(crate) fn take_work(&self, now: u64) -> Box<Work> {
-        let mut work = self.works.borrow_mut().pop().unwrap_or_default();
+    /// Takes buffers for a request that arrived at `now` (seconds since 1970).
+    pub(crate) fn take_buffers(&self, now: u64) -> Box<RequestBuffers> {
+        let mut buffers = self.spare_buffers.borrow_mut().pop().unwrap_or_default();
         let mut date = self.date.borrow_mut();
         let (second, text) = &mut *date;
         if *second != now {
@@ -154,38 +160,33 @@ impl Thread {
         }
         let id = self.request_id.get().wrapping_add(1);
         self.request_id.set(id);
-        work.head.stamp(text, hex16(id));
-        work
+        buffers.head.stamp(text, hex16(id));
+        buffers
     }
 
-    /// Keeps buffers for the next request.
-    pub(crate) fn give_back(&self, mut work: Box<Work>) {
-        work.input.clear();
-        work.extract = None;
-        for buffer in [&mut work.input, &mut work.document] {
+    /// Returns buffers for the next request.
+    pub(crate) fn give_back(&self, mut buffers: Box<RequestBuffers>) {
+        buffers.input.clear();
+        buffers.object_bytes = None;
+        for buffer in [&mut buffers.input, &mut buffers.document] {
             if buffer.capacity() > SPARE_BYTES {
                 *buffer = Vec::new();
             }
         }
-        let mut works = self.works.borrow_mut();
-        if works.len() < SPARE_WORKS {
-            works.push(work);
+        let mut spare_buffers = self.spare_buffers.borrow_mut();
+        if spare_buffers.len() < SPARE_BUFFERS {
+            spare_buffers.push(buffers);
         }
     }
 
-    /// Sets the time after which the connection is given up, counted from now.
-    pub(crate) fn allow(&self, slot: &Slot) {
-        let seconds = self.shared.config.idle_timeout.as_secs().clamp(1, 1 << 30) as u32;
+    /// Restarts the idle timeout of a connection.
+    pub(crate) fn rearm(&self, watchdog: &Watchdog) {
+        let seconds = self.server.config.idle_timeout.as_secs().clamp(1, 1 << 30) as u32;
         // The current tick has partly passed already.
-        slot.deadline.set(self.tick.get() + seconds + 1);
+        watchdog.deadline.set(self.tick.get() + seconds + 1);
     }
 
-    /// Takes the time limit from a connection while a fault holds it.
-    pub(crate) fn hold(slot: &Slot) {
-        slot.deadline.set(u32::MAX);
-    }
-
-    /// Gives up connections whose time is over, once a second.
+    /// Once a second, aborts the connections past their deadline.
     async fn sweep(&self) {
         let mut interval = tokio::time::interval(Duration::from_secs(1));
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -193,9 +194,9 @@ impl Thread {
             interval.tick().await;
             let now = self.tick.get() + 1;
             self.tick.set(now);
-            for slot in self.slots.borrow().values() {
-                if slot.deadline.get() < now
-                    && let Some(task) = &*slot.task.borrow()
+            for watchdog in self.watchdogs.borrow().values() {
+                if watchdog.deadline.get() < now
+                    && let Some(task) = &*watchdog.task.borrow()
                 {
                     task.abort();
                 }
@@ -210,66 +211,69 @@ impl Thread {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let open = self.shared.open.fetch_add(1, Relaxed);
-            let entry = Entry::new(self);
-            if open >= self.shared.config.max_connections as u64 {
+            let open = self.server.open.fetch_add(1, Relaxed);
+            let guard = ConnectionGuard::new(self);
+            if open >= self.server.config.max_connections as u64 {
                 self.counters().refused.add(1);
-                entry.spawn(connection::refuse(sock));
+                guard.spawn(connection::refuse(sock));
             } else {
                 self.counters().connections.add(1);
-                let slot = Rc::clone(&entry.slot);
-                entry.spawn(connection::serve(Rc::clone(self), slot, sock));
+                let watchdog = Rc::clone(&guard.watchdog);
+                guard.spawn(connection::serve(Rc::clone(self), watchdog, sock));
             }
         }
     }
 }
 
-/// A connection's place among the slots, given back when it ends however it ends.
-struct Entry {
+/// Registers a connection with its thread; deregisters it on drop.
+struct ConnectionGuard {
     thread: Rc<Thread>,
-    slot: Rc<Slot>,
+    watchdog: Rc<Watchdog>,
     number: u64,
 }
 
-impl Entry {
-    /// Takes a place for a connection that has been counted as open.
+impl ConnectionGuard {
+    /// Registers a connection that is already counted as open.
     fn new(thread: &Rc<Thread>) -> Self {
-        let slot = Rc::new(Slot {
+        let watchdog = Rc::new(Watchdog {
             deadline: Cell::new(0),
             task: RefCell::new(None),
         });
-        thread.allow(&slot);
-        let number = thread.next_slot.get();
-        thread.next_slot.set(number + 1);
-        thread.slots.borrow_mut().insert(number, Rc::clone(&slot));
+        thread.rearm(&watchdog);
+        let number = thread.next_connection.get();
+        thread.next_connection.set(number + 1);
+        thread
+            .watchdogs
+            .borrow_mut()
+            .insert(number, Rc::clone(&watchdog));
         Self {
             thread: Rc::clone(thread),
-            slot,
+            watchdog,
             number,
         }
     }
 
     fn spawn(self, task: impl Future<Output = ()> + 'static) {
-        let slot = Rc::clone(&self.slot);
+        let watchdog = Rc::clone(&self.watchdog);
         let handle = tokio::task::spawn_local(async move {
-            let _entry = self;
+            let _guard = self;
             task.await;
         });
-        *slot.task.borrow_mut() = Some(handle.abort_handle());
+        *watchdog.task.borrow_mut() = Some(handle.abort_handle());
     }
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.thread.slots.borrow_mut().remove(&self.number);
-        self.thread.shared.open.fetch_sub(1, Relaxed);
+        self.thread.watchdogs.borrow_mut().remove(&self.number);
+        self.thread.server.open.fetch_sub(1, Relaxed);
     }
 }
 
-/// Serves `port` on the calling thread until `stop` is told or dropped. `started` learns whether it
-/// works.
+/// Serves `port` on the calling thread until `stop` is signalled or dropped. Reports on `started`
+/// whether the start succeeded.
 pub(crate) fn run(
-    shared: Arc<Shared>,
+    server: Arc<ServerState>,
     number: usize,
     port: Port,
     stop: oneshot::Receiver<()>,
@@ -286,12 +290,12 @@ pub(crate) fn run(
     local.block_on(&runtime, async {
         let ready = port
             .listen()
-            .and_then(|l| Ok((l, Rc::new(Thread::new(shared, number)?))));
+            .and_then(|l| Ok((l, Rc::new(Thread::new(server, number)?))));
         let (listener, thread) = match ready {
             Ok(ready) => ready,
             Err(error) => return drop(started.send(Err(error))),
         };
-        // The starter waits until every thread has sent and dropped its end.
+        // `Server::start` waits until every thread has dropped its sender.
         let _ = started.send(Ok(()));
         drop(started);
         let delays = async {

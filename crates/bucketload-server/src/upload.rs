@@ -1,39 +1,39 @@
-//! Beginning to receive an object or part, and what the head of any request says about its body.
+//! Starting to receive an object or a part, and reading the headers that describe a request's body.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bucketload_wire::http::{self, Request};
 
 use super::aws_chunked::AwsChunked;
+use super::begin::Started;
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::claim::PayloadAuth;
 use super::error::{Code, S3Result};
 use super::headers::{Headers, Name};
-use super::intake::Started;
 use super::ops::{conditions, metadata, multipart};
 use super::pending::Sink;
 use super::router::Operation;
 use super::sigv4::Verified;
-use super::thread::{Shared, Work};
+use super::thread::{RequestBuffers, ServerState};
 use bucketload_store::{Commit, Condition, PutOptions};
 
-/// Largest object or part in one request, by S3's limit, in bytes.
+/// Largest object or part in one request, in bytes: S3's limit.
 const MAX_SINGLE_PUT: u64 = 5 << 30;
 
-/// Begins PutObject or UploadPart.
+/// Starts PutObject or UploadPart.
 ///
 /// # Errors
-/// What is wrong with the head, and the store's refusal.
+/// If the headers are invalid or the store refuses the upload.
 pub(super) fn start(
-    shared: &Shared,
-    work: &Work,
+    server: &ServerState,
+    buffers: &RequestBuffers,
     request: &Request<'_>,
     headers: &Headers<'_, '_>,
     verified: Verified,
     operation: Operation,
 ) -> S3Result<Started> {
-    let (store, target) = (&*shared.store, &work.target);
+    let (store, target) = (&*server.store, &buffers.target);
     let (bucket, key) = (target.bucket(), target.key());
     metadata::check_storage(headers)?;
     let hash = payload_hash(&verified);
@@ -54,7 +54,7 @@ pub(super) fn start(
         Operation::UploadPart => Some(multipart::part_of(target)?),
         _ => None,
     };
-    if !shared.faults.is_empty() && !shared.faults.takes(operation, key, size.unwrap_or(0)) {
+    if !server.faults.is_empty() && !server.faults.has_room(operation, key, size.unwrap_or(0)) {
         return Err(Code::StorageFull.into());
     }
     if let (true, None, Condition::None, Some(size)) =
@@ -79,7 +79,8 @@ pub(super) fn start(
         },
         Some((id, number)) => {
             if !checks.has_sum() {
-                // Completion needs the checksum that the upload announced, sent or not.
+                // Completion needs the checksum that the upload announced, even if the client does
+                // not send it with the part.
                 let announced = store.upload_info(bucket, key, id)?.checksum;
                 checks.add_sum(announced.map(|(algorithm, _)| algorithm));
             }
@@ -95,7 +96,7 @@ pub(super) fn start(
     })
 }
 
-/// The hash that the payload must have, where the signature covers one.
+/// The hash that the payload must have, if the signature covers one.
 pub(super) fn payload_hash(verified: &Verified) -> Option<[u8; 32]> {
     match verified.payload {
         PayloadAuth::Sha256(hash) => Some(hash),
@@ -103,7 +104,7 @@ pub(super) fn payload_hash(verified: &Verified) -> Option<[u8; 32]> {
     }
 }
 
-/// A reader for the request's body, and the size of its payload where the head tells it.
+/// A reader for the request's body, and the size of its payload if the headers state it.
 ///
 /// # Errors
 /// `MissingContentLength`, `InvalidArgument`.

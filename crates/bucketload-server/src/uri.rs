@@ -1,18 +1,18 @@
-//! Percent coding, the request target and the query string.
+//! Percent decoding, the request target and the query string.
 //!
-//! A [`Target`] holds the decoded bucket, key and query parameters of one request in buffers that
-//! are used again for the next one, so that a steady stream of requests allocates nothing.
+//! A [`Target`] holds the decoded bucket, key and query parameters of one request. The next request
+//! reuses its buffers, so a steady stream of requests does not allocate.
 
 use bucketload_s3::encode::{is_unreserved, push_decoded, push_query};
 
 use super::error::{Code, S3Error, S3Result};
 use bucketload_store::names::MAX_KEY_BYTES;
 
-/// Most query parameters taken in one request.
+/// Maximum number of query parameters in one request.
 const MAX_PARAMS: usize = 64;
 
-/// Appends `bytes` percent-decoded; `None` at a broken escape. A plus sign becomes a space in
-/// queries only.
+/// Appends `bytes` percent-decoded; `None` for a broken escape. If `plus` is set, a plus sign becomes
+/// a space, as in queries.
 pub(crate) fn decode(out: &mut Vec<u8>, bytes: &[u8], plus: bool) -> Option<()> {
     let sound = push_decoded(out, bytes, plus);
     sound.map_err(|length| out.truncate(length)).ok()
@@ -25,27 +25,27 @@ pub(crate) fn decode_text(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// What a request is about: decoded bucket, key and parameters.
+/// The target of a request: decoded bucket, key and parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
-    /// The decoded path, then the decoded parameters one after the other.
+    /// The decoded path followed by the decoded parameters.
     text: String,
     path_len: usize,
     bucket: (usize, usize),
     key_start: usize,
     /// Start, end of the name and end of the value of each parameter in `text`.
     params: Vec<(usize, usize, usize)>,
-    /// The bucket's name where the host name gives it.
+    /// The bucket's name if the host name gives it, else empty.
     host_bucket: String,
 }
 
 impl Target {
-    /// Reads the request target `raw` (path and query as sent). `host_bucket` is the bucket that
-    /// the host name gives under virtual-host addressing.
+    /// Parses the request target `raw` (path and query as sent). `host_bucket` is the bucket in the
+    /// host name under virtual-host addressing.
     ///
     /// # Errors
     /// `InvalidURI` for broken escapes, text that is not UTF-8, or too many parameters;
-    /// `KeyTooLongError` beyond 1024 bytes.
+    /// `KeyTooLongError` for a key of more than 1024 bytes.
     pub(crate) fn parse(&mut self, raw: &str, host_bucket: Option<&str>) -> S3Result<()> {
         let mut text = std::mem::take(&mut self.text).into_bytes();
         text.clear();
@@ -72,7 +72,7 @@ impl Target {
         Ok(())
     }
 
-    /// Decodes path and parameters of `raw` into `text`, which holds what was read on errors too.
+    /// Decodes path and parameters of `raw` into `text`. On an error, `text` holds the part before it.
     fn decode_all(&mut self, raw: &str, text: &mut Vec<u8>) -> S3Result<()> {
         let bad = |what: &'static str| S3Error::new(Code::InvalidURI, what);
         let (path, query) = raw.split_once('?').unwrap_or((raw, ""));
@@ -98,7 +98,7 @@ impl Target {
         Ok(())
     }
 
-    /// Where path, names and values end: each must be UTF-8 of its own.
+    /// The ends of path, names and values. Each part must be valid UTF-8 by itself.
     fn ends(&self) -> impl Iterator<Item = usize> {
         let params = self
             .params
@@ -122,17 +122,12 @@ impl Target {
         }
     }
 
-    /// Text between two offsets that `parse` has checked.
-    fn slice(&self, start: usize, end: usize) -> &str {
-        &self.text[start..end]
-    }
-
-    /// The decoded path as a whole, with its leading slash: what the signature covers.
+    /// The whole decoded path with its leading slash, as covered by the signature.
     pub(crate) fn path(&self) -> &[u8] {
         &self.text.as_bytes()[..self.path_len]
     }
 
-    /// Whether the host name, not the path, gives the bucket.
+    /// Whether the host name gives the bucket.
     pub(crate) fn is_virtual_host(&self) -> bool {
         !self.host_bucket.is_empty()
     }
@@ -140,7 +135,7 @@ impl Target {
     /// The bucket's name; empty for requests to the service.
     pub(crate) fn bucket(&self) -> &str {
         if self.host_bucket.is_empty() {
-            self.slice(self.bucket.0, self.bucket.1)
+            &self.text[self.bucket.0..self.bucket.1]
         } else {
             &self.host_bucket
         }
@@ -148,10 +143,10 @@ impl Target {
 
     /// The object's key; empty for requests to a bucket or to the service.
     pub(crate) fn key(&self) -> &str {
-        self.slice(self.key_start, self.path_len)
+        &self.text[self.key_start..self.path_len]
     }
 
-    /// The value of the first parameter called `name`, empty where it has none.
+    /// The value of the first parameter called `name`, empty if it has none.
     pub(crate) fn param(&self, name: &str) -> Option<&str> {
         if self.params.is_empty() {
             return None;
@@ -161,7 +156,12 @@ impl Target {
             .map(|(_, value)| value)
     }
 
-    /// Whether a parameter called `name` is there, with or without a value.
+    /// The upload id of a multipart request; empty if missing.
+    pub(crate) fn upload_id(&self) -> &str {
+        self.param("uploadId").unwrap_or_default()
+    }
+
+    /// Whether there is a parameter called `name`, with or without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.param(name).is_some()
     }
@@ -170,11 +170,11 @@ impl Target {
     pub(crate) fn params(&self) -> impl Iterator<Item = (&str, &str)> {
         self.params
             .iter()
-            .map(|&(start, mid, end)| (self.slice(start, mid), self.slice(mid, end)))
+            .map(|&(start, mid, end)| (&self.text[start..mid], &self.text[mid..end]))
     }
 
-    /// Appends the canonical query string of SigV4: parameters sorted by their encoded name and
-    /// value, without `X-Amz-Signature`. Sorts in place.
+    /// Appends the canonical query string of SigV4: the parameters sorted by encoded name and value,
+    /// without `X-Amz-Signature`. Sorts the parameters in place.
     pub(crate) fn canonical_query(&mut self, out: &mut Vec<u8>) {
         let text = self.text.as_bytes();
         if self.params.len() > 1 {
@@ -199,27 +199,24 @@ impl Target {
     }
 }
 
-/// Orders two texts as their percent-encoded forms are ordered.
+/// Compares two texts by their percent-encoded forms.
 fn encoded_cmp(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-    // An escaped byte starts with '%', which sorts before every unreserved byte; two escaped bytes
-    // sort as their values do, since upper-case hex keeps the order.
+    // An escaped byte starts with '%', which sorts before every unreserved byte. Two escaped bytes
+    // sort by value, because upper-case hex preserves the order.
     let rank = |&byte: &u8| (is_unreserved(byte), byte);
     a.iter().map(rank).cmp(b.iter().map(rank))
 }
 
 /// Drops `http://host` of an absolute-form target.
 fn strip_authority(raw: &str) -> &str {
-    let rest = match raw
+    let authority = raw
         .strip_prefix("http://")
-        .or_else(|| raw.strip_prefix("https://"))
-    {
-        Some(rest) => rest,
-        None => return raw,
-    };
+        .or_else(|| raw.strip_prefix("https://"));
+    let Some(rest) = authority else { return raw };
     rest.find(['/', '?']).map_or("/", |at| &rest[at..])
 }
 
-/// The bucket that `host` names below `domain`, if it does: `b` for `b.domain:port`.
+/// The bucket in `host`, if `host` is a subdomain of `domain`: `b` for `b.domain:port`.
 pub(crate) fn host_bucket<'a>(host: &'a str, domain: &str) -> Option<&'a str> {
     let name = match host.rfind(':') {
         Some(at) if !host[at..].contains(']') => &host[..at],

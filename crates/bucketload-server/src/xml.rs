@@ -1,38 +1,40 @@
-//! Writing the XML documents of answers.
+//! Writing the XML documents of responses.
 //!
-//! A [`Doc`] appends to a byte buffer that is used again, so that answers cost no allocation beyond
-//! the buffer's growth.
+//! A [`Doc`] appends to a reused byte buffer, so responses allocate only when the buffer grows.
 
 use bucketload_s3::date;
 use bucketload_s3::encode::{push_decimal, push_key};
 use bucketload_s3::xml::push_escaped;
+use bucketload_store::Checksum;
+
+use super::checksum;
+use super::respond::Body;
 
 /// The namespace of S3 documents.
 const NAMESPACE: &str = " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"";
 
-/// A document being written. Elements are opened and closed by hand; [`Doc::finish`] closes the
-/// root.
+/// A document being written. The caller opens and closes elements; [`Doc::finish`] closes the root.
 pub(crate) struct Doc<'a> {
     out: &'a mut Vec<u8>,
     root: &'static str,
 }
 
 impl<'a> Doc<'a> {
-    /// Starts a document with the S3 namespace on its root element, replacing what `out` held.
+    /// Starts a document with the S3 namespace on its root element. Clears `out` first.
     pub(crate) fn new(out: &'a mut Vec<u8>, root: &'static str) -> Self {
         Self::start(out, root, NAMESPACE)
     }
 
-    /// Starts a document without a namespace: that is what error documents look like.
+    /// Starts a document without a namespace, as error documents have it.
     pub(crate) fn plain(out: &'a mut Vec<u8>, root: &'static str) -> Self {
         Self::start(out, root, "")
     }
 
-    /// Writes a document that is one element with a text.
-    pub(crate) fn leaf(out: &'a mut Vec<u8>, root: &'static str, value: &str) {
+    /// Writes a document that consists of one element with a text.
+    pub(crate) fn leaf(out: &'a mut Vec<u8>, root: &'static str, value: &str) -> Body {
         let doc = Self::new(out, root);
         push_escaped(doc.out, value);
-        doc.finish();
+        doc.finish()
     }
 
     fn start(out: &'a mut Vec<u8>, root: &'static str, namespace: &str) -> Self {
@@ -44,10 +46,11 @@ impl<'a> Doc<'a> {
         Self { out, root }
     }
 
-    /// Closes the root element.
-    pub(crate) fn finish(mut self) {
+    /// Closes the root element: the document is the response's body.
+    pub(crate) fn finish(mut self) -> Body {
         let root = self.root;
         self.close(root);
+        Body::Document
     }
 
     /// `<name>`; `name` may carry attributes.
@@ -60,15 +63,15 @@ impl<'a> Doc<'a> {
         self.raw("</").raw(name).raw(">")
     }
 
-    /// `<name>value</name>`, with what XML reserves escaped.
+    /// `<name>value</name>` with the value escaped.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.open(name);
         push_escaped(self.out, value);
         self.close(name)
     }
 
-    /// `<name>value</name>` with `value` percent-encoded when `url` (the `encoding-type=url` of
-    /// listings: slashes stay).
+    /// `<name>value</name>`. If `url` is set, `value` is percent-encoded except for slashes (the
+    /// `encoding-type=url` of listings).
     pub(crate) fn key(&mut self, name: &str, value: &str, url: bool) -> &mut Self {
         if !url {
             return self.text(name, value);
@@ -95,6 +98,12 @@ impl<'a> Doc<'a> {
         self.raw("<ETag>&quot;").raw(value).raw("&quot;</ETag>")
     }
 
+    /// `<ChecksumCRC32>value</ChecksumCRC32>` or the like.
+    pub(crate) fn checksum(&mut self, sum: &Checksum) -> &mut Self {
+        let name = ["Checksum", checksum::name(sum.algorithm)].concat();
+        self.text(&name, &sum.value)
+    }
+
     /// `<name>1970-01-01T00:00:00.000Z</name>`.
     pub(crate) fn time(&mut self, name: &str, time: std::time::SystemTime) -> &mut Self {
         let since = date::since_epoch(time);
@@ -109,7 +118,7 @@ impl<'a> Doc<'a> {
         self.close(name)
     }
 
-    /// The owner of everything: there is one.
+    /// The owner of all buckets and objects.
     pub(crate) fn owner(&mut self, element: &str) -> &mut Self {
         self.open(element)
             .text("ID", OWNER_ID)
@@ -123,10 +132,10 @@ impl<'a> Doc<'a> {
     }
 }
 
-/// Canonical id of the one owner.
+/// Canonical id of the owner.
 pub(crate) const OWNER_ID: &str =
     "02d6176db174dc93cb1b899f7c6078f08654445fe8cf1b6ce98d8855f66bdbf4";
-/// Display name of the one owner.
+/// Display name of the owner.
 pub(crate) const OWNER_NAME: &str = "bucketload";
 
 #[cfg(test)]

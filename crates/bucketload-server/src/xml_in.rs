@@ -1,23 +1,23 @@
-//! Reading the XML documents of requests: deletions, completions, bucket configurations, and (in
-//! `tags`) tags.
+//! Reading the XML documents of requests: deletions, completions and bucket configurations. `tags`
+//! reads tags.
 //!
-//! All have the same simple shape. Namespaces and attributes are ignored, unknown elements are skipped, document type
-//! definitions are refused.
+//! The reader ignores namespaces and attributes, skips unknown elements and refuses document type
+//! definitions.
 
 use bucketload_s3::xml::{Text, elements};
 
 use super::error::{Code, S3Error, S3Result};
 use bucketload_store::{Checksum, ChecksumKind, CompletedPart, ETag};
 
-/// Most keys in one deletion, by S3's limit.
+/// Maximum number of keys in one deletion: S3's limit.
 const MAX_DELETE: usize = 1000;
 
-/// The answer to a document that is not what it should be.
+/// The error for an invalid document.
 pub(super) fn malformed() -> S3Error {
     Code::MalformedXML.into()
 }
 
-/// Walks `body` and hands every element to `visit` when it closes, with its path (root first).
+/// Walks `body` and passes every element to `visit` when it closes, with its path (root first).
 ///
 /// # Errors
 /// `MalformedXML`, and the first error that `visit` returns.
@@ -40,14 +40,14 @@ pub(super) fn walk(
 pub(crate) struct Deletion {
     /// Key and version id (empty for none) of each object, in order.
     pub(crate) objects: Vec<(String, String)>,
-    /// Whether only failures are to be reported.
+    /// Whether to report only failures.
     pub(crate) quiet: bool,
 }
 
 /// Reads the body of DeleteObjects.
 ///
 /// # Errors
-/// `MalformedXML`, also for no object or more than 1000.
+/// `MalformedXML`, also if there is no object or more than 1000.
 pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
     let mut deletion = Deletion::default();
     let mut current = (None, String::new());
@@ -77,8 +77,8 @@ pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
 /// Reads the body of CompleteMultipartUpload.
 ///
 /// # Errors
-/// `MalformedXML`, also for no part; `InvalidPart` for an entity tag that this store cannot have
-/// given.
+/// `MalformedXML`, also if there is no part; `InvalidPart` for an entity tag that this store cannot
+/// have issued.
 pub(crate) fn completion(body: &[u8]) -> S3Result<Vec<CompletedPart>> {
     let mut parts = Vec::new();
     let mut part = CompletedPart::default();
@@ -118,7 +118,7 @@ pub(crate) fn completion(body: &[u8]) -> S3Result<Vec<CompletedPart>> {
     }
 }
 
-/// Reads the location constraint of CreateBucket; `None` where the body is empty or names none.
+/// Reads the location constraint of CreateBucket; `None` if the body is empty or names none.
 ///
 /// # Errors
 /// `MalformedXML`.
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deletions_are_read() {
+    fn deletions_parse() {
         let body = "<?xml version=\"1.0\"?><Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\n\
             <Object><Key>a &amp; b&#x2F;<![CDATA[<c>]]></Key></Object>\
             <Object><Key> x </Key><VersionId>null</VersionId></Object><Quiet>true</Quiet></Delete>";
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_are_read() {
+    fn completions_parse() {
         let tag = "d41d8cd98f00b204e9800998ecf8427e";
         let body = format!(
             "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>&quot;{tag}&quot;</ETag>\
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_are_read() {
+    fn locations_parse() {
         assert_eq!(location(b" \n").unwrap(), None);
         let body = b"<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>";
         assert_eq!(location(body).unwrap().as_deref(), Some("eu-west-1"));

@@ -1,7 +1,7 @@
-//! Serves a store by itself, for trying clients against it by hand:
+//! A standalone server, for trying out clients by hand:
 //!
 //! ```text
-//! cargo run -p bucketload-store --features server --example serve -- \
+//! cargo run -p bucketload-store --example serve -- \
 //!     127.0.0.1:9000 memory|null|DIRECTORY [threads=N] [anonymous] [fast-etag] [FAULT ...]
 //! AWS_ACCESS_KEY_ID=benchaccess AWS_SECRET_ACCESS_KEY=benchsecretkey0001 aws --endpoint-url … s3 ls
 //! ```
@@ -16,7 +16,7 @@ use bucketload_store::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:0".to_owned());
-    let place = arguments.next().unwrap_or_else(|| "memory".to_owned());
+    let medium = arguments.next().unwrap_or_else(|| "memory".to_owned());
     let mut config = ServerConfig::new(KeyPair {
         access_key: "benchaccess".to_owned(),
         secret_key: "benchsecretkey0001".to_owned(),
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => config.faults.push(argument.parse()?),
         }
     }
-    let store: Arc<dyn Store> = match place.as_str() {
+    let store: Arc<dyn Store> = match medium.as_str() {
         "memory" => Arc::new(MemoryStore::new(MemoryOptions {
             etag,
             ..MemoryOptions::default()

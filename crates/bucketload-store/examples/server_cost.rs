@@ -1,11 +1,11 @@
-//! CPU time of the server's thread per request on the null store, against a responder that
-//! parses the head and sends the same bytes, with the same client, in alternating order.
+//! CPU time per request of the server's thread on the null store, compared with a responder that only
+//! parses the head and sends the same bytes. Both use the same client and alternate.
 //!
 //! ```text
-//! cargo run --release -p bucketload-store --features server --example server_cost [connections]
+//! cargo run --release -p bucketload-store --example server_cost [connections]
 //! ```
 //!
-//! Only ratios taken inside one repetition mean anything on a shared machine.
+//! On a shared machine, only ratios within one repetition are meaningful.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ fn runtime() -> (Runtime, LocalSet) {
     (runtime.expect("a runtime"), LocalSet::new())
 }
 
-/// The least that a server does: reads the head and its body, sends constant bytes.
+/// The minimum work of a server: reads head and body, and sends constant bytes.
 async fn respond(mut conn: Conn) -> Result<(), Error> {
     let body = [0; SIZE];
     loop {
@@ -107,7 +107,7 @@ async fn requests(address: SocketAddr, bytes: Rc<[u8]>, left: Rc<Cell<u64>>) -> 
     Ok(())
 }
 
-/// CPU seconds per request of everything but the calling thread.
+/// CPU seconds per request, excluding the calling thread.
 fn measure(address: SocketAddr, bytes: &[u8], connections: usize) -> f64 {
     let (runtime, local) = runtime();
     let left = Rc::new(Cell::new(REQUESTS));

@@ -1,7 +1,7 @@
-//! CPU time per operation of every store, beside the bare system calls for the same files.
+//! CPU time per operation of every store, compared with the bare system calls for the same files.
 //!
-//! `cargo run --release -p bucketload-store --example store_costs [DIRECTORY] [OBJECTS]`: the
-//! directory (default `/dev/shm`) says which file system is measured.
+//! `cargo run --release -p bucketload-store --example store_costs [DIRECTORY] [OBJECTS]` measures the
+//! file system of the directory (default `/dev/shm`).
 
 use std::io::{Read, Write as _};
 use std::path::Path;

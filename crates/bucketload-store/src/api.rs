@@ -1,9 +1,9 @@
-//! The interface of a store: [`Store`] for whole operations, [`ObjectUpload`] and [`PartUpload`]
-//! for writes whose bytes arrive piece by piece.
+//! The interface of a store: [`Store`] for whole operations, and [`ObjectUpload`] and [`PartUpload`]
+//! for writes whose bytes arrive in pieces.
 //!
-//! All calls are synchronous and may be made from any thread. Stores in memory never block for
-//! long; stores on a file system make system calls. A write becomes visible as a whole by its
-//! commit; an upload that is dropped without commit leaves nothing.
+//! All calls are synchronous and may be made from any thread. Stores in memory never block for long;
+//! stores on a file system make system calls. A commit makes a write visible as a whole; an upload
+//! dropped without a commit leaves nothing behind.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -21,26 +21,27 @@ use crate::upload_types::{
 /// Largest part number.
 pub const MAX_PARTS: u32 = 10_000;
 
-/// Bytes on their way into a store.
+/// A write in progress.
 pub trait Write: Send {
     /// Appends `data`.
     ///
     /// # Errors
     /// [`InsufficientStorage`](crate::StoreError::InsufficientStorage),
-    /// [`IncompleteBody`](crate::StoreError::IncompleteBody) when more than the announced size is
-    /// written, [`Io`](crate::StoreError::Io). The upload can only be dropped after an error.
+    /// [`IncompleteBody`](crate::StoreError::IncompleteBody) if more than the announced size is
+    /// written, [`Io`](crate::StoreError::Io). After an error, the upload can only be dropped.
     fn write(&mut self, data: &[u8]) -> Result<()>;
 
     /// Bytes written so far.
     fn written(&self) -> u64;
 
-    /// The file to whose position bytes may be moved within the kernel instead of being written, where the store
-    /// need not see them. [`appended`](Self::appended) must then be told how many there were.
+    /// The file that bytes may be moved into within the kernel, at its position, instead of calling
+    /// [`write`](Self::write). `None` if the store must see the bytes. The caller reports the number
+    /// of bytes to [`appended`](Self::appended).
     fn file(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Takes note of `count` bytes that were moved to [`file`](Self::file).
+    /// Records that `count` bytes were moved into [`file`](Self::file).
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -50,9 +51,9 @@ pub trait Write: Send {
     }
 }
 
-/// An object being written. Dropping it aborts.
+/// An object being written. Dropping it aborts the write.
 pub trait ObjectUpload: Write {
-    /// Makes the object visible under its key, replacing what was there, atomically.
+    /// Atomically makes the object visible under its key, replacing the current version.
     ///
     /// # Errors
     /// Those of [`Write::write`], and
@@ -63,10 +64,10 @@ pub trait ObjectUpload: Write {
     fn commit(self: Box<Self>, commit: Commit) -> Result<Written>;
 }
 
-/// A part being written. Dropping it aborts.
+/// A part being written. Dropping it aborts the write.
 pub trait PartUpload: Write {
-    /// Makes the part visible, replacing an earlier one of the same number. `checksums` are kept
-    /// with the part.
+    /// Makes the part visible, replacing an earlier one with the same number, and stores `checksums`
+    /// with it.
     ///
     /// # Errors
     /// Those of [`Write::write`], and [`BadDigest`](crate::StoreError::BadDigest),
@@ -74,13 +75,13 @@ pub trait PartUpload: Write {
     fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written>;
 }
 
-/// S3 semantics over some medium.
+/// S3 semantics over a medium.
 ///
 /// Every operation checks bucket names and keys ([`crate::names`]) and fails with
-/// [`NoSuchBucket`](crate::StoreError::NoSuchBucket) when the bucket does not exist; this is not
-/// repeated below.
+/// [`NoSuchBucket`](crate::StoreError::NoSuchBucket) if the bucket does not exist. The errors below
+/// do not repeat this.
 pub trait Store: Send + Sync {
-    /// All buckets in order of their names.
+    /// All buckets, sorted by name.
     ///
     /// # Errors
     /// [`Io`](crate::StoreError::Io).
@@ -98,7 +99,7 @@ pub trait Store: Send + Sync {
     /// [`NoSuchBucket`](crate::StoreError::NoSuchBucket).
     fn head_bucket(&self, bucket: &str) -> Result<BucketInfo>;
 
-    /// Deletes an empty bucket, and with it its unfinished multipart uploads.
+    /// Deletes an empty bucket together with its unfinished multipart uploads.
     ///
     /// # Errors
     /// [`BucketNotEmpty`](crate::StoreError::BucketNotEmpty).
@@ -118,16 +119,16 @@ pub trait Store: Send + Sync {
         Ok(self.open(bucket, key)?.info().clone())
     }
 
-    /// Begins to write an object.
+    /// Starts writing an object.
     ///
     /// # Errors
-    /// [`InsufficientStorage`](crate::StoreError::InsufficientStorage) when the announced size
-    /// cannot fit, [`EntityTooLarge`](crate::StoreError::EntityTooLarge).
+    /// [`InsufficientStorage`](crate::StoreError::InsufficientStorage) if the announced size cannot
+    /// fit, [`EntityTooLarge`](crate::StoreError::EntityTooLarge).
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>>;
 
-    /// For stores that keep nothing: takes note of `size` bytes being written as an object or part,
-    /// without seeing them. `None`: write them. Lets a server drop a body in the kernel, and
-    /// answer small writes without an allocation.
+    /// For stores that keep nothing: accepts an object or part of `size` bytes without seeing its
+    /// bytes. `None` means that the caller must write them. This lets a server drop a body in the
+    /// kernel and answer small writes without allocating.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -136,7 +137,7 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Deletes an object. Returns whether there was one: S3 reports success in both cases.
+    /// Deletes an object. Returns whether it existed; S3 reports success in both cases.
     ///
     /// # Errors
     /// [`PreconditionFailed`](crate::StoreError::PreconditionFailed), and
@@ -149,27 +150,27 @@ pub trait Store: Send + Sync {
     /// [`Io`](crate::StoreError::Io).
     fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing>;
 
-    /// Writes a copy of `source` (of this or another store) under a key; the object copied onto
-    /// itself is allowed. Shares or clones the data where the medium can. The entity tag is that of
-    /// a PUT of the same bytes; headers, tags and checksums are those of `commit`.
+    /// Copies `source`, which may belong to another store, to a key; copying an object onto itself is
+    /// allowed. Shares or clones the data if the medium can. The entity tag is that of a PUT of the
+    /// same bytes; headers, tags and checksums come from `commit`.
     ///
     /// # Errors
     /// Those of [`put`](Self::put) and [`ObjectUpload::commit`].
     fn copy(&self, source: &Object, bucket: &str, key: &str, commit: Commit) -> Result<Written>;
 
-    /// Tags of an object.
+    /// The tags of an object.
     ///
     /// # Errors
     /// [`NoSuchKey`](crate::StoreError::NoSuchKey).
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags>;
 
-    /// Replaces the tags of an object (an empty list deletes them); nothing else changes.
+    /// Replaces the tags of an object and nothing else. An empty list deletes them.
     ///
     /// # Errors
     /// [`NoSuchKey`](crate::StoreError::NoSuchKey).
     fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()>;
 
-    /// Begins a multipart upload and returns its identity.
+    /// Starts a multipart upload and returns its id.
     ///
     /// # Errors
     /// [`InsufficientStorage`](crate::StoreError::InsufficientStorage).
@@ -180,7 +181,7 @@ pub trait Store: Send + Sync {
         options: MultipartOptions,
     ) -> Result<String>;
 
-    /// Begins to write part `number` (1 to [`MAX_PARTS`]).
+    /// Starts writing part `number` (1 to [`MAX_PARTS`]).
     ///
     /// # Errors
     /// [`NoSuchUpload`](crate::StoreError::NoSuchUpload),
@@ -195,7 +196,7 @@ pub trait Store: Send + Sync {
         options: &PutOptions,
     ) -> Result<Box<dyn PartUpload>>;
 
-    /// Writes bytes `range` of `source` as part `number`.
+    /// Copies the bytes `range` of `source` to part `number`.
     ///
     /// # Errors
     /// Those of [`upload_part`](Self::upload_part), and
@@ -210,7 +211,7 @@ pub trait Store: Send + Sync {
         number: u32,
     ) -> Result<Written>;
 
-    /// Assembles the object of the parts named. Parts not named are discarded.
+    /// Assembles the object from the parts named. Discards the others.
     ///
     /// # Errors
     /// [`NoSuchUpload`](crate::StoreError::NoSuchUpload),
@@ -263,12 +264,10 @@ pub trait Store: Send + Sync {
     fn list_uploads(&self, bucket: &str, request: &ListUploadsRequest<'_>)
     -> Result<UploadListing>;
 
-    /// How much the store holds, for stores that count; `None` for the others (a file system knows
-    /// better).
+    /// How much the store holds; `None` if the store does not count (a file system does).
     fn usage(&self) -> Option<Usage>;
 
-    /// Makes ready what the next write will need, as far as that can be done before it comes: for a server that has
-    /// answered a write and would wait for the next request otherwise. A hint: nothing is different afterwards but
-    /// that the next write may be quicker.
+    /// Prepares for the next write. A server calls this after responding to a write, when it would
+    /// otherwise wait for the next request. It is only a hint that may make the next write faster.
     fn prepare(&self) {}
 }

@@ -1,5 +1,5 @@
-//! Conditions of reads and copies, evaluated against one opened version (RFC 9110, section 13.2.2),
-//! and the shared test of write conditions.
+//! Conditions of reads and copies, evaluated against one open version (RFC 9110, section 13.2.2), and
+//! the test of write conditions that the stores share.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,9 +10,9 @@ use crate::types::{Condition, ObjectInfo};
 /// The conditional headers of a GET, HEAD or copy source.
 #[derive(Debug, Clone, Default)]
 pub struct ReadConditions {
-    /// `If-Match`: tags of which one must be that of the object; an empty list stands for `*`.
+    /// `If-Match`: the object's tag must be one of these; an empty list means `*`.
     pub if_match: Option<Vec<ETag>>,
-    /// `If-None-Match`: tags of which none may be that of the object; an empty list stands for `*`.
+    /// `If-None-Match`: the object's tag must not be one of these; an empty list means `*`.
     pub if_none_match: Option<Vec<ETag>>,
     /// `If-Modified-Since`.
     pub if_modified_since: Option<SystemTime>,
@@ -20,20 +20,20 @@ pub struct ReadConditions {
     pub if_unmodified_since: Option<SystemTime>,
 }
 
-/// What a read does under its conditions.
+/// The outcome of a read's conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadDecision {
     /// Send the object.
     Proceed,
-    /// The client has it already (HTTP 304; 412 for a copy).
+    /// The client already has the object (HTTP 304; 412 for a copy).
     NotModified,
     /// HTTP 412.
     PreconditionFailed,
 }
 
 impl ReadConditions {
-    /// Evaluates the conditions. `If-Match` makes `If-Unmodified-Since` void and `If-None-Match`
-    /// makes `If-Modified-Since` void; times are compared in whole seconds, as HTTP prints them.
+    /// Evaluates the conditions. `If-Match` overrides `If-Unmodified-Since`, and `If-None-Match`
+    /// overrides `If-Modified-Since`. Times are compared in whole seconds, the resolution of HTTP.
     #[must_use]
     pub fn evaluate(&self, info: &ObjectInfo) -> ReadDecision {
         let seconds = |t: SystemTime| {
@@ -78,23 +78,11 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Headers, PartSizes};
-
-    fn info(seconds: u64, nanos: u32) -> ObjectInfo {
-        ObjectInfo {
-            size: 1,
-            etag: ETag::from_md5([7; 16]),
-            modified: UNIX_EPOCH + Duration::new(seconds, nanos),
-            headers: Headers::default(),
-            checksums: Vec::new(),
-            tags: Vec::new(),
-            parts: PartSizes::default(),
-        }
-    }
 
     #[test]
     fn tags_take_precedence_over_times() {
-        let object = info(100, 500);
+        let modified = UNIX_EPOCH + Duration::new(100, 500);
+        let object = ObjectInfo::bare(1, ETag::from_md5([7; 16]), modified);
         let hit = Some(vec![ETag::from_md5([7; 16])]);
         let miss = Some(vec![ETag::from_md5([8; 16])]);
         let at = |s| Some(UNIX_EPOCH + Duration::from_secs(s));

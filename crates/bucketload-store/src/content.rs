@@ -1,4 +1,4 @@
-//! Content in memory: charged buffers that objects, parts, copies and readers share.
+//! Content in memory: buffers, charged against a limit, that objects, parts, copies and readers share.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Budget {
     }
 }
 
-/// A reservation in a [`Budget`], given back when dropped.
+/// A reservation in a [`Budget`], released when dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -64,7 +64,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Splits `bytes` off, which the new charge gives back instead of this one.
+    /// Splits off a charge of `bytes`.
     ///
     /// # Panics
     /// If the charge is smaller.
@@ -72,7 +72,7 @@ impl Charge {
         self.bytes = self
             .bytes
             .checked_sub(bytes)
-            .expect("a charge covers what is split off it");
+            .expect("a charge covers what is split off");
         Self {
             budget: Arc::clone(&self.budget),
             bytes,
@@ -86,14 +86,14 @@ impl Drop for Charge {
     }
 }
 
-/// Bytes with their charge (none for a constant buffer, which the store owns anyway).
+/// Bytes with their charge. A constant buffer, which the store owns, has none.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) _charge: Option<Charge>,
 }
 
-/// Bytes shared with the store. Cheap to clone; keeps them alive.
+/// Bytes shared with the store. Cheap to clone; keeps the bytes alive.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     buffer: Arc<Buffer>,
@@ -108,12 +108,12 @@ impl Chunk {
         }
     }
 
-    /// Keeps the first `len` bytes only; does nothing when there are not more.
+    /// Keeps only the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         self.range.end = self.range.end.min(self.range.start.saturating_add(len));
     }
 
-    /// Drops the first `len` bytes, or all when there are fewer (after a partial send).
+    /// Drops the first `len` bytes (after a partial send), or all if there are fewer.
     pub fn advance(&mut self, len: usize) {
         self.range.start = self.range.end.min(self.range.start.saturating_add(len));
     }
@@ -133,17 +133,17 @@ impl AsRef<[u8]> for Chunk {
     }
 }
 
-/// Content: chunks that follow each other.
+/// Content: a sequence of chunks.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// One chunk, possibly empty.
     One(Chunk),
-    /// Several, none of them empty, each with the offset of its first byte, ascending.
+    /// Several nonempty chunks, each with the offset of its first byte, ascending.
     Many(Vec<(u64, Chunk)>),
 }
 
 impl Content {
-    /// The bytes from `offset` to the end of the chunk that holds it.
+    /// The bytes from `offset` to the end of the chunk that contains it.
     pub(crate) fn chunk(&self, offset: u64) -> Option<Chunk> {
         let (start, chunk) = match self {
             Self::One(chunk) => (0, chunk),
@@ -162,7 +162,7 @@ impl Content {
         Some(rest)
     }
 
-    /// Joins chunks; an empty content for none.
+    /// Joins chunks. No chunks give empty content.
     pub(crate) fn join(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let mut all = Vec::new();
         let mut offset = 0;

@@ -1,4 +1,4 @@
-//! Entity tags of bodies as they are received, and the checks of announced size and MD5.
+//! Entity tags of received bodies, and the checks of announced size and MD5.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -13,14 +13,14 @@ use crate::types::PutOptions;
 /// Largest object in S3, in bytes.
 pub(crate) const MAX_OBJECT_BYTES: u64 = 5 << 40;
 
-/// How a store makes the entity tags of objects and parts.
+/// How a store computes the entity tags of objects and parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EtagMode {
-    /// The MD5 of the content, as plain S3 does. Costs about 1.5 ns per byte.
+    /// The MD5 of the content, as S3 does by default. Costs about 1.5 ns per byte.
     #[default]
     Md5,
-    /// Unique per version, not derived from the content, and marked so that clients do not take it
-    /// for an MD5 ([`ETag::opaque`]). Costs nothing.
+    /// Unique per version and independent of the content, marked so that clients do not mistake it for
+    /// an MD5 ([`ETag::opaque`]). Costs nothing.
     Opaque,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Tagger {
 
 impl Tagger {
     pub(crate) fn new(mode: EtagMode) -> Self {
-        // A random seed keeps the tags of two runs apart.
+        // A random seed makes the tags of two runs differ.
         Self {
             mode,
             seed: RandomState::new().hash_one(0),
@@ -50,14 +50,14 @@ impl Tagger {
         ETag::opaque(digest)
     }
 
-    /// The tag of content that nobody has seen; `None` where tags depend on it.
+    /// The tag of content that the store has not seen; `None` if tags depend on the content.
     pub(crate) fn unseen(&self) -> Option<ETag> {
         (self.mode == EtagMode::Opaque).then(|| self.opaque())
     }
 
-    /// Begins a body. An opaque tag is drawn now.
+    /// Starts a body.
     pub(crate) fn body(&self, options: &PutOptions) -> BodyCheck {
-        let opaque = (self.mode == EtagMode::Opaque).then(|| self.opaque());
+        let opaque = self.unseen();
         BodyCheck {
             md5: (opaque.is_none() || options.content_md5.is_some()).then(Md5::new),
             opaque,
@@ -100,12 +100,12 @@ impl BodyCheck {
         Ok(())
     }
 
-    /// Whether the bytes must be seen.
-    pub(crate) const fn looks(&self) -> bool {
+    /// Whether the bytes are needed for an MD5.
+    pub(crate) const fn needs_bytes(&self) -> bool {
         self.md5.is_some()
     }
 
-    /// Counts bytes that were copied without being seen; the digest is void.
+    /// Counts bytes that were copied unseen; the digest is then meaningless.
     pub(crate) const fn skip(&mut self, len: u64) {
         self.written += len;
     }

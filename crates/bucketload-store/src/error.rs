@@ -1,6 +1,6 @@
-//! Errors by meaning. Each variant corresponds to exactly one S3 error code ([`StoreError::code`])
-//! and one HTTP status ([`StoreError::http_status`]), so that an HTTP server and a C library can
-//! translate them without looking at text.
+//! The errors of a store. Each variant corresponds to exactly one S3 error code
+//! ([`StoreError::code`]) and one HTTP status ([`StoreError::http_status`]), so an HTTP server and a C
+//! library can translate them without parsing text.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub enum StoreError {
     /// The bucket still holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
-    /// The bucket exists already (there is one owner).
+    /// The bucket already exists (there is only one owner).
     #[error("the bucket exists already and belongs to you")]
     BucketAlreadyOwnedByYou,
     /// The bucket name breaks a naming rule; the text names it.
@@ -32,10 +32,10 @@ pub enum StoreError {
     /// The key is longer than 1024 bytes.
     #[error("the key is longer than 1024 bytes")]
     KeyTooLong,
-    /// An argument has a value that is not allowed; the text names it.
+    /// An argument has an invalid value; the text names it.
     #[error("invalid argument: {0}")]
     InvalidArgument(&'static str),
-    /// A part named by a completion was not uploaded, or its entity tag or checksum differs.
+    /// A part named by a completion is missing, or its entity tag or checksum differs.
     #[error("part {0} was not uploaded, or its entity tag or checksum does not match")]
     InvalidPart(u32),
     /// The parts of a completion are not in ascending order.
@@ -80,13 +80,13 @@ pub enum StoreError {
     /// The byte limit of the store, the file system or a quota is reached.
     #[error("no space left in the store")]
     InsufficientStorage,
-    /// The operation has no meaning for this store (for example tagging on the null store).
+    /// The store does not support the operation.
     #[error("this store does not implement {0}")]
     NotImplemented(&'static str),
-    /// The operating system denied the access.
+    /// The operating system denied access.
     #[error("the store may not access its directory: {0}")]
     AccessDenied(#[source] io::Error),
-    /// The operating system failed.
+    /// A system call failed.
     #[error("{context}: {source}")]
     Io {
         /// What the store was doing.
@@ -95,7 +95,7 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
-    /// Data of the store contradict themselves (damaged metadata record).
+    /// The store's data are inconsistent, such as a damaged metadata record.
     #[error("damaged store: {0}")]
     Corrupt(String),
 }
@@ -128,7 +128,7 @@ impl StoreError {
         }
     }
 
-    /// The HTTP status that goes with [`code`](Self::code).
+    /// The HTTP status of [`code`](Self::code).
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
@@ -164,6 +164,11 @@ impl StoreError {
             }
             _ => Self::Io { context, source },
         }
+    }
+
+    /// [`system`](Self::system) as a function for `map_err`.
+    pub(crate) fn during<E: Into<io::Error>>(context: &'static str) -> impl Fn(E) -> Self + Copy {
+        move |error| Self::system(context, error)
     }
 }
 

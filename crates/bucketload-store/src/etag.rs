@@ -1,5 +1,5 @@
-//! Entity tags: 16 bytes and a part count, printed as S3 prints them (`hex` for an object that was
-//! put whole, `hex-N` for one assembled of N parts), without quotes.
+//! Entity tags: 16 bytes and a part count, formatted as in S3 without quotes: `hex` for an object
+//! written in one piece, `hex-N` for one assembled from N parts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct ETag {
     parts: u32,
 }
 
-/// The text is not an entity tag that this store can have issued.
+/// The text is not an entity tag that a store could have issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an entity tag of this store")]
 pub struct ParseETagError;
@@ -25,14 +25,14 @@ impl ETag {
         Self { digest, parts: 0 }
     }
 
-    /// A tag that is not an MD5 of the content. It prints with the suffix `-1`, by which clients
-    /// know that they must not compare it with an MD5.
+    /// A tag that is not an MD5 of the content. It has the suffix `-1`, which tells clients not to
+    /// compare it with an MD5.
     #[must_use]
     pub const fn opaque(digest: [u8; 16]) -> Self {
         Self { digest, parts: 1 }
     }
 
-    /// The tag of an object assembled of parts: the MD5 of the parts' digests, and their number.
+    /// The tag of an object assembled from parts: the MD5 of the parts' digests, and their number.
     ///
     /// # Panics
     /// If there are 2^32 parts or more.
@@ -58,19 +58,19 @@ impl ETag {
         }
     }
 
-    /// Digest and part count, for storage and transport.
+    /// Digest and part count, for serialisation.
     #[must_use]
     pub const fn to_raw(self) -> ([u8; 16], u32) {
         (self.digest, self.parts)
     }
 
-    /// The tag that [`to_raw`](Self::to_raw) was called on.
+    /// The inverse of [`to_raw`](Self::to_raw).
     #[must_use]
     pub const fn from_raw(digest: [u8; 16], parts: u32) -> Self {
         Self { digest, parts }
     }
 
-    /// The text without quotes, in a buffer on the stack; for a hot path that must not allocate.
+    /// The text without quotes, in a buffer on the stack, for hot paths that must not allocate.
     #[must_use]
     pub fn text(&self) -> ETagText {
         const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -100,7 +100,7 @@ impl ETag {
     }
 }
 
-/// Text of an [`ETag`] on the stack.
+/// The text of an [`ETag`], on the stack.
 #[derive(Clone, Copy)]
 pub struct ETagText {
     bytes: [u8; 43],
@@ -136,25 +136,15 @@ impl fmt::Debug for ETag {
 impl FromStr for ETag {
     type Err = ParseETagError;
 
-    /// Parses `hex` or `hex-N`, with or without double quotes; letters of either case.
+    /// Parses `hex` or `hex-N` in either case, with or without double quotes.
     fn from_str(text: &str) -> Result<Self, ParseETagError> {
         let text = match text.strip_prefix('"') {
             Some(inner) => inner.strip_suffix('"').ok_or(ParseETagError)?,
             None => text,
         };
         let (hex, parts) = match text.split_once('-') {
-            Some((hex, count)) => {
-                let canonical = !count.starts_with(['0', '+']);
-                let count = count.parse::<u32>().map_err(|_| ParseETagError)?;
-                (
-                    hex,
-                    if canonical {
-                        count
-                    } else {
-                        return Err(ParseETagError);
-                    },
-                )
-            }
+            Some((_, count)) if count.starts_with(['0', '+']) => return Err(ParseETagError),
+            Some((hex, count)) => (hex, count.parse().map_err(|_| ParseETagError)?),
             None => (text, 0),
         };
         let hex: &[u8; 32] = hex.as_bytes().try_into().map_err(|_| ParseETagError)?;
@@ -175,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_tag_of_parts_is_the_md5_of_their_digests() {
-        // MD5 of the empty string twice, then MD5 over the 32 bytes.
+        // The MD5 of the empty string twice, then the MD5 of those 32 bytes.
         let empty: ETag = "d41d8cd98f00b204e9800998ecf8427e".parse().unwrap();
         assert_eq!(
             ETag::of_parts(&[empty, empty]).to_string(),

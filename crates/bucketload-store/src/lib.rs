@@ -1,8 +1,8 @@
-//! S3 semantics over memory, a POSIX directory or nothing, for an HTTP server and a C library.
+//! S3 semantics over memory, a POSIX directory or nothing at all, for an HTTP server and a C library.
 //!
 //! [`Store`] is the interface; [`MemoryStore`], [`PosixStore`] and [`NullStore`] implement it.
-//! Everything is synchronous and starts no thread. [`names`] states the rules for buckets and keys, [`StoreError`] the
-//! errors, [`Object`] how an opened object gives its bytes without a copy.
+//! Everything is synchronous and starts no threads. [`names`] has the rules for bucket names and keys,
+//! [`StoreError`] the errors; [`Object`] gives access to an object's bytes without copying them.
 
 mod api;
 mod conditions;
@@ -30,7 +30,7 @@ pub use memory::{MemoryOptions, MemoryStore};
 pub use multipart::MIN_PART_BYTES;
 pub use null::{NullOptions, NullStore};
 pub use object::Object;
-pub use posix::{Durability, MetadataPlace, PosixOptions, PosixStore};
+pub use posix::{Durability, MetadataStorage, PosixOptions, PosixStore};
 pub use types::{
     BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Condition, Headers, ListEntry,
     ListRequest, Listing, ObjectInfo, PartSizes, PutOptions, Tags, Usage, Written,

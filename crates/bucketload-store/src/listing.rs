@@ -1,4 +1,4 @@
-//! The rules of listings that do not depend on the medium.
+//! The rules of listings that are independent of the medium.
 
 /// The common prefix of `key` under `prefix` and `delimiter`, if it has one.
 pub(crate) fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
@@ -10,8 +10,8 @@ pub(crate) fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> 
     Some(&key[..prefix.len() + at + delimiter.len()])
 }
 
-/// The smallest byte string greater than every string that begins with `prefix`. UTF-8 contains no
-/// byte 0xFF, so that the last byte can always be incremented.
+/// The smallest byte string greater than every string that begins with `prefix`. The last byte can
+/// always be incremented, because UTF-8 contains no byte 0xFF.
 ///
 /// # Panics
 /// If `prefix` is empty.
@@ -21,13 +21,13 @@ pub(crate) fn after_prefix(prefix: &str) -> Vec<u8> {
     bytes
 }
 
-/// Where a listing begins: the keys to visit are at least this.
+/// Lower bound of the keys to visit in a listing.
 pub(crate) fn lower_bound(prefix: &str, delimiter: &str, start_after: &str) -> Vec<u8> {
     if start_after < prefix || start_after.is_empty() {
         return prefix.as_bytes().to_vec();
     }
     if let Some(common) = common_prefix(start_after, prefix, delimiter) {
-        // The common prefix is not greater than a key that begins with it: it is passed.
+        // `start_after` lies within this common prefix, which an earlier page has listed.
         return after_prefix(common);
     }
     let mut bytes = start_after.as_bytes().to_vec();
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_skip_what_was_listed() {
+    fn bounds_skip_listed_keys() {
         assert_eq!(lower_bound("p", "/", ""), b"p");
         assert_eq!(lower_bound("p", "/", "o"), b"p");
         assert_eq!(lower_bound("p", "/", "pa"), b"pa\0");

@@ -1,4 +1,4 @@
-//! The rules of multipart uploads that do not depend on the medium.
+//! The rules of multipart uploads that are independent of the medium.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -15,22 +15,27 @@ use crate::upload_types::{
     CompletedPart, ListUploadsRequest, PartInfo, PartListing, UploadInfo, UploadListing,
 };
 
-/// Smallest size of a part but the last in S3, in bytes.
+/// Minimum size of every part but the last in S3, in bytes.
 pub const MIN_PART_BYTES: u64 = 5 << 20;
 
-/// A new identity: 32 hexadecimal digits that sort by creation within a process and do not repeat
-/// between processes.
+/// A value for `now` that is larger than all previous ones, the last of which is `last`.
+pub(crate) fn increasing(last: &AtomicU64, now: u64) -> u64 {
+    let next = |last: u64| now.max(last + 1);
+    last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+        Some(next(last))
+    })
+    .map_or(now, next)
+}
+
+/// A new upload id: 32 hexadecimal digits that sort by creation within a process and are unique
+/// across processes.
 pub(crate) fn new_upload_id() -> String {
-    static SEQUENCE: AtomicU64 = AtomicU64::new(0);
+    static LAST: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or(Duration::ZERO);
     let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-    let stamp = SEQUENCE
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            Some(nanos.max(last + 1))
-        })
-        .map_or(nanos, |last| nanos.max(last + 1));
+    let stamp = increasing(&LAST, nanos);
     format!("{stamp:016x}{:016x}", RandomState::new().hash_one(stamp))
 }
 
@@ -50,14 +55,14 @@ pub(crate) const fn check_range(range: &Range<u64>, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a valid completion makes.
+/// The object that a valid completion assembles.
 pub(crate) struct Assembly {
     pub(crate) size: u64,
     pub(crate) etag: ETag,
     pub(crate) parts: PartSizes,
 }
 
-/// Checks the parts that a completion names against those uploaded.
+/// Checks the parts named by a completion against the uploaded ones.
 pub(crate) fn check_completion(
     named: &[CompletedPart],
     min_part_bytes: u64,
@@ -105,7 +110,7 @@ pub(crate) fn check_completion(
     Ok(assembly)
 }
 
-/// Cuts a page out of the parts behind the marker.
+/// Builds a page from the parts after the marker.
 pub(crate) fn page_parts<'p>(
     upload: UploadInfo,
     after_marker: impl Iterator<Item = &'p PartInfo>,
@@ -126,7 +131,7 @@ pub(crate) fn page_parts<'p>(
     page
 }
 
-/// Cuts a page out of all uploads of a bucket, sorted by key and identity.
+/// Builds a page from all uploads of a bucket, sorted by key and id.
 pub(crate) fn page_uploads(
     uploads: &[UploadInfo],
     request: &ListUploadsRequest<'_>,

@@ -2,15 +2,15 @@
 
 use crate::error::{Result, StoreError};
 
-/// Longest key in bytes.
+/// Maximum length of a key, in bytes.
 pub const MAX_KEY_BYTES: usize = 1024;
 
-/// Checks a bucket name by the rules of S3 general purpose buckets: 3 to 63 characters out of
-/// `a-z0-9.-`, first and last a letter or digit, no two adjacent dots, no dot beside a hyphen, not
-/// an IPv4 address, none of the reserved prefixes and suffixes.
+/// Checks a bucket name against the rules for S3 general purpose buckets: 3 to 63 characters of
+/// `a-z0-9.-`, a letter or digit first and last, no adjacent dots, no dot next to a hyphen, not an
+/// IPv4 address, and no reserved prefix or suffix.
 ///
 /// # Errors
-/// [`StoreError::InvalidBucketName`] with the rule that is broken.
+/// [`StoreError::InvalidBucketName`] with the broken rule.
 pub fn check_bucket_name(name: &str) -> Result<()> {
     let bytes = name.as_bytes();
     let reject = |rule| Err(StoreError::InvalidBucketName(rule));
@@ -31,7 +31,7 @@ pub fn check_bucket_name(name: &str) -> Result<()> {
         .windows(2)
         .any(|pair| matches!(pair, b".." | b".-" | b"-."))
     {
-        return reject("a dot must not stand beside a dot or a hyphen");
+        return reject("a dot must not stand next to a dot or a hyphen");
     }
     if bytes[0].is_ascii_digit() && name.parse::<std::net::Ipv4Addr>().is_ok() {
         return reject("it must not look like an IP address");
@@ -51,7 +51,7 @@ pub fn check_bucket_name(name: &str) -> Result<()> {
 /// Checks a key: 1 to [`MAX_KEY_BYTES`] bytes of UTF-8, any characters.
 ///
 /// # Errors
-/// [`StoreError::KeyTooLong`], or [`StoreError::InvalidArgument`] when it is empty.
+/// [`StoreError::KeyTooLong`], or [`StoreError::InvalidArgument`] if it is empty.
 pub fn check_key(key: &str) -> Result<()> {
     if key.is_empty() {
         return Err(StoreError::InvalidArgument("the key is empty"));
@@ -60,6 +60,12 @@ pub fn check_key(key: &str) -> Result<()> {
         return Err(StoreError::KeyTooLong);
     }
     Ok(())
+}
+
+/// Checks a bucket name and a key.
+pub(crate) fn check(bucket: &str, key: &str) -> Result<()> {
+    check_bucket_name(bucket)?;
+    check_key(key)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A store that keeps nothing: the floor under every measurement. It accepts all writes and
-//! discards them, and serves every key with a constant content, at the cost of the interface alone.
+//! A store that keeps nothing, as the baseline of measurements. It accepts and discards all writes and
+//! serves constant content for every key, at no cost beyond the interface's.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::memory::{MemoryOptions, MemoryStore};
 use crate::multipart::{check_part_number, new_upload_id};
-use crate::names::{check_bucket_name, check_key};
+use crate::names::{check, check_bucket_name};
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, Condition, Headers, ListRequest, Listing, ObjectInfo, PartSizes,
-    PutOptions, Tags, Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
+    Usage, Written,
 };
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadInfo, UploadListing,
 };
 
-/// Length of the buffer that is served again and again.
+/// Length of the buffer that large objects repeat.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Memory for kept objects.
+/// Memory limit of kept objects.
 const MARKS_BYTES: u64 = 1 << 20;
 
-/// Whether an object is kept.
+/// True for keys whose objects the store keeps.
 fn is_mark(key: &str) -> bool {
     key.rsplit('/')
         .next()
@@ -37,19 +37,19 @@ fn is_mark(key: &str) -> bool {
 /// How a [`NullStore`] behaves.
 #[derive(Debug, Clone, Default)]
 pub struct NullOptions {
-    /// Size in bytes of every object that does not name its own.
+    /// Size in bytes of objects whose key does not give a size.
     pub object_bytes: u64,
-    /// How entity tags of writes are made; MD5 costs what it costs in the other stores.
+    /// How the entity tags of writes are computed. MD5 costs the same as in the other stores.
     pub etag: EtagMode,
 }
 
-/// A store that keeps nothing. Every bucket with a valid name exists and lists as empty; every key
-/// can be read. The size of an object is the number in the first component of its key that
-/// consists of decimal digits and a final `B` (`data/4096B/x` has 4096 bytes), else
-/// [`NullOptions::object_bytes`]. The content is zeros.
+/// A store that keeps nothing. Every bucket with a valid name exists and lists as empty; every key can
+/// be read. The content is zeros. The first component of the key that consists of decimal digits and a
+/// final `B` gives the size (`data/4096B/x` has 4096 bytes); without one, the size is
+/// [`NullOptions::object_bytes`].
 ///
-/// Objects whose last component begins with a dot are the exception: they are kept, in at most
-/// 1 MiB of memory, so that a benchmark's ownership mark reads back as it was written.
+/// Objects whose last component begins with a dot are the exception: the store keeps them, in at most
+/// 1 MiB of memory, so that a benchmark can read back its ownership mark.
 pub struct NullStore {
     marks: MemoryStore,
     object_bytes: u64,
@@ -77,11 +77,6 @@ impl NullStore {
         }
     }
 
-    fn check(bucket: &str, key: &str) -> Result<()> {
-        check_bucket_name(bucket)?;
-        check_key(key)
-    }
-
     fn size(&self, key: &str) -> u64 {
         key.split('/')
             .filter_map(|component| component.strip_suffix('B'))
@@ -94,15 +89,7 @@ impl NullStore {
         let size = self.size(key);
         let mut digest = [0; 16];
         digest[8..].copy_from_slice(&size.to_be_bytes());
-        ObjectInfo {
-            size,
-            etag: ETag::opaque(digest),
-            modified: self.modified,
-            headers: Headers::default(),
-            checksums: Vec::new(),
-            tags: Vec::new(),
-            parts: PartSizes::default(),
-        }
+        ObjectInfo::bare(size, ETag::opaque(digest), self.modified)
     }
 
     fn written(&self, size: u64, etag: ETag) -> Written {
@@ -114,7 +101,7 @@ impl NullStore {
     }
 
     fn upload(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<NullUpload> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         Ok(NullUpload {
             check: self.tagger.body(options),
             modified: self.modified,
@@ -182,7 +169,7 @@ impl Store for NullStore {
     }
 
     fn open(&self, bucket: &str, key: &str) -> Result<Object> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         if is_mark(key) {
             return match self.marks.open(bucket, key) {
                 Err(StoreError::NoSuchBucket) => Err(StoreError::NoSuchKey),
@@ -208,11 +195,11 @@ impl Store for NullStore {
             return None;
         }
         let etag = self.tagger.unseen()?;
-        Some(Self::check(bucket, key).map(|()| self.written(size, etag)))
+        Some(check(bucket, key).map(|()| self.written(size, etag)))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         if is_mark(key) {
             return match self.marks.delete(bucket, key, condition) {
                 Err(StoreError::NoSuchBucket) => Ok(false),
@@ -228,22 +215,22 @@ impl Store for NullStore {
     }
 
     fn copy(&self, source: &Object, bucket: &str, key: &str, _commit: Commit) -> Result<Written> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         let info = source.info();
         Ok(self.written(info.size, info.etag))
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         Ok(Vec::new())
     }
 
     fn set_tags(&self, bucket: &str, key: &str, _tags: Tags) -> Result<()> {
-        Self::check(bucket, key)
+        check(bucket, key)
     }
 
     fn create_multipart(&self, bucket: &str, key: &str, _: MultipartOptions) -> Result<String> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         Ok(new_upload_id())
     }
 
@@ -270,7 +257,7 @@ impl Store for NullStore {
     ) -> Result<Written> {
         check_part_number(number)?;
         crate::multipart::check_range(&range, source.info().size)?;
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         Ok(self.written(range.end - range.start, source.info().etag))
     }
 
@@ -283,13 +270,12 @@ impl Store for NullStore {
         _checksums: Vec<Checksum>,
         _condition: &Condition,
     ) -> Result<Written> {
-        Self::check(bucket, key)?;
-        let info = self.info(key);
-        Ok(self.written(info.size, info.etag))
+        check(bucket, key)?;
+        Ok(self.info(key).written())
     }
 
     fn abort_multipart(&self, bucket: &str, key: &str, _upload_id: &str) -> Result<()> {
-        Self::check(bucket, key)
+        check(bucket, key)
     }
 
     fn list_parts(
@@ -300,7 +286,7 @@ impl Store for NullStore {
         _part_number_marker: u32,
         _max_parts: usize,
     ) -> Result<PartListing> {
-        Self::check(bucket, key)?;
+        check(bucket, key)?;
         let upload = UploadInfo {
             key: key.to_owned(),
             upload_id: upload_id.to_owned(),
@@ -329,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_may_name_the_size() {
+    fn the_key_may_give_the_size() {
         let store = NullStore::new(&NullOptions {
             object_bytes: 7,
             ..NullOptions::default()
@@ -377,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_object_is_the_block_again_and_again() {
+    fn a_large_object_repeats_the_block() {
         let store = NullStore::new(&NullOptions::default());
         let size = 2 * BLOCK_BYTES as u64 + 5;
         let object = store.open("bucket", &format!("{size}B")).unwrap();

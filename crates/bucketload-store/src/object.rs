@@ -1,10 +1,11 @@
-//! An object opened for reading: its information and a way to its bytes that suits the back end.
+//! An object opened for reading: its information, and access to its bytes that suits the back end.
 //!
-//! An opened object is one version: it stays whole and readable when the key is overwritten or
-//! deleted meanwhile. Memory gives [`Chunk`]s (shared slices, never copied); a file gives its
-//! descriptor for `pread` and `sendfile`; a constant body repeats one buffer.
+//! An open object is one version: it stays readable if the key is overwritten or deleted meanwhile.
+//! Memory provides [`Chunk`]s (shared slices, never copied); a file provides its descriptor for
+//! `pread` and `sendfile`; a constant body repeats one buffer.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 use crate::content::{Charge, Chunk, Content};
 use crate::error::{Result, StoreError};
 use crate::types::ObjectInfo;
+
+/// Buffer size for reading content piece by piece.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// A version of an object in memory.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ impl Object {
         Self(Body::Constant { info, block })
     }
 
-    /// Everything but the content.
+    /// Everything except the content.
     #[must_use]
     pub fn info(&self) -> &ObjectInfo {
         match &self.0 {
@@ -54,9 +58,9 @@ impl Object {
         }
     }
 
-    /// The bytes from `offset` to the end of the buffer that holds them, without a copy. `None` at
-    /// or after the end of the content, and always for a file. It may reach beyond the end of a
-    /// range that the caller has in mind: see [`Chunk::truncate`].
+    /// The bytes from `offset` to the end of the buffer that holds them, without a copy. `None` at or
+    /// after the end of the content, and always for a file. The chunk may reach beyond the range that
+    /// the caller wants: see [`Chunk::truncate`].
     #[must_use]
     pub fn chunk(&self, offset: u64) -> Option<Chunk> {
         match &self.0 {
@@ -71,8 +75,8 @@ impl Object {
         }
     }
 
-    /// The file that holds exactly the content, from offset 0, if there is one. Its position is of
-    /// no meaning: use `pread`, or `sendfile` with an explicit offset.
+    /// The file that holds exactly the content, if there is one. Ignore its position: use `pread`, or
+    /// `sendfile` with an explicit offset.
     #[must_use]
     pub fn file_descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.0 {
@@ -88,11 +92,11 @@ impl Object {
         }
     }
 
-    /// Copies bytes from `offset` on into `out` until it is full or the content ends; returns their
+    /// Copies the bytes from `offset` into `out` until it is full or the content ends. Returns their
     /// number.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the file cannot be read.
+    /// [`StoreError::Io`] if the file cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         if let Body::File { file, .. } = &self.0 {
@@ -120,5 +124,30 @@ impl Object {
             done += chunk.len();
         }
         Ok(done)
+    }
+
+    /// Reads the bytes `range` and passes them to `take` in pieces of at most 256 KiB.
+    ///
+    /// # Errors
+    /// Those of [`read_at`](Self::read_at) and of `take`; [`StoreError::Corrupt`] if the content is
+    /// shorter than `range`.
+    pub fn for_each_piece<E: From<StoreError>>(
+        &self,
+        mut range: Range<u64>,
+        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let at_most =
+            |bytes: u64| usize::try_from(bytes).map_or(PIECE_BYTES, |n| n.min(PIECE_BYTES));
+        let mut buffer = vec![0; at_most(range.end - range.start)];
+        while range.start < range.end {
+            let want = at_most(range.end - range.start);
+            let got = self.read_at(range.start, &mut buffer[..want])?;
+            if got == 0 {
+                return Err(StoreError::Corrupt("the source ended early".to_owned()).into());
+            }
+            take(&buffer[..got])?;
+            range.start += got as u64;
+        }
+        Ok(())
     }
 }

@@ -36,22 +36,22 @@ pub enum ChecksumKind {
     Composite,
 }
 
-/// An additional checksum. The store keeps it and compares it between part and completion; it is
-/// computed and checked by the caller, who sees the bytes anyway.
+/// An additional checksum. The caller computes and checks it, because the caller sees the bytes
+/// anyway. The store keeps it and compares the checksums of parts with those named by a completion.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Checksum {
     /// How it was computed.
     pub algorithm: ChecksumAlgorithm,
     /// What it covers.
     pub kind: ChecksumKind,
-    /// Base64 as S3 prints it, with `-N` for a composite checksum.
+    /// Base64 as in S3, followed by `-N` for a composite checksum.
     pub value: String,
 }
 
-/// What the client says about the content of an object; the store keeps it as it is.
+/// The client's metadata about an object's content, which the store keeps verbatim.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Headers {
-    /// `Content-Type`; `None` means that the client gave none.
+    /// `Content-Type`; `None` if the client sent none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Further standard headers (`cache-control`, `content-disposition`, `content-encoding`,
@@ -63,11 +63,11 @@ pub struct Headers {
     pub user: Vec<(String, String)>,
 }
 
-/// Tags of an object: key and value, in the order given.
+/// The tags of an object, keys and values, in the order given.
 pub type Tags = Vec<(String, String)>;
 
-/// Sizes of the parts of which an object was assembled, run-length coded, because they are equal
-/// but for the last. Empty for an object that was put whole.
+/// Sizes of the parts that an object was assembled from, run-length encoded, because usually all but
+/// the last are equal. Empty for an object written in one piece.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PartSizes(Vec<(u32, u64)>);
 
@@ -80,19 +80,19 @@ impl PartSizes {
         }
     }
 
-    /// Number of parts; 0 for an object that was put whole.
+    /// Number of parts; 0 for an object written in one piece.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.iter().map(|(count, _)| count).sum()
     }
 
-    /// How many parts of which size follow each other, for transport.
+    /// The runs, each a number of consecutive parts and their size, for serialisation.
     #[must_use]
     pub fn runs(&self) -> &[(u32, u64)] {
         &self.0
     }
 
-    /// The parts that [`runs`](Self::runs) was called on.
+    /// The inverse of [`runs`](Self::runs).
     #[must_use]
     pub const fn from_runs(runs: Vec<(u32, u64)>) -> Self {
         Self(runs)
@@ -102,7 +102,7 @@ impl PartSizes {
         self.0.is_empty()
     }
 
-    /// The bytes of the object that part `number` (from 1) covers.
+    /// The range of the object's bytes that part `number` (from 1) covers.
     #[must_use]
     pub fn range(&self, number: u32) -> Option<Range<u64>> {
         let mut before = number.checked_sub(1)?;
@@ -127,49 +127,68 @@ impl FromIterator<u64> for PartSizes {
     }
 }
 
-/// Everything about an object but its content.
+/// Everything about an object except its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// Length of the content in bytes.
     pub size: u64,
     /// Entity tag.
     pub etag: ETag,
-    /// When this version was written. HTTP cuts it to the second.
+    /// When this version was written. HTTP truncates it to seconds.
     pub modified: SystemTime,
-    /// What the client said about the content.
+    /// The client's metadata.
     pub headers: Headers,
     /// Additional checksums.
     pub checksums: Vec<Checksum>,
     /// Tags.
     pub tags: Tags,
-    /// Parts of which it was assembled.
+    /// The parts that it was assembled from.
     pub parts: PartSizes,
 }
 
 impl ObjectInfo {
-    /// An object that is written now, with what its `commit` says, and the condition on it.
-    pub(crate) fn now(size: u64, etag: ETag, commit: Commit) -> (Self, Condition) {
-        let info = Self {
+    /// An object without headers, checksums, tags and parts.
+    pub(crate) fn bare(size: u64, etag: ETag, modified: SystemTime) -> Self {
+        Self {
             size,
             etag,
-            modified: SystemTime::now(),
+            modified,
+            headers: Headers::default(),
+            checksums: Vec::new(),
+            tags: Vec::new(),
+            parts: PartSizes::default(),
+        }
+    }
+
+    /// An object written now with the metadata of `commit`.
+    pub(crate) fn now(size: u64, etag: ETag, commit: Commit) -> (Self, Condition) {
+        let info = Self {
             headers: commit.headers,
             checksums: commit.checksums,
             tags: commit.tags,
-            parts: PartSizes::default(),
+            ..Self::bare(size, etag, SystemTime::now())
         };
         (info, commit.condition)
     }
+
+    /// The result of writing this object.
+    pub(crate) const fn written(&self) -> Written {
+        Written {
+            etag: self.etag,
+            size: self.size,
+            modified: self.modified,
+        }
+    }
 }
 
-/// What is known before the first byte of an object or part.
+/// The options known before the first byte of an object or part.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PutOptions {
-    /// Number of bytes that will be written. When given, a commit with another number fails with
-    /// [`IncompleteBody`](crate::StoreError::IncompleteBody), and buffers have the exact size.
+    /// Number of bytes that will be written. If given, a commit after a different number fails with
+    /// [`IncompleteBody`](crate::StoreError::IncompleteBody), and buffers get the exact size.
     pub size: Option<u64>,
-    /// MD5 that the client announced. A commit with other content fails with
-    /// [`BadDigest`](crate::StoreError::BadDigest), whatever the entity tag mode of the store.
+    /// MD5 announced by the client. A commit of different content fails with
+    /// [`BadDigest`](crate::StoreError::BadDigest), regardless of the store's entity tag mode.
     pub content_md5: Option<[u8; 16]>,
 }
 
@@ -184,7 +203,7 @@ impl PutOptions {
     }
 }
 
-/// Condition under which a write or delete takes effect, tested atomically with the effect.
+/// Condition under which a write or delete takes effect, tested atomically with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Condition {
     /// Always.
@@ -194,21 +213,21 @@ pub enum Condition {
     Absent,
     /// Only if the key has an object (`If-Match: *`).
     Present,
-    /// Only if the object has one of these tags (`If-Match`). On a write or delete of a key without
-    /// object the error is [`NoSuchKey`](crate::StoreError::NoSuchKey), as in S3.
+    /// Only if the object has one of these tags (`If-Match`). If the key has no object, the write or
+    /// delete fails with [`NoSuchKey`](crate::StoreError::NoSuchKey), as in S3.
     Match(Vec<ETag>),
 }
 
-/// What is known after the last byte of an object.
+/// The metadata and condition of a write, known after its last byte.
 #[derive(Debug, Clone, Default)]
 pub struct Commit {
-    /// What the client says about the content.
+    /// The client's metadata.
     pub headers: Headers,
     /// Additional checksums, verified by the caller.
     pub checksums: Vec<Checksum>,
     /// Tags.
     pub tags: Tags,
-    /// Condition on the object that is replaced.
+    /// Condition on the version that the write replaces.
     pub condition: Condition,
 }
 
@@ -228,13 +247,13 @@ pub struct Written {
 pub struct ListRequest<'a> {
     /// Only keys that begin with this.
     pub prefix: &'a str,
-    /// When not empty, keys that contain it after the prefix are rolled up into one common prefix,
-    /// which ends with the first occurrence.
+    /// If not empty, keys that contain it after the prefix are rolled up into a common prefix that
+    /// ends with its first occurrence.
     pub delimiter: &'a str,
-    /// Only keys and common prefixes greater than this in byte order (marker, start-after or
-    /// [`Listing::next`] of the page before).
+    /// Only keys and common prefixes greater than this in byte order (marker, start-after, or
+    /// [`Listing::next`] of the previous page).
     pub start_after: &'a str,
-    /// Most keys and common prefixes together on this page; 0 gives an empty last page.
+    /// Maximum number of keys and common prefixes together on this page; 0 gives an empty last page.
     pub max_keys: usize,
 }
 
@@ -253,6 +272,20 @@ pub struct ListEntry {
     pub checksums: Vec<ChecksumAlgorithm>,
 }
 
+impl ListEntry {
+    /// The entry of the object `key`.
+    #[must_use]
+    pub fn of(key: String, info: &ObjectInfo) -> Self {
+        Self {
+            key,
+            size: info.size,
+            etag: info.etag,
+            modified: info.modified,
+            checksums: info.checksums.iter().map(|sum| sum.algorithm).collect(),
+        }
+    }
+}
+
 /// One page of a listing, in byte order of the UTF-8 keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
@@ -261,18 +294,18 @@ pub struct Listing {
     /// Common prefixes.
     pub common_prefixes: Vec<String>,
     /// Where the next page starts (`start_after`): the greatest key or common prefix of this page.
-    /// `None` when this page is the last.
+    /// `None` if this is the last page.
     pub next: Option<String>,
 }
 
 /// How much a store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Objects, without unfinished uploads.
+    /// Objects, excluding unfinished uploads.
     pub objects: u64,
-    /// Bytes charged against the limit: content in memory (bytes shared by several objects count
-    /// once; those of a deleted object count until its last reader is done), keys, and a fixed
-    /// amount per object, part and upload.
+    /// Bytes charged against the limit: content in memory, keys, and a fixed amount per object, part
+    /// and upload. Content shared by several objects counts once; that of a deleted object counts
+    /// until its last reader finishes.
     pub charged_bytes: u64,
 }
 

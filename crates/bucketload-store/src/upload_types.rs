@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::etag::ETag;
 use crate::types::{Checksum, ChecksumAlgorithm, ChecksumKind, Headers, Tags};
 
-/// What a multipart upload is told at its creation.
+/// The options of a multipart upload, given at its creation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct MultipartOptions {
-    /// What the client says about the content.
+    /// The client's metadata about the content.
     pub headers: Headers,
     /// Tags of the object.
     pub tags: Tags,
-    /// Algorithm and kind of the additional checksum announced, for the caller's own use.
+    /// Algorithm and kind of the announced checksum. The store keeps them for the caller.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
 }
 
 /// A multipart upload in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadInfo {
-    /// Key of the object to be.
+    /// Key of the object being uploaded.
     pub key: String,
-    /// Identity of the upload.
+    /// Id of the upload.
     pub upload_id: String,
     /// When it was created.
     pub initiated: SystemTime,
@@ -31,19 +31,19 @@ pub struct UploadInfo {
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
 }
 
-/// Which multipart uploads to list: in order of key, then of creation.
+/// Which multipart uploads to list. They are sorted by key, then by creation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ListUploadsRequest<'a> {
     /// Only keys that begin with this.
     pub prefix: &'a str,
     /// As in [`ListRequest`](crate::ListRequest).
     pub delimiter: &'a str,
-    /// Only uploads of keys (and common prefixes) greater than this, and with
-    /// `upload_id_marker` also later uploads of this very key.
+    /// Only uploads of keys (and common prefixes) greater than this; with `upload_id_marker` also
+    /// later uploads of this key.
     pub key_marker: &'a str,
-    /// Identity of the last upload of the page before; empty for none.
+    /// Id of the last upload of the previous page; empty for none.
     pub upload_id_marker: &'a str,
-    /// Most uploads and common prefixes together on this page.
+    /// Maximum number of uploads and common prefixes together on this page.
     pub max_uploads: usize,
 }
 
@@ -54,8 +54,8 @@ pub struct UploadListing {
     pub uploads: Vec<UploadInfo>,
     /// Common prefixes.
     pub common_prefixes: Vec<String>,
-    /// Key marker and upload identity marker (empty after a common prefix) of the next page; `None`
-    /// when this page is the last.
+    /// Key marker and upload id marker (empty after a common prefix) of the next page; `None` if this
+    /// is the last page.
     pub next: Option<(String, String)>,
 }
 
@@ -74,24 +74,24 @@ pub struct PartInfo {
     pub checksums: Vec<Checksum>,
 }
 
-/// One page of parts, in order of their numbers.
+/// One page of parts, sorted by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartListing {
-    /// The upload to which they belong.
+    /// The upload that they belong to.
     pub upload: UploadInfo,
     /// Parts.
     pub parts: Vec<PartInfo>,
-    /// Part number marker of the next page; `None` when this page is the last.
+    /// Part number marker of the next page; `None` if this is the last page.
     pub next: Option<u32>,
 }
 
-/// A part as the completion of an upload names it.
+/// A part named by the completion of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct CompletedPart {
     /// Its number.
     pub number: u32,
-    /// Entity tag that it must have; `None` accepts any.
+    /// Entity tag that the part must have; `None` accepts any.
     pub etag: Option<ETag>,
-    /// Checksums that it must have.
+    /// Checksums that the part must have.
     pub checksums: Vec<Checksum>,
 }

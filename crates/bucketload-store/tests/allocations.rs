@@ -1,5 +1,5 @@
-//! Small requests allocate nothing in steady state. The one test of its program: it counts on all threads, for the
-//! server has its own.
+//! Small requests do not allocate in steady state. This is the only test of its program, because it
+//! counts the allocations of all threads, including the server's.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ fn request(method: &str, body: usize) -> Vec<u8> {
     bytes
 }
 
-/// Sends `bytes` `count` times, each after the answer to the one before.
+/// Sends `bytes` `count` times, each after the response to the previous one.
 fn repeat(stream: &mut TcpStream, bytes: &[u8], body: usize, count: usize) {
     let mut buffer = [0; 16_384];
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! CPU time of a client thread per GiB of 64 MiB bodies: counted, shown to a closure, sent, and
-//! the same over TLS, each against a bare blocking loop of 256 KiB calls to the same responder.
+//! CPU time of a client thread per GiB of 64 MiB bodies: counted, passed to a closure and sent, each
+//! also over TLS. The baseline is a bare blocking loop of 256 KiB calls to the same responder.
 //!
 //! ```text
 //! cargo run --release -p bucketload-wire --example body_cost
@@ -22,7 +22,7 @@ const SLICE: usize = 256 * 1024;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Serves one-byte requests: `g` is answered with a body, `p` is followed by one.
+/// Serves one-byte requests: `g` gets a body, `p` is followed by one.
 async fn respond(mut conn: Conn) -> Result<(), Error> {
     let arena = vec![7u8; SLICE];
     loop {
@@ -38,14 +38,14 @@ async fn respond(mut conn: Conn) -> Result<(), Error> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum Mode {
     Count,
     Show,
     Send,
 }
 
 /// CPU seconds per GiB through [`Conn`].
-fn ours(addr: SocketAddr, tls: Option<&ClientTls>, how: How) -> Result<f64, Failure> {
+fn ours(addr: SocketAddr, tls: Option<&ClientTls>, mode: Mode) -> Result<f64, Failure> {
     let (runtime, local) = runtime();
     let arena = vec![7u8; SLICE];
     let mut spent = 0.0;
@@ -57,12 +57,12 @@ fn ours(addr: SocketAddr, tls: Option<&ClientTls>, how: How) -> Result<f64, Fail
         };
         let before = cpu_seconds();
         for _ in 0..BODIES {
-            match how {
-                How::Count => {
+            match mode {
+                Mode::Count => {
                     conn.send(b"g", b"").await?;
                     conn.discard(BODY).await?;
                 }
-                How::Show => {
+                Mode::Show => {
                     conn.send(b"g", b"").await?;
                     let sink = |_, bytes: &[u8]| {
                         std::hint::black_box(bytes);
@@ -70,7 +70,7 @@ fn ours(addr: SocketAddr, tls: Option<&ClientTls>, how: How) -> Result<f64, Fail
                     };
                     conn.recv_body(BODY, sink).await?;
                 }
-                How::Send => {
+                Mode::Send => {
                     conn.send_body(b"p", BODY, |_| arena.as_slice()).await?;
                     conn.discard(1).await?;
                 }
@@ -109,19 +109,19 @@ fn main() -> Result<(), Failure> {
     let [plain, sealed] = support::serve(respond)?;
     let client = support::client_tls()?;
     pin(0);
-    for how in [How::Count, How::Show, How::Send] {
-        let send = matches!(how, How::Send);
+    for mode in [Mode::Count, Mode::Show, Mode::Send] {
+        let send = matches!(mode, Mode::Send);
         let (mut ratios, mut tls_ratios) = (Vec::new(), Vec::new());
         for _ in 0..REPETITIONS {
             let bare = bare(plain, send)?;
-            let mine = ours(plain, None, how)?;
-            let tls = ours(sealed, Some(&client), how)?;
-            println!("{how:?}: ours {mine:.3}  TLS {tls:.3}  bare loop {bare:.3} s/GiB");
+            let mine = ours(plain, None, mode)?;
+            let tls = ours(sealed, Some(&client), mode)?;
+            println!("{mode:?}: ours {mine:.3}  TLS {tls:.3}  bare loop {bare:.3} s/GiB");
             ratios.push(mine / bare);
             tls_ratios.push(tls / bare);
         }
         let (plain, tls) = (summary(&mut ratios), summary(&mut tls_ratios));
-        println!("{how:?}: {plain} of a bare loop; TLS {tls}");
+        println!("{mode:?}: {plain} of a bare loop; TLS {tls}");
     }
     Ok(())
 }

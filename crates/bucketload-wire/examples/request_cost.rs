@@ -1,13 +1,13 @@
-//! CPU time of a client thread per request, against a responder on another thread: our connection
-//! against a bare epoll loop that sends one constant request, both over the same responder, in
-//! alternating order; and TLS against plain.
+//! CPU time of a client thread per request to a responder on another thread. Compares this crate's
+//! connection with a bare epoll loop that sends one constant request to the same responder, in
+//! alternating order, and TLS with plain.
 //!
 //! ```text
 //! cargo run --release -p bucketload-wire --example request_cost [connections]
 //! ```
 //!
-//! Prints the median ratio over the repetitions with its range; only ratios taken inside one
-//! repetition mean anything on a shared machine.
+//! Prints the median ratio over the repetitions with its range. On a shared machine, only ratios
+//! taken within one repetition are meaningful.
 
 mod support;
 
@@ -129,7 +129,7 @@ fn floor(addr: SocketAddr, connections: usize) -> io::Result<f64> {
     let mut buffer = vec![0; 64 * 1024];
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; 1024];
     while open > 0 {
-        // SAFETY: `events` has room for as many events as the call is told.
+        // SAFETY: `events` has room for the 1024 events that the call may write.
         let n = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), 1024, -1) };
         for event in &events[..n.max(0) as usize] {
             let (stream, have) = &mut streams[event.u64 as usize];
@@ -153,7 +153,7 @@ fn main() -> io::Result<()> {
         None => 64,
         Some(text) => text
             .parse()
-            .map_err(|_| io::Error::other(format!("{text:?} is no number of connections")))?,
+            .map_err(|_| io::Error::other(format!("{text:?} is not a number of connections")))?,
     };
     let [plain, sealed] = support::serve(respond)?;
     let tls = support::client_tls().map_err(io::Error::other)?;

@@ -1,13 +1,12 @@
-//! The time of day, for requests that state it in their signature and for the dates of answers.
+//! The time of day, for the signatures of requests and the dates of responses.
 
-/// The wall clock in seconds since 1970, from the kernel's coarse clock (4 ms steps): a signature
-/// needs the second only.
+/// The wall clock in seconds since 1970, from the kernel's coarse clock (4 ms steps).
 #[must_use]
 pub fn wall_seconds() -> u64 {
     u64::try_from(read(libc::CLOCK_REALTIME_COARSE).tv_sec).unwrap_or(0)
 }
 
-/// CPU time of the process in nanoseconds, user and system.
+/// User and system CPU time of the process, in nanoseconds.
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     let time = read(libc::CLOCK_PROCESS_CPUTIME_ID);
@@ -15,13 +14,13 @@ pub fn process_cpu_ns() -> u64 {
     secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-/// Reads a clock through the C library, which valgrind knows how to run.
+/// Reads a clock through the C library, as valgrind requires.
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes to `time` and nowhere else; an unknown clock leaves it alone.
+    // SAFETY: the call writes only to `time`; for an unknown clock it writes nothing.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time
 }

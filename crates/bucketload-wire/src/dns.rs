@@ -1,24 +1,23 @@
-//! Name resolution off the load thread: `getaddrinfo` blocks, so it runs on the runtime's pool of
-//! blocking threads. Literal addresses need no resolution and return at once.
+//! Name resolution off the load thread: `getaddrinfo` blocks, so it runs on the runtime's blocking
+//! thread pool. Literal addresses need no resolution.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// The addresses of a name, and what it took to find them.
+/// The addresses of a name, and the time to find them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The addresses in the resolver's order of preference, without repetitions; at least one.
+    /// The addresses in the resolver's order of preference, without duplicates; at least one.
     pub addrs: Vec<SocketAddr>,
-    /// Time the resolution took; zero for a literal address.
+    /// Duration of the resolution; zero for a literal address.
     pub took: Duration,
 }
 
-/// Resolves `host` (a name, or an address; IPv6 with or without brackets) for connections to
-/// `port`.
+/// Resolves `host` (a name or an address; IPv6 with or without brackets) for connections to `port`.
 ///
 /// # Errors
-/// The resolver's reason; `NotFound` when the name has no address.
+/// The resolver's reason; `NotFound` if the name has no address.
 ///
 /// # Panics
 /// For names: outside a tokio runtime.
@@ -57,7 +56,7 @@ pub async fn resolve(host: &str, port: u16) -> io::Result<Resolved> {
     })
 }
 
-/// The address that `host` spells, if it is one.
+/// The address `host`, if it is a literal one.
 #[must_use]
 pub fn literal(host: &str) -> Option<IpAddr> {
     match host.strip_prefix('[') {
@@ -95,7 +94,7 @@ mod tests {
             let literal = resolve("[::1]", 9).await.unwrap();
             assert_eq!(literal.addrs, ["[::1]:9".parse().unwrap()]);
             assert_eq!(literal.took, Duration::ZERO);
-            // Syntactically impossible: refused without asking any server.
+            // Syntactically invalid: refused without a query.
             assert!(resolve("a..b", 80).await.is_err());
         });
     }

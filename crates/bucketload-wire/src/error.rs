@@ -1,4 +1,4 @@
-//! What can go wrong on a connection, told apart by what the caller must do about it.
+//! The errors of a connection, distinguished by what the caller must do about them.
 
 use std::io;
 
@@ -8,20 +8,21 @@ use crate::tls::TlsError;
 /// Failure of an operation on a [`crate::Conn`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The peer closed or reset the connection before any byte arrived since the last `send`.
+    /// The peer closed or reset the connection, and no byte has arrived since the last `send`.
     ///
-    /// To a client whose connection was not [fresh](crate::Conn::is_fresh) before the request this usually
-    /// means that the server closed an idle keep-alive connection; to a server that the client is done.
+    /// For a client whose connection was not [fresh](crate::Conn::is_fresh) before the request, this
+    /// usually means that the server closed an idle keep-alive connection. For a server, it means that
+    /// the client is done.
     #[error("the peer closed the connection before the first byte of an answer")]
     ClosedBeforeAnswer,
-    /// The peer closed the connection in the middle of an answer. `clean` says whether it did so
-    /// in good order (for TLS: with a `close_notify`; for plain TCP always).
+    /// The peer closed the connection in the middle of a response. `clean` says whether it did so
+    /// gracefully (for TLS: with a `close_notify`; for plain TCP: always).
     #[error("the peer closed the connection in the middle of an answer")]
     Closed {
-        /// Whether the stream ended in good order.
+        /// Whether the stream ended gracefully.
         clean: bool,
     },
-    /// The peer reset the connection in the middle of an answer or while a request was being sent.
+    /// The peer reset the connection in the middle of a response or while a request was being sent.
     #[error("the peer reset the connection")]
     Reset,
     /// The TLS handshake failed, or a record could not be read.
@@ -33,8 +34,8 @@ pub enum Error {
     /// Bytes that violate HTTP.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The receiver left more than `limit` bytes unconsumed and asked for more: a head or a line
-    /// that never ends.
+    /// The receiver left more than `limit` bytes unconsumed and asked for more: the head or line does
+    /// not end.
     #[error("no complete message head within {limit} bytes")]
     TooLarge {
         /// The limit in bytes.
@@ -43,16 +44,16 @@ pub enum Error {
     /// The source of a body ended `missing` bytes before its announced length.
     #[error("the source of the body ended {missing} bytes early")]
     ShortBody {
-        /// Bytes that were announced and not delivered.
+        /// Bytes announced but not delivered.
         missing: u64,
     },
-    /// An earlier operation failed or was abandoned half-way: the position in the stream is lost.
+    /// An earlier operation failed or was dropped unfinished: the position in the stream is lost.
     #[error("the connection was abandoned in the middle of a message")]
     Broken,
 }
 
 impl Error {
-    /// Whether the peer, not the network path or this program, ended the connection.
+    /// Whether the peer ended the connection, as opposed to the network path or this program.
     #[must_use]
     pub const fn is_close(&self) -> bool {
         matches!(

@@ -1,10 +1,10 @@
-//! Endpoint lists in one argument: `http://host{1...8}:9000`, several separated by commas, and the
-//! parts `host:port` consists of.
+//! Endpoint lists in one argument, such as `http://host{1...8}:9000`, with several separated by commas;
+//! and splitting `host:port`.
 
-/// Most endpoints one pattern may stand for.
+/// Maximum number of endpoints in a list.
 pub const MAX_HOSTS: usize = 65_536;
 
-/// Why a pattern is refused.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Not `{from...to}`.
@@ -25,7 +25,7 @@ pub enum PatternError {
         /// The braces with their content.
         range: String,
     },
-    /// A brace without its partner.
+    /// An unmatched brace.
     #[error("{pattern:?}: unmatched brace")]
     Brace {
         /// The whole pattern.
@@ -45,10 +45,9 @@ pub enum PatternError {
     },
 }
 
-/// Expands a comma-separated list of patterns. `{a...b}` stands for every number from `a` to `b`,
-/// zero-padded to the width of `a` when `a` is written with leading zeros; several ranges in one
-/// pattern give all combinations, the last one varying fastest. Text without braces stands for
-/// itself.
+/// Expands a comma-separated list of patterns. `{a...b}` expands to every number from `a` to `b`,
+/// zero-padded to the width of `a` if `a` has leading zeros. Several ranges in one pattern expand to all
+/// combinations, the last range varying fastest. Text without braces stays unchanged.
 ///
 /// ```
 /// use bucketload_wire::hosts::expand;
@@ -57,7 +56,7 @@ pub enum PatternError {
 /// ```
 ///
 /// # Errors
-/// What is wrong with which pattern.
+/// The pattern and the problem.
 pub fn expand(list: &str) -> Result<Vec<String>, PatternError> {
     let mut all = Vec::new();
     for pattern in list.split(',').map(str::trim) {
@@ -147,8 +146,8 @@ impl Range {
     }
 }
 
-/// Splits `host:port`, `host`, `[v6]:port`, `[v6]` or a bare IPv6 address into host (without
-/// brackets) and port, if one is given. `None` when it is none of these.
+/// Splits `host:port`, `host`, `[v6]:port`, `[v6]` or a bare IPv6 address into the host (without
+/// brackets) and the port, if given. `None` if it is none of these.
 #[must_use]
 pub fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let port = |text: &str| {
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_patterns_are_refused() {
+    fn invalid_patterns_are_refused() {
         use PatternError as E;
         assert!(matches!(expand("h{1..8}"), Err(E::Range { .. })));
         assert!(matches!(expand("h{a...b}"), Err(E::Range { .. })));
@@ -259,7 +258,7 @@ mod tests {
         }
 
         #[test]
-        fn text_without_braces_and_commas_stands_for_itself(text in "[^{},\\s]{1,30}") {
+        fn text_without_braces_and_commas_is_unchanged(text in "[^{},\\s]{1,30}") {
             prop_assert_eq!(expand(&text).unwrap(), [text]);
         }
     }

@@ -1,23 +1,22 @@
 //! Sockets, TLS and HTTP/1.1 heads on a current-thread runtime, shared by client and server.
 //!
-//! Nothing here knows S3, workloads or results: it moves bytes at the least possible cost and says
-//! precisely what went wrong when it cannot. Everything is meant for one tokio `current_thread`
-//! runtime (with a `LocalSet`) per thread; futures are not `Send`, and no lock, atomic or channel
-//! stands on the path of a request.
+//! This crate knows nothing of S3, workloads or results. It moves bytes at minimal cost and reports
+//! failures precisely. It is designed for one tokio `current_thread` runtime (with a `LocalSet`) per
+//! thread: futures are not `Send`, and there is no lock, atomic or channel on the path of a request.
 //!
-//! # The layers
+//! # Layers
 //!
 //! ```text
 //! http   response and request heads, chunked bodies          pure, no I/O
 //! conn   one connection: send, receive, discard, verify      plain or TLS, one API
-//! tls    who is trusted; what a failed handshake means       configuration
+//! tls    trust, certificates, handshake errors               configuration
 //! sock   a non-blocking TCP socket that counts its syscalls  calls `sys`
 //! ```
 //!
-//! beside them [`listen`] (a listener for several threads), [`dns`] (names resolved off the load
-//! thread) and [`hosts`] (`host{1...8}:9000`).
+//! plus [`listen`] (a listener for several threads), [`dns`] (name resolution off the load thread) and
+//! [`hosts`] (`host{1...8}:9000`).
 //!
-//! # A client, one request
+//! # Example: one request of a client
 //!
 //! ```no_run
 //! use bucketload_wire::{Conn, Error, Sock, Step, http};
@@ -26,7 +25,7 @@
 //! let sock = Sock::connect("127.0.0.1:9000".parse().unwrap(), None).await?;
 //! let mut conn = Conn::plain(sock);
 //! conn.send(b"GET /bucket/key HTTP/1.1\r\nHost: a\r\n\r\n", b"").await?;
-//! // One `recv` takes the head and, if the body is small, the body too.
+//! // One `recv` gets the head and, if the body is small, the body too.
 //! let (head, in_buffer) = conn
 //!     .recv_with(|bytes| -> Result<_, Error> {
 //!         let Some(head) = http::parse_response(bytes, false)? else {
@@ -44,11 +43,11 @@
 //! # }
 //! ```
 //!
-//! # Cancelling
+//! # Cancellation
 //!
-//! Dropping a future of a [`Conn`] half-way never leaves the connection silently misaligned: it is
-//! marked broken ([`Conn::is_broken`]), further calls fail with [`Error::Broken`], and the owner
-//! opens a new one. [`Conn::readable`] is the exception: it consumes nothing and may be dropped.
+//! Dropping an unfinished future of a [`Conn`] never silently loses the position in the stream: the
+//! connection is marked broken ([`Conn::is_broken`]), further calls fail with [`Error::Broken`], and the
+//! owner opens a new one. Exception: [`Conn::readable`] consumes nothing and may be dropped.
 
 #![cfg(target_os = "linux")]
 

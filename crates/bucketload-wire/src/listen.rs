@@ -1,5 +1,5 @@
-//! A listener that several threads can share a port with (`SO_REUSEPORT`): each accepts its own
-//! connections and none is handed between threads.
+//! Listeners of several threads on one port (`SO_REUSEPORT`): each thread accepts its own connections,
+//! and none moves between threads.
 
 use std::future::poll_fn;
 use std::io;
@@ -10,12 +10,12 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::sock::Sock;
+use crate::sock::{Sock, inet};
 
-/// Connections that wait for `accept` before the kernel refuses more (capped by `somaxconn`).
+/// Maximum number of connections that wait for `accept` (capped by `somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// A bound port that is not yet served; may be moved to the thread that will serve it.
+/// A bound port that is not yet served. It may move to the thread that will serve it.
 #[derive(Debug)]
 pub struct Port {
     socket: Socket,
@@ -23,11 +23,11 @@ pub struct Port {
 }
 
 impl Port {
-    /// Binds `addr`; port 0 takes a free one.
+    /// Binds `addr`; port 0 picks a free port.
     ///
     /// # Errors
-    /// `AddrInUse` when another process (or another group of listeners) has the port, even if it
-    /// allows sharing: connections would otherwise be spread over two servers unnoticed.
+    /// `AddrInUse` if another process (or another group of listeners) uses the port, even if it allows
+    /// sharing: the kernel would otherwise silently distribute connections over two servers.
     pub fn bind(addr: SocketAddr) -> io::Result<Self> {
         if addr.port() != 0 {
             let probe = Self::socket(addr)?;
@@ -37,7 +37,7 @@ impl Port {
         Self::shared(addr)
     }
 
-    /// A further listener on the same address, for another thread.
+    /// Another listener on the same address, for another thread.
     ///
     /// # Errors
     /// The system's reason.
@@ -45,22 +45,22 @@ impl Port {
         Self::shared(self.addr)
     }
 
-    /// The bound address, with the real port.
+    /// The bound address, with its actual port.
     #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Begins to accept on the calling thread.
+    /// Starts accepting on the calling thread.
     ///
     /// # Errors
-    /// When the socket cannot be registered.
+    /// If the socket cannot be registered.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
     pub fn listen(self) -> io::Result<Listener> {
-        // SAFETY: the socket owns its descriptor, which stays open and the same until the AsyncFd
-        // that owns the socket is dropped and has deregistered it.
+        // SAFETY: the socket owns its descriptor, which stays open and unchanged until the AsyncFd
+        // that owns the socket is dropped and deregisters it.
         let fd = unsafe { AsyncFd::register_with_interest(self.socket, Interest::READABLE)? };
         Ok(Listener {
             fd,
@@ -79,13 +79,10 @@ impl Port {
         let socket = Self::socket(addr)?;
         socket.set_reuse_port(true)?;
         socket.bind(&addr.into())?;
-        // Listening here, not on the serving thread: a connection made right after start-up waits
-        // in the backlog instead of being refused.
+        // Listens here rather than on the serving thread, so that a connection made right after
+        // start-up waits in the backlog instead of being refused.
         socket.listen(BACKLOG)?;
-        let addr = socket
-            .local_addr()?
-            .as_socket()
-            .ok_or_else(|| io::Error::other("not an IP address"))?;
+        let addr = inet(socket.local_addr()?)?;
         Ok(Self { socket, addr })
     }
 }
@@ -98,18 +95,18 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts one connection. May be dropped at any time.
+    /// Accepts one connection. The future may be dropped at any time.
     ///
     /// # Errors
-    /// The system's reason. Running out of file descriptors (`EMFILE`) is an error too; the
-    /// caller decides whether to go on.
+    /// The system's reason. Running out of file descriptors (`EMFILE`) is an error too; the caller
+    /// decides whether to continue.
     pub async fn accept(&self) -> io::Result<(Sock, SocketAddr)> {
         let (socket, peer) = poll_fn(|cx| {
             loop {
                 let mut guard = ready!(self.fd.poll_read_ready(cx))?;
                 match guard.get_inner().accept() {
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                    // The peer gave up while it waited in the queue: not the listener's failure.
+                    // The peer gave up while waiting in the queue: not the listener's failure.
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                     other => return std::task::Poll::Ready(other),
                 }
@@ -118,10 +115,7 @@ impl Listener {
         .await?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
-        let peer = peer
-            .as_socket()
-            .ok_or_else(|| io::Error::other("not an IP address"))?;
-        Ok((Sock::register(socket)?, peer))
+        Ok((Sock::register(socket)?, inet(peer)?))
     }
 
     /// The bound address.

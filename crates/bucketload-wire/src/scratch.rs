@@ -1,37 +1,37 @@
-//! Memory that all connections of a thread share.
+//! Buffers shared by all connections of a thread.
 //!
-//! A connection needs a receive buffer only while it is being polled, so one per thread is enough:
-//! it is borrowed inside a `poll_fn` and never across an await. What a caller leaves unconsumed is
-//! kept in a [`Spill`], whose memory comes from a small per-thread pool and goes back as soon as it
-//! is empty: an idle connection owns none.
+//! A connection needs a receive buffer only while it is polled, so one per thread is enough: it is
+//! borrowed inside a `poll_fn` and never across an await. Bytes that a caller leaves unconsumed are kept
+//! in a [`Spill`]. Its memory comes from a small per-thread pool and returns there once the spill is
+//! empty, so an idle connection owns none.
 
 use std::cell::RefCell;
 
 use crate::sys::HugePage;
 
-/// Bytes of the thread-shared buffer that large bodies are received into.
+/// Size of the thread's buffer for receiving large bodies, in bytes.
 pub(crate) const BUFFER: usize = 256 * 1024;
-/// Bytes of the thread-shared buffer for everything else, offered to a receive of unknown length.
+/// Size of the thread's buffer for receives of small or unknown length, in bytes.
 pub(crate) const SMALL: usize = 64 * 1024;
-/// Bytes of the thread-shared buffer in which records are gathered and sealed.
+/// Size of the thread's buffer for gathering and sealing records, in bytes.
 pub(crate) const SEALED: usize = 288 * 1024;
-/// Spare spill buffers kept per thread.
+/// Maximum number of spare spill buffers per thread.
 const SPARE: usize = 32;
-/// Spill buffers that grew beyond this many bytes are freed instead of being kept.
+/// Spill buffers larger than this many bytes are freed instead of kept.
 const SPARE_BYTES: usize = 320 * 1024;
 
 thread_local! {
-    // Zeroed memory is mapped lazily: pages that are never received into cost nothing.
+    // Zeroed memory is mapped lazily, so unused pages cost nothing.
     static RECEIVE: RefCell<Vec<u8>> = RefCell::new(vec![0; SMALL]);
     static LARGE: RefCell<HugePage> = RefCell::new(HugePage::new());
     static SEAL: RefCell<Vec<u8>> = RefCell::new(vec![0; SEALED]);
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends a receive buffer of the thread to `f`: `len` bytes of it, at most [`BUFFER`].
+/// Lends a receive buffer of `len` bytes, at most [`BUFFER`], to `f`.
 ///
 /// # Panics
-/// When `f` calls it again.
+/// If `f` calls this function.
 pub(crate) fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     if len <= SMALL {
         RECEIVE.with_borrow_mut(|buffer| f(&mut buffer[..len]))
@@ -43,12 +43,12 @@ pub(crate) fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
 /// Lends the thread's buffer for sealed records to `f`.
 ///
 /// # Panics
-/// When `f` calls it again.
+/// If `f` calls this function.
 pub(crate) fn with_seal_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
     SEAL.with_borrow_mut(|buffer| f(buffer))
 }
 
-/// A queue of bytes that owns memory only while it holds some.
+/// A queue of bytes that owns memory only while it is not empty.
 #[derive(Default)]
 pub(crate) struct Spill {
     bytes: Vec<u8>,
@@ -56,7 +56,7 @@ pub(crate) struct Spill {
 }
 
 impl std::fmt::Debug for Spill {
-    // Received bytes may be anything, also secret.
+    // Received bytes may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Spill({} bytes)", self.len())
     }
@@ -92,7 +92,7 @@ impl Spill {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends `n` zero bytes and returns them, to be written into.
+    /// Appends `n` zero bytes and returns them for writing.
     pub(crate) fn grow(&mut self, n: usize) -> &mut [u8] {
         self.take_memory();
         let old = self.bytes.len();
@@ -111,7 +111,7 @@ impl Spill {
     /// Drops the first `n` bytes.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer.
     pub(crate) fn consume(&mut self, n: usize) {
         assert!(
             n <= self.bytes.len() - self.at,
@@ -136,7 +136,7 @@ impl Spill {
         if bytes.capacity() == 0 || bytes.capacity() > SPARE_BYTES {
             return;
         }
-        // A connection may be dropped while the thread's locals are being destroyed.
+        // A connection may be dropped while the thread-locals are being destroyed.
         let _ = POOL.try_with(|pool| {
             let mut pool = pool.borrow_mut();
             if pool.len() < SPARE {
@@ -157,7 +157,7 @@ mod tests {
     use super::Spill;
 
     #[test]
-    fn a_spill_is_a_queue_and_gives_its_memory_back() {
+    fn a_spill_is_a_queue_and_returns_its_memory() {
         let mut spill = Spill::default();
         spill.push(b"abc");
         spill.consume(1);

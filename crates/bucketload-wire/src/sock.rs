@@ -1,8 +1,8 @@
 //! A non-blocking TCP socket registered with the runtime.
 //!
-//! Two rules make a small keep-alive request cost exactly one send and one receive: sends are
-//! tried before anybody waits for writability, and readiness is cleared after a *short* receive
-//! (the queue is empty then), so that the next wait sleeps instead of running into `EAGAIN`.
+//! Two rules make a small keep-alive request cost exactly one send and one receive. Sends are tried
+//! before waiting for writability. Readiness is cleared after a *short* receive, when the queue is empty,
+//! so the next wait sleeps instead of getting `EAGAIN`.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -16,32 +16,32 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sys;
 
-/// System calls a socket has made, for tests and cost reports.
+/// Counts of the system calls of a socket, for tests and cost reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// `send` and `sendmsg`.
     pub send: u64,
-    /// `recv`, with whatever flags.
+    /// `recv`, with any flags.
     pub recv: u64,
-    /// `setsockopt`, after the socket was set up.
+    /// `setsockopt`, after the initial set-up.
     pub setsockopt: u64,
 }
 
 impl Calls {
-    /// All calls together.
+    /// The sum of all calls.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.send + self.recv + self.setsockopt
     }
 }
 
-/// A connected TCP socket. `TCP_NODELAY` is set; buffer sizes are left to the kernel's tuning.
+/// A connected TCP socket. `TCP_NODELAY` is set; the kernel tunes the buffer sizes.
 #[derive(Debug)]
 pub struct Sock {
     fd: AsyncFd<Socket>,
     /// Value of `SO_RCVLOWAT`.
     low_water: u32,
-    /// The last send was short or refused: wait for an event before the next.
+    /// The last send was short or blocked: wait for an event before the next one.
     send_blocked: bool,
     busy_poll: bool,
     calls: Calls,
@@ -51,8 +51,8 @@ impl Sock {
     /// Connects to `addr`, from the address `source` if one is given.
     ///
     /// # Errors
-    /// The system's reason, such as `ConnectionRefused`, or `AddrNotAvailable` when `source` is
-    /// not an address of this machine.
+    /// The system's reason, such as `ConnectionRefused`, or `AddrNotAvailable` if `source` is not an
+    /// address of this machine.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
@@ -61,8 +61,8 @@ impl Sock {
         let socket = Socket::new(Domain::for_address(addr), kind, Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
         if let Some(ip) = source {
-            // The port is chosen by `connect`, which knows the destination: otherwise 28 000
-            // connections to different servers would exhaust the ephemeral ports of one address.
+            // `connect` then chooses the port, knowing the destination. Otherwise 28 000 connections
+            // to different servers would exhaust the ephemeral ports of one address.
             sys::set_option(
                 socket.as_fd(),
                 libc::IPPROTO_IP,
@@ -76,7 +76,7 @@ impl Sock {
             Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => true,
             Err(e) => return Err(e),
         };
-        // On this machine the peer has answered before `connect` returns, and there is nothing to wait for.
+        // A peer on this machine accepts before `connect` returns, and there is nothing to wait for.
         let in_progress = in_progress && socket.peer_addr().is_err();
         let sock = Self::register(socket)?;
         if in_progress {
@@ -85,7 +85,7 @@ impl Sock {
         Ok(sock)
     }
 
-    /// Waits until a connection that was begun is made.
+    /// Waits until the connection attempt succeeds or fails.
     async fn connected(&self) -> io::Result<()> {
         loop {
             let mut guard = self.fd.writable().await?;
@@ -104,7 +104,7 @@ impl Sock {
     /// Takes over an accepted or otherwise connected stream.
     ///
     /// # Errors
-    /// When the socket cannot be made non-blocking or registered.
+    /// If the socket cannot be made non-blocking or registered.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
@@ -116,8 +116,8 @@ impl Sock {
 
     pub(crate) fn register(socket: Socket) -> io::Result<Self> {
         let interest = Interest::READABLE | Interest::WRITABLE;
-        // SAFETY: the socket owns its descriptor, which stays open and the same until the AsyncFd
-        // that owns the socket is dropped and has deregistered it.
+        // SAFETY: the socket owns its descriptor, which stays open and unchanged until the AsyncFd
+        // that owns the socket is dropped and deregisters it.
         let fd = unsafe { AsyncFd::register_with_interest(socket, interest)? };
         Ok(Self {
             fd,
@@ -132,7 +132,7 @@ impl Sock {
         self.fd.get_ref().as_fd()
     }
 
-    /// Receives into `buf`; 0 is the end of the stream.
+    /// Receives into `buf`. Returns 0 at the end of the stream.
     ///
     /// # Errors
     /// The socket's error.
@@ -141,7 +141,7 @@ impl Sock {
         self.poll_recv_by(cx, len, |fd| sys::recv(fd, buf, RecvFlags::empty()))
     }
 
-    /// Drops up to `max` received bytes without copying them; 0 is the end of the stream.
+    /// Drops up to `max` received bytes without copying them. Returns 0 at the end of the stream.
     ///
     /// # Errors
     /// The socket's error.
@@ -171,7 +171,8 @@ impl Sock {
             match call(guard.get_inner().as_fd()) {
                 Ok(n) => {
                     if n < wanted {
-                        // Drained. An end of stream stays visible: closed readiness is sticky.
+                        // The queue is empty. The end of the stream stays visible, because closed
+                        // readiness is sticky.
                         guard.clear_ready();
                     }
                     return Poll::Ready(Ok(n));
@@ -182,7 +183,7 @@ impl Sock {
         }
     }
 
-    /// Completes when a byte, the end of the stream or an error can be received; takes nothing.
+    /// Completes when a byte, the end of the stream or an error can be received. Consumes nothing.
     ///
     /// # Errors
     /// The socket's error, if it has one.
@@ -199,17 +200,17 @@ impl Sock {
         }
     }
 
-    /// Whether an event has reported something to receive since the socket was last found empty.
-    /// No system call.
+    /// True if an event reported something to receive since the socket was last empty. Makes no
+    /// system call.
     #[inline]
     #[must_use]
     pub fn has_news(&self) -> bool {
-        let look = self.fd.try_io(Interest::READABLE, |_| Ok(()));
-        !matches!(look, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+        let ready = self.fd.try_io(Interest::READABLE, |_| Ok(()));
+        !matches!(ready, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends as much of `parts` as the socket takes now, at least one byte. Waits only when it
-    /// takes nothing.
+    /// Sends as much of `parts` as the socket accepts now, at least one byte. Waits only if it accepts
+    /// nothing.
     ///
     /// # Errors
     /// The socket's error; never raises SIGPIPE.
@@ -230,7 +231,7 @@ impl Sock {
         }
     }
 
-    /// As [`Sock::poll_send`], but never waits: `WouldBlock` when the socket takes nothing now.
+    /// As [`Sock::poll_send`], but never waits: fails with `WouldBlock` if the socket accepts nothing now.
     ///
     /// # Errors
     /// The socket's error; never raises SIGPIPE.
@@ -246,8 +247,8 @@ impl Sock {
             Err(e) => e.kind() == io::ErrorKind::WouldBlock,
         };
         if blocked {
-            // The buffer is full. What readiness is recorded is older than that; the kernel
-            // raises a new event when there is room again.
+            // The buffer is full, so the recorded readiness is outdated. The kernel raises a new
+            // event when there is room again.
             self.send_blocked = true;
             let full = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
             let _ = self.fd.try_io(Interest::WRITABLE, |_| full());
@@ -255,15 +256,15 @@ impl Sock {
         result
     }
 
-    /// Whether waits for bytes spin instead of sleeping: the task asks again in every turn of the
-    /// runtime. Costs a whole core; takes the client's own wake-up (a third of a short round trip)
-    /// out of the latency. For low concurrency.
+    /// Makes waits for bytes spin instead of sleep: the task retries in every turn of the runtime. This
+    /// uses a whole core, but removes the client's own wake-up (a third of a short round trip) from the
+    /// latency. For low concurrency.
     pub const fn set_busy_poll(&mut self, on: bool) {
         self.busy_poll = on;
     }
 
-    /// Sets `SO_RCVLOWAT`: readiness is reported once `bytes` can be received (or the stream has
-    /// ended). The kernel caps it at half of `tcp_rmem[2]`. No system call when it is unchanged.
+    /// Sets `SO_RCVLOWAT`: readiness is reported once `bytes` can be received or the stream has ended.
+    /// The kernel caps it at half of `tcp_rmem[2]`. Makes no system call if it is unchanged.
     ///
     /// # Errors
     /// The system's reason.
@@ -277,7 +278,7 @@ impl Sock {
         Ok(())
     }
 
-    /// The low-water mark that is set.
+    /// The current low-water mark.
     #[must_use]
     pub const fn low_water(&self) -> u32 {
         self.low_water
@@ -286,12 +287,12 @@ impl Sock {
     /// Ends the sending direction (FIN); receiving stays possible.
     ///
     /// # Errors
-    /// The system's reason, for instance when the peer is gone already.
+    /// The error of the system call, for instance if the peer is already gone.
     pub fn shutdown_write(&self) -> io::Result<()> {
         self.fd.get_ref().shutdown(std::net::Shutdown::Write)
     }
 
-    /// Makes dropping the socket send a reset (RST) instead of an orderly end.
+    /// Makes dropping the socket send a reset (RST) instead of closing it gracefully.
     ///
     /// # Errors
     /// The system's reason.
@@ -299,7 +300,7 @@ impl Sock {
         SockRef::from(self.fd.get_ref()).set_linger(Some(std::time::Duration::ZERO))
     }
 
-    /// This end's address.
+    /// The local address.
     ///
     /// # Errors
     /// The system's reason.
@@ -307,10 +308,10 @@ impl Sock {
         inet(self.fd.get_ref().local_addr()?)
     }
 
-    /// The other end's address.
+    /// The peer's address.
     ///
     /// # Errors
-    /// The system's reason, for instance when the peer is gone already.
+    /// The error of the system call, for instance if the peer is already gone.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         inet(self.fd.get_ref().peer_addr()?)
     }
@@ -322,8 +323,8 @@ impl Sock {
     }
 }
 
-/// The IP form of a socket address; TCP sockets have no other.
-fn inet(addr: socket2::SockAddr) -> io::Result<SocketAddr> {
+/// A socket address as an IP address and port; a TCP socket has no other kind.
+pub(crate) fn inet(addr: socket2::SockAddr) -> io::Result<SocketAddr> {
     addr.as_socket()
         .ok_or_else(|| io::Error::other("not an IP address"))
 }

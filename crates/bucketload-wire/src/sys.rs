@@ -1,6 +1,6 @@
-//! Thin safe wrappers around the few system calls of the path, and around memory in huge pages.
+//! Thin safe wrappers around the few system calls of the request path, and around huge pages.
 //!
-//! What every request needs goes through rustix, which enters the kernel directly: the C library's
+//! The calls that every request makes use rustix, which enters the kernel directly. The C library's
 //! `send` and `recv` are cancellation points, which doubles their cost.
 
 use std::alloc::{self, Layout};
@@ -12,12 +12,12 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
-/// Turns the result of a system call into bytes or the thread's `errno`.
+/// Converts the result of a system call to a byte count or the thread's `errno`.
 fn check(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Repeats a call that a signal interrupted.
+/// Repeats a call while signals interrupt it.
 fn uninterrupted(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         match check(call()) {
@@ -27,7 +27,7 @@ fn uninterrupted(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
-/// Receives what is there, at most `buf.len()` bytes. `WouldBlock` when nothing is.
+/// Receives the available bytes, at most `buf.len()`. Fails with `WouldBlock` if there are none.
 #[inline]
 pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
     loop {
@@ -42,8 +42,8 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::
 /// Drops up to `max` received bytes inside the kernel.
 pub(crate) fn recv_truncated(fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
     uninterrupted(|| {
-        // SAFETY: with MSG_TRUNC the kernel discards TCP data and never touches the buffer
-        // (tcp(7)), so a null pointer is valid for any length.
+        // SAFETY: with MSG_TRUNC the kernel discards TCP data and never accesses the buffer (tcp(7)),
+        // so a null pointer is valid for any length.
         unsafe {
             libc::recv(
                 fd.as_raw_fd(),
@@ -55,7 +55,7 @@ pub(crate) fn recv_truncated(fd: BorrowedFd<'_>, max: usize) -> io::Result<usize
     })
 }
 
-/// Sends as much of `parts` as the socket takes, in one call and without SIGPIPE.
+/// Sends as much of `parts` as the socket accepts, in one call and without SIGPIPE.
 #[inline]
 pub(crate) fn send(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
     const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
@@ -92,8 +92,8 @@ pub(crate) fn set_option(
     check(result as isize).map(drop)
 }
 
-/// Largest receive buffer that the kernel lets a TCP socket grow to, in bytes; 6 MiB (the kernel's older
-/// default) when it does not tell.
+/// Maximum receive buffer of a TCP socket under the kernel's tuning, in bytes; 6 MiB (an older default
+/// of the kernel) if unknown.
 pub(crate) fn tcp_rmem_max() -> u64 {
     static MAX: OnceLock<u64> = OnceLock::new();
     *MAX.get_or_init(|| {
@@ -103,16 +103,16 @@ pub(crate) fn tcp_rmem_max() -> u64 {
     })
 }
 
-/// The beginning of a huge page, where the system grants one, otherwise of 2 MiB of ordinary pages, of
-/// which only the used ones exist.
+/// The start of a huge page if the system grants one, otherwise of 2 MiB of ordinary pages, of which only
+/// the used ones occupy memory.
 pub(crate) struct HugePage {
     at: NonNull<u8>,
 }
 
 impl HugePage {
-    /// Bytes that are used.
+    /// Number of bytes in use.
     const USED: usize = crate::scratch::BUFFER;
-    /// A huge page of x86-64 and of 64-bit ARM.
+    /// A huge page of x86-64 and 64-bit ARM.
     const LAYOUT: Layout = match Layout::from_size_align(2 << 20, 2 << 20) {
         Ok(layout) => layout,
         Err(_) => panic!("the size is a power of two"),
@@ -123,16 +123,16 @@ impl HugePage {
         let Some(at) = NonNull::new(unsafe { alloc::alloc(Self::LAYOUT) }) else {
             alloc::handle_alloc_error(Self::LAYOUT)
         };
-        // SAFETY: the range is exactly the memory that was just allocated, and the advice changes how it is
-        // mapped, never what it holds. Systems without huge pages refuse it, which changes nothing.
+        // SAFETY: the range is exactly the memory just allocated, and the advice changes its mapping,
+        // never its content. Systems without huge pages refuse the advice, which is harmless.
         unsafe { libc::madvise(at.as_ptr().cast(), Self::LAYOUT.size(), libc::MADV_HUGEPAGE) };
-        // SAFETY: the memory is ours and at least that long.
+        // SAFETY: the memory is exclusively owned and at least that long.
         unsafe { at.write_bytes(0, Self::USED) };
         Self { at }
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the memory was initialised by `new`, is ours alone and borrowed with `self`.
+        // SAFETY: `new` initialised the memory, which is exclusively owned and borrowed with `self`.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), Self::USED) }
     }
 }

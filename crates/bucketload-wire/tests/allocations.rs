@@ -1,5 +1,5 @@
-//! The path of a request allocates nothing once it has run, and an idle connection owns next to no
-//! memory. A binary of its own, since it replaces the global allocator.
+//! The request path allocates nothing in steady state, and an idle connection owns almost no
+//! memory. This is a separate binary because it replaces the global allocator.
 
 mod common;
 
@@ -18,7 +18,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nETag: \"0\"\r\nContent-Length: 0\r\n\r\n"
 const OK_SMALL: &[u8] = b"HTTP/1.1 200 OK\r\nETag: \"0\"\r\nContent-Length: 4096\r\n\r\n";
 const OK_LARGE: &[u8] = b"HTTP/1.1 200 OK\r\nETag: \"0\"\r\nContent-Length: 3145728\r\n\r\n";
 
-/// Serves until the client leaves.
+/// Serves until the client closes the connection.
 async fn serve(mut conn: Conn) {
     let arena = body(512 * 1024);
     loop {
@@ -49,7 +49,7 @@ async fn serve(mut conn: Conn) {
     }
 }
 
-/// One request with its whole answer; `verify` looks at the body.
+/// Makes one request and receives the whole answer; `verify` passes the body to a closure.
 async fn exchange(conn: &mut Conn, head: &[u8], body: &[u8], verify: bool) {
     conn.send(head, body).await.unwrap();
     let (answer, seen) = conn
@@ -110,7 +110,7 @@ fn a_request_allocates_nothing_in_steady_state() {
 fn an_idle_connection_owns_little_memory() {
     const PAIRS: i64 = 100;
     run(async {
-        // The thread's shared buffers come into being.
+        // Allocates the thread's shared buffers.
         let (mut first, mut peer) = pair().await;
         first.send(b"x", &body(100)).await.unwrap();
         peer.discard(101).await.unwrap();
@@ -125,7 +125,7 @@ fn an_idle_connection_owns_little_memory() {
             client.recv_with(head).await.unwrap();
             pairs.push((client, server));
         }
-        // What the runtime registered; the connections themselves stand in `pairs`.
+        // Memory that the runtime allocated; the connections themselves are in `pairs`.
         let heap = (live() - before) / (2 * PAIRS);
         let whole = heap + size_of::<Conn>() as i64;
         assert!(

@@ -1,6 +1,7 @@
-//! The functions of version 4 that are called by others than C: the library is compiled against these types too.
+//! The types of the version 4 functions that Rust code calls. The library is checked against them too.
 //!
-//! Most end with a request context, a timeout in milliseconds, a handler and the data for its callbacks (`…` below).
+//! Most functions end with a request context, a timeout in milliseconds, a handler and the data for its
+//! callbacks (`…` below).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,11 +12,11 @@ use crate::{
     S3RequestContext, S3ResponseHandler,
 };
 
-/// Text of C, not to be changed.
+/// Constant text.
 type Text = *const c_char;
 /// A request context, or NULL.
 type Context = *mut S3RequestContext;
-/// What the callbacks get.
+/// Data for the callbacks.
 type Data = *mut c_void;
 
 pub type Initialize = unsafe extern "C" fn(Text, c_int, Text) -> c_int;
@@ -82,7 +83,7 @@ pub type DeleteBucket = unsafe extern "C" fn(
     *const S3ResponseHandler,
     Data,
 );
-/// Bucket, prefix, marker, delimiter, most keys, …
+/// Bucket, prefix, marker, delimiter, maximum number of keys, …
 pub type ListBucket = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,
@@ -126,7 +127,8 @@ pub type OnObject = unsafe extern "C" fn(
     *const S3ResponseHandler,
     Data,
 );
-/// Source bucket and key, destination bucket and key, properties, time, size and place of the entity tag, …
+/// Source bucket and key, destination bucket and key, properties, time, size and buffer of the entity
+/// tag, …
 pub type CopyObject = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,
@@ -151,7 +153,7 @@ pub type InitiateMultipart = unsafe extern "C" fn(
     c_int,
     Data,
 );
-/// Bucket, key, properties, handler, number, upload, length, context, timeout, data.
+/// Bucket, key, properties, handler, part number, upload id, length, context, timeout, data.
 pub type UploadPart = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,
@@ -164,7 +166,7 @@ pub type UploadPart = unsafe extern "C" fn(
     c_int,
     Data,
 );
-/// Bucket, key, handler, upload, length of the document, context, timeout, data.
+/// Bucket, key, handler, upload id, length of the document, context, timeout, data.
 pub type CompleteMultipart = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,
@@ -175,7 +177,7 @@ pub type CompleteMultipart = unsafe extern "C" fn(
     c_int,
     Data,
 );
-/// Bucket, key, upload, timeout, handler. Its callbacks get no data.
+/// Bucket, key, upload id, timeout, handler. The callbacks get no data.
 pub type AbortMultipart = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,
@@ -183,7 +185,7 @@ pub type AbortMultipart = unsafe extern "C" fn(
     c_int,
     *const S3AbortMultipartUploadHandler,
 );
-/// Bucket, prefix, key marker, upload marker, encoding, delimiter, most uploads, …
+/// Bucket, prefix, key marker, upload id marker, encoding, delimiter, maximum number of uploads, …
 pub type ListUploads = unsafe extern "C" fn(
     *const S3BucketContext,
     Text,

@@ -1,10 +1,10 @@
-//! The C interface of libs3: structures, callbacks, functions and statuses, for the library that offers it and for the
-//! driver that calls it.
+//! The C interface of libs3: structures, callbacks, functions and statuses, for the library that
+//! implements it and for the driver that calls it.
 //!
-//! Written from tables of names, types and offsets; sizes and offsets are as measured with a C compiler on x86-64
-//! (LP64). Everything is declared as of version 4. Version 2 ends before the members that version 4 appended, which
-//! matters where C hands a structure in: such a structure names those members by a parameter, `()` in version 2. Every
-//! callback may be absent: NULL is accepted wherever C hands in a function.
+//! Written from tables of names, types and offsets; a C compiler on x86-64 (LP64) gave the sizes and
+//! offsets. All declarations are those of version 4. Structures of version 2 lack the members that version 4
+//! appended. Structures that C passes in therefore have a type parameter for these members, which is `()`
+//! in version 2. Every callback may be NULL.
 #![allow(
     missing_docs,
     reason = "the names are those of libs3, whose documentation explains them"
@@ -18,11 +18,11 @@ use std::ffi::{c_char, c_int, c_void};
 pub use functions::*;
 pub use status::{Status, Version};
 
-/// Longest key in bytes.
+/// Maximum length of a key, in bytes.
 pub const S3_MAX_KEY_SIZE: usize = 1024;
-/// Most bytes of metadata (names and values) of an object.
+/// Maximum bytes of metadata (names and values) of an object.
 pub const S3_MAX_METADATA_SIZE: usize = 2048;
-/// Most grants of an access control list.
+/// Maximum number of grants in an access control list.
 pub const S3_MAX_ACL_GRANT_COUNT: usize = 100;
 /// Size of the buffers for identities, names and addresses in access control lists, in bytes.
 pub const S3_MAX_GRANTEE_SIZE: usize = 128;
@@ -37,7 +37,7 @@ pub const S3_URI_STYLE_PATH: c_int = 1;
 pub const S3_CANNED_ACL_PRIVATE: c_int = 0;
 pub const S3_CANNED_ACL_BUCKET_OWNER_FULL_CONTROL: c_int = 4;
 
-/// A request context, of which only its library knows more.
+/// A request context, opaque to clients.
 #[repr(C)]
 #[derive(Debug)]
 pub struct S3RequestContext {
@@ -87,7 +87,7 @@ pub struct S3BucketContext<Appended = TokenAndRegion> {
     pub appended: Appended,
 }
 
-/// What version 4 appended to [`S3BucketContext`].
+/// The members that version 4 appended to [`S3BucketContext`].
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TokenAndRegion {
@@ -140,7 +140,7 @@ pub struct S3PutProperties<Appended = c_char> {
     pub canned_acl: c_int,
     pub metadata_count: c_int,
     pub metadata: *const S3NameValue,
-    /// Whether the server shall encrypt the object.
+    /// In version 4: whether the server should encrypt the object.
     pub appended: Appended,
 }
 
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn structures_are_laid_out_as_the_c_compiler_lays_out_those_of_libs3() {
+    fn structures_have_the_layout_of_the_c_compiler() {
         layout!(S3NameValue { name: 0, value: 8 } 16);
         layout!(S3ResponseProperties {
             request_id: 0, request_id2: 8, content_type: 16, content_length: 24, server: 32,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_ends_before_what_version_4_appended() {
+    fn version_2_lacks_the_members_that_version_4_appended() {
         assert_eq!(size_of::<S3BucketContext<()>>(), 40);
         assert_eq!(size_of::<S3PutProperties<()>>(), 64);
     }

@@ -11,13 +11,14 @@ pub enum Version {
 
 macro_rules! statuses {
     ($($name:ident $($new:ident)?),* $(,)?) => {
-        /// What became of a request. The values are those of version 4. Version 2 lacks those marked `new`, and numbers
-        /// the others without gaps; what it lacks is reported by the nearest that it has ([`Status::code`]).
+        /// The status of a request. The values are those of version 4. Version 2 lacks the ones marked
+        /// `new` and numbers the others without gaps; it reports the nearest status instead
+        /// ([`Status::code`]).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[allow(clippy::upper_case_acronyms, reason = "the names are those of libs3")]
         pub enum Status { $($name),* }
 
-        /// In the order of version 4: names, and whether version 2 lacks the status.
+        /// Statuses in the order of version 4, with their names and whether version 2 lacks them.
         const TABLE: &[(Status, &CStr, bool)] = &[$((
             Status::$name,
             match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -190,14 +191,14 @@ impl Status {
         }
     }
 
-    /// The status with the number `code` in version 4; `None` for a number that is none.
+    /// The status with the number `code` in version 4; `None` for an unknown number.
     #[must_use]
     pub fn of(code: c_int) -> Option<Self> {
         let at = usize::try_from(code).ok()?;
         TABLE.get(at).map(|(status, _, _)| *status)
     }
 
-    /// The name of a status number in `version`; "Unknown" for a number that is none.
+    /// The name of a status number in `version`; "Unknown" for an unknown number.
     #[must_use]
     pub fn name(code: c_int, version: Version) -> &'static CStr {
         let at = usize::try_from(code).unwrap_or(usize::MAX);
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_of_version_4_are_those_of_its_header() {
+    fn the_numbers_of_version_4_match_its_header() {
         assert_eq!(TABLE.len(), 135);
         for (status, number) in [
             (Status::OK, 0),
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_numbers_without_what_it_lacks() {
+    fn version_2_numbers_skip_the_statuses_that_it_lacks() {
         assert_eq!(TABLE.iter().filter(|(_, _, new)| !new).count(), 118);
         for (status, number) in [
             (Status::AbortedByCallback, 47),
@@ -254,7 +255,7 @@ mod tests {
             (Status::ErrorUnknown, 111),
             (Status::HttpErrorNotFound, 115),
             (Status::HttpErrorUnknown, 117),
-            // What version 2 has no number for.
+            // Statuses that version 2 lacks.
             (Status::NotSupported, 93),
             (Status::ErrorNoSuchUpload, 111),
         ] {

@@ -1,4 +1,4 @@
-//! Access control lists: the one that everything has, and reading their XML.
+//! Access control lists: the list of every bucket and object, and parsing XML.
 
 use std::ffi::{c_char, c_int};
 
@@ -27,34 +27,47 @@ const GROUPS: [(&str, c_int); 3] = [
     ("/groups/s3/LogDelivery", LOG_DELIVERY),
 ];
 
-/// Buffers of C for an access control list.
+/// The C buffers for an access control list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Buffers {
+pub(crate) struct AclBuffers {
     pub(crate) owner_id: *mut c_char,
     pub(crate) owner_display_name: *mut c_char,
     pub(crate) count: *mut c_int,
     pub(crate) grants: *mut S3AclGrant,
 }
 
-/// What an access control list says.
+/// An access control list.
 #[derive(Debug, Default)]
-pub(crate) struct List {
+pub(crate) struct AccessControlList {
     owner_id: String,
     owner_display_name: String,
     grants: Vec<Grant>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Grant {
+    /// Kind of grantee; -1 while unknown.
     grantee: c_int,
-    /// Address, or identity.
+    /// Address or identity.
     id: String,
     display_name: String,
+    /// Index into [`PERMISSIONS`]; -1 while unknown.
     permission: c_int,
 }
 
-impl List {
-    /// The list of everything in a store: its owner may do everything.
+impl Default for Grant {
+    fn default() -> Self {
+        Self {
+            grantee: -1,
+            id: String::new(),
+            display_name: String::new(),
+            permission: -1,
+        }
+    }
+}
+
+impl AccessControlList {
+    /// The list of every bucket and object: the owner has full control.
     pub(crate) fn of_owner() -> Self {
         let owner = || OWNER.to_string_lossy().into_owned();
         Self {
@@ -69,11 +82,11 @@ impl List {
         }
     }
 
-    /// Writes it into the buffers of C.
+    /// Writes the list into buffers of C.
     ///
     /// # Safety
-    /// Each buffer is NULL or has the size that libs3 asks for (128 bytes for texts, 100 grants).
-    pub(crate) unsafe fn write(&self, to: &Buffers) {
+    /// Each buffer is NULL or has the size that libs3 requires (128 bytes for texts, 100 grants).
+    pub(crate) unsafe fn write(&self, to: &AclBuffers) {
         // SAFETY: by the contract of this function.
         unsafe {
             copy_out(self.owner_id.as_bytes(), to.owner_id, S3_MAX_GRANTEE_SIZE);
@@ -93,8 +106,8 @@ impl List {
                 permission: grant.permission,
             };
             let (id, name) = out.grantee.split_at_mut(S3_MAX_GRANTEE_SIZE);
-            // SAFETY: both halves have the size that is given; there are at most 100 grants, for
-            // which there is room by the contract of this function.
+            // SAFETY: both halves have the given size; there are at most 100 grants, and room for
+            // them by the contract of this function.
             unsafe {
                 copy_out(grant.id.as_bytes(), id.as_mut_ptr(), id.len());
                 copy_out(grant.display_name.as_bytes(), name.as_mut_ptr(), name.len());
@@ -104,7 +117,7 @@ impl List {
     }
 }
 
-/// Whether grants of C say what holds anyway: the owner, and nobody else, may do everything.
+/// Whether grants from C equal the fixed list: the owner has full control, and nobody else has access.
 ///
 /// # Safety
 /// `grants` is NULL or points to `count` grants.
@@ -124,14 +137,10 @@ pub(crate) unsafe fn is_of_owner(grants: *const S3AclGrant, count: c_int) -> boo
         && id == OWNER.to_bytes()
 }
 
-/// Reads an access control policy.
-pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
-    let mut list = List::default();
-    let mut current = Grant {
-        permission: -1,
-        grantee: -1,
-        ..Grant::default()
-    };
+/// Parses an access control policy.
+pub(crate) fn parse(document: &[u8]) -> Result<AccessControlList, Status> {
+    let mut list = AccessControlList::default();
+    let mut current = Grant::default();
     let mut fault = None;
     elements(document, |path, text| {
         let text = text.get();
@@ -177,14 +186,7 @@ pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
                     (current.permission < 0).then_some(Status::BadPermission)
                 }
                 [] => {
-                    let grant = std::mem::replace(
-                        &mut current,
-                        Grant {
-                            permission: -1,
-                            grantee: -1,
-                            ..Grant::default()
-                        },
-                    );
+                    let grant = std::mem::take(&mut current);
                     let status = match grant {
                         Grant { grantee: -1, .. } => Some(Status::BadGrantee),
                         Grant { permission: -1, .. } => Some(Status::BadPermission),
@@ -209,11 +211,11 @@ pub(crate) fn parse(document: &[u8]) -> Result<List, Status> {
     }
 }
 
-/// Reads an access control policy of C into its buffers.
+/// Parses an access control policy from C into buffers of C.
 ///
 /// # Safety
-/// `document` as for [`arguments::bytes`], the buffers as for [`List::write`].
-pub(crate) unsafe fn convert(document: *const c_char, to: &Buffers) -> Result<(), Status> {
+/// `document` as for [`arguments::bytes`], the buffers as for [`AccessControlList::write`].
+pub(crate) unsafe fn convert(document: *const c_char, to: &AclBuffers) -> Result<(), Status> {
     // SAFETY: by the contract of this function.
     let document = unsafe { arguments::bytes(document) }.ok_or(Status::XmlParseFailure)?;
     let list = parse(document)?;
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_with_every_kind_of_grantee_are_read() {
+    fn policies_with_every_kind_of_grantee_parse() {
         let document = policy(
             &[
                 grant("<ID>x</ID><DisplayName>X &amp; Y</DisplayName>", "READ"),
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_status() {
+    fn each_error_has_its_status() {
         let long = "x".repeat(S3_MAX_GRANTEE_SIZE);
         let many = grant("<ID>x</ID>", "READ").repeat(S3_MAX_ACL_GRANT_COUNT + 1);
         for (document, status) in [

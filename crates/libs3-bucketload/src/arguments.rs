@@ -1,7 +1,7 @@
-//! Arguments of C: texts, buckets and keys, put properties, read conditions.
+//! Arguments from C: texts, buckets and keys, put properties.
 //!
-//! What is wrong with them is found before a request begins, as libs3 does: the callback that
-//! completes is made at once, without details.
+//! Invalid arguments are detected before a request starts, as in libs3: the completion callback is called
+//! at once, without details.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::abi::{
     S3_CANNED_ACL_BUCKET_OWNER_FULL_CONTROL, S3_CANNED_ACL_PRIVATE, S3_MAX_KEY_SIZE,
     S3_MAX_METADATA_SIZE, S3BucketContext, S3PutProperties,
 };
-use crate::backend::Backend;
+use crate::backend::{Backend, OpenBackend};
 use crate::reply::Failure;
 use crate::status::Status;
 use crate::{library, names};
 
-/// Longest value of a header that a client may set, in bytes.
+/// Maximum length of a header value that a client may set, in bytes.
 const MAX_HEADER_BYTES: usize = 1024;
 
-/// A text of C; `None` for NULL.
+/// A text from C; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or ends with a NUL, and stays unchanged while the result is used.
@@ -31,7 +31,7 @@ pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// A copy of a text of C; empty for NULL.
+/// A copy of a text from C; empty for NULL.
 ///
 /// # Safety
 /// As for [`bytes`].
@@ -42,7 +42,7 @@ pub(crate) unsafe fn string(text: *const c_char) -> Result<String, Failure> {
         .map_err(|_| Failure::new(Status::ErrorInvalidURI, "a name is not UTF-8"))
 }
 
-/// A part of a query (prefix, marker, delimiter, identity).
+/// A part of a query (prefix, marker, delimiter, id).
 ///
 /// # Safety
 /// As for [`bytes`].
@@ -55,26 +55,27 @@ pub(crate) unsafe fn query(text: *const c_char) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Where requests go. That there is nothing for a host is found out when they are performed.
-pub(crate) type Where = Result<Arc<Backend>, Failure>;
-
-/// The same with a limit on the time of each call; none for 0 and below.
-pub(crate) fn within(backend: Where, timeout_ms: c_int) -> Where {
-    let backend = backend?;
+/// The store for `host`, with a timeout for each call; no timeout for 0 and below.
+///
+/// # Safety
+/// As for [`bytes`].
+pub(crate) unsafe fn backend(host: *const c_char, timeout_ms: c_int) -> OpenBackend {
+    // SAFETY: by the contract of this function.
+    let backend = library::backend(unsafe { bytes(host) })?;
     let limit = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0);
     let limited = limit.and_then(|ms| backend.within(Duration::from_millis(ms)));
     Ok(limited.unwrap_or(backend))
 }
 
-/// A bucket, and where it is.
+/// A bucket and its store.
 pub(crate) struct Bucket {
-    pub(crate) backend: Where,
+    backend: OpenBackend,
     pub(crate) name: String,
 }
 
-/// An object.
+/// An object and its store.
 pub(crate) struct Target {
-    pub(crate) backend: Where,
+    backend: OpenBackend,
     pub(crate) bucket: String,
     pub(crate) key: String,
 }
@@ -87,7 +88,7 @@ pub(crate) unsafe fn bucket_name(name: *const c_char, uri_style: c_int) -> Resul
     // SAFETY: by the contract of this function.
     let bytes = unsafe { bytes(name) }.unwrap_or_default();
     names::check(bytes, uri_style)?;
-    // The rules admit ASCII only.
+    // Valid names are ASCII.
     String::from_utf8(bytes.to_vec()).map_err(|_| Status::ErrorInvalidURI.into())
 }
 
@@ -108,12 +109,6 @@ pub(crate) unsafe fn key(key: *const c_char) -> Result<String, Failure> {
 }
 
 impl Bucket {
-    /// The same with a limit on the time of each call.
-    pub(crate) fn within(mut self, timeout_ms: c_int) -> Self {
-        self.backend = within(self.backend, timeout_ms);
-        self
-    }
-
     /// The bucket `name` at `host`.
     ///
     /// # Safety
@@ -122,45 +117,48 @@ impl Bucket {
         host: *const c_char,
         name: *const c_char,
         uri_style: c_int,
+        timeout_ms: c_int,
     ) -> Result<Self, Failure> {
         // SAFETY: by the contract of this function.
         let name = unsafe { bucket_name(name, uri_style) }?;
-        Ok(Self {
-            // SAFETY: by the contract of this function.
-            backend: library::backend(unsafe { bytes(host) }),
-            name,
-        })
+        // SAFETY: by the contract of this function.
+        let backend = unsafe { backend(host, timeout_ms) };
+        Ok(Self { backend, name })
     }
 
     /// The bucket of a bucket context.
     ///
     /// # Safety
     /// `context` is NULL or points to a bucket context whose texts are as for [`bytes`].
-    pub(crate) unsafe fn of(context: *const S3BucketContext) -> Result<Self, Failure> {
+    pub(crate) unsafe fn of(
+        context: *const S3BucketContext,
+        timeout_ms: c_int,
+    ) -> Result<Self, Failure> {
         // SAFETY: by the contract of this function.
         let context = unsafe { context.as_ref() }.ok_or(Status::FailedToInitializeRequest)?;
+        let (host, name) = (context.host_name, context.bucket_name);
         // SAFETY: by the contract of this function.
-        unsafe { Self::at(context.host_name, context.bucket_name, context.uri_style) }
+        unsafe { Self::at(host, name, context.uri_style, timeout_ms) }
+    }
+
+    /// The store, or the failure to find one for the host.
+    pub(crate) fn backend(&self) -> Result<&Backend, Failure> {
+        self.backend.as_deref().map_err(Failure::clone)
     }
 }
 
 impl Target {
-    /// The same with a limit on the time of each call.
-    pub(crate) fn within(mut self, timeout_ms: c_int) -> Self {
-        self.backend = within(self.backend, timeout_ms);
-        self
-    }
-
-    /// An object of the bucket of a bucket context.
+    /// An object in the bucket of a bucket context.
     ///
     /// # Safety
     /// As for [`Bucket::of`]; `key` as for [`bytes`].
     pub(crate) unsafe fn of(
         context: *const S3BucketContext,
         key_text: *const c_char,
+        timeout_ms: c_int,
     ) -> Result<Self, Failure> {
         // SAFETY: by the contract of this function.
-        let bucket = unsafe { Bucket::of(context) }?;
+        let bucket = unsafe { Bucket::of(context, timeout_ms) }?;
         Ok(Self {
             backend: bucket.backend,
             bucket: bucket.name,
@@ -168,50 +166,64 @@ impl Target {
             key: unsafe { key(key_text) }?,
         })
     }
+
+    /// The store, or the failure to find one for the host.
+    pub(crate) fn backend(&self) -> Result<&Backend, Failure> {
+        self.backend.as_deref().map_err(Failure::clone)
+    }
+
+    /// The store, unless there is none for the host.
+    pub(crate) fn open_backend(&self) -> Option<&Arc<Backend>> {
+        self.backend.as_ref().ok()
+    }
+
+    /// Bucket and key.
+    pub(crate) fn name(&self) -> (&str, &str) {
+        (&self.bucket, &self.key)
+    }
 }
 
-/// What statuses say about a header.
-struct HeaderStatus {
-    bad: Status,
-    too_long: Status,
-}
-
-/// The value of a header: without blanks around it, and without control characters.
+/// The value of a header, trimmed. Refuses a value with control characters as `bad`, and a long one as
+/// `too_long`.
 ///
 /// # Safety
 /// As for [`bytes`].
-unsafe fn header(text: *const c_char, status: &HeaderStatus) -> Result<Option<String>, Failure> {
+unsafe fn header(
+    text: *const c_char,
+    bad: Status,
+    too_long: Status,
+) -> Result<Option<String>, Failure> {
     // SAFETY: by the contract of this function.
     let Some(bytes) = (unsafe { bytes(text) }) else {
         return Ok(None);
     };
     let value = bytes.trim_ascii();
     if value.len() > MAX_HEADER_BYTES {
-        return Err(status.too_long.into());
+        return Err(too_long.into());
     }
     match std::str::from_utf8(value) {
         Ok(value) if !value.is_empty() && !value.chars().any(char::is_control) => {
             Ok(Some(value.to_owned()))
         }
-        _ => Err(status.bad.into()),
+        _ => Err(bad.into()),
     }
 }
 
-/// Put properties, checked.
+/// Checked put properties.
 #[derive(Debug, Default)]
-pub(crate) struct Properties {
+pub(crate) struct PutProperties {
     headers: Headers,
     content_md5: Option<[u8; 16]>,
-    /// Something is asked for that the store does not have.
+    /// The reason to refuse the request: it asks for something that the store does not support.
     refused: Option<&'static str>,
 }
 
-impl Properties {
-    /// Reads put properties; those of NULL are empty.
+impl PutProperties {
+    /// Reads put properties; NULL means none.
     ///
     /// # Safety
     /// `properties` is NULL or points to properties whose texts are as for [`bytes`] and whose
-    /// metadata has the number of entries that it says.
+    /// metadata has the stated number of entries.
     pub(crate) unsafe fn read(properties: *const S3PutProperties) -> Result<Self, Failure> {
         // SAFETY: by the contract of this function.
         let Some(given) = (unsafe { properties.as_ref() }) else {
@@ -219,7 +231,7 @@ impl Properties {
         };
         let read = |text, bad, too_long| {
             // SAFETY: a text of the properties, by the contract of this function.
-            unsafe { header(text, &HeaderStatus { bad, too_long }) }
+            unsafe { header(text, bad, too_long) }
         };
         let mut headers = Headers {
             content_type: read(
@@ -281,7 +293,7 @@ impl Properties {
         })
     }
 
-    /// Fails when something is asked for that the store does not have.
+    /// Fails if the request asks for something that the store does not support.
     fn permitted(&self) -> Result<(), Failure> {
         match self.refused {
             None => Ok(()),
@@ -289,7 +301,7 @@ impl Properties {
         }
     }
 
-    /// What is known before the bytes of an object of `size` bytes.
+    /// The options for an object of `size` bytes.
     pub(crate) fn options(&self, size: u64) -> Result<PutOptions, Failure> {
         self.permitted()?;
         Ok(PutOptions {
@@ -298,18 +310,18 @@ impl Properties {
         })
     }
 
-    /// Whether the bytes must have a digest that was given.
+    /// Whether the client announced an MD5.
     pub(crate) const fn has_digest(&self) -> bool {
         self.content_md5.is_some()
     }
 
-    /// What the client says about the content.
+    /// The client's metadata about the content.
     pub(crate) fn into_headers(self) -> Result<Headers, Failure> {
         self.permitted()?;
         Ok(self.headers)
     }
 
-    /// What the write is committed with.
+    /// The metadata for committing the write.
     pub(crate) fn into_commit(self) -> Commit {
         Commit {
             headers: self.headers,
@@ -318,8 +330,8 @@ impl Properties {
     }
 }
 
-/// Why the access control that is asked for cannot be had: whoever may read the files may read the
-/// objects, and nobody else.
+/// The reason to refuse a canned access control list, if any. File permissions alone decide who may read
+/// the objects.
 pub(crate) const fn refused_acl(canned_acl: c_int) -> Option<&'static str> {
     match canned_acl {
         S3_CANNED_ACL_PRIVATE | S3_CANNED_ACL_BUCKET_OWNER_FULL_CONTROL => None,
@@ -340,7 +352,7 @@ const fn refused(given: &S3PutProperties) -> Option<&'static str> {
 /// User metadata: lower-case names and trimmed values.
 ///
 /// # Safety
-/// As for [`Properties::read`].
+/// As for [`PutProperties::read`].
 unsafe fn metadata(given: &S3PutProperties) -> Result<Vec<(String, String)>, Failure> {
     let count = usize::try_from(given.metadata_count).unwrap_or(0);
     if count == 0 || given.metadata.is_null() {
@@ -367,7 +379,7 @@ unsafe fn metadata(given: &S3PutProperties) -> Result<Vec<(String, String)>, Fai
             return Err(Status::MetaDataHeadersTooLong.into());
         }
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        // HTTP joins repeated headers.
+        // Repeated headers are joined, as in HTTP.
         match all.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = format!("{known},{value}"),
             None => all.push((name, value.to_owned())),

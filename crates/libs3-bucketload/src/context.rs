@@ -1,33 +1,33 @@
-//! Request contexts, and how a request is performed.
+//! Request contexts, and how requests run.
 //!
-//! Without a context a request is performed by the call that makes it. With one it waits there, and the thread
-//! that drives the context performs it, one request per `S3_runonce_request_context`. Behind a gateway the requests
-//! at the head of the queue that are small are sent together before the first of them ends (`calls::ahead`); each of
-//! them still ends when it is its turn, in the order in which they were made. There is nothing to wait for, so there
-//! are no file descriptors.
+//! Without a context, a request runs within the call that makes it. With one, it is queued there, and the
+//! thread that drives the context runs it, one request per `S3_runonce_request_context`. Behind a
+//! gateway, the small requests at the head of the queue are sent as one batch before the first of them
+//! completes (`calls::batch`). Each of them still completes in its turn, in the order of the requests.
+//! There is nothing to wait for, so there are no file descriptors.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::abi::S3RequestContext;
-use crate::calls::ahead;
-use crate::calls::object::Call;
+use crate::calls::batch;
+use crate::calls::object::ObjectRequest;
 use crate::reply::{Callbacks, Failure};
 use crate::status::Status;
 
-/// A request that waits.
+/// A queued request.
 pub(crate) enum Pending {
-    /// One that is performed when it is its turn.
+    /// Runs in its turn.
     Whole {
         callbacks: Callbacks,
         perform: Box<dyn FnOnce()>,
     },
-    /// One that may be sent before, together with others.
-    Object(Box<Call>),
+    /// May be sent earlier, in a batch.
+    Object(Box<ObjectRequest>),
 }
 
 impl Pending {
-    /// A request that `work` performs.
+    /// A request that runs `work`.
     pub(crate) fn whole(
         callbacks: Callbacks,
         work: impl FnOnce() -> Result<(), Failure> + 'static,
@@ -41,9 +41,9 @@ impl Pending {
     fn perform(self) {
         match self {
             Self::Whole { perform, .. } => perform(),
-            Self::Object(call) => {
-                let callbacks = call.callbacks;
-                perform(&callbacks, move || call.work(), drop);
+            Self::Object(request) => {
+                let callbacks = request.callbacks;
+                perform(&callbacks, move || request.run(), drop);
             }
         }
     }
@@ -51,23 +51,23 @@ impl Pending {
     fn interrupt(self) {
         let callbacks = match self {
             Self::Whole { callbacks, .. } => callbacks,
-            Self::Object(call) => call.callbacks,
+            Self::Object(request) => request.callbacks,
         };
         callbacks.complete(&Err(Status::Interrupted.into()));
     }
 }
 
-/// Requests that wait to be driven: what a request context of C is. One thread at a time uses it.
-struct Requests {
+/// The queued requests of a request context. One thread at a time uses it.
+struct RequestQueue {
     queue: VecDeque<Pending>,
-    /// Requests of it that are being performed; more than one when a callback drives it.
+    /// Number of requests that are running; more than one if a callback drives the context.
     running: usize,
-    /// It was destroyed by a callback and goes when that has returned.
+    /// A callback has destroyed the context; it is freed once the callback returns.
     destroyed: bool,
 }
 
-/// Performs a request: `work`, then the callback that completes, then `after` with what the work gave (`None` if it
-/// failed).
+/// Runs a request: `work`, then the completion callback, then `after` with the result of `work` (`None`
+/// if it failed).
 fn perform<T>(
     callbacks: &Callbacks,
     work: impl FnOnce() -> Result<T, Failure>,
@@ -76,32 +76,25 @@ fn perform<T>(
     let (outcome, value) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => (Ok(()), Some(value)),
         Ok(Err(failure)) => (Err(failure), None),
-        Err(_) => (
-            Err(Failure::new(
-                Status::InternalError,
-                "the library has panicked",
-            )),
-            None,
-        ),
+        Err(_) => (Err(Failure::panicked()), None),
     };
     callbacks.complete(&outcome);
     after(value);
 }
 
-/// Performs a request now, or when `context` is driven: `work`, then the callback that completes,
-/// then `after` with what the work gave (`None` if it failed).
+/// Runs a request as [`perform`] does: now, or when `context` is driven.
 ///
 /// # Safety
-/// `context` is NULL or was made by [`create`] and not destroyed.
+/// `context` is NULL, or was created by [`create`] and not destroyed.
 pub(crate) unsafe fn submit<T: 'static>(
     context: *mut S3RequestContext,
     callbacks: Callbacks,
     work: impl FnOnce() -> Result<T, Failure> + 'static,
     after: impl FnOnce(Option<T>) + 'static,
 ) {
-    // SAFETY: NULL or valid, by the contract of this function; nothing else refers to it now,
-    // because one thread uses it and no reference is held while a request is performed.
-    match unsafe { context.cast::<Requests>().as_mut() } {
+    // SAFETY: NULL or valid, by the contract of this function. Nothing else refers to the context
+    // now: one thread uses it, and no reference is held while a request runs.
+    match unsafe { context.cast::<RequestQueue>().as_mut() } {
         None => perform(&callbacks, work, after),
         Some(context) => context.queue.push_back(Pending::Whole {
             callbacks,
@@ -110,24 +103,24 @@ pub(crate) unsafe fn submit<T: 'static>(
     }
 }
 
-/// Performs a request on one object now, or when `context` is driven.
+/// Runs a request on one object: now, or when `context` is driven.
 ///
 /// # Safety
 /// As for [`submit`].
-pub(crate) unsafe fn submit_call(context: *mut S3RequestContext, call: Call) {
+pub(crate) unsafe fn submit_object(context: *mut S3RequestContext, request: ObjectRequest) {
     // SAFETY: as in `submit`.
-    match unsafe { context.cast::<Requests>().as_mut() } {
+    match unsafe { context.cast::<RequestQueue>().as_mut() } {
         None => {
-            let callbacks = call.callbacks;
-            perform(&callbacks, || call.work(), drop);
+            let callbacks = request.callbacks;
+            perform(&callbacks, || request.run(), drop);
         }
-        Some(context) => context.queue.push_back(Pending::Object(Box::new(call))),
+        Some(context) => context.queue.push_back(Pending::Object(Box::new(request))),
     }
 }
 
-/// A new context.
+/// Creates a context.
 pub(crate) fn create() -> *mut S3RequestContext {
-    let requests = Box::new(Requests {
+    let requests = Box::new(RequestQueue {
         queue: VecDeque::new(),
         running: 0,
         destroyed: false,
@@ -135,16 +128,16 @@ pub(crate) fn create() -> *mut S3RequestContext {
     Box::into_raw(requests).cast()
 }
 
-/// Ends all waiting requests as interrupted, and the context.
+/// Completes all queued requests as interrupted and destroys the context.
 ///
 /// # Safety
-/// As for [`submit`]; the pointer is of no use afterwards.
+/// As for [`submit`]; the pointer must not be used afterwards.
 pub(crate) unsafe fn destroy(context: *mut S3RequestContext) {
-    let context = context.cast::<Requests>();
+    let context = context.cast::<RequestQueue>();
     if context.is_null() {
         return;
     }
-    // SAFETY: valid by the contract of this function, here and below; the reference ends before a
+    // SAFETY: valid by the contract of this function, here and below. The reference ends before a
     // callback can use the context.
     while let Some(pending) = unsafe { (*context).queue.pop_front() } {
         pending.interrupt();
@@ -154,70 +147,69 @@ pub(crate) unsafe fn destroy(context: *mut S3RequestContext) {
         // SAFETY: as above.
         unsafe { (*context).destroyed = true };
     } else {
-        // SAFETY: made by `create`, and nobody uses it any more.
+        // SAFETY: created by `create`, and no longer used.
         drop(unsafe { Box::from_raw(context) });
     }
 }
 
-/// Sends the requests at the head of the queue together, if there are several that can be, and puts what is left of
-/// them, to tell their callers, in their place.
+/// Sends the requests at the head of the queue as one batch, if several can be. Replaces each of them
+/// with a request that reports the result to its caller.
 ///
 /// # Safety
 /// As for [`submit`], and the context is marked as running a request.
-unsafe fn send_ahead(context: *mut Requests) {
-    let mut calls: Vec<Call> = Vec::new();
+unsafe fn send_batch(context: *mut RequestQueue) {
+    let mut requests: Vec<ObjectRequest> = Vec::new();
     {
-        // SAFETY: valid by the contract of this function; the reference ends before a callback is made.
+        // SAFETY: valid by the contract of this function. The reference ends before any callback.
         let queue = unsafe { &mut (*context).queue };
         if queue.len() < 2 {
             return;
         }
-        while calls.len() < ahead::MOST
-            && let Some(Pending::Object(call)) = queue.front()
-            && call.goes_with(calls.first())
+        while requests.len() < batch::MAX_REQUESTS
+            && let Some(Pending::Object(request)) = queue.front()
+            && request.may_join(requests.first())
         {
-            if let Some(Pending::Object(call)) = queue.pop_front() {
-                calls.push(*call);
+            if let Some(Pending::Object(request)) = queue.pop_front() {
+                requests.push(*request);
             }
         }
-        if calls.len() < 2 {
-            let back = calls
-                .into_iter()
-                .map(|call| Pending::Object(Box::new(call)));
-            back.for_each(|pending| queue.push_front(pending));
+        if requests.len() < 2 {
+            if let Some(only) = requests.pop() {
+                queue.push_front(Pending::Object(Box::new(only)));
+            }
             return;
         }
     }
-    // Writes are asked for their bytes now.
-    let answered = ahead::exchange(calls);
-    // SAFETY: as above; the context is not freed while a request of it runs.
+    // Calls the data callbacks of writes.
+    let done = batch::exchange(requests);
+    // SAFETY: as above; the context is not freed while one of its requests runs.
     if unsafe { (*context).destroyed } {
-        answered.into_iter().for_each(Pending::interrupt);
+        done.into_iter().for_each(Pending::interrupt);
         return;
     }
     // SAFETY: as above.
     let queue = unsafe { &mut (*context).queue };
-    let rest = answered.into_iter().rev();
+    let rest = done.into_iter().rev();
     rest.for_each(|pending| queue.push_front(pending));
 }
 
-/// Performs the request that has waited longest. Returns how many are left, or `None` if a callback
-/// has destroyed the context.
+/// Runs the first request in the queue. Returns how many are left, or `None` if a callback has destroyed
+/// the context.
 ///
 /// # Safety
 /// As for [`submit`].
 pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> {
-    let context = context.cast::<Requests>();
-    // SAFETY: valid by the contract of this function, here and below; no reference outlives its
-    // statement, so that callbacks may use the context.
+    let context = context.cast::<RequestQueue>();
+    // SAFETY: valid by the contract of this function, here and below. No reference outlives its
+    // statement, so callbacks may use the context.
     unsafe { (*context).running += 1 };
     // SAFETY: as above.
-    unsafe { send_ahead(context) };
+    unsafe { send_batch(context) };
     // SAFETY: as above.
     if let Some(pending) = unsafe { (*context).queue.pop_front() } {
         pending.perform();
     }
-    // SAFETY: as above; a context is not freed while a request of it runs.
+    // SAFETY: as above; a context is not freed while one of its requests runs.
     let last = unsafe {
         (*context).running -= 1;
         (*context).running == 0
@@ -225,7 +217,7 @@ pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> 
     // SAFETY: as above.
     if unsafe { (*context).destroyed } {
         if last {
-            // SAFETY: made by `create`, and destroyed by its owner.
+            // SAFETY: created by `create`, and destroyed by its owner.
             drop(unsafe { Box::from_raw(context) });
         }
         return None;
@@ -234,11 +226,11 @@ pub(crate) unsafe fn drive_one(context: *mut S3RequestContext) -> Option<usize> 
     Some(unsafe { (*context).queue.len() })
 }
 
-/// How many requests wait.
+/// The number of queued requests.
 ///
 /// # Safety
 /// As for [`submit`].
 pub(crate) unsafe fn waiting(context: *const S3RequestContext) -> usize {
     // SAFETY: valid by the contract of this function.
-    unsafe { (*context.cast::<Requests>()).queue.len() }
+    unsafe { (*context.cast::<RequestQueue>()).queue.len() }
 }

@@ -1,13 +1,13 @@
 //! The C interface of libs3 (version 4.1, or 2.0 with the feature `abi2`) over Bucketload's store.
 //!
-//! An application that was built against libs3 and finds this library first works on the objects of
-//! a directory, in its own process, instead of sending HTTP requests. [`abi`] is the
-//! interface (declared by `libs3_abi`), [`exports`] defines its functions; each checks its arguments (`arguments`), and hands
-//! a closure to `context`, which performs it at once or when the request context is driven, and
-//! makes the callback that completes it exactly once (`reply`). The closures (`calls`) work on a
-//! `backend` that `library` finds for the host name and the environment.
+//! If an application built against libs3 loads this library instead, it works on the objects of a
+//! directory in its own process rather than sending HTTP requests. [`abi`] is the interface (declared
+//! by `libs3_abi`), and [`exports`] defines its functions. Each function checks its arguments
+//! (`arguments`) and passes a closure to `context`, which runs it at once or when the request context is
+//! driven, and calls the completion callback exactly once (`reply`). The closures (`calls`) work on a
+//! `backend`, which `library` finds by the host name and the environment.
 //!
-//! Nothing here starts a thread, writes to standard output, ends the process or unwinds into C.
+//! The library never starts a thread, writes to standard output, exits the process or unwinds into C.
 
 #![cfg_attr(
     feature = "abi2",

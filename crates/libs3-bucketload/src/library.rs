@@ -1,18 +1,19 @@
-//! The state of the library: how often it was initialised, what the environment says, and the
-//! stores that are open, found by host name.
+//! The state of the library: the number of initialisations, the settings from the environment, and the
+//! open stores by host name.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `BUCKETLOAD_S3_ROOT` | directory of the store, whatever host the client names |
-//! | `BUCKETLOAD_S3_REMOTE` | gateway of the store instead: `tcp://HOST:PORT` or `unix:PATH` |
-//! | `BUCKETLOAD_S3_REMOTE_TOKEN_FILE` | file with the token that the gateway demands |
+//! | `BUCKETLOAD_S3_ROOT` | directory of the store, regardless of the host that the client names |
+//! | `BUCKETLOAD_S3_REMOTE` | gateway to use instead: `tcp://HOST:PORT` or `unix:PATH` |
+//! | `BUCKETLOAD_S3_REMOTE_TOKEN_FILE` | file with the token that the gateway requires |
 //! | `BUCKETLOAD_S3_ETAG` | `md5` (default) or `opaque`, which costs nothing |
 //! | `BUCKETLOAD_S3_SYNC` | what a write waits for: `none` (default), `file`, `directory` |
-//! | `BUCKETLOAD_S3_INDEX_ENTRIES` | most entries in the indexes of large directories |
+//! | `BUCKETLOAD_S3_INDEX_ENTRIES` | maximum number of entries in the indexes of large directories |
 //!
-//! Without the first two the host name itself is the directory, if it is a path that begins with
-//! `/`, `./` or `../` or has the scheme `file://`, or the gateway, if it begins as its address does. Threads remember the store they used last,
-//! so that a request takes no lock; a number that grows with every change makes them ask again.
+//! Without the first two, the host name is the directory if it begins with `/`, `./`, `../` or
+//! `file://`, and the gateway if it begins like a gateway address. Each thread caches the store that it
+//! used last, so requests take no lock. A generation number, which grows with every change, invalidates
+//! the caches.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,91 +26,90 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use bucketload_gateway::{Address, Token};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
-use crate::arguments::Where;
-use crate::backend::Backend;
+use crate::backend::{Backend, OpenBackend};
 use crate::reply::Failure;
 use crate::status::Status;
 
-/// Longest default host name, in bytes.
+/// Maximum length of the default host name, in bytes.
 const MAX_HOST_BYTES: usize = 255;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     Directory(PathBuf),
     /// The address of a gateway.
     Gateway(String),
 }
 
-/// What the environment says.
+/// The settings from the environment.
 #[derive(Debug, Clone)]
 struct Settings {
-    place: Option<Place>,
+    location: Option<StoreLocation>,
     token_file: Option<PathBuf>,
     etag: EtagMode,
     durability: Durability,
     index_entries: Option<usize>,
 }
 
+/// Parses the value of the variable `name`, if it is set. The error names the allowed values.
+fn parse<T>(
+    name: &str,
+    value: Option<OsString>,
+    allowed: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, String> {
+    let Some(value) = value else { return Ok(None) };
+    let parsed = value.to_str().and_then(parse);
+    parsed
+        .map(Some)
+        .ok_or_else(|| format!("{name}: {value:?} is not one of {allowed}"))
+}
+
 impl Settings {
-    /// Reads the environment. The error says which variable has which fault.
+    /// Reads the environment. An error names the variable and the problem.
     fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, String> {
         let text = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let wrong = |name: &str, value: &OsStr, allowed: &str| {
-            format!("{name}: {value:?} is not one of {allowed}")
-        };
-        let etag = match text("BUCKETLOAD_S3_ETAG") {
-            None => EtagMode::Md5,
-            Some(value) if value == "md5" => EtagMode::Md5,
-            Some(value) if value == "opaque" => EtagMode::Opaque,
-            Some(value) => return Err(wrong("BUCKETLOAD_S3_ETAG", &value, "md5, opaque")),
-        };
-        let durability = match text("BUCKETLOAD_S3_SYNC") {
-            None => Durability::None,
-            Some(value) if value == "none" => Durability::None,
-            Some(value) if value == "file" => Durability::File,
-            Some(value) if value == "directory" => Durability::FileAndDirectory,
-            Some(value) => {
-                let allowed = "none, file, directory";
-                return Err(wrong("BUCKETLOAD_S3_SYNC", &value, allowed));
-            }
-        };
-        let index_entries = match text("BUCKETLOAD_S3_INDEX_ENTRIES") {
-            None => None,
-            Some(value) => match value.to_str().and_then(|text| text.parse().ok()) {
-                Some(number) => Some(number),
-                None => {
-                    let allowed = "the numbers from 0";
-                    return Err(wrong("BUCKETLOAD_S3_INDEX_ENTRIES", &value, allowed));
-                }
+        let name = "BUCKETLOAD_S3_ETAG";
+        let etag = parse(name, text(name), "md5, opaque", |value| match value {
+            "md5" => Some(EtagMode::Md5),
+            "opaque" => Some(EtagMode::Opaque),
+            _ => None,
+        })?;
+        let name = "BUCKETLOAD_S3_SYNC";
+        let durability = parse(
+            name,
+            text(name),
+            "none, file, directory",
+            |value| match value {
+                "none" => Some(Durability::None),
+                "file" => Some(Durability::File),
+                "directory" => Some(Durability::FileAndDirectory),
+                _ => None,
             },
-        };
-        let root = text("BUCKETLOAD_S3_ROOT").map(|root| Place::Directory(root.into()));
-        let remote = match text("BUCKETLOAD_S3_REMOTE") {
-            None => None,
-            Some(value) => match value.to_str().and_then(gateway) {
-                Some(gateway) => Some(gateway),
-                None => {
-                    let allowed = "tcp://HOST:PORT, unix:PATH";
-                    return Err(wrong("BUCKETLOAD_S3_REMOTE", &value, allowed));
-                }
-            },
-        };
+        )?;
+        let name = "BUCKETLOAD_S3_INDEX_ENTRIES";
+        let number = |value: &str| value.parse().ok();
+        let index_entries = parse(name, text(name), "the numbers from 0", number)?;
+        let root = text("BUCKETLOAD_S3_ROOT").map(|root| StoreLocation::Directory(root.into()));
+        let name = "BUCKETLOAD_S3_REMOTE";
+        let remote = parse(name, text(name), "tcp://HOST:PORT, unix:PATH", gateway)?;
         if root.is_some() && remote.is_some() {
             let both = "BUCKETLOAD_S3_ROOT and BUCKETLOAD_S3_REMOTE are both set: unset one";
             return Err(both.to_owned());
         }
         if remote.is_some() {
-            let own = ["ETAG", "SYNC", "INDEX_ENTRIES"].map(|end| format!("BUCKETLOAD_S3_{end}"));
-            if let Some(name) = own.iter().find(|name| text(name).is_some()) {
-                return Err(format!("{name} is a matter of the gateway: unset it"));
+            let local = ["ETAG", "SYNC", "INDEX_ENTRIES"].map(|end| format!("BUCKETLOAD_S3_{end}"));
+            if let Some(name) = local.iter().find(|name| text(name).is_some()) {
+                return Err(format!(
+                    "{name}: the gateway decides this setting; unset it"
+                ));
             }
         }
         Ok(Self {
-            place: root.or(remote),
+            location: root.or(remote),
             token_file: text("BUCKETLOAD_S3_REMOTE_TOKEN_FILE").map(PathBuf::from),
-            etag,
-            durability,
+            etag: etag.unwrap_or_default(),
+            durability: durability.unwrap_or_default(),
             index_entries,
         })
     }
@@ -130,15 +130,15 @@ struct State {
     references: u64,
     default_host: Option<Vec<u8>>,
     settings: Option<Result<Settings, String>>,
-    open: HashMap<Place, Arc<Backend>>,
+    open: HashMap<StoreLocation, Arc<Backend>>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 static GENERATION: AtomicU64 = AtomicU64::new(0);
-/// This process is a child of the one that opened what is open.
+/// Whether this process is a fork of the one that opened the stores.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// What a thread used last.
+/// The store that a thread used last.
 struct Recent {
     generation: u64,
     host: Option<Vec<u8>>,
@@ -149,7 +149,7 @@ thread_local! {
     static RECENT: RefCell<Option<Recent>> = const { RefCell::new(None) };
 }
 
-/// In the child of a fork: what the parent has open is the parent's.
+/// Runs in the child of a fork: the open stores belong to the parent.
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
     GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -158,9 +158,9 @@ extern "C" fn in_child() {
 fn state<T>(body: impl FnOnce(&mut State) -> T) -> T {
     static AT_FORK: Once = Once::new();
     AT_FORK.call_once(|| {
-        // SAFETY: the function only stores to atomics, which a child of a fork may do. Without
-        // memory for the entry a child shares temporary names with its parent, whose files are
-        // created exclusively, so that it fails instead of mixing objects up.
+        // SAFETY: the function only stores to atomics, which is allowed in the child of a fork. If
+        // there is no memory to register it, a child shares temporary names with its parent. Files
+        // are created exclusively, so the child then fails instead of mixing up objects.
         let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
     let mut guard: MutexGuard<'_, Option<State>> =
@@ -168,7 +168,7 @@ fn state<T>(body: impl FnOnce(&mut State) -> T) -> T {
     let state = guard.get_or_insert_default();
     if FORKED.swap(false, Ordering::Relaxed) {
         for (_, parents) in state.open.drain() {
-            // Dropping it would remove the temporary files of the parent.
+            // Leaked: dropping it would remove the parent's temporary files.
             let _ = Arc::into_raw(parents);
         }
     }
@@ -182,14 +182,14 @@ impl State {
     }
 }
 
-/// Initialises the library; every call but the first only counts.
+/// Initialises the library. Every call but the first only counts.
 pub(crate) fn initialize(default_host: Option<&[u8]>) -> Result<(), Status> {
     if default_host.is_some_and(|host| host.len() >= MAX_HOST_BYTES) {
         return Err(Status::UriTooLong);
     }
     state(|state| {
         if state.references == 0 {
-            // The environment may have changed since the library was used last.
+            // The environment may have changed since the library was last used.
             state.settings = None;
             state.default_host = default_host.map(<[u8]>::to_vec);
             GENERATION.fetch_add(1, Ordering::Release);
@@ -202,7 +202,7 @@ pub(crate) fn initialize(default_host: Option<&[u8]>) -> Result<(), Status> {
     })
 }
 
-/// Takes one initialisation back; the last closes all stores.
+/// Reverts one initialisation. The last call closes all stores.
 pub(crate) fn deinitialize() {
     let closed = state(|state| {
         state.references = state.references.saturating_sub(1);
@@ -214,38 +214,40 @@ pub(crate) fn deinitialize() {
         state.settings = None;
         std::mem::take(&mut state.open)
     });
-    // Closing makes system calls, for which no other thread must wait.
+    // Closed here, after the lock is released, because closing makes system calls.
     drop(closed);
 }
 
-/// The host name that stands for NULL.
+/// The host name used for NULL.
 pub(crate) fn default_host() -> Vec<u8> {
     state(|state| state.default_host.clone()).unwrap_or_else(|| b"s3.amazonaws.com".to_vec())
 }
 
-/// The gateway that a text names.
-fn gateway(text: &str) -> Option<Place> {
+/// The gateway with the address `text`.
+fn gateway(text: &str) -> Option<StoreLocation> {
     let named = ["tcp://", "unix:"]
         .iter()
         .any(|start| text.starts_with(start));
     let address = text.parse::<Address>().ok().filter(|_| named)?;
-    Some(Place::Gateway(address.to_string()))
+    Some(StoreLocation::Gateway(address.to_string()))
 }
 
-/// Where a host name leads, if it is not the name of a host.
-pub(crate) fn place_of_host(host: &[u8]) -> Option<Place> {
+/// The store location given by a host name, if it is not the name of a host.
+pub(crate) fn location_of_host(host: &[u8]) -> Option<StoreLocation> {
     let path = host.strip_prefix(b"file://").unwrap_or(host);
     let is_path = [&b"/"[..], b"./", b"../"]
         .iter()
         .any(|start| path.starts_with(start));
     if is_path {
-        return Some(Place::Directory(OsString::from_vec(path.to_vec()).into()));
+        return Some(StoreLocation::Directory(
+            OsString::from_vec(path.to_vec()).into(),
+        ));
     }
     gateway(std::str::from_utf8(host).ok()?)
 }
 
-/// The store for a host name; `None` is the default host.
-pub(crate) fn backend(host: Option<&[u8]>) -> Where {
+/// The store for a host name; `None` means the default host.
+pub(crate) fn backend(host: Option<&[u8]>) -> OpenBackend {
     let host = host.filter(|host| !host.is_empty());
     let generation = GENERATION.load(Ordering::Acquire);
     let recent = RECENT.try_with(|recent| {
@@ -260,7 +262,7 @@ pub(crate) fn backend(host: Option<&[u8]>) -> Where {
         return Ok(backend);
     }
     let backend = state(|state| find(state, host))?;
-    // A thread that is ending asks every time.
+    // Fails if the thread is exiting, which then cannot cache the store.
     let _ = RECENT.try_with(|recent| {
         recent.replace(Some(Recent {
             generation,
@@ -271,7 +273,7 @@ pub(crate) fn backend(host: Option<&[u8]>) -> Where {
     Ok(backend)
 }
 
-fn find(state: &mut State, host: Option<&[u8]>) -> Where {
+fn find(state: &mut State, host: Option<&[u8]>) -> OpenBackend {
     let settings = match state.settings() {
         Ok(settings) => settings.clone(),
         Err(fault) => {
@@ -281,27 +283,27 @@ fn find(state: &mut State, host: Option<&[u8]>) -> Where {
             ));
         }
     };
-    let place = settings.place.clone().or_else(|| {
+    let location = settings.location.clone().or_else(|| {
         let host = host.or(state.default_host.as_deref())?;
-        place_of_host(host)
+        location_of_host(host)
     });
-    let Some(place) = place else {
-        return Err(nowhere(host.or(state.default_host.as_deref())));
+    let Some(location) = location else {
+        return Err(no_store(host.or(state.default_host.as_deref())));
     };
-    if let Some(open) = state.open.get(&place) {
+    if let Some(open) = state.open.get(&location) {
         return Ok(Arc::clone(open));
     }
-    let opened = open(&settings, &place)?;
-    state.open.insert(place, Arc::clone(&opened));
+    let opened = open(&settings, &location)?;
+    state.open.insert(location, Arc::clone(&opened));
     Ok(opened)
 }
 
-fn open(settings: &Settings, place: &Place) -> Where {
-    let address = match place {
-        Place::Directory(root) => {
+fn open(settings: &Settings, location: &StoreLocation) -> OpenBackend {
+    let address = match location {
+        StoreLocation::Directory(root) => {
             return Ok(Arc::new(Backend::open(settings.options(root.clone()))?));
         }
-        Place::Gateway(address) => address,
+        StoreLocation::Gateway(address) => address,
     };
     let failed = |fault: String| Failure::new(Status::FailedToInitializeRequest, fault);
     let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
@@ -310,13 +312,13 @@ fn open(settings: &Settings, place: &Place) -> Where {
     Ok(Arc::new(Backend::remote(address, token)))
 }
 
-fn nowhere(host: Option<&[u8]>) -> Failure {
+fn no_store(host: Option<&[u8]>) -> Failure {
     let host = OsStr::from_bytes(host.unwrap_or(b"s3.amazonaws.com"));
     Failure::new(
         Status::NameLookupError,
         format!(
-            "host {host:?} is no store: set BUCKETLOAD_S3_ROOT or BUCKETLOAD_S3_REMOTE, or give an \
-         absolute path as host"
+            "host {host:?} is not a store: set BUCKETLOAD_S3_ROOT or BUCKETLOAD_S3_REMOTE, or use an \
+            absolute path as host"
         ),
     )
 }
@@ -326,28 +328,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_a_store_only_if_it_looks_like_one() {
-        let place = |host: &str| place_of_host(host.as_bytes());
-        let directory = |path: &str| Some(Place::Directory(path.into()));
-        let gateway = |address: &str| Some(Place::Gateway(address.to_owned()));
-        assert_eq!(place("/scratch/s3"), directory("/scratch/s3"));
-        assert_eq!(place("file:///scratch/s3"), directory("/scratch/s3"));
-        assert_eq!(place("./s3"), directory("./s3"));
-        assert_eq!(place("tcp://node7:9020"), gateway("tcp://node7:9020"));
-        assert_eq!(place("unix:/run/s3"), gateway("unix:/run/s3"));
-        assert_eq!(place("localhost:9000"), None);
-        assert_eq!(place("s3.amazonaws.com"), None);
+    fn a_host_is_a_store_only_if_it_has_that_form() {
+        let location = |host: &str| location_of_host(host.as_bytes());
+        let directory = |path: &str| Some(StoreLocation::Directory(path.into()));
+        let gateway = |address: &str| Some(StoreLocation::Gateway(address.to_owned()));
+        assert_eq!(location("/scratch/s3"), directory("/scratch/s3"));
+        assert_eq!(location("file:///scratch/s3"), directory("/scratch/s3"));
+        assert_eq!(location("./s3"), directory("./s3"));
+        assert_eq!(location("tcp://node7:9020"), gateway("tcp://node7:9020"));
+        assert_eq!(location("unix:/run/s3"), gateway("unix:/run/s3"));
+        assert_eq!(location("localhost:9000"), None);
+        assert_eq!(location("s3.amazonaws.com"), None);
     }
 
     #[test]
-    fn a_store_is_here_or_behind_a_gateway() {
-        let both = Settings::read(|asked| match asked {
+    fn a_store_is_either_local_or_behind_a_gateway() {
+        let both = Settings::read(|name| match name {
             "BUCKETLOAD_S3_ROOT" => Some("/s3".into()),
             "BUCKETLOAD_S3_REMOTE" => Some("unix:/s".into()),
             _ => None,
         });
         assert!(both.unwrap_err().contains("unset one"));
-        let foreign = Settings::read(|asked| match asked {
+        let foreign = Settings::read(|name| match name {
             "BUCKETLOAD_S3_REMOTE" => Some("unix:/s".into()),
             "BUCKETLOAD_S3_ETAG" => Some("opaque".into()),
             _ => None,
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_named() {
+    fn an_invalid_setting_is_named() {
         let with = |name: &'static str, value: &'static str| {
             Settings::read(move |asked| (asked == name).then(|| value.into()))
         };
@@ -371,6 +373,6 @@ mod tests {
         }
         let settings = with("BUCKETLOAD_S3_ETAG", "opaque").unwrap();
         assert_eq!(settings.etag, EtagMode::Opaque);
-        assert_eq!(settings.place, None);
+        assert_eq!(settings.location, None);
     }
 }

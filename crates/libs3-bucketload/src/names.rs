@@ -1,12 +1,12 @@
-//! The rules by which libs3 checks bucket names before it sends anything.
+//! The rules that libs3 applies to bucket names before sending a request.
 //!
-//! They are wider than those of S3 (upper case, up to 255 characters), so a name that passes may
-//! still be refused by the store.
+//! They are laxer than those of S3 (upper case, up to 255 characters), so the store may still refuse a
+//! name that passes.
 
 use crate::abi::S3_URI_STYLE_VIRTUAL_HOST;
 use crate::status::Status;
 
-/// Checks a bucket name from left to right; the first rule that it breaks is the status.
+/// Checks a bucket name from left to right. Returns the status of the first broken rule.
 pub(crate) fn check(name: &[u8], uri_style: i32) -> Result<(), Status> {
     let virtual_host = uri_style == S3_URI_STYLE_VIRTUAL_HOST;
     let longest = if virtual_host { 63 } else { 255 };

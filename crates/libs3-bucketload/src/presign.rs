@@ -1,7 +1,7 @@
-//! Presigned URLs: SigV4 in version 4, the older Signature Version 2 in version 2 of libs3.
+//! Presigned URLs: SigV4 in version 4 of libs3, the older Signature Version 2 in version 2.
 //!
-//! They are of use with an HTTP server, for example `bucketload serve` on the same directory; no
-//! HTTP server is asked to make one.
+//! They are for use with an HTTP server, for example `bucketload serve` on the same directory. Creating
+//! one needs no server.
 
 #[cfg(feature = "abi2")]
 use base64::Engine as _;
@@ -17,7 +17,7 @@ use bucketload_s3::{
     sigv4::{ALGORITHM, Signing, signing_key},
 };
 
-/// What is signed.
+/// The request to sign.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) https: bool,
@@ -59,12 +59,12 @@ impl Request {
     }
 }
 
-/// Longest validity in seconds (seven days).
+/// Maximum validity in seconds (seven days).
 #[cfg(not(feature = "abi2"))]
 const MAX_EXPIRES: i64 = 604_800;
 
-/// The URL, signed at `now` (seconds since the epoch), valid for `expires` seconds: signature
-/// version 4 in the query, with an unsigned payload.
+/// The URL, signed at `now` (seconds since the epoch) and valid for `expires` seconds, with Signature
+/// Version 4 in the query and an unsigned payload.
 #[cfg(not(feature = "abi2"))]
 pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> String {
     let expires = if (0..=MAX_EXPIRES).contains(&expires) {
@@ -116,10 +116,10 @@ pub(crate) fn url(request: &Request, secret: &[u8], now: i64, expires: i64) -> S
     request.url(&format!("{query}&X-Amz-Signature={signature}"))
 }
 
-/// The URL, valid until `expires` (seconds since the epoch): signature version 2 in the query.
+/// The URL, valid until `expires` (seconds since the epoch), with Signature Version 2 in the query.
 #[cfg(feature = "abi2")]
 pub(crate) fn url(request: &Request, secret: &[u8], expires: i64) -> String {
-    // 2^31 - 1, the latest instant that version 2 of libs3 knows.
+    // 2^31 - 1 is the latest time that version 2 of libs3 can represent.
     let expires = u32::try_from(expires).map_or(i64::from(i32::MAX), i64::from);
     let key = key_text(&request.key);
     let resource = match &*request.resource {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_presigned_url_is_that_of_the_documentation() {
+    fn a_presigned_url_matches_the_documentation() {
         // Example of "Authenticating Requests: Using Query Parameters (AWS Signature Version 4)".
         let request = Request {
             https: true,

@@ -1,7 +1,7 @@
-//! What C is told: properties, the end of a request, and why it failed.
+//! Reporting to C: properties, and the end of a request with the reason for a failure.
 //!
-//! The strings of the most recent error of a thread stay readable until the next request of the
-//! thread fails, because clients print them after the callback.
+//! The strings of a thread's last error stay valid until the thread's next request fails, because
+//! clients print them after the callback.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,30 +16,34 @@ use crate::abi::{
 };
 use crate::status::{self, Status, VERSION};
 
-/// Content type of objects that were given none, as S3 reports it.
+/// Content type of objects stored without one, as in S3.
 const DEFAULT_CONTENT_TYPE: &std::ffi::CStr = c"binary/octet-stream";
 
 /// Why a request failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// The number that C is told: a [`Status`], or what a callback returned.
+    /// The status code for C: a [`Status`], or the value that a callback returned.
     code: c_int,
     message: Option<Cow<'static, str>>,
-    /// The HTTP status with which a server would answer, for an error of the store.
+    /// The HTTP status that a server would respond with, for an error of the store.
     http: Option<u16>,
 }
 
 impl Failure {
-    /// A failure with this status and an explanation.
+    /// A failure with a status and a message.
     pub(crate) fn new(status: Status, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            code: status.code(VERSION),
             message: Some(message.into()),
-            http: None,
+            ..status.into()
         }
     }
 
-    /// What is left of it in an answer without a body.
+    /// The failure after a panic.
+    pub(crate) fn panicked() -> Self {
+        Self::new(Status::InternalError, "the library has panicked")
+    }
+
+    /// The failure as seen in a response without a body.
     pub(crate) fn without_body(self) -> Self {
         match self.http {
             Some(http) => status::of_http(http).into(),
@@ -47,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// What a callback returned, if that is not OK.
+    /// The failure with the code that a callback returned, unless it is OK.
     pub(crate) fn of_callback(code: c_int) -> Result<(), Self> {
         if code == Status::OK.code(VERSION) {
             Ok(())
@@ -80,7 +84,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Text for C. A NUL within, which no text of ours has, would end it.
+/// Text for C. It would end at an embedded NUL, which no text of this library contains.
 pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     let mut bytes: Vec<u8> = text.into();
     if let Some(nul) = bytes.iter().position(|b| *b == 0) {
@@ -89,15 +93,15 @@ pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// An entity tag in quotes, ended by NUL.
+/// An entity tag in quotes.
 pub(crate) fn quoted(etag: ETag) -> CString {
     c_string(format!("\"{}\"", etag.text().as_str()))
 }
 
-/// Copies text into a buffer of C, cut to its size, ended by NUL.
+/// Copies text into a buffer of C, truncated to its size and terminated by NUL.
 ///
 /// # Safety
-/// `buffer` is NULL or has `size` bytes that may be written.
+/// `buffer` is NULL or has `size` writable bytes.
 pub(crate) unsafe fn copy_out(text: &[u8], buffer: *mut c_char, size: usize) {
     if buffer.is_null() || size == 0 {
         return;
@@ -110,19 +114,28 @@ pub(crate) unsafe fn copy_out(text: &[u8], buffer: *mut c_char, size: usize) {
     }
 }
 
-/// What the properties callback is told.
+/// A pointer to an array for C; NULL if it is empty.
+pub(crate) fn array<T>(items: &[T]) -> *const T {
+    if items.is_empty() {
+        ptr::null()
+    } else {
+        items.as_ptr()
+    }
+}
+
+/// The properties of a response.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Properties<'a> {
-    /// Content type and user metadata of an object that is read.
+pub(crate) struct ResponseProperties<'a> {
+    /// Content type and user metadata, if an object is read.
     pub(crate) object: Option<&'a bucketload_store::Headers>,
-    /// Bytes that follow.
+    /// Number of bytes that follow.
     pub(crate) content_length: u64,
     pub(crate) etag: Option<ETag>,
     /// Seconds since the epoch.
     pub(crate) last_modified: Option<i64>,
 }
 
-/// The callbacks that every request has.
+/// The callbacks common to all requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Callbacks {
     properties: Option<S3ResponsePropertiesCallback>,
@@ -138,8 +151,8 @@ impl Callbacks {
     /// The callbacks of a handler of C.
     ///
     /// # Safety
-    /// `handler` is NULL or points to a handler whose functions may be called with `data`, until
-    /// the request has ended, by the thread that performs it.
+    /// `handler` is NULL or points to a handler. Its functions may be called with `data` by the thread
+    /// that runs the request, until the request has ended.
     pub(crate) unsafe fn new(handler: *const S3ResponseHandler, data: *mut c_void) -> Self {
         // SAFETY: NULL or valid, by the contract of this function.
         let handler = unsafe { handler.as_ref() }.copied().unwrap_or_default();
@@ -150,27 +163,40 @@ impl Callbacks {
         }
     }
 
-    /// The same without the callback that completes: the abort of an upload has none.
+    /// The same callbacks without completion and data, for aborting an upload.
     pub(crate) const fn never_complete(mut self) -> Self {
         self.complete = None;
         self.data = ptr::null_mut();
         self
     }
 
-    /// Makes the properties callback.
-    pub(crate) fn properties(&self, told: &Properties<'_>) -> Result<(), Failure> {
+    /// Calls the properties callback of a response without properties.
+    pub(crate) fn no_properties(&self) -> Result<(), Failure> {
+        self.properties(&ResponseProperties::default())
+    }
+
+    /// Calls the properties callback of a write.
+    pub(crate) fn etag(&self, etag: ETag) -> Result<(), Failure> {
+        self.properties(&ResponseProperties {
+            etag: Some(etag),
+            ..ResponseProperties::default()
+        })
+    }
+
+    /// Calls the properties callback.
+    pub(crate) fn properties(&self, reported: &ResponseProperties<'_>) -> Result<(), Failure> {
         let Some(callback) = self.properties else {
             return Ok(());
         };
         let mut etag = [0_u8; 48];
-        if let Some(tag) = told.etag {
+        if let Some(tag) = reported.etag {
             let text = tag.text();
             let text = text.as_bytes();
             etag[0] = b'"';
             etag[1..=text.len()].copy_from_slice(text);
             etag[text.len() + 1] = b'"';
         }
-        let object = told.object;
+        let object = reported.object;
         let content_type = object
             .and_then(|headers| headers.content_type.as_deref())
             .map(c_string);
@@ -194,28 +220,24 @@ impl Callbacks {
                 (None, Some(_)) => DEFAULT_CONTENT_TYPE.as_ptr(),
                 (None, None) => ptr::null(),
             },
-            content_length: told.content_length,
+            content_length: reported.content_length,
             server: c"Bucketload".as_ptr(),
-            etag: if told.etag.is_some() {
+            etag: if reported.etag.is_some() {
                 etag.as_ptr().cast()
             } else {
                 ptr::null()
             },
-            last_modified: told.last_modified.unwrap_or(-1),
+            last_modified: reported.last_modified.unwrap_or(-1),
             metadata_count: c_int::try_from(metadata.len()).unwrap_or(c_int::MAX),
-            metadata: if metadata.is_empty() {
-                ptr::null()
-            } else {
-                metadata.as_ptr()
-            },
+            metadata: array(&metadata),
             uses_server_side_encryption: 0,
         };
-        // SAFETY: the function is valid by the contract of `new`; all that `properties` points to
-        // lives until the call has returned.
+        // SAFETY: the function is valid by the contract of `new`; everything that `properties` points
+        // to lives until the call returns.
         Failure::of_callback(unsafe { callback(&raw const properties, self.data) })
     }
 
-    /// Makes the callback that ends the request.
+    /// Calls the completion callback.
     pub(crate) fn complete(&self, outcome: &Result<(), Failure>) {
         let Some(callback) = self.complete else {
             return;
@@ -233,8 +255,8 @@ impl Callbacks {
                 if let Some(message) = &failure.message {
                     let text = c_string(message.as_bytes());
                     details.message = text.as_ptr();
-                    // Moving the string does not move its bytes. A thread that is ending has no
-                    // place for it any more, and no request after this.
+                    // Moving the string does not move its bytes. In an exiting thread the
+                    // thread-local is gone, and the message is dropped.
                     if LAST_MESSAGE.try_with(|last| last.replace(text)).is_err() {
                         details.message = ptr::null();
                     }
@@ -243,11 +265,11 @@ impl Callbacks {
             }
         };
         // SAFETY: the function is valid by the contract of `new`; `details` and the message live
-        // until the call has returned.
+        // until the call returns.
         unsafe { callback(code, &raw const details, self.data) }
     }
 
-    /// Ends a request that could not even be set up: no details.
+    /// Ends a request that could not be set up, without details.
     pub(crate) fn refuse(&self, failure: &Failure) {
         if let Some(callback) = self.complete {
             // SAFETY: the function is valid by the contract of `new`.

@@ -1,4 +1,4 @@
-//! Which status an error of the store gives.
+//! The libs3 status of each error.
 
 use std::ffi::c_int;
 
@@ -6,15 +6,15 @@ use bucketload_store::StoreError;
 pub(crate) use libs3_abi::Status;
 use libs3_abi::Version;
 
-/// The version of the interface that this library offers.
+/// The version of the interface that this library implements.
 pub(crate) const VERSION: Version = if cfg!(feature = "abi2") {
     Version::Two
 } else {
     Version::Four
 };
 
-/// The status that a server's answer without a body gives: HEAD has none, so that its errors
-/// are known by the HTTP status alone.
+/// The status for a response without a body. A HEAD response has none, so only the HTTP status
+/// identifies its error.
 pub(crate) const fn of_http(status: u16) -> Status {
     match status {
         301 => Status::ErrorPermanentRedirect,
@@ -34,8 +34,8 @@ pub(crate) const fn of_http(status: u16) -> Status {
     }
 }
 
-/// The status for an error of the store: the one with the name of its S3 code. A full store
-/// has no code of its own in libs3 and counts as a quota.
+/// The status for an error of the store: the one named after its S3 code. libs3 has no code for a full
+/// store, so that counts as an exceeded quota.
 pub(crate) const fn of_store(error: &StoreError) -> Status {
     match error {
         StoreError::NoSuchBucket => Status::ErrorNoSuchBucket,
@@ -61,7 +61,7 @@ pub(crate) const fn of_store(error: &StoreError) -> Status {
     }
 }
 
-/// Whether the same request may succeed when it is made again.
+/// Whether the request may succeed if repeated.
 pub(crate) fn is_retryable(code: c_int) -> bool {
     [
         Status::NameLookupError,

@@ -1,4 +1,4 @@
-//! Reads the completions of multipart uploads.
+//! Parsing the completions of multipart uploads.
 
 use bucketload_s3::xml::elements;
 use bucketload_store::{CompletedPart, ETag};
@@ -6,7 +6,7 @@ use bucketload_store::{CompletedPart, ETag};
 use crate::reply::Failure;
 use crate::status::Status;
 
-/// The parts that a completion names.
+/// The parts named by a completion.
 pub(crate) fn completion(document: &[u8]) -> Result<Vec<CompletedPart>, Failure> {
     let malformed = || {
         Failure::new(
@@ -25,7 +25,7 @@ pub(crate) fn completion(document: &[u8]) -> Result<Vec<CompletedPart>, Failure>
         ["CompleteMultipartUpload", "Part", "ETag"] => match text.get().trim().parse::<ETag>() {
             Ok(etag) => current.etag = Some(etag),
             Err(_) => {
-                let message = "an entity tag is none of this store";
+                let message = "an entity tag is not from this store";
                 fault = Some(Failure::new(Status::ErrorInvalidPart, message));
             }
         },
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn completions_are_read_with_and_without_quotes() {
+    fn completions_parse_with_and_without_quotes() {
         let tag = "d41d8cd98f00b204e9800998ecf8427e";
         let document = format!(
             "<?xml version=\"1.0\"?>\n<CompleteMultipartUpload xmlns=\"x\">\
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_completion_is_refused() {
+    fn malformed_completions_are_refused() {
         for document in [
             "",
             "<a/>",

@@ -1,4 +1,4 @@
-//! Rules at work: which request each one strikes.
+//! Active fault rules: deciding which requests each rule hits.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -6,50 +6,50 @@ use std::time::{Duration, Instant};
 use super::{FaultRule, FaultStats, Kind, Trigger};
 use crate::router::Operation;
 
-/// What happens to a request before it is carried out.
+/// The faults injected before a request is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct RequestFaults {
     /// Reset the connection.
     pub(crate) reset: bool,
     /// Answer with this status instead of doing anything.
     pub(crate) status: Option<u16>,
-    /// Bytes per second for a body received or sent.
+    /// Rate limit of the request's or response's body, in bytes per second.
     pub(crate) rate: Option<u64>,
 }
 
-/// What happens to an object's body on its way out.
+/// The faults injected into an object's body while it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OnBody {
+pub(crate) struct BodyFaults {
     /// End the connection after this many bytes.
     pub(crate) truncate: Option<u64>,
     /// Invert the bits of the byte at this offset of the body.
     pub(crate) corrupt: Option<u64>,
 }
 
-/// The rules of a server with their counters; shared by its threads.
+/// A server's fault rules with their counters, shared by its threads.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    rules: Vec<Active>,
+    rules: Vec<ActiveRule>,
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveRule {
     rule: FaultRule,
-    /// Varies the random choices from rule to rule.
+    /// Makes the random choices of each rule independent.
     salt: u64,
     matched: AtomicU64,
     injected: AtomicU64,
-    /// For `full`: bytes taken. For `stall`: nanoseconds of the first match after `started`, plus 1.
-    /// For `queue`: nanoseconds of the last departure after `started`.
+    /// For `full`: bytes accepted. For `stall`: time of the first match plus 1; for `queue`: time of
+    /// the last departure; both in nanoseconds since `started`.
     state: AtomicU64,
     started: Instant,
 }
 
 impl Faults {
-    /// Counters at zero for `rules`.
+    /// Activates `rules` with zeroed counters.
     pub(crate) fn new(rules: &[FaultRule]) -> Self {
         let started = Instant::now();
-        let rules = rules.iter().enumerate().map(|(number, rule)| Active {
+        let rules = rules.iter().enumerate().map(|(number, rule)| ActiveRule {
             salt: mix(rule.seed ^ mix(number as u64 + 1)),
             rule: rule.clone(),
             matched: AtomicU64::new(0),
@@ -62,36 +62,33 @@ impl Faults {
         }
     }
 
-    /// Whether there is any rule: lets servers without faults skip everything else.
+    /// Whether there are no rules. Servers without faults then skip everything else.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether former versions have to be kept for stale reads of `key`.
+    /// Whether stale reads of `key` need its previous versions.
     pub(crate) fn keeps_history(&self, key: &str) -> bool {
         self.rules
             .iter()
             .any(|a| matches!(a.rule.kind, Kind::Stale(_)) && a.rule.concerns(key))
     }
 
-    /// The longest time that a listing of any key lags behind; `None` where listings are current.
+    /// The longest lag of any listing; `None` if all listings are current.
     pub(crate) fn longest_lag(&self) -> Option<Duration> {
-        let lag = |active: &Active| match active.rule.kind {
-            Kind::StaleList(lag) => Some(lag),
-            _ => None,
-        };
-        self.rules.iter().filter_map(lag).max()
+        let kinds = self.rules.iter().map(|active| active.rule.kind);
+        kinds.filter_map(stale_list).max()
     }
 
-    fn matching(&self, operation: Operation, key: &str) -> impl Iterator<Item = &Active> {
+    fn matching(&self, operation: Operation, key: &str) -> impl Iterator<Item = &ActiveRule> {
         self.rules
             .iter()
             .filter(move |active| active.rule.matches(operation, key))
     }
 
-    /// Decides before a request is carried out.
-    pub(crate) fn before(&self, operation: Operation, key: &str) -> Before {
-        let mut before = Before::default();
+    /// Decides the faults to inject before a request is carried out.
+    pub(crate) fn before(&self, operation: Operation, key: &str) -> RequestFaults {
+        let mut before = RequestFaults::default();
         for active in self.matching(operation, key) {
             match active.rule.kind {
                 Kind::Reset => before.reset |= active.strikes().is_some(),
@@ -110,7 +107,7 @@ impl Faults {
     }
 
     /// Whether an upload of `bytes` still fits; counts it if it does.
-    pub(crate) fn takes(&self, operation: Operation, key: &str, bytes: u64) -> bool {
+    pub(crate) fn has_room(&self, operation: Operation, key: &str, bytes: u64) -> bool {
         let mut fits = true;
         for active in self.matching(operation, key) {
             if let Kind::Full(limit) = active.rule.kind {
@@ -125,19 +122,15 @@ impl Faults {
         fits
     }
 
-    /// Whether a GET of `key` is to be answered with a former version, which was replaced `ago`.
+    /// Whether a GET of `key` returns the previous version, which was replaced `ago`.
     pub(crate) fn is_stale(&self, operation: Operation, key: &str, ago: Duration) -> bool {
-        self.strike(
-            operation,
-            key,
-            |kind| matches!(kind, Kind::Stale(age) if age <= ago),
-        )
-        .is_some()
+        let stale = |kind| matches!(kind, Kind::Stale(age) if age <= ago).then_some(());
+        self.strike(operation, key, stale).is_some()
     }
 
-    /// Whether an upload is to be acknowledged and forgotten.
+    /// Whether to acknowledge an upload and then forget it.
     pub(crate) fn loses(&self, operation: Operation, key: &str) -> bool {
-        let lost = |kind| kind == Kind::Lost;
+        let lost = |kind| (kind == Kind::Lost).then_some(());
         self.strike(operation, key, lost).is_some()
     }
 
@@ -147,56 +140,54 @@ impl Faults {
             .any(|active| active.rule.kind == Kind::Torn)
     }
 
-    /// Whether an overwrite is to be torn. Call it only when it can be.
+    /// Whether to tear an overwrite. Counts the request, so call this only if tearing is possible.
     pub(crate) fn tears(&self, operation: Operation, key: &str) -> bool {
-        let torn = |kind| kind == Kind::Torn;
+        let torn = |kind| (kind == Kind::Torn).then_some(());
         self.strike(operation, key, torn).is_some()
     }
 
-    /// Whether any rule could bring back what a delete of `key` removes.
+    /// Whether any rule could bring back an object that a delete of `key` removes.
     pub(crate) fn may_resurrect(&self, operation: Operation, key: &str) -> bool {
         self.matching(operation, key)
             .any(|active| matches!(active.rule.kind, Kind::Resurrect(_)))
     }
 
-    /// How long after its delete an object is to come back, if it is. Call it only when there was
-    /// one.
+    /// How long after its delete an object comes back, if it does. Counts the request, so call this
+    /// only if there was an object.
     pub(crate) fn resurrects(&self, operation: Operation, key: &str) -> Option<Duration> {
-        let resurrect = |kind| matches!(kind, Kind::Resurrect(_));
-        match self.strike(operation, key, resurrect)? {
+        self.strike(operation, key, |kind| match kind {
             Kind::Resurrect(age) => Some(age),
             _ => None,
-        }
-    }
-
-    /// How far a page of a listing under `prefix` lags behind.
-    pub(crate) fn lag(&self, operation: Operation, prefix: &str) -> Option<Duration> {
-        let stale = |kind| matches!(kind, Kind::StaleList(_));
-        match self.strike(operation, prefix, stale)? {
-            Kind::StaleList(lag) => Some(lag),
-            _ => None,
-        }
-    }
-
-    /// Counts the request for every matching rule of the `wanted` kind; the first that strikes.
-    fn strike(
-        &self,
-        operation: Operation,
-        key: &str,
-        wanted: impl Fn(Kind) -> bool,
-    ) -> Option<Kind> {
-        let rules = self
-            .matching(operation, key)
-            .filter(|active| wanted(active.rule.kind));
-        rules.fold(None, |kind, active| {
-            let struck = active.strikes().map(|_| active.rule.kind);
-            kind.or(struck)
         })
     }
 
-    /// Decides about an object body of `len` bytes, at least 1, that is about to be sent.
-    pub(crate) fn on_body(&self, operation: Operation, key: &str, len: u64) -> OnBody {
-        let mut on_body = OnBody::default();
+    /// How far a page of a listing under `prefix` lags behind, if it does.
+    pub(crate) fn lag(&self, operation: Operation, prefix: &str) -> Option<Duration> {
+        self.strike(operation, prefix, stale_list)
+    }
+
+    /// Counts the request for every matching rule whose kind `wanted` accepts. Returns what `wanted`
+    /// gives for the first rule that strikes.
+    fn strike<T>(
+        &self,
+        operation: Operation,
+        key: &str,
+        wanted: impl Fn(Kind) -> Option<T>,
+    ) -> Option<T> {
+        let mut first = None;
+        for active in self.matching(operation, key) {
+            if let Some(found) = wanted(active.rule.kind)
+                && active.strikes().is_some()
+            {
+                first.get_or_insert(found);
+            }
+        }
+        first
+    }
+
+    /// Decides the faults in an object body of `len` bytes (at least 1) that is about to be sent.
+    pub(crate) fn on_body(&self, operation: Operation, key: &str, len: u64) -> BodyFaults {
+        let mut on_body = BodyFaults::default();
         for active in self.matching(operation, key) {
             match active.rule.kind {
                 Kind::Truncate if active.strikes().is_some() => on_body.truncate = Some(len / 2),
@@ -211,19 +202,19 @@ impl Faults {
         on_body
     }
 
-    /// Until when an answer that is ready at `now` is held back by `queue` and `delay` rules, in
-    /// their order.
+    /// Until when `queue` and `delay` rules, applied in their order, hold back a response that is
+    /// ready at `now`.
     pub(crate) fn held_until(&self, operation: Operation, key: &str, now: Instant) -> Instant {
         let mut until = now;
         for active in self.matching(operation, key) {
-            let law = match active.rule.kind {
-                Kind::Delay(law) | Kind::Queue(law) => law,
+            let distribution = match active.rule.kind {
+                Kind::Delay(distribution) | Kind::Queue(distribution) => distribution,
                 _ => continue,
             };
             let Some(number) = active.strikes() else {
                 continue;
             };
-            let time = law.sample(|stream| active.uniform(number, stream));
+            let time = distribution.sample(|stream| active.uniform(number, stream));
             until = match active.rule.kind {
                 Kind::Queue(_) => active.departure(until, time),
                 _ => until + time,
@@ -232,7 +223,7 @@ impl Faults {
         until
     }
 
-    /// Until when an answer that is ready at `now` is held back by `stall` rules.
+    /// Until when `stall` rules hold back a response that is ready at `now`.
     pub(crate) fn stalled_until(
         &self,
         operation: Operation,
@@ -258,7 +249,7 @@ impl Faults {
         until
     }
 
-    /// Starts the clock of `stall` rules: call it when a request arrives.
+    /// Starts the clock of `stall` rules. Call this when a request arrives.
     pub(crate) fn arrived(&self, operation: Operation, key: &str) {
         for active in self.matching(operation, key) {
             if matches!(active.rule.kind, Kind::Stall { .. }) {
@@ -269,7 +260,7 @@ impl Faults {
 
     /// The counters, in the order of the rules.
     pub(crate) fn stats(&self) -> Vec<FaultStats> {
-        let stats = |active: &Active| FaultStats {
+        let stats = |active: &ActiveRule| FaultStats {
             rule: active.rule.text.clone(),
             matched: active.matched.load(Relaxed),
             injected: active.injected.load(Relaxed),
@@ -278,8 +269,8 @@ impl Faults {
     }
 }
 
-impl Active {
-    /// Counts one matching request; its number when the rule strikes it.
+impl ActiveRule {
+    /// Counts one matching request. Returns its number if the rule strikes it.
     fn strikes(&self) -> Option<u64> {
         let number = self.matched.fetch_add(1, Relaxed);
         let past = number.checked_sub(self.rule.after)?;
@@ -292,7 +283,7 @@ impl Active {
         (chosen && self.injected.fetch_update(Relaxed, Relaxed, below).is_ok()).then_some(number)
     }
 
-    /// Random bits for request `number`; `stream` separates independent uses.
+    /// Random bits for request `number`; each `stream` is independent.
     fn random(&self, number: u64, stream: u64) -> u64 {
         mix(self.salt ^ mix(number.wrapping_mul(4) + stream))
     }
@@ -302,7 +293,7 @@ impl Active {
         (self.random(number, stream) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// When a request that comes to the queue at `arrival` and takes `service` leaves it.
+    /// When a request leaves the queue that arrives at `arrival` and takes `service`.
     fn departure(&self, arrival: Instant, service: Duration) -> Instant {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let arrival = ns(arrival.saturating_duration_since(self.started));
@@ -310,12 +301,12 @@ impl Active {
         let last = self
             .state
             .fetch_update(Relaxed, Relaxed, |last| Some(leave(last)));
-        // The update always has a value: both cases carry the departure before.
+        // Both variants carry the previous departure.
         let (Ok(last) | Err(last)) = last;
         self.started + Duration::from_nanos(leave(last))
     }
 
-    /// The instant of the first match; `now` when this is it.
+    /// The instant of the first match, which is `now` if there was none before.
     fn origin(&self, now: Instant) -> Instant {
         let ns = u64::try_from((now - self.started).as_nanos()).unwrap_or(u64::MAX - 1);
         let first = match self.state.compare_exchange(0, ns + 1, Relaxed, Relaxed) {
@@ -326,7 +317,15 @@ impl Active {
     }
 }
 
-/// SplitMix64's output function (Steele, Lea, Flood 2014): a bijection that scatters all bits.
+/// The lag of a stale-list rule.
+fn stale_list(kind: Kind) -> Option<Duration> {
+    match kind {
+        Kind::StaleList(lag) => Some(lag),
+        _ => None,
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea, Flood 2014): a bijection that mixes all bits.
 const fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -387,14 +386,14 @@ mod tests {
         assert_eq!(f.stats()[0].matched, 2);
     }
 
-    /// How long a rule of the kinds delay and queue holds back an answer that is ready now.
+    /// How long delay and queue rules hold back a response that is ready now.
     fn delay(f: &Faults) -> Duration {
         let now = Instant::now();
         f.held_until(Operation::Get, "k", now) - now
     }
 
     #[test]
-    fn keys_are_selected_by_what_they_contain() {
+    fn contains_filters_by_a_part_of_the_key() {
         let f = faults(&["lost,prefix=a/,contains=/x/"]);
         let struck = ["a/x/1", "a/y/1", "b/x/1"].map(|key| f.loses(Operation::Put, key));
         assert_eq!(struck, [true, false, false]);
@@ -423,7 +422,7 @@ mod tests {
                 2e-3 / 12f64.sqrt(),
             ),
             ("delay,ms=10", 10e-3, 0.0),
-            // Variance of a two-point law: share (1 - share) (high - low)^2.
+            // Variance of a two-point distribution: share (1 - share) (high - low)^2.
             (
                 "delay,dist=bimodal(low=2ms,high=50ms,share=0.1)",
                 6.8e-3,
@@ -438,7 +437,7 @@ mod tests {
             let f = faults(&[rule]);
             let sum: f64 = (0..n).map(|_| delay(&f).as_secs_f64()).sum();
             let error = (sum / f64::from(n) - mean).abs();
-            // Four standard errors; durations are cut to nanoseconds.
+            // Four standard errors; durations are truncated to nanoseconds.
             assert!(
                 error <= 4.0 * sd / f64::from(n).sqrt() + 1e-9,
                 "{rule}: {error}"
@@ -467,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_may_come_again() {
+    fn stalls_may_repeat() {
         let f = faults(&["stall,at=10s,for=1s,period=5s"]);
         let start = Instant::now() + Duration::from_secs(100);
         let at = |ms| start + Duration::from_millis(ms);
@@ -480,12 +479,12 @@ mod tests {
     }
 
     #[test]
-    fn queues_serve_one_after_the_other() {
+    fn queues_serve_one_request_at_a_time() {
         let start = Instant::now() + Duration::from_secs(100);
         let at = |ms| start + Duration::from_millis(ms);
         let f = faults(&["queue,rate=100/s,service=const,op=get"]);
         let until = |ms| f.held_until(Operation::Get, "k", at(ms));
-        // 10 ms each: the first three come together, the fourth after they have left.
+        // 10 ms each: the first three arrive together, the fourth after they have left.
         assert_eq!([until(0), until(0), until(5)], [at(10), at(20), at(30)]);
         assert_eq!((until(100), until(101)), (at(110), at(120)));
         assert_eq!(f.held_until(Operation::Put, "k", at(101)), at(101));
@@ -494,8 +493,7 @@ mod tests {
 
     #[test]
     fn a_queue_under_poisson_arrivals_is_mm1_or_md1() {
-        // Lindley's recursion on the same service times is the definition; here the mean responses
-        // of the theory: 1/(mu-lambda) and D + rho D/(2 (1-rho)).
+        // The mean response times of the theory: 1/(mu-lambda) and D + rho D/(2 (1-rho)).
         let (n, lambda, mu) = (200_000u64, 80.0, 100.0);
         for (rule, mean) in [
             ("queue,rate=100/s", 1.0 / 20.0),
@@ -511,8 +509,8 @@ mod tests {
                 sum += (f.held_until(Operation::Get, "k", arrival) - arrival).as_secs_f64();
             }
             let error = sum / n as f64 / mean - 1.0;
-            // Responses are correlated over some 2/(1-rho)^2 = 50 arrivals: 4000 independent ones
-            // of relative deviation 1, four standard errors.
+            // Responses are correlated over about 2/(1-rho)^2 = 50 arrivals. That leaves 4000
+            // independent ones of relative deviation 1; the bound is four standard errors.
             assert!(
                 error.abs() < 4.0 / 4000f64.sqrt(),
                 "{rule}: {error} of {mu}"
@@ -521,12 +519,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_store_takes_what_fits() {
+    fn a_full_store_accepts_what_fits() {
         let f = faults(&["full,after=100"]);
-        assert!(f.takes(Operation::Put, "k", 60));
-        assert!(!f.takes(Operation::Put, "k", 41));
-        assert!(f.takes(Operation::Put, "k", 40));
-        assert!(!f.takes(Operation::Put, "k", 1));
+        assert!(f.has_room(Operation::Put, "k", 60));
+        assert!(!f.has_room(Operation::Put, "k", 41));
+        assert!(f.has_room(Operation::Put, "k", 40));
+        assert!(!f.has_room(Operation::Put, "k", 1));
         assert_eq!(
             f.stats()[0],
             FaultStats {

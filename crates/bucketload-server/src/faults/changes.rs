@@ -1,33 +1,33 @@
-//! Recent appearances and disappearances of keys, which a stale listing does not show yet.
+//! Recently created and deleted keys, which a stale listing does not show yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Name;
+use super::ObjectName;
 use bucketload_store::{ListEntry, ListRequest, Listing};
 
-/// Most changes remembered.
+/// Maximum number of remembered changes.
 const MAX_CHANGES: usize = 1 << 18;
 
 /// What happened to a key.
 enum Change {
     Appeared,
-    /// With what listings showed of it.
+    /// With its last entry in listings.
     Vanished(ListEntry),
 }
 
-/// The changes of the last while, in order.
+/// The recent changes, in order.
 #[derive(Default)]
-pub(crate) struct Changes(Mutex<VecDeque<(Instant, Name, Change)>>);
+pub(crate) struct Changes(Mutex<VecDeque<(Instant, ObjectName, Change)>>);
 
 impl Changes {
-    /// A key has got an object. Changes older than `lag` are forgotten.
+    /// Records that an object now exists under `key`. Forgets changes older than `lag`.
     pub(crate) fn appeared(&self, bucket: &str, key: &str, lag: Duration) {
         self.push(bucket, key, Change::Appeared, lag);
     }
 
-    /// A key has lost the object that listings showed as `entry`.
+    /// Records that the object listed as `entry` was deleted. Forgets changes older than `lag`.
     pub(crate) fn vanished(&self, bucket: &str, entry: ListEntry, lag: Duration) {
         let key = entry.key.clone();
         self.push(bucket, &key, Change::Vanished(entry), lag);
@@ -45,8 +45,8 @@ impl Changes {
         all.push_back((now, (bucket.into(), key.into()), change));
     }
 
-    /// Turns `listing`, the answer to `request`, into what it would have been `lag` ago. Common
-    /// prefixes stay as they are.
+    /// Turns `listing`, the result of `request`, into what it would have been `lag` ago. Common
+    /// prefixes stay unchanged.
     pub(crate) fn undo(
         &self,
         bucket: &str,
@@ -63,7 +63,7 @@ impl Changes {
                 && **key > *request.start_after
                 && listing.next.as_deref().is_none_or(|next| &**key <= next)
         });
-        // The oldest change of a key tells what there was before.
+        // The oldest change of a key gives its state before.
         let mut before: BTreeMap<&str, Option<&ListEntry>> = BTreeMap::new();
         for (_, (_, key), change) in recent {
             before.entry(key).or_insert(match change {

@@ -1,11 +1,11 @@
-//! What faults really did: a line per answer that was held back.
+//! The fault log: one line per response that was held back.
 //!
-//! The file is the truth that a measurement of the server is compared with: timers are late, threads
-//! are busy, and the answer leaves when it leaves. Lines are comma-separated,
-//! `operation,ready_ns,due_ns,released_ns,key`: when the answer was ready, when the rules let it go, and
-//! when its sending really began, in nanoseconds since the server started; the key comes last, since it
-//! may contain commas, with control characters escaped. Each line is one write to a
-//! file opened for appending, so threads need no lock and a killed server loses nothing.
+//! The file is the ground truth for a measurement of the server: timers fire late and threads are
+//! busy, so a response may leave later than the rules say. Lines are comma-separated,
+//! `operation,ready_ns,due_ns,released_ns,key`: when the response was ready, when the rules released
+//! it, and when sending began, in nanoseconds since the server started. The key comes last because it
+//! may contain commas; its control characters are escaped. Each line is one write to a file opened for
+//! appending, so threads need no lock and a killed server loses nothing.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -25,7 +25,7 @@ impl FaultLog {
     /// Creates the file, which must not exist.
     ///
     /// # Errors
-    /// The system's reason.
+    /// If the file exists or cannot be created.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
         let mut file = options.append(true).create_new(true).open(path)?;
@@ -36,7 +36,7 @@ impl FaultLog {
         })
     }
 
-    /// Writes down one answer: when it was ready, due, and released.
+    /// Logs one response: when it was ready, due, and released.
     pub(crate) fn held(&self, operation: Operation, key: &str, instants: [Instant; 3]) {
         let [ready, due, released] =
             instants.map(|at| at.saturating_duration_since(self.epoch).as_nanos());
@@ -45,7 +45,7 @@ impl FaultLog {
             operation.name(),
             key.escape_debug()
         );
-        // A full disk makes the log end early; the reader counts its lines.
+        // On a full disk the log ends early; its reader counts the lines.
         let _ = (&self.file).write_all(line.as_bytes());
     }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::law::Distribution;
+use super::distribution::Distribution;
 use super::units::{
-    Outcome, Service, bytes, decimal, duration, number, per_second, positive, probability, rate,
+    Parsed, Service, bytes, decimal, duration, number, per_second, positive, probability, rate,
     service, status,
 };
 use super::{FaultRule, Kind, Trigger};
 use crate::router::Operation;
 
-/// A fault rule that cannot be understood: the rule, the field, and what would be right.
+/// An invalid fault rule. The message names the rule, the field and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("fault rule '{rule}': {what}")]
 pub struct FaultError {
@@ -18,14 +18,14 @@ pub struct FaultError {
     what: String,
 }
 
-/// The parameters of a rule that have not been used yet.
+/// The parameters of a rule that have not been read yet.
 struct Fields<'a> {
     fields: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Fields<'a> {
     /// Splits `NAME=VALUE,NAME=VALUE`; commas in parentheses do not separate.
-    fn split(text: &'a str) -> Outcome<Self> {
+    fn split(text: &'a str) -> Parsed<Self> {
         let mut fields: Vec<(&str, &str)> = Vec::new();
         let (mut depth, mut start) = (0_i32, 0);
         for (at, c) in text.char_indices().chain([(text.len(), ',')]) {
@@ -56,8 +56,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes the field called `name` and reads it.
-    fn take<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Outcome<T>) -> Outcome<Option<T>> {
+    /// Removes the field called `name` and reads it.
+    fn take<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Parsed<T>) -> Parsed<Option<T>> {
         let Some(at) = self.fields.iter().position(|(n, _)| *n == name) else {
             return Ok(None);
         };
@@ -67,14 +67,14 @@ impl<'a> Fields<'a> {
             .map_err(|what| format!("{name}={value}: {what}"))
     }
 
-    /// As [`Fields::take`], for a field that must be there.
-    fn need<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Outcome<T>) -> Outcome<T> {
+    /// As [`Fields::take`], for a required field.
+    fn require<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Parsed<T>) -> Parsed<T> {
         self.take(name, read)?
             .ok_or_else(|| format!("{name}= is missing"))
     }
 
-    /// Refuses what is left.
-    fn finish(&self, allowed: &str) -> Outcome<()> {
+    /// Refuses the remaining fields.
+    fn finish(&self, allowed: &str) -> Parsed<()> {
         match self.fields.first() {
             None => Ok(()),
             Some((name, _)) => Err(format!("{name}= has no meaning here; allowed: {allowed}")),
@@ -90,7 +90,7 @@ pub(super) fn rule(text: &str) -> Result<FaultRule, FaultError> {
     })
 }
 
-fn parse(text: &str) -> Outcome<FaultRule> {
+fn parse(text: &str) -> Parsed<FaultRule> {
     let (head, rest) = text.split_once(',').unwrap_or((text, ""));
     // `status=503` is short for `status,status=503`.
     let (name, rest) = match head.split_once('=') {
@@ -131,17 +131,17 @@ fn parse(text: &str) -> Outcome<FaultRule> {
     Ok(rule)
 }
 
-fn text_of(text: &str) -> Outcome<String> {
+fn text_of(text: &str) -> Parsed<String> {
     Ok(text.to_owned())
 }
 
-/// The parameter `age`, which is 0 unless given.
-fn age(fields: &mut Fields<'_>) -> Outcome<Duration> {
+/// The parameter `age`, 0 by default.
+fn age(fields: &mut Fields<'_>) -> Parsed<Duration> {
     Ok(fields.take("age", duration)?.unwrap_or_default())
 }
 
-/// Reads the kind and the parameters of its own; also returns the latter's names.
-fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
+/// Reads the kind and its parameters. Also returns the names of those parameters.
+fn kind(name: &str, fields: &mut Fields<'_>) -> Parsed<(Kind, &'static str)> {
     Ok(match name {
         "delay" => {
             let given = [
@@ -160,7 +160,7 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
             }
         }
         "queue" => {
-            let mean = 1.0 / fields.need("rate", per_second)?;
+            let mean = 1.0 / fields.require("rate", per_second)?;
             let service = match fields.take("service", service)? {
                 Some(Service::Constant) => Distribution::Constant(mean),
                 Some(Service::Exponential) | None => Distribution::Exponential { mean },
@@ -168,17 +168,17 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
             (Kind::Queue(service), "rate, service, ")
         }
         "stall" => {
-            let at = fields.need("at", duration)?;
-            let length = fields.need("for", duration)?;
+            let at = fields.require("at", duration)?;
+            let length = fields.require("for", duration)?;
             let period = fields.take("period", duration)?;
             if period.is_some_and(|period| period <= length) {
                 return Err("period= must be longer than for=".into());
             }
             (Kind::Stall { at, length, period }, "at, for, period, ")
         }
-        "slow" => (Kind::Slow(fields.need("rate", rate)?), "rate, "),
-        "status" => (Kind::Status(fields.need("status", status)?), "status, "),
-        "full" => (Kind::Full(fields.need("after", bytes)?), "after, "),
+        "slow" => (Kind::Slow(fields.require("rate", rate)?), "rate, "),
+        "status" => (Kind::Status(fields.require("status", status)?), "status, "),
+        "full" => (Kind::Full(fields.require("after", bytes)?), "after, "),
         "reset" => (Kind::Reset, ""),
         "truncate" => (Kind::Truncate, ""),
         "corrupt" => (Kind::Corrupt, ""),
@@ -186,7 +186,7 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
         "lost" => (Kind::Lost, ""),
         "torn" => (Kind::Torn, ""),
         "resurrect" => (Kind::Resurrect(age(fields)?), "age, "),
-        "stale-list" => (Kind::StaleList(fields.need("lag", duration)?), "lag, "),
+        "stale-list" => (Kind::StaleList(fields.require("lag", duration)?), "lag, "),
         other => {
             return Err(format!(
                 "unknown kind '{other}'; the kinds are delay, queue, stall, slow, status, reset, full, truncate, corrupt, stale, lost, torn, resurrect, stale-list"
@@ -195,8 +195,8 @@ fn kind(name: &str, fields: &mut Fields<'_>) -> Outcome<(Kind, &'static str)> {
     })
 }
 
-/// Gives kinds that concern certain operations only those operations, or refuses others.
-fn restrict(rule: &mut FaultRule) -> Outcome<()> {
+/// Restricts kinds that apply to certain operations to these, and refuses others.
+fn restrict(rule: &mut FaultRule) -> Parsed<()> {
     use Operation::{Delete, DeleteMany, Get, List, ListV1, Put, UploadPart};
     let possible: &[Operation] = match rule.kind {
         Kind::Truncate | Kind::Corrupt | Kind::Stale(_) => &[Get],
@@ -221,7 +221,7 @@ fn restrict(rule: &mut FaultRule) -> Outcome<()> {
     Ok(())
 }
 
-fn operations(text: &str) -> Outcome<Vec<Operation>> {
+fn operations(text: &str) -> Parsed<Vec<Operation>> {
     let read = |name: &str| {
         Operation::from_name(name.trim()).ok_or_else(|| {
             let names: Vec<_> = Operation::ALL.iter().map(|op| op.name()).collect();
@@ -231,7 +231,7 @@ fn operations(text: &str) -> Outcome<Vec<Operation>> {
     text.split('+').map(read).collect()
 }
 
-fn distribution(text: &str) -> Outcome<Distribution> {
+fn distribution(text: &str) -> Parsed<Distribution> {
     let (name, inner) = text
         .strip_suffix(')')
         .and_then(|text| text.split_once('('))
@@ -243,7 +243,10 @@ fn distribution(text: &str) -> Outcome<Distribution> {
     let mut fields = Fields::split(inner)?;
     let (distribution, allowed) = match name {
         "uniform" => {
-            let (min, max) = (fields.need("min", seconds)?, fields.need("max", seconds)?);
+            let (min, max) = (
+                fields.require("min", seconds)?,
+                fields.require("max", seconds)?,
+            );
             if min > max {
                 return Err("min is above max".into());
             }
@@ -251,25 +254,28 @@ fn distribution(text: &str) -> Outcome<Distribution> {
         }
         "exp" => (
             Distribution::Exponential {
-                mean: fields.need("mean", seconds)?,
+                mean: fields.require("mean", seconds)?,
             },
             "mean",
         ),
         "lognormal" => {
-            let mean = fields.need("mean", seconds)?;
+            let mean = fields.require("mean", seconds)?;
             if mean <= 0.0 {
                 return Err("the mean must be above zero".into());
             }
             (
                 Distribution::Lognormal {
                     mean,
-                    cv: fields.need("cv", decimal)?,
+                    cv: fields.require("cv", decimal)?,
                 },
                 "mean, cv",
             )
         }
         "bimodal" => {
-            let (low, high) = (fields.need("low", seconds)?, fields.need("high", seconds)?);
+            let (low, high) = (
+                fields.require("low", seconds)?,
+                fields.require("high", seconds)?,
+            );
             if low <= 0.0 || low >= high {
                 return Err("low must be above zero and below high".into());
             }
@@ -277,7 +283,7 @@ fn distribution(text: &str) -> Outcome<Distribution> {
                 Distribution::Bimodal {
                     low,
                     high,
-                    share: fields.need("share", probability)?,
+                    share: fields.require("share", probability)?,
                     cv: fields.take("cv", decimal)?.unwrap_or(0.0),
                 },
                 "low, high, share, cv",

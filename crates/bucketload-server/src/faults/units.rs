@@ -1,17 +1,17 @@
-//! Numbers, durations and sizes in fault rules. Errors say what would have been right.
+//! Numbers, durations and sizes in fault rules. Errors state the expected form.
 
 use std::time::Duration;
 
-/// What a parser of a rule's part gives: a value, or what is wrong with the text.
-pub(super) type Outcome<T> = Result<T, String>;
+/// A parsed value, or a description of the problem.
+pub(super) type Parsed<T> = Result<T, String>;
 
 /// Reads a whole number.
-pub(super) fn number(text: &str) -> Outcome<u64> {
+pub(super) fn number(text: &str) -> Parsed<u64> {
     text.parse().map_err(|_| "expected a whole number".into())
 }
 
 /// Reads a whole number of at least 1.
-pub(super) fn positive(text: &str) -> Outcome<u64> {
+pub(super) fn positive(text: &str) -> Parsed<u64> {
     number(text).and_then(|n| {
         if n > 0 {
             Ok(n)
@@ -21,8 +21,8 @@ pub(super) fn positive(text: &str) -> Outcome<u64> {
     })
 }
 
-/// Reads a number that is not negative.
-pub(super) fn decimal(text: &str) -> Outcome<f64> {
+/// Reads a non-negative number.
+pub(super) fn decimal(text: &str) -> Parsed<f64> {
     let number: f64 = text.parse().map_err(|_| "expected a number")?;
     if number.is_finite() && number >= 0.0 {
         Ok(number)
@@ -32,7 +32,7 @@ pub(super) fn decimal(text: &str) -> Outcome<f64> {
 }
 
 /// Reads a number between 0 and 1.
-pub(super) fn probability(text: &str) -> Outcome<f64> {
+pub(super) fn probability(text: &str) -> Parsed<f64> {
     decimal(text).and_then(|p| {
         if p <= 1.0 {
             Ok(p)
@@ -42,15 +42,15 @@ pub(super) fn probability(text: &str) -> Outcome<f64> {
     })
 }
 
-/// Law of the service times of a queue.
+/// Distribution of a queue's service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     Exponential,
     Constant,
 }
 
-/// Reads a law of service times.
-pub(super) fn service(text: &str) -> Outcome<Service> {
+/// Reads a distribution of service times.
+pub(super) fn service(text: &str) -> Parsed<Service> {
     match text {
         "exp" => Ok(Service::Exponential),
         "const" => Ok(Service::Constant),
@@ -59,7 +59,7 @@ pub(super) fn service(text: &str) -> Outcome<Service> {
 }
 
 /// Reads requests per second.
-pub(super) fn per_second(text: &str) -> Outcome<f64> {
+pub(super) fn per_second(text: &str) -> Parsed<f64> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match decimal(number) {
         Ok(rate) if rate > 0.0 => Ok(rate),
@@ -69,7 +69,7 @@ pub(super) fn per_second(text: &str) -> Outcome<f64> {
 }
 
 /// Reads an HTTP status that reports an error.
-pub(super) fn status(text: &str) -> Outcome<u16> {
+pub(super) fn status(text: &str) -> Parsed<u16> {
     match text.parse() {
         Ok(status @ 400..=599) => Ok(status),
         _ => Err("expected a status between 400 and 599".into()),
@@ -77,7 +77,7 @@ pub(super) fn status(text: &str) -> Outcome<u16> {
 }
 
 /// Splits `12.5MiB` into number and unit.
-fn with_unit(text: &str) -> Outcome<(f64, &str)> {
+fn with_unit(text: &str) -> Parsed<(f64, &str)> {
     let at = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
@@ -85,7 +85,7 @@ fn with_unit(text: &str) -> Outcome<(f64, &str)> {
 }
 
 /// Reads a duration with its unit.
-pub(super) fn duration(text: &str) -> Outcome<Duration> {
+pub(super) fn duration(text: &str) -> Parsed<Duration> {
     let (number, unit) = with_unit(text)?;
     let seconds = match unit {
         "ns" => 1e-9,
@@ -100,7 +100,7 @@ pub(super) fn duration(text: &str) -> Outcome<Duration> {
 }
 
 /// Reads a number of bytes with an optional unit.
-pub(super) fn bytes(text: &str) -> Outcome<u64> {
+pub(super) fn bytes(text: &str) -> Parsed<u64> {
     let (number, unit) = with_unit(text)?;
     let factor: u64 = match unit {
         "" | "B" => 1,
@@ -116,7 +116,7 @@ pub(super) fn bytes(text: &str) -> Outcome<u64> {
 }
 
 /// Reads bytes per second.
-pub(super) fn rate(text: &str) -> Outcome<u64> {
+pub(super) fn rate(text: &str) -> Parsed<u64> {
     let amount = text
         .strip_suffix("/s")
         .ok_or("expected bytes per second, such as 1MiB/s")?;

@@ -1,9 +1,10 @@
-//! Buckets and their configurations, of which there are none.
+//! Buckets. They have no configurations, so reading one reports its absence.
 
 use super::Ctx;
 use crate::error::{Code, S3Error, S3Result};
 use crate::respond::Body;
 use crate::router::BUCKET_CONFIGS;
+use crate::xml::{Doc, OWNER_ID, OWNER_NAME};
 use crate::xml_in;
 
 /// ListBuckets, with `prefix`, `max-buckets` and `continuation-token`.
@@ -36,7 +37,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         .collect();
     let more = page.len() > max;
     page.truncate(max);
-    let region = &ctx.shared.config.region;
+    let region = &ctx.server.config.region;
     let mut doc = ctx.xml("ListAllMyBucketsResult");
     doc.owner("Owner").open("Buckets");
     for bucket in &page {
@@ -52,13 +53,12 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     if !prefix.is_empty() {
         doc.text("Prefix", prefix);
     }
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 /// CreateBucket; the body may name the region.
 pub(crate) fn create(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
-    let region = &ctx.shared.config.region;
+    let region = &ctx.server.config.region;
     if let Some(location) = xml_in::location(input)?
         && location != *region
     {
@@ -79,10 +79,10 @@ pub(crate) fn create(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
 
 /// HeadBucket.
 pub(crate) fn head(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head_bucket(ctx.target.bucket())?;
+    ctx.require_bucket()?;
     ctx.head
         .start(200)
-        .header("x-amz-bucket-region", ctx.shared.config.region.as_bytes());
+        .header("x-amz-bucket-region", ctx.server.config.region.as_bytes());
     Ok(Body::Empty)
 }
 
@@ -92,28 +92,27 @@ pub(crate) fn delete(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     Ok(ctx.empty(204))
 }
 
-/// GetBucketLocation; the classic region is an empty element.
+/// GetBucketLocation; `us-east-1` is an empty element, as in S3.
 pub(crate) fn location(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head_bucket(ctx.target.bucket())?;
-    let region = &ctx.shared.config.region;
+    ctx.require_bucket()?;
+    let region = &ctx.server.config.region;
     ctx.head
         .start(200)
         .header("Content-Type", b"application/xml");
     let text = if region == "us-east-1" { "" } else { region };
-    crate::xml::Doc::leaf(ctx.document, "LocationConstraint", text);
-    Ok(Body::Document)
+    Ok(Doc::leaf(ctx.document, "LocationConstraint", text))
 }
 
-/// What a bucket without any configuration answers to GET of a subresource.
+/// GET of a bucket's configuration: the response of a bucket without one.
 pub(crate) fn config(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head_bucket(ctx.target.bucket())?;
+    ctx.require_bucket()?;
     let Some((name, missing)) = BUCKET_CONFIGS.iter().find(|(name, _)| ctx.target.has(name)) else {
         return Err(Code::NotImplemented.into());
     };
     if let Some(code) = missing {
         return Err((*code).into());
     }
-    match *name {
+    Ok(match *name {
         "acl" => private_acl(ctx),
         "accelerate" => ctx.xml("AccelerateConfiguration").finish(),
         "logging" => ctx.xml("BucketLoggingStatus").finish(),
@@ -121,26 +120,24 @@ pub(crate) fn config(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         "requestPayment" => {
             let mut doc = ctx.xml("RequestPaymentConfiguration");
             doc.text("Payer", "BucketOwner");
-            doc.finish();
+            doc.finish()
         }
         _ => ctx.xml("VersioningConfiguration").finish(),
-    }
-    Ok(Body::Document)
+    })
 }
 
-/// Deleting a configuration that is not there succeeds, as in S3.
+/// DELETE of a bucket's configuration: succeeds although there is none, as in S3.
 pub(crate) fn delete_config(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head_bucket(ctx.target.bucket())?;
+    ctx.require_bucket()?;
     Ok(ctx.empty(204))
 }
 
-/// PutBucketAcl and PutObjectAcl: `private` changes nothing, all else is refused.
+/// PutBucketAcl and PutObjectAcl: `private` changes nothing; everything else is refused.
 pub(crate) fn put_acl(ctx: &mut Ctx<'_>, canned: bool) -> S3Result<Body> {
-    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
-    if key.is_empty() {
-        ctx.store().head_bucket(bucket)?;
+    if ctx.target.key().is_empty() {
+        ctx.require_bucket()?;
     } else {
-        ctx.store().head(bucket, key)?;
+        ctx.object_info()?;
     }
     if canned {
         Ok(ctx.empty(200))
@@ -152,19 +149,18 @@ pub(crate) fn put_acl(ctx: &mut Ctx<'_>, canned: bool) -> S3Result<Body> {
     }
 }
 
-/// Writes the ACL that everything has.
-pub(crate) fn private_acl(ctx: &mut Ctx<'_>) {
+/// The ACL of every bucket and object.
+pub(crate) fn private_acl(ctx: &mut Ctx<'_>) -> Body {
     const GRANTEE: &str = "Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"";
     let mut doc = ctx.xml("AccessControlPolicy");
     doc.owner("Owner")
         .open("AccessControlList")
         .open("Grant")
         .open(GRANTEE);
-    doc.text("ID", crate::xml::OWNER_ID)
-        .text("DisplayName", crate::xml::OWNER_NAME);
+    doc.text("ID", OWNER_ID).text("DisplayName", OWNER_NAME);
     doc.close("Grantee")
         .text("Permission", "FULL_CONTROL")
         .close("Grant");
     doc.close("AccessControlList");
-    doc.finish();
+    doc.finish()
 }

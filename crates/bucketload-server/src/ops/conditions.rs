@@ -7,10 +7,10 @@ use crate::headers::{Headers, Name};
 use bucketload_s3::date;
 use bucketload_store::{Condition, ETag, ObjectInfo, ReadConditions, ReadDecision};
 
-/// A tag that no object has: stands for tags that this store cannot have given.
+/// A tag that no object has. It replaces tags that this store cannot have issued.
 const NO_OBJECT: &str = "00000000000000000000000000000000-4294967295";
 
-/// Reads a list of entity tags; an empty list stands for `*`.
+/// Reads a list of entity tags; an empty list means `*`.
 fn tags(value: &str) -> Vec<ETag> {
     if value.trim() == "*" {
         return Vec::new();
@@ -26,7 +26,7 @@ fn tags(value: &str) -> Vec<ETag> {
         .collect()
 }
 
-/// The four headers of a read or of a copy's source, evaluated against `info`.
+/// Evaluates the four conditional headers of a read, or of a copy's source, against `info`.
 pub(crate) fn of_read(
     headers: &Headers<'_, '_>,
     [if_match, if_none_match, modified, unmodified]: [Name; 4],
@@ -94,16 +94,10 @@ pub(crate) fn of_write(headers: &Headers<'_, '_>) -> S3Result<Condition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::list;
 
-    fn write(headers: &[(&'static str, &'static str)]) -> Result<Condition, Code> {
-        let all: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| httparse::Header {
-                name,
-                value: value.as_bytes(),
-            })
-            .collect();
-        of_write(&Headers::new(&all).unwrap()).map_err(|e| e.code)
+    fn write(headers: &[(&str, &str)]) -> Result<Condition, Code> {
+        of_write(&Headers::new(&list(headers)).unwrap()).map_err(|e| e.code)
     }
 
     #[test]

@@ -13,10 +13,7 @@ use bucketload_store::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Object, PutOptions, ReadDecision, Written,
 };
 
-/// Bytes read from a source at a time, where they have to pass through the server.
-const PIECE: usize = 256 * 1024;
-
-/// Opens the source that the request names, under its conditions.
+/// Opens the source that the request names and evaluates the conditions on it.
 fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, String, Object)> {
     let bad = || {
         S3Error::new(
@@ -45,7 +42,7 @@ fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, St
     }
 }
 
-/// Whether a directive asks for replacement.
+/// Whether the directive `name` is `REPLACE`.
 fn replaces(headers: &Headers<'_, '_>, name: Name) -> S3Result<bool> {
     match headers.bytes(name) {
         None | Some(b"COPY") => Ok(false),
@@ -87,13 +84,13 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         condition: conditions::of_write(headers)?,
     };
     let sums = commit.checksums.clone();
-    ctx.keep_former(key);
+    ctx.keep_previous(key);
     let written = ctx.store().copy(&source, bucket, key, commit)?;
-    result(ctx, "CopyObjectResult", &written, &sums);
-    Ok(Body::Document)
+    Ok(result(ctx, "CopyObjectResult", &written, &sums))
 }
 
-/// The checksums that the copy has: those of the bytes that the source has, and the one asked for.
+/// The checksums of the copy: the requested one, or without a request all full-object checksums of
+/// the source.
 fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec<Checksum>> {
     let covers_bytes = |sum: &&Checksum| sum.kind == ChecksumKind::FullObject;
     let known = source.info().checksums.iter().filter(covers_bytes);
@@ -105,36 +102,11 @@ fn checksums_of_copy(headers: &Headers<'_, '_>, source: &Object) -> S3Result<Vec
         return Ok(vec![sum.clone()]);
     }
     let mut sum = Sum::new(algorithm);
-    for_each_piece(source, 0..source.info().size, |piece| {
+    source.for_each_piece(0..source.info().size, |piece| {
         sum.update(piece);
-        Ok(())
+        S3Result::Ok(())
     })?;
-    Ok(vec![Checksum {
-        algorithm,
-        kind: ChecksumKind::FullObject,
-        value: sum.value(),
-    }])
-}
-
-/// Hands bytes of an object to `take`, piece by piece.
-fn for_each_piece(
-    source: &Object,
-    mut range: Range<u64>,
-    mut take: impl FnMut(&[u8]) -> S3Result<()>,
-) -> S3Result<()> {
-    let mut buffer = vec![0; PIECE];
-    while range.start < range.end {
-        let want = usize::try_from(range.end - range.start)
-            .unwrap_or(PIECE)
-            .min(PIECE);
-        let got = source.read_at(range.start, &mut buffer[..want])?;
-        if got == 0 {
-            return Err(S3Error::new(Code::InternalError, "The source ended early."));
-        }
-        take(&buffer[..got])?;
-        range.start += got as u64;
-    }
-    Ok(())
+    Ok(vec![sum.finish()])
 }
 
 /// UploadPartCopy.
@@ -153,19 +125,17 @@ pub(crate) fn part(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Bod
         Some((algorithm, _)) => copy_with_checksum(ctx, &source, range, id, number, algorithm)?,
         None => {
             let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
-            (
-                ctx.store()
-                    .copy_part(&source, range, bucket, key, id, number)?,
-                Vec::new(),
-            )
+            let written = ctx
+                .store()
+                .copy_part(&source, range, bucket, key, id, number)?;
+            (written, Vec::new())
         }
     };
-    result(ctx, "CopyPartResult", &written, &sums);
-    Ok(Body::Document)
+    Ok(result(ctx, "CopyPartResult", &written, &sums))
 }
 
-/// Copies a part of an upload that announced a checksum: the bytes pass through the server, which
-/// computes it.
+/// Copies a part of an upload that announced a checksum. The bytes pass through the server, which
+/// computes the checksum.
 fn copy_with_checksum(
     ctx: &Ctx<'_>,
     source: &Object,
@@ -178,27 +148,20 @@ fn copy_with_checksum(
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let mut upload = ctx.store().upload_part(bucket, key, id, number, &options)?;
     let mut sum = Sum::new(algorithm);
-    for_each_piece(source, range, |piece| {
+    source.for_each_piece(range, |piece| {
         sum.update(piece);
-        Ok(upload.write(piece)?)
+        upload.write(piece)
     })?;
-    let sums = vec![Checksum {
-        algorithm,
-        kind: ChecksumKind::FullObject,
-        value: sum.value(),
-    }];
+    let sums = vec![sum.finish()];
     Ok((upload.commit(sums.clone())?, sums))
 }
 
-fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) {
+fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) -> Body {
     let mut doc = ctx.xml(root);
     doc.time("LastModified", written.modified)
         .etag(written.etag.text().as_str());
     for sum in sums {
-        doc.text(
-            &["Checksum", checksum::name(sum.algorithm)].concat(),
-            &sum.value,
-        );
+        doc.checksum(sum);
     }
-    doc.finish();
+    doc.finish()
 }

@@ -15,10 +15,10 @@ pub(crate) fn one(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
     Ok(ctx.empty(204))
 }
 
-/// DeleteObjects: each key by itself, failures listed.
+/// DeleteObjects: deletes each key and lists the failures.
 pub(crate) fn many(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
     let deletion = xml_in::deletion(input)?;
-    ctx.store().head_bucket(ctx.target.bucket())?;
+    ctx.require_bucket()?;
     let mut failures = Vec::new();
     for (number, (key, version)) in deletion.objects.iter().enumerate() {
         let outcome = if version.is_empty() || version == "null" {
@@ -49,6 +49,5 @@ pub(crate) fn many(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
             doc.close("Deleted");
         }
     }
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }

@@ -13,10 +13,10 @@ use crate::uri::Target;
 use crate::xml::Doc;
 use bucketload_store::{ListEntry, ListRequest, Listing};
 
-/// Most keys on a page, by S3's limit.
+/// Maximum number of keys on a page: S3's limit.
 const MAX_KEYS: u64 = 1000;
 
-/// The parameters that all listings have.
+/// The parameters that all listings share.
 struct Page<'a> {
     prefix: &'a str,
     delimiter: &'a str,
@@ -46,7 +46,7 @@ impl<'a> Page<'a> {
         )
     }
 
-    /// The elements that stand at the head of every listing.
+    /// Writes the elements at the start of every listing.
     fn header(&self, doc: &mut Doc<'_>, bucket: &str, truncated: bool) {
         doc.text("Name", bucket)
             .key("Prefix", self.prefix, self.url);
@@ -84,7 +84,6 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Writes the common prefixes of a listing.
 pub(crate) fn common_prefixes(doc: &mut Doc<'_>, prefixes: &[String], url: bool) {
     for prefix in prefixes {
         doc.open("CommonPrefixes")
@@ -93,10 +92,10 @@ pub(crate) fn common_prefixes(doc: &mut Doc<'_>, prefixes: &[String], url: bool)
     }
 }
 
-/// Reads a parameter that limits a page: 1000 where it is missing or larger.
+/// Reads a parameter that limits a page. It is 1000 if missing or larger than that.
 ///
 /// # Errors
-/// `InvalidArgument` where it is not a number.
+/// `InvalidArgument` if it is not a number.
 pub(crate) fn limit(target: &Target, name: &str) -> S3Result<u64> {
     match target.param(name) {
         None | Some("") => Ok(MAX_KEYS),
@@ -110,7 +109,7 @@ pub(crate) fn limit(target: &Target, name: &str) -> S3Result<u64> {
     }
 }
 
-/// Whether keys are to be percent-encoded.
+/// Whether the request asks for percent-encoded keys.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown encoding.
@@ -125,7 +124,7 @@ pub(crate) fn wants_url(target: &Target) -> S3Result<bool> {
     }
 }
 
-/// The opaque form of the key after which the next page starts.
+/// The continuation token for the page after `key`.
 pub(crate) fn encode_token(key: &str) -> String {
     BASE64.encode(key)
 }
@@ -133,17 +132,19 @@ pub(crate) fn encode_token(key: &str) -> String {
 /// The key in a continuation token.
 ///
 /// # Errors
-/// `InvalidArgument` for a token that this server has not given.
+/// `InvalidArgument` for a token that this server did not issue.
 pub(crate) fn decode_token(token: &str) -> S3Result<String> {
     let bytes = BASE64.decode(token).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| {
-            S3Error::new(
-                Code::InvalidArgument,
-                "The continuation token provided is incorrect.",
-            )
-        })
+        .ok_or_else(incorrect_token)
+}
+
+fn incorrect_token() -> S3Error {
+    S3Error::new(
+        Code::InvalidArgument,
+        "The continuation token provided is incorrect.",
+    )
 }
 
 /// ListObjectsV2.
@@ -153,12 +154,7 @@ pub(crate) fn v2(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let start_after = target.param("start-after").unwrap_or_default();
     let token = target.param("continuation-token");
     let after = match token {
-        Some("") => {
-            return Err(S3Error::new(
-                Code::InvalidArgument,
-                "The continuation token provided is incorrect.",
-            ));
-        }
+        Some("") => return Err(incorrect_token()),
         Some(token) => decode_token(token)?,
         None => start_after.to_owned(),
     };
@@ -182,8 +178,7 @@ pub(crate) fn v2(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         doc.key("StartAfter", start_after, page.url);
     }
     page.contents(&mut doc, &listing, owner);
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 /// ListObjects.
@@ -199,8 +194,7 @@ pub(crate) fn v1(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         doc.key("NextMarker", next, page.url);
     }
     page.contents(&mut doc, &listing, true);
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 /// ListObjectVersions: the only version of each object.
@@ -227,8 +221,7 @@ pub(crate) fn versions(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         doc.close("Version");
     }
     common_prefixes(&mut doc, &listing.common_prefixes, page.url);
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! What clients say about an object's content: from headers to the store and back.
+//! Object metadata: from request headers to the store and back.
 
-use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
 use crate::respond::Head;
@@ -8,10 +7,10 @@ use crate::tags;
 use crate::uri::Target;
 use bucketload_store::{ObjectInfo, Tags};
 
-/// Most bytes of user metadata, names and values together, by S3's limit.
+/// Maximum bytes of user metadata, names and values together: S3's limit.
 const MAX_USER_METADATA: usize = 2048;
 
-/// Headers that are kept as they are, with the parameter that overrides each in a GET.
+/// Headers stored verbatim, each with the query parameter that overrides it in a GET.
 const SYSTEM: [(Name, &str); 5] = [
     (Name::CacheControl, "response-cache-control"),
     (Name::ContentDisposition, "response-content-disposition"),
@@ -20,10 +19,10 @@ const SYSTEM: [(Name, &str); 5] = [
     (Name::Expires, "response-expires"),
 ];
 
-/// Content type of objects for which the client gave none, as in S3.
+/// Content type of objects stored without one, as in S3.
 const DEFAULT_TYPE: &str = "binary/octet-stream";
 
-/// Collects what the request says about the content.
+/// Collects the metadata in the request's headers.
 ///
 /// # Errors
 /// `MetadataTooLarge`, `InvalidArgument` for text that is not UTF-8.
@@ -58,7 +57,7 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
             if bytes > MAX_USER_METADATA {
                 return Err(Code::MetadataTooLarge.into());
             }
-            // A repeated header is one header with both values.
+            // A repeated header counts as one header with both values.
             match all.user.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, first)) => *first = format!("{first},{value}"),
                 None => all.user.push((name, value)),
@@ -68,7 +67,7 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
     Ok(all)
 }
 
-/// `value` without the `aws-chunked` coding, which exists on the wire only.
+/// `value` without the `aws-chunked` coding, which is part of the transfer, not of the object.
 fn without_aws_chunked(value: &str) -> String {
     let keep = |coding: &&str| !coding.eq_ignore_ascii_case("aws-chunked") && !coding.is_empty();
     value
@@ -79,7 +78,7 @@ fn without_aws_chunked(value: &str) -> String {
         .join(",")
 }
 
-/// Refuses what would change how the object is stored and is not served here.
+/// Refuses storage options that this server does not support.
 ///
 /// # Errors
 /// `InvalidStorageClass`, `NotImplemented`, `AccessControlListNotSupported`.
@@ -88,28 +87,20 @@ pub(crate) fn check_storage(headers: &Headers<'_, '_>) -> S3Result<()> {
     if class.is_some_and(|class| class != b"STANDARD" && class != b"REDUCED_REDUNDANCY") {
         return Err(Code::InvalidStorageClass.into());
     }
-    if headers.has(Name::ServerSideEncryption) || headers.has(Name::SseCustomerAlgorithm) {
-        return Err(S3Error::new(
-            Code::NotImplemented,
-            "Server-side encryption is not implemented.",
-        ));
-    }
-    if headers.has(Name::ObjectLockMode) || headers.has(Name::ObjectLockLegalHold) {
-        return Err(S3Error::new(
-            Code::NotImplemented,
-            "Object lock is not implemented.",
-        ));
-    }
-    if headers.has(Name::WriteOffset) {
-        return Err(S3Error::new(
-            Code::NotImplemented,
-            "Appending to objects is not implemented.",
-        ));
-    }
-    check_acl(headers)
+    let missing =
+        if headers.has(Name::ServerSideEncryption) || headers.has(Name::SseCustomerAlgorithm) {
+            "Server-side encryption is not implemented."
+        } else if headers.has(Name::ObjectLockMode) || headers.has(Name::ObjectLockLegalHold) {
+            "Object lock is not implemented."
+        } else if headers.has(Name::WriteOffset) {
+            "Appending to objects is not implemented."
+        } else {
+            return check_acl(headers);
+        };
+    Err(S3Error::new(Code::NotImplemented, missing))
 }
 
-/// Refuses canned ACLs that would open what is private.
+/// Refuses canned ACLs that would grant access to others.
 ///
 /// # Errors
 /// `AccessControlListNotSupported`.
@@ -130,8 +121,8 @@ pub(crate) fn tags(headers: &Headers<'_, '_>) -> S3Result<Tags> {
         .map_or(Ok(Tags::new()), tags::tagging_header)
 }
 
-/// Writes what is known about an object into the head of a GET or HEAD, with the overrides that the
-/// parameters ask for. Checksums only when `checksums`.
+/// Writes an object's metadata into the head of a GET or HEAD response, with the overrides in the
+/// query parameters. Includes the checksums if `checksums` is set.
 pub(crate) fn write(head: &mut Head, target: &Target, info: &ObjectInfo, checksums: bool) {
     head.etag(info.etag)
         .modified(info.modified)
@@ -161,13 +152,7 @@ pub(crate) fn write(head: &mut Head, target: &Target, info: &ObjectInfo, checksu
         head.number("x-amz-tagging-count", info.tags.len() as u64);
     }
     if checksums {
-        for sum in &info.checksums {
-            head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
-            head.header(
-                "x-amz-checksum-type",
-                checksum::kind_name(sum.kind).as_bytes(),
-            );
-        }
+        head.checksums(&info.checksums);
     }
 }
 
@@ -176,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wire_coding_is_dropped() {
+    fn the_transfer_coding_is_dropped() {
         assert_eq!(without_aws_chunked("aws-chunked"), "");
         assert_eq!(without_aws_chunked("aws-chunked, gzip"), "gzip");
         assert_eq!(without_aws_chunked("gzip,AWS-Chunked"), "gzip");

@@ -1,22 +1,22 @@
-//! What the operations do: one function for each, from a checked request to an answer.
+//! The operations: one function each, from a checked request to a response.
 //!
-//! `dispatch` carries out operations without a request body; those with one are begun by
-//! `intake` and end in `finish`.
+//! [`dispatch`] runs the operations that have no request body. `begin` starts those with a body, and
+//! `pending` finishes them.
 
 use super::error::S3Result;
 use super::headers::Headers;
-use super::respond::{Body, Extract, Head};
+use super::respond::{Body, Head, ObjectBytes};
 use super::router::Operation;
-use super::thread::Shared;
+use super::thread::ServerState;
 use super::uri::Target;
 use super::xml::Doc;
-use bucketload_store::Store;
+use bucketload_store::{ObjectInfo, Store};
 
 pub(crate) mod bucket;
 pub(crate) mod conditions;
 pub(crate) mod copy;
 pub(crate) mod delete;
-mod injured;
+mod faulty;
 pub(crate) mod list;
 pub(crate) mod metadata;
 pub(crate) mod multipart;
@@ -25,27 +25,44 @@ pub(crate) mod range;
 pub(crate) mod restore;
 pub(crate) mod tagging;
 
-/// What every operation works with.
+/// The context of an operation.
 pub(crate) struct Ctx<'a> {
     /// The server's configuration, store and faults.
-    pub(crate) shared: &'a Shared,
+    pub(crate) server: &'a ServerState,
     /// Bucket, key and parameters.
     pub(crate) target: &'a Target,
-    /// The answer's head.
+    /// The response's head.
     pub(crate) head: &'a mut Head,
-    /// The answer's document, where it has one.
+    /// The response's document, if it has one.
     pub(crate) document: &'a mut Vec<u8>,
-    /// The object's bytes that the answer sends, where it does.
-    pub(crate) extract: &'a mut Option<Extract>,
+    /// The object bytes that the response sends, if any.
+    pub(crate) object_bytes: &'a mut Option<ObjectBytes>,
 }
 
 impl<'a> Ctx<'a> {
-    /// The store, for as long as the server lives.
+    /// The store, borrowed for as long as the server state.
     pub(crate) fn store(&self) -> &'a dyn Store {
-        &*self.shared.store
+        &*self.server.store
     }
 
-    /// Starts a 200 with an XML document of root element `root`.
+    /// The target object's metadata.
+    ///
+    /// # Errors
+    /// The store's, if the bucket or the object does not exist.
+    pub(crate) fn object_info(&self) -> S3Result<ObjectInfo> {
+        Ok(self.store().head(self.target.bucket(), self.target.key())?)
+    }
+
+    /// Makes sure that the target bucket exists.
+    ///
+    /// # Errors
+    /// The store's, if it does not.
+    pub(crate) fn require_bucket(&self) -> S3Result<()> {
+        self.store().head_bucket(self.target.bucket())?;
+        Ok(())
+    }
+
+    /// Starts a 200 response with an XML document whose root element is `root`.
     pub(crate) fn xml(&mut self, root: &'static str) -> Doc<'_> {
         self.head
             .start(200)
@@ -53,26 +70,25 @@ impl<'a> Ctx<'a> {
         Doc::new(self.document, root)
     }
 
-    /// Starts an answer that has nothing but a head.
+    /// Starts a response without a body.
     pub(crate) fn empty(&mut self, status: u16) -> Body {
         self.head.start(status);
         Body::Empty
     }
 
-    /// Keeps the version that a write or delete is about to replace, where stale reads are
-    /// injected.
-    pub(crate) fn keep_former(&self, key: &str) {
-        let shared = self.shared;
-        if !shared.faults.is_empty() && shared.faults.keeps_history(key) {
+    /// Keeps the version that a write or delete is about to replace, if a rule injects stale reads.
+    pub(crate) fn keep_previous(&self, key: &str) {
+        let server = self.server;
+        if !server.faults.is_empty() && server.faults.keeps_history(key) {
             let bucket = self.target.bucket();
-            if let Ok(former) = shared.store.open(bucket, key) {
-                shared.history.keep(bucket, key, former);
+            if let Ok(previous) = server.store.open(bucket, key) {
+                server.history.keep(bucket, key, previous);
             }
         }
     }
 }
 
-/// Carries out an operation that needs no request body.
+/// Runs an operation that has no request body.
 pub(crate) fn dispatch(
     operation: Operation,
     ctx: &mut Ctx<'_>,
@@ -111,7 +127,7 @@ pub(crate) fn dispatch(
         | Operation::PutAcl
         | Operation::MakeBucket
         | Operation::Stats => {
-            unreachable!("{} takes a body or is answered before", operation.name())
+            unreachable!("{} has a body or was handled before", operation.name())
         }
     }
 }

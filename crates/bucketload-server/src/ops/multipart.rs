@@ -1,4 +1,4 @@
-//! Multipart uploads: creation, completion, abortion, listings. Parts are received by `intake`.
+//! Multipart uploads: creation, completion, abort, listings. `upload` receives the parts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::xml::Doc;
 use crate::xml_in;
 use bucketload_store::{
     Checksum, ChecksumAlgorithm, ChecksumKind, CompletedPart, Condition, ListUploadsRequest,
-    MultipartOptions, PartInfo,
+    MultipartOptions, PartInfo, UploadInfo,
 };
 
 /// CreateMultipartUpload.
@@ -30,7 +30,7 @@ pub(crate) fn create(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
     doc.text("Bucket", bucket)
         .text("Key", key)
         .text("UploadId", &id);
-    doc.finish();
+    let body = doc.finish();
     if let Some((algorithm, kind)) = checksum {
         ctx.head.header(
             "x-amz-checksum-algorithm",
@@ -39,14 +39,14 @@ pub(crate) fn create(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         ctx.head
             .header("x-amz-checksum-type", checksum::kind_name(kind).as_bytes());
     }
-    Ok(Body::Document)
+    Ok(body)
 }
 
 /// AbortMultipartUpload.
 pub(crate) fn abort(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    let id = ctx.target.param("uploadId").unwrap_or_default();
+    let target = ctx.target;
     ctx.store()
-        .abort_multipart(ctx.target.bucket(), ctx.target.key(), id)?;
+        .abort_multipart(target.bucket(), target.key(), target.upload_id())?;
     Ok(ctx.empty(204))
 }
 
@@ -55,9 +55,16 @@ pub(crate) fn abort(ctx: &mut Ctx<'_>) -> S3Result<Body> {
 /// # Errors
 /// `InvalidArgument` for a part number out of bounds.
 pub(crate) fn part_of(target: &Target) -> S3Result<(&str, u32)> {
-    let number = target
-        .param("partNumber")
-        .and_then(|text| parse_u64(text.as_bytes()))
+    let number = part_number(target.param("partNumber").unwrap_or_default())?;
+    Ok((target.upload_id(), number))
+}
+
+/// Reads a part number.
+///
+/// # Errors
+/// `InvalidArgument` if it is not a number, or out of bounds.
+pub(crate) fn part_number(text: &str) -> S3Result<u32> {
+    parse_u64(text.as_bytes())
         .and_then(|n| u32::try_from(n).ok())
         .filter(|n| (1..=bucketload_store::MAX_PARTS).contains(n))
         .ok_or_else(|| {
@@ -65,11 +72,10 @@ pub(crate) fn part_of(target: &Target) -> S3Result<(&str, u32)> {
                 Code::InvalidArgument,
                 "Part number must be an integer between 1 and 10000, inclusive.",
             )
-        })?;
-    Ok((target.param("uploadId").unwrap_or_default(), number))
+        })
 }
 
-/// CompleteMultipartUpload. `announced` is the checksum of the whole object that the client expects.
+/// CompleteMultipartUpload. `announced` is the checksum that the client expects of the whole object.
 pub(crate) fn complete(
     ctx: &mut Ctx<'_>,
     input: &[u8],
@@ -78,7 +84,7 @@ pub(crate) fn complete(
 ) -> S3Result<Body> {
     let parts = xml_in::completion(input)?;
     let (store, bucket, key) = (ctx.store(), ctx.target.bucket(), ctx.target.key());
-    let id = ctx.target.param("uploadId").unwrap_or_default();
+    let id = ctx.target.upload_id();
     let upload = store.upload_info(bucket, key, id)?;
     let sum = match upload.checksum {
         Some((algorithm, kind)) => checksum_of(ctx, id, &parts, algorithm, kind)?,
@@ -90,7 +96,7 @@ pub(crate) fn complete(
     {
         return Err(checksum::mismatch(announced.algorithm));
     }
-    ctx.keep_former(key);
+    ctx.keep_previous(key);
     let sums: Vec<_> = sum.into_iter().collect();
     let written = store.complete_multipart(bucket, key, id, &parts, sums.clone(), condition)?;
     let location = ["/", bucket, "/", key].concat();
@@ -99,15 +105,14 @@ pub(crate) fn complete(
         .text("Bucket", bucket)
         .text("Key", key);
     doc.etag(written.etag.text().as_str());
-    write_sums(&mut doc, &sums);
     for sum in &sums {
-        doc.text("ChecksumType", checksum::kind_name(sum.kind));
+        doc.checksum(sum)
+            .text("ChecksumType", checksum::kind_name(sum.kind));
     }
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
-/// The checksum of the object that `named` parts make; `None` where a part has none.
+/// The checksum of the object made of the parts `named`; `None` if a part lacks one.
 fn checksum_of(
     ctx: &Ctx<'_>,
     id: &str,
@@ -124,38 +129,34 @@ fn checksum_of(
         uploaded.extend(page.parts.into_iter().map(|part| (part.number, part)));
         marker = page.next;
     }
-    // A part that is not there is the store's to refuse.
+    // The store refuses a missing part later.
     let known: Option<Vec<_>> = named
         .iter()
         .map(|part| uploaded.get(&part.number))
         .collect();
     let Some(known) = known else { return Ok(None) };
-    let of = |part: &&PartInfo| part.size;
     let rows: Vec<_> = known
         .iter()
         .map(|part| {
-            (
-                of(part),
-                part.checksums.iter().find(|sum| sum.algorithm == algorithm),
-            )
+            let sum = part.checksums.iter().find(|sum| sum.algorithm == algorithm);
+            (part.size, sum)
         })
         .collect();
     Ok(checksum::of_parts(algorithm, kind, &rows))
 }
 
-fn write_sums(doc: &mut Doc<'_>, sums: &[Checksum]) {
-    for sum in sums {
-        doc.text(
-            &["Checksum", checksum::name(sum.algorithm)].concat(),
-            &sum.value,
-        );
+/// Writes the checksum that an upload announced.
+fn announced_checksum(doc: &mut Doc<'_>, upload: &UploadInfo) {
+    if let Some((algorithm, kind)) = upload.checksum {
+        doc.text("ChecksumAlgorithm", checksum::name(algorithm))
+            .text("ChecksumType", checksum::kind_name(kind));
     }
 }
 
 /// ListParts.
 pub(crate) fn list_parts(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let target = ctx.target;
-    let id = target.param("uploadId").unwrap_or_default();
+    let id = target.upload_id();
     let max = list::limit(target, "max-parts")?;
     let marker = match target.param("part-number-marker") {
         None | Some("") => 0,
@@ -183,21 +184,19 @@ pub(crate) fn list_parts(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     }
     doc.number("MaxParts", max)
         .flag("IsTruncated", page.next.is_some());
-    if let Some((algorithm, kind)) = page.upload.checksum {
-        doc.text("ChecksumAlgorithm", checksum::name(algorithm));
-        doc.text("ChecksumType", checksum::kind_name(kind));
-    }
+    announced_checksum(&mut doc, &page.upload);
     for part in &page.parts {
         doc.open("Part")
             .number("PartNumber", u64::from(part.number));
         doc.time("LastModified", part.modified)
             .etag(part.etag.text().as_str());
         doc.number("Size", part.size);
-        write_sums(&mut doc, &part.checksums);
+        for sum in &part.checksums {
+            doc.checksum(sum);
+        }
         doc.close("Part");
     }
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 /// ListMultipartUploads.
@@ -238,13 +237,9 @@ pub(crate) fn list_uploads(ctx: &mut Ctx<'_>) -> S3Result<Body> {
             .owner("Owner")
             .text("StorageClass", "STANDARD");
         doc.time("Initiated", upload.initiated);
-        if let Some((algorithm, kind)) = upload.checksum {
-            doc.text("ChecksumAlgorithm", checksum::name(algorithm));
-            doc.text("ChecksumType", checksum::kind_name(kind));
-        }
+        announced_checksum(&mut doc, upload);
         doc.close("Upload");
     }
     list::common_prefixes(&mut doc, &page.common_prefixes, url);
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }

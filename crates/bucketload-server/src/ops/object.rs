@@ -3,60 +3,61 @@
 use std::ops::Range;
 
 use super::conditions::{self, READ};
-use super::{Ctx, metadata, range};
+use super::{Ctx, metadata, multipart, range};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
-use crate::headers::{Headers, Name, parse_u64};
-use crate::respond::{Body, Extract, Head, Source};
+use crate::headers::{Headers, Name};
+use crate::respond::{Body, Head, ObjectBytes, Source};
 use crate::router::Operation;
 use crate::uri::Target;
 use bucketload_store::{ObjectInfo, ReadDecision};
 
 /// GetObject.
 pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
-    ctx.raise();
+    ctx.resurrect_due();
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
-    let source = match former(ctx, bucket, key) {
-        Some(former) => former,
+    let source = match previous(ctx, bucket, key) {
+        Some(previous) => previous,
         None => Source::Current(ctx.store().open(bucket, key)?),
     };
-    let extract = ctx.extract.insert(Extract {
+    let object_bytes = ctx.object_bytes.insert(ObjectBytes {
         source,
         range: 0..0,
     });
-    match describe(ctx.head, ctx.target, headers, extract.source.info())? {
+    match describe(ctx.head, ctx.target, headers, object_bytes.source.info())? {
         Some(range) => {
-            extract.range = range;
+            object_bytes.range = range;
             Ok(Body::Object)
         }
         None => Ok(Body::Empty),
     }
 }
 
-/// The version before the current one, when a stale read is injected.
-fn former(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
-    let shared = ctx.shared;
-    if shared.faults.is_empty() || !shared.faults.keeps_history(key) {
+/// The version before the current one, if a rule injects a stale read.
+fn previous(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
+    let server = ctx.server;
+    if server.faults.is_empty() || !server.faults.keeps_history(key) {
         return None;
     }
-    let (ago, former) = shared.history.former(bucket, key)?;
-    shared
+    let (ago, previous) = server.history.previous(bucket, key)?;
+    server
         .faults
         .is_stale(Operation::Get, key, ago)
-        .then_some(Source::Former(former))
+        .then_some(Source::Previous(previous))
 }
 
 /// HeadObject.
 pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
-    ctx.raise();
-    let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    ctx.resurrect_due();
+    let info = ctx.object_info()?;
     match describe(ctx.head, ctx.target, headers, &info)? {
         Some(range) => Ok(Body::LengthOnly(range.end - range.start)),
         None => Ok(Body::Empty),
     }
 }
 
-/// Evaluates conditions and range and writes the head; the bytes to send, or `None` for 304.
+/// Evaluates conditions and range and writes the head. Returns the range of bytes to send, or `None`
+/// for a 304.
 fn describe(
     head: &mut Head,
     target: &Target,
@@ -93,7 +94,7 @@ fn describe(
     };
     let whole = range == (0..info.size);
     head.start(206);
-    // A checksum of the whole object would be checked against the range.
+    // Clients would check a checksum of the whole object against the range.
     metadata::write(
         head,
         target,
@@ -107,17 +108,9 @@ fn describe(
     Ok(Some(range))
 }
 
-/// The bytes of part `number`; an object that was put whole is its own first part.
+/// The byte range of part `number`. An object stored in one request is its own first part.
 fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
-    let number = parse_u64(number.as_bytes())
-        .and_then(|n| u32::try_from(n).ok())
-        .filter(|n| (1..=bucketload_store::MAX_PARTS).contains(n))
-        .ok_or_else(|| {
-            S3Error::new(
-                Code::InvalidArgument,
-                "Part number must be an integer between 1 and 10000, inclusive.",
-            )
-        })?;
+    let number = multipart::part_number(number)?;
     if info.parts.count() == 0 && number == 1 {
         return Ok(0..info.size);
     }
@@ -128,7 +121,7 @@ fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
 
 /// GetObjectAttributes.
 pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
-    let info = ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    let info = ctx.object_info()?;
     if !headers.has(Name::ObjectAttributes) {
         return Err(S3Error::new(
             Code::InvalidArgument,
@@ -145,11 +138,8 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
     if wants("Checksum") && !info.checksums.is_empty() {
         doc.open("Checksum");
         for sum in &info.checksums {
-            doc.text(
-                &["Checksum", checksum::name(sum.algorithm)].concat(),
-                &sum.value,
-            );
-            doc.text("ChecksumType", checksum::kind_name(sum.kind));
+            doc.checksum(sum)
+                .text("ChecksumType", checksum::kind_name(sum.kind));
         }
         doc.close("Checksum");
     }
@@ -162,7 +152,7 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
         doc.number("NextPartNumberMarker", last)
             .number("MaxParts", max)
             .flag("IsTruncated", last < count);
-        // S3 names the single parts of objects with a composite checksum; their sums are not kept.
+        // S3 lists the parts of objects with a composite checksum; this store does not keep their sums.
         doc.close("ObjectParts");
     }
     if wants("StorageClass") {
@@ -171,31 +161,19 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
     if wants("ObjectSize") {
         doc.number("ObjectSize", info.size);
     }
-    doc.finish();
+    let body = doc.finish();
     ctx.head.modified(info.modified);
-    Ok(Body::Document)
+    Ok(body)
 }
 
-/// GetObjectAcl: everything belongs to one owner and is private.
+/// GetObjectAcl: every object is private and has the same owner.
 pub(crate) fn acl(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
-    super::bucket::private_acl(ctx);
-    Ok(Body::Document)
+    ctx.object_info()?;
+    Ok(super::bucket::private_acl(ctx))
 }
 
-/// GetObjectRetention and GetObjectLegalHold: there is neither.
+/// GetObjectRetention and GetObjectLegalHold: no object has either.
 pub(crate) fn lock(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    ctx.object_info()?;
     Err(Code::NoSuchObjectLockConfiguration.into())
-}
-
-/// Writes the checksums of a write into the head of its answer.
-pub(crate) fn echo_checksums(head: &mut Head, sums: &[bucketload_store::Checksum]) {
-    for sum in sums {
-        head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
-        head.header(
-            "x-amz-checksum-type",
-            checksum::kind_name(sum.kind).as_bytes(),
-        );
-    }
 }

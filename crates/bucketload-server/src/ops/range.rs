@@ -1,15 +1,15 @@
-//! Which bytes of an object a request asks for.
+//! The byte ranges in requests.
 
 use std::ops::Range;
 
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::parse_u64;
 
-/// Reads a `Range` header against an object of `size` bytes. `None` stands for the whole object:
-/// several ranges and what is not a byte range are ignored, as RFC 9110 allows and S3 does.
+/// Reads a `Range` header for an object of `size` bytes. `None` means the whole object: multiple
+/// ranges and malformed ranges are ignored, as RFC 9110 allows and S3 does.
 ///
 /// # Errors
-/// `InvalidRange` where no byte of the object is asked for.
+/// `InvalidRange` if the range covers no byte of the object.
 pub(crate) fn of_header(value: &[u8], size: u64) -> S3Result<Option<Range<u64>>> {
     let Some(spec) = value.strip_prefix(b"bytes=") else {
         return Ok(None);
@@ -33,7 +33,8 @@ pub(crate) fn of_header(value: &[u8], size: u64) -> S3Result<Option<Range<u64>>>
     }
 }
 
-/// Reads an `x-amz-copy-source-range` header, which is stricter: both ends, inside the source.
+/// Reads an `x-amz-copy-source-range` header. It is stricter than `Range`: both ends are required and
+/// must lie inside the source.
 ///
 /// # Errors
 /// `InvalidArgument` for another form, `InvalidRange` outside the source.

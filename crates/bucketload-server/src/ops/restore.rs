@@ -1,5 +1,5 @@
-//! RestoreObject. No object here is ever archived (writes in another storage class than the standard ones
-//! are refused), so a well-formed request is answered as S3 answers for such objects:
+//! RestoreObject. No object is ever archived, because writes to archive storage classes are refused.
+//! A well-formed request therefore gets the response that S3 gives for objects that are not archived:
 //! `InvalidObjectState` (Amazon S3 API Reference, RestoreObject).
 
 use super::Ctx;
@@ -10,14 +10,14 @@ use crate::xml_in::{malformed, walk};
 /// RestoreObject.
 pub(crate) fn object(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
     let days = days(input)?;
-    ctx.store().head(ctx.target.bucket(), ctx.target.key())?;
+    ctx.object_info()?;
     match days {
         Some(0) => Err(Code::InvalidArgument.into()),
         _ => Err(Code::InvalidObjectState.into()),
     }
 }
 
-/// The days that a restored copy is asked to be kept.
+/// The number of days to keep the restored copy, as requested.
 fn days(body: &[u8]) -> S3Result<Option<u32>> {
     let (mut seen, mut days) = (false, None);
     walk(body, |path, text| {
@@ -30,8 +30,5 @@ fn days(body: &[u8]) -> S3Result<Option<u32>> {
         }
         Ok(())
     })?;
-    match seen {
-        true => Ok(days),
-        false => Err(malformed()),
-    }
+    if seen { Ok(days) } else { Err(malformed()) }
 }

@@ -1,4 +1,4 @@
-//! Tags of objects.
+//! Object tags.
 
 use super::Ctx;
 use crate::error::S3Result;
@@ -18,8 +18,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> S3Result<Body> {
             .close("Tag");
     }
     doc.close("TagSet");
-    doc.finish();
-    Ok(Body::Document)
+    Ok(doc.finish())
 }
 
 /// PutObjectTagging.

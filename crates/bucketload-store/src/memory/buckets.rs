@@ -1,9 +1,9 @@
-//! A bucket in memory: the ordered index of its keys and its unfinished uploads.
+//! A bucket in memory: an ordered index of its keys, and its unfinished uploads.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use crate::content::Charge;
@@ -15,7 +15,7 @@ use crate::multipart::new_upload_id;
 use crate::types::{BucketInfo, ListEntry, ListRequest, Listing};
 use crate::upload_types::{MultipartOptions, UploadInfo};
 
-/// A key in byte order, looked up by bytes (the successor of a prefix need not be UTF-8).
+/// A key, ordered and looked up by its bytes (the successor of a prefix need not be UTF-8).
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct IndexKey(Arc<str>);
 
@@ -44,7 +44,7 @@ pub(super) struct Bucket {
     uploads: Mutex<Uploads>,
 }
 
-/// What a page holds before the versions are looked up.
+/// An entry of a page before its version is looked up.
 enum Found {
     Key(Arc<str>),
     Common(String),
@@ -71,7 +71,11 @@ impl Bucket {
         }
     }
 
-    /// Forbids further keys and uploads.
+    fn uploads(&self) -> MutexGuard<'_, Uploads> {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses new keys and uploads from now on.
     pub(super) fn close(&self) -> Result<()> {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if !index.keys.is_empty() {
@@ -79,18 +83,18 @@ impl Bucket {
         }
         index.closed = true;
         drop(index);
-        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut uploads = self.uploads();
         uploads.closed = true;
         let orphans = std::mem::take(&mut uploads.by_key);
         drop(uploads);
         for upload in orphans.values() {
-            // An upload that was finished meanwhile needs no abort.
+            // Fails if the upload was completed or aborted meanwhile.
             let _ = upload.abort();
         }
         Ok(())
     }
 
-    /// Called with the shard of the key locked.
+    /// The caller must hold the lock of the key's shard.
     pub(super) fn index_insert(&self, key: Arc<str>) -> Result<()> {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if index.closed {
@@ -100,14 +104,14 @@ impl Bucket {
         Ok(())
     }
 
-    /// Called with the shard of the key locked.
+    /// The caller must hold the lock of the key's shard.
     pub(super) fn index_remove(&self, key: &str) {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         index.keys.remove(key.as_bytes());
     }
 
-    /// One page. Keys that vanish between the scan of the index and the look at the version are
-    /// left out, and the scan goes on until the page is full.
+    /// One page. Skips keys that vanish between the scan of the index and the lookup of the version,
+    /// and continues the scan until the page is full.
     pub(super) fn list(&self, shards: &Shards, request: &ListRequest<'_>) -> Listing {
         let mut page = Listing::default();
         if request.max_keys == 0 {
@@ -124,14 +128,8 @@ impl Bucket {
                         let Some(version) = shards.get(&self.name, &key) else {
                             continue;
                         };
-                        let info = &version.info;
-                        page.objects.push(ListEntry {
-                            key: key.to_string(),
-                            size: info.size,
-                            etag: info.etag,
-                            modified: info.modified,
-                            checksums: info.checksums.iter().map(|c| c.algorithm).collect(),
-                        });
+                        let entry = ListEntry::of(key.to_string(), &version.info);
+                        page.objects.push(entry);
                         last = Some(key.to_string());
                     }
                     Found::Common(prefix) => {
@@ -150,8 +148,8 @@ impl Bucket {
         }
     }
 
-    /// At most `limit` keys and common prefixes from `from` on, and whether there are more; moves
-    /// `from` behind them. One seek per common prefix, whatever lies below it.
+    /// Returns at most `limit` keys and common prefixes starting at `from`, and whether there are
+    /// more. Advances `from` past them. Each common prefix costs one seek, regardless of its size.
     fn scan(
         &self,
         from: &mut Vec<u8>,
@@ -190,7 +188,7 @@ impl Bucket {
     ) -> Result<String> {
         let upload_id = new_upload_id();
         let upload = Arc::new(Upload::new(key, &upload_id, options, charge));
-        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut uploads = self.uploads();
         if uploads.closed {
             return Err(StoreError::NoSuchBucket);
         }
@@ -202,30 +200,21 @@ impl Bucket {
 
     pub(super) fn upload(&self, key: &str, upload_id: &str) -> Result<Arc<Upload>> {
         let name = (key.to_owned(), upload_id.to_owned());
-        let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-        uploads
-            .by_key
-            .get(&name)
-            .map(Arc::clone)
-            .ok_or(StoreError::NoSuchUpload)
+        let uploads = self.uploads();
+        let upload = uploads.by_key.get(&name).map(Arc::clone);
+        upload.ok_or(StoreError::NoSuchUpload)
     }
 
     pub(super) fn forget_upload(&self, key: &str, upload_id: &str) {
         let name = (key.to_owned(), upload_id.to_owned());
-        let removed = {
-            let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-            uploads.by_key.remove(&name)
-        };
-        drop(removed);
+        // Freed after the lock is released.
+        let _removed = self.uploads().by_key.remove(&name);
     }
 
-    /// All uploads in order of key and creation.
+    /// All uploads, sorted by key and creation.
     pub(super) fn all_uploads(&self) -> Vec<UploadInfo> {
-        let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-        uploads
-            .by_key
-            .values()
-            .map(|upload| upload.info().clone())
-            .collect()
+        let uploads = self.uploads();
+        let infos = uploads.by_key.values().map(|upload| upload.info().clone());
+        infos.collect()
     }
 }

@@ -1,11 +1,11 @@
 //! Objects in memory.
 //!
-//! One hash map in 256 shards finds an object by bucket and key with one short lock; an ordered
-//! index per bucket, touched only when a key appears or disappears, makes a listing a range scan.
-//! A version is immutable and shared: reading clones an `Arc`, overwriting replaces it. Bytes are
-//! charged where they are allocated and given back where they are freed (`content`), so
-//! that the limit holds whatever the order of writes, copies, deletes and slow readers.
-//! Locks are taken in the order bucket table, parts of an upload, shard, index. `buckets` keeps buckets and indices, `multipart` the uploads, `upload` receives bytes.
+//! A hash map in 256 shards finds an object by bucket and key under one short lock. Each bucket has an
+//! ordered index, touched only when a key appears or disappears, that makes a listing a range scan. A
+//! version is immutable and shared: reading clones an `Arc`, overwriting replaces it. Bytes are charged
+//! when allocated and released when freed (`content`), so the limit holds for any order of writes,
+//! copies, deletes and slow readers. The lock order is: bucket table, parts of an upload, shard, index.
+//! `buckets` holds buckets and indexes, `multipart` holds uploads, and `upload` receives bytes.
 
 mod buckets;
 mod multipart;
@@ -35,18 +35,18 @@ use multipart::NewPart;
 use shards::Shards;
 use upload::{MemoryUpload, NewObject, Receiver};
 
-/// Bytes charged per object, part or upload besides content and key: the sizes of the index and
-/// map entries and of the version with its buffers, rounded up.
+/// Bytes charged per object, part or upload in addition to content and key: the sizes of the index
+/// and map entries and of the version with its buffers, rounded up.
 pub const OBJECT_OVERHEAD: u64 = 512;
 
 /// How a [`MemoryStore`] behaves.
 #[derive(Debug, Clone)]
 pub struct MemoryOptions {
-    /// Most bytes that may be charged ([`Usage::charged_bytes`]).
+    /// Maximum bytes that may be charged ([`Usage::charged_bytes`]).
     pub limit_bytes: u64,
-    /// How entity tags are made.
+    /// How entity tags are computed.
     pub etag: EtagMode,
-    /// Smallest size of a part but the last, in bytes (S3: 5 MiB).
+    /// Minimum size of every part but the last, in bytes (S3: 5 MiB).
     pub min_part_bytes: u64,
 }
 
@@ -103,7 +103,7 @@ impl Inner {
         self.buckets.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Charges what an object or upload takes beside its content.
+    /// Charges the overhead of an object or upload.
     fn charge_key(&self, key: &str) -> Result<Charge> {
         self.budget.charge(OBJECT_OVERHEAD + key.len() as u64)
     }
@@ -118,7 +118,7 @@ impl Inner {
         Err(StoreError::NoSuchBucket)
     }
 
-    /// The current version, or why there is none.
+    /// The current version, or the error that explains why there is none.
     fn version(&self, bucket: &str, key: &str) -> Result<Arc<MemoryVersion>> {
         if let Some(version) = self.shards.get(bucket, key) {
             return Ok(version);
@@ -128,7 +128,7 @@ impl Inner {
         Err(StoreError::NoSuchKey)
     }
 
-    /// Makes a version current under its key.
+    /// Makes a version the current one of its key.
     fn publish(
         &self,
         bucket: &Bucket,
@@ -137,11 +137,7 @@ impl Inner {
         info: ObjectInfo,
         condition: &Condition,
     ) -> Result<Written> {
-        let written = Written {
-            etag: info.etag,
-            size: info.size,
-            modified: info.modified,
-        };
+        let written = info.written();
         let charge = self.charge_key(key)?;
         let version = Arc::new(MemoryVersion {
             info,

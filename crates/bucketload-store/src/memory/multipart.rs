@@ -1,7 +1,7 @@
-//! A multipart upload in memory. Completion joins the parts' buffers without a copy.
+//! A multipart upload in memory. Completion joins the parts' buffers without copying.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::api::PartUpload;
@@ -22,7 +22,7 @@ struct Part {
 pub(super) struct Upload {
     info: UploadInfo,
     options: MultipartOptions,
-    /// `None` when the upload was completed or aborted.
+    /// `None` once the upload is completed or aborted.
     parts: Mutex<Option<BTreeMap<u32, Part>>>,
     _charge: Charge,
 }
@@ -46,6 +46,10 @@ impl Upload {
         &self.info
     }
 
+    fn lock(&self) -> MutexGuard<'_, Option<BTreeMap<u32, Part>>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn put_part(
         &self,
         number: u32,
@@ -63,7 +67,7 @@ impl Upload {
             modified,
             checksums,
         };
-        let mut guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.lock();
         let parts = guard.as_mut().ok_or(StoreError::NoSuchUpload)?;
         let replaced = parts.insert(
             number,
@@ -82,14 +86,14 @@ impl Upload {
         })
     }
 
-    /// Assembles the object and hands it to `publish`; the upload ends if that succeeds.
+    /// Assembles the object and passes it to `publish`. The upload ends if that succeeds.
     pub(super) fn complete(
         &self,
         named: &[CompletedPart],
         min_part_bytes: u64,
         publish: impl FnOnce(ObjectInfo, Content) -> Result<Written>,
     ) -> Result<Written> {
-        let mut guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.lock();
         let parts = guard.as_ref().ok_or(StoreError::NoSuchUpload)?;
         let assembly = check_completion(named, min_part_bytes, |number| {
             parts.get(&number).map(|part| part.info.clone())
@@ -99,13 +103,10 @@ impl Upload {
             .filter_map(|part| parts.get(&part.number))
             .flat_map(|part| part.content.chunks().cloned());
         let info = ObjectInfo {
-            size: assembly.size,
-            etag: assembly.etag,
-            modified: SystemTime::now(),
             headers: self.options.headers.clone(),
-            checksums: Vec::new(),
             tags: self.options.tags.clone(),
             parts: assembly.parts,
+            ..ObjectInfo::bare(assembly.size, assembly.etag, SystemTime::now())
         };
         let written = publish(info, Content::join(chunks))?;
         let finished = guard.take();
@@ -115,16 +116,12 @@ impl Upload {
     }
 
     pub(super) fn abort(&self) -> Result<()> {
-        let parts = self
-            .parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let parts = self.lock().take();
         parts.map(drop).ok_or(StoreError::NoSuchUpload)
     }
 
     pub(super) fn list_parts(&self, marker: u32, max_parts: usize) -> Result<PartListing> {
-        let guard = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.lock();
         let parts = guard.as_ref().ok_or(StoreError::NoSuchUpload)?;
         let after = parts
             .range(marker.saturating_add(1)..)
@@ -137,7 +134,7 @@ impl Upload {
     }
 }
 
-/// A part to be.
+/// The target of a part upload.
 pub(super) struct NewPart {
     pub(super) upload: Arc<Upload>,
     pub(super) number: u32,

@@ -1,5 +1,5 @@
-//! The sharded map from bucket and key to the current version. A pair is hashed once per operation:
-//! the hash chooses the shard and is kept with the entry.
+//! The sharded map from bucket and key to the current version. Each operation hashes the pair once:
+//! the hash selects the shard and is stored with the entry.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use crate::memory::buckets::Bucket;
 use crate::object::MemoryVersion;
 use crate::types::Condition;
 
-/// Number of shards: enough that 64 threads seldom meet, small enough to cost no memory.
+/// Number of shards: enough that 64 threads seldom collide, yet few enough to cost little memory.
 const SHARDS: usize = 256;
 
-/// Bucket and key with their hash, owned or borrowed, for a lookup without an allocation.
+/// Bucket and key with their hash, owned or borrowed, so that a lookup does not allocate.
 trait Pair {
     fn hash(&self) -> u64;
     fn pair(&self) -> (&str, &str);
@@ -87,7 +87,7 @@ impl PartialEq for OwnedPair {
 
 impl Eq for OwnedPair {}
 
-/// Hands on the one 64-bit hash that it is given.
+/// Passes on a precomputed 64-bit hash.
 #[derive(Default)]
 struct Prehashed(u64);
 
@@ -107,7 +107,7 @@ impl Hasher for Prehashed {
 
 type Map = HashMap<OwnedPair, Arc<MemoryVersion>, BuildHasherDefault<Prehashed>>;
 
-/// A lock with its map on cache lines of its own.
+/// A locked map, aligned to its own cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(RwLock<Map>);
@@ -127,7 +127,7 @@ impl Shards {
 
     fn locate<'a>(&self, bucket: &'a str, key: &'a str) -> (&RwLock<Map>, BorrowedPair<'a>) {
         let hash = self.state.hash_one((bucket, key));
-        // The map uses the lowest and the highest bits.
+        // Middle bits: the map itself uses the lowest and the highest bits.
         let shard = (hash >> 40) as usize % SHARDS;
         (&self.shards[shard].0, BorrowedPair { hash, bucket, key })
     }
@@ -138,8 +138,8 @@ impl Shards {
         map.get(&pair as &dyn Pair).map(Arc::clone)
     }
 
-    /// Makes `version` current if the condition holds. Returns the version that it replaces, so
-    /// that the caller frees it after the lock.
+    /// Makes `version` current if the condition holds. Returns the replaced version, so that the
+    /// caller frees it after the lock is released.
     pub(super) fn insert(
         &self,
         bucket: &Bucket,
@@ -186,7 +186,7 @@ impl Shards {
         Ok(removed)
     }
 
-    /// Replaces the current version by one derived of it.
+    /// Replaces the current version with one derived from it.
     pub(super) fn update(
         &self,
         bucket: &str,
@@ -195,11 +195,11 @@ impl Shards {
     ) -> Result<()> {
         let (shard, pair) = self.locate(bucket, key);
         let mut map = shard.write().unwrap_or_else(PoisonError::into_inner);
-        let slot = map
+        let current = map
             .get_mut(&pair as &dyn Pair)
             .ok_or(StoreError::NoSuchKey)?;
-        let derived = Arc::new(derive(slot));
-        let replaced = std::mem::replace(slot, derived);
+        let derived = Arc::new(derive(current));
+        let replaced = std::mem::replace(current, derived);
         drop(map);
         drop(replaced);
         Ok(())

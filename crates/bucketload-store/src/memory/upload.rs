@@ -1,4 +1,4 @@
-//! Receives the bytes of an object or part into charged buffers, and duplicates content.
+//! Receives the bytes of an object or part into charged buffers, and copies content.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::api::{ObjectUpload, Write};
 use crate::content::{Buffer, Charge, Chunk, Content};
 use crate::digest::BodyCheck;
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::etag::ETag;
 use crate::memory::Inner;
 use crate::memory::buckets::Bucket;
 use crate::object::Object;
 use crate::types::{Commit, ObjectInfo, PutOptions, Written};
 
-/// Largest buffer. Content of unknown or larger size is cut into buffers of this size.
+/// Maximum buffer size. Content of larger or unknown size is split into buffers of this size.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Bytes being received.
@@ -27,7 +27,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Charges the announced size at once, so that a body that cannot fit is refused before it is
+    /// Charges the announced size up front, so that a body that cannot fit is refused before it is
     /// sent.
     pub(super) fn new(inner: &Arc<Inner>, options: &PutOptions) -> Result<Self> {
         Ok(Self {
@@ -38,10 +38,6 @@ impl Receiver {
             chunks: Vec::new(),
             current: Vec::new(),
         })
-    }
-
-    pub(super) fn written(&self) -> u64 {
-        self.check.written()
     }
 
     pub(super) fn write(&mut self, mut data: &[u8]) -> Result<()> {
@@ -92,11 +88,11 @@ impl Receiver {
 /// Bytes being received for an object or a part.
 pub(super) struct MemoryUpload<T> {
     pub(super) receiver: Receiver,
-    /// Where the content goes when it is committed.
+    /// The target of the content on commit.
     pub(super) to: T,
 }
 
-/// An object to be.
+/// The target of an object upload.
 pub(super) struct NewObject {
     pub(super) bucket: Arc<Bucket>,
     pub(super) key: String,
@@ -108,7 +104,7 @@ impl<T: Send> Write for MemoryUpload<T> {
     }
 
     fn written(&self) -> u64 {
-        self.receiver.written()
+        self.receiver.check.written()
     }
 }
 
@@ -122,7 +118,7 @@ impl ObjectUpload for MemoryUpload<NewObject> {
     }
 }
 
-/// Content equal to bytes `range` of `source`, sharing its buffers if they are in memory, with the
+/// Copies the bytes `range` of `source`, sharing its buffers if they are in memory. Also returns the
 /// tag that a PUT of these bytes would get.
 pub(super) fn duplicate(
     inner: &Arc<Inner>,
@@ -132,22 +128,7 @@ pub(super) fn duplicate(
     let size = range.end - range.start;
     let Some(version) = source.as_memory() else {
         let mut receiver = Receiver::new(inner, &PutOptions::sized(size))?;
-        let mut buffer = vec![0; BUFFER_BYTES.min(usize::try_from(size).unwrap_or(BUFFER_BYTES))];
-        let mut offset = range.start;
-        while offset < range.end {
-            let want = buffer
-                .len()
-                .min(usize::try_from(range.end - offset).unwrap_or(usize::MAX));
-            let got = source.read_at(offset, &mut buffer[..want])?;
-            if got == 0 {
-                return Err(StoreError::IncompleteBody {
-                    announced: size,
-                    written: offset - range.start,
-                });
-            }
-            receiver.write(&buffer[..got])?;
-            offset += got as u64;
-        }
+        source.for_each_piece(range, |piece| receiver.write(piece))?;
         let (content, _, etag) = receiver.finish()?;
         return Ok((content, etag));
     };

@@ -1,9 +1,10 @@
-//! Directories that were opened a moment ago, for the next call on a key in them: opening and closing
-//! the directory of a small object costs a fifth of its write.
+//! A cache of recently opened directories. Opening and closing the directory of a small object costs a
+//! fifth of its write.
 //!
-//! A directory that was removed meanwhile, and perhaps made again, shows in the call that uses it
-//! (`ENOENT`), which then forgets it and opens it by its path. One that was moved does not show,
-//! which no program does under a store; what is kept is not trusted for longer than [`TRUST`].
+//! If a directory was removed meanwhile, and perhaps created again, the call that uses it fails with
+//! `ENOENT`; the caller then drops it from the cache and opens it by its path. A directory that was
+//! moved goes unnoticed, but no program moves directories under a store; entries expire after
+//! [`MAX_AGE`] anyway.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,59 +12,59 @@ use std::time::{Duration, Instant};
 
 use super::stripes::spread;
 
-/// How long a directory is taken to be where it was.
-const TRUST: Duration = Duration::from_secs(1);
-/// Directories kept at a time.
+/// How long a cached directory is used.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// Maximum number of cached directories.
 const SLOTS: usize = 16;
 
-/// An opened directory as the anchor of other calls.
+/// An open directory as an anchor for other calls.
 pub(super) type Anchor = Arc<OwnedFd>;
 
 #[derive(Debug)]
-struct Kept {
+struct CachedAnchor {
     path: Box<[u8]>,
     directory: Anchor,
     opened: Instant,
 }
 
-/// Directories by path; each path has one place, which another may take.
+/// Open directories by path. Each path has one slot, which another path may take over.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
-    slots: [Mutex<Option<Kept>>; SLOTS],
+    slots: [Mutex<Option<CachedAnchor>>; SLOTS],
 }
 
 impl Anchors {
-    fn slot(&self, path: &[u8]) -> MutexGuard<'_, Option<Kept>> {
+    fn slot(&self, path: &[u8]) -> MutexGuard<'_, Option<CachedAnchor>> {
         self.slots[spread(path) as usize % SLOTS]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory at `path`, if it was opened a moment ago.
+    /// The directory at `path`, if it is cached.
     pub(super) fn get(&self, path: &[u8]) -> Option<Anchor> {
         let slot = self.slot(path);
-        let kept = slot.as_ref().filter(|kept| *kept.path == *path)?;
-        (kept.opened.elapsed() < TRUST).then(|| Arc::clone(&kept.directory))
+        let cached = slot.as_ref().filter(|cached| *cached.path == *path)?;
+        (cached.opened.elapsed() < MAX_AGE).then(|| Arc::clone(&cached.directory))
     }
 
-    /// Keeps a directory that was opened just now.
+    /// Caches a directory that was just opened.
     pub(super) fn keep(&self, path: &[u8], directory: OwnedFd) -> Anchor {
         let directory = Arc::new(directory);
-        let kept = Kept {
+        let cached = CachedAnchor {
             path: path.into(),
             directory: Arc::clone(&directory),
             opened: Instant::now(),
         };
-        let before = self.slot(path).replace(kept);
-        // Closing is a system call, for which no other thread must wait.
+        let before = self.slot(path).replace(cached);
+        // Closing is a system call; no other thread should wait for it.
         drop(before);
         directory
     }
 
-    /// Forgets what was at `path`.
+    /// Drops the directory at `path` from the cache.
     pub(super) fn forget(&self, path: &[u8]) {
         let mut slot = self.slot(path);
-        if slot.as_ref().is_some_and(|kept| *kept.path == *path) {
+        if slot.as_ref().is_some_and(|cached| *cached.path == *path) {
             *slot = None;
         }
     }
@@ -83,10 +84,10 @@ mod tests {
             anchors.keep(path.as_bytes(), open());
             assert!(anchors.get(path.as_bytes()).is_some());
         }
-        let kept = (0..100)
+        let cached = (0..100)
             .filter(|i| anchors.get(format!("bucket/{i}").as_bytes()).is_some())
             .count();
-        assert!((1..=SLOTS).contains(&kept));
+        assert!((1..=SLOTS).contains(&cached));
         anchors.keep(b"b", open());
         anchors.forget(b"b");
         assert!(anchors.get(b"b").is_none());

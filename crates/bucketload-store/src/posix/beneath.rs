@@ -1,28 +1,28 @@
-//! System calls that never leave the directory that they are given: no symbolic link is followed,
-//! neither at the end of a path nor on the way. One `openat2` opens a path where the kernel has it;
-//! elsewhere it is walked component by component.
+//! System calls that never leave a given directory: no symbolic link is followed, neither at the end
+//! of a path nor within it. One `openat2` opens a path if the kernel has that call; otherwise the path
+//! is walked component by component.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
 
-/// Mode of new files; the umask takes its share.
+/// Mode of new files, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
-/// Mode of new directories.
+/// Mode of new directories, before the umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
-/// `O_NONBLOCK` keeps a foreign FIFO from blocking the open.
+/// `O_NONBLOCK` keeps the open from blocking on a FIFO.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
-/// A directory as an anchor for other calls only.
+/// Opens a directory only as an anchor for other calls.
 const ANCHOR: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A directory out of which no path leads.
+/// A directory that no path can leave.
 #[derive(Debug)]
 pub(super) struct Beneath {
     fd: OwnedFd,
@@ -32,7 +32,7 @@ pub(super) struct Beneath {
 impl Beneath {
     pub(super) fn new(fd: OwnedFd) -> Self {
         let probe = fs::openat2(&fd, ".", ANCHOR, Mode::empty(), ResolveFlags::BENEATH);
-        // Old kernels lack the call; some sandboxes deny it.
+        // Old kernels lack `openat2`, and some sandboxes deny it.
         Self {
             openat2: probe.is_ok(),
             fd,
@@ -53,7 +53,7 @@ impl Beneath {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             loop {
                 match fs::openat2(&self.fd, path, flags, Mode::empty(), resolve) {
-                    // The tree was renamed under the lookup.
+                    // The tree was renamed during the lookup.
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     result => return result,
                 }
@@ -70,7 +70,7 @@ impl Beneath {
         fs::openat(from, rest, flags, Mode::empty())
     }
 
-    /// Opens a file (or directory, or whatever is there) for reading.
+    /// Opens a file, directory or other entry for reading.
     pub(super) fn open_for_reading(&self, path: &[u8]) -> Result<OwnedFd> {
         self.open(path, READ)
     }
@@ -80,10 +80,15 @@ impl Beneath {
         self.open(path, READ | OFlags::DIRECTORY)
     }
 
-    /// Opens a directory as the anchor of other calls.
+    /// Opens a directory as an anchor for other calls.
     pub(super) fn anchor(&self, path: &[u8]) -> Result<OwnedFd> {
         self.open(path, ANCHOR)
     }
+}
+
+/// Whether the error means that a directory does not exist.
+pub(super) const fn is_absent(error: Errno) -> bool {
+    matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
 /// Opens the entry `name` (one component) of a directory for reading.
@@ -102,7 +107,7 @@ pub(super) fn create_file(directory: impl AsFd, name: &[u8]) -> Result<OwnedFd> 
     fs::openat(directory, name, flags | OFlags::NOFOLLOW, FILE_MODE)
 }
 
-/// Creates a subdirectory; one that exists is fine. Returns whether it was created.
+/// Creates a subdirectory unless it exists. Returns whether it was created.
 pub(super) fn ensure_directory(directory: impl AsFd, name: &[u8]) -> Result<bool> {
     match fs::mkdirat(directory, name, DIRECTORY_MODE) {
         Ok(()) => Ok(true),
@@ -116,7 +121,7 @@ pub(super) fn create_directory(directory: impl AsFd, name: &[u8]) -> Result<()> 
     fs::mkdirat(directory, name, DIRECTORY_MODE)
 }
 
-/// Status of an entry, not of what a symbolic link points to.
+/// Status of an entry; of a symbolic link itself, not its target.
 pub(super) fn stat_entry(directory: impl AsFd, name: &[u8]) -> Result<Stat> {
     fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -127,7 +132,7 @@ pub(super) fn sync_directory(directory: impl AsFd) -> Result<()> {
     fs::fsync(readable)
 }
 
-/// Removes the entry `name` with everything below it. What vanishes meanwhile is fine.
+/// Removes the entry `name` with everything below it. Ignores entries that vanish meanwhile.
 pub(super) fn remove_tree(directory: BorrowedFd<'_>, name: &[u8]) -> Result<()> {
     match fs::unlinkat(directory, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_a_tree_spares_what_links_point_to() {
+    fn removing_a_tree_spares_link_targets() {
         let outside = tempfile::tempdir().unwrap();
         std::fs::write(outside.path().join("kept"), "x").unwrap();
         let inside = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Buckets: directories of the root with a valid bucket name.
+//! Buckets: directories in the root with a valid bucket name.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use crate::types::BucketInfo;
 
 fn failed(context: &'static str) -> impl Fn(Errno) -> StoreError {
     move |error| match error {
-        Errno::NOENT | Errno::NOTDIR | Errno::LOOP => StoreError::NoSuchBucket,
+        error if beneath::is_absent(error) => StoreError::NoSuchBucket,
         error => StoreError::system(context, error),
     }
 }
@@ -30,8 +30,8 @@ pub(super) fn check(tree: &Tree, bucket: &str) -> Result<()> {
     }
 }
 
-/// Creation time of a directory, or the time of its last change where the file system does not
-/// know it.
+/// Creation time of a bucket's directory, or its modification time if the file system does not record
+/// creation times.
 fn created(tree: &Tree, bucket: &str) -> Result<SystemTime> {
     let statx = fs::statx(
         tree.session.root.fd(),
@@ -57,11 +57,10 @@ pub(super) fn info(tree: &Tree, bucket: &str) -> Result<BucketInfo> {
     })
 }
 
-/// All buckets in order of their names.
+/// All buckets, sorted by name.
 pub(super) fn list(tree: &Tree) -> Result<Vec<BucketInfo>> {
-    let context = "listing the buckets";
-    let root = beneath::open_entry(tree.session.root.fd(), b".")
-        .map_err(|e| StoreError::system(context, e))?;
+    let failed = StoreError::during("listing the buckets");
+    let root = beneath::open_entry(tree.session.root.fd(), b".").map_err(failed)?;
     let mut names = Vec::new();
     entries::for_each(&root, |name, kind| {
         if let (Ok(name), Kind::Directory) = (std::str::from_utf8(name), kind)
@@ -71,7 +70,7 @@ pub(super) fn list(tree: &Tree) -> Result<Vec<BucketInfo>> {
         }
         true
     })
-    .map_err(|e| StoreError::system(context, e))?;
+    .map_err(failed)?;
     names.sort_unstable();
     let mut buckets = Vec::with_capacity(names.len());
     for name in names {
@@ -93,8 +92,8 @@ pub(super) fn create(tree: &Tree, bucket: &str) -> Result<()> {
     }
 }
 
-/// Deletes a bucket without objects. Empty directories do not count; files that are no objects do,
-/// because they are not ours to delete.
+/// Deletes a bucket without objects. Empty directories do not count. Files that are not objects do,
+/// because the store must not delete them.
 pub(super) fn delete(tree: &Tree, bucket: &str) -> Result<()> {
     check(tree, bucket)?;
     let root = tree.session.root.fd();
@@ -102,7 +101,7 @@ pub(super) fn delete(tree: &Tree, bucket: &str) -> Result<()> {
         match fs::unlinkat(root, bucket, AtFlags::REMOVEDIR) {
             Ok(()) => {
                 tree.forget(bucket.as_bytes());
-                // What cannot be removed now is removed at the next opening.
+                // If this fails, the next opening removes the uploads.
                 let _ = beneath::remove_tree(tree.session.uploads.as_fd(), bucket.as_bytes());
                 return tree.sync_if_wanted(root);
             }
@@ -114,11 +113,11 @@ pub(super) fn delete(tree: &Tree, bucket: &str) -> Result<()> {
             Err(error) => return Err(failed("deleting a bucket")(error)),
         }
     }
-    // Others create directories as fast as they are removed here.
+    // Other writers create directories as fast as this loop removes them.
     Err(StoreError::BucketNotEmpty)
 }
 
-/// Removes the empty directories below `path`; stops at the first file and returns `false`.
+/// Removes the empty directories below `path`. Stops at the first file and returns `false`.
 fn remove_empty(tree: &Tree, path: &[u8]) -> Result<bool> {
     let fd = match tree.session.root.open_directory(path) {
         Ok(fd) => fd,
@@ -141,7 +140,7 @@ fn remove_empty(tree: &Tree, path: &[u8]) -> Result<bool> {
             return Ok(false);
         }
         match fs::unlinkat(&fd, &name[..], AtFlags::REMOVEDIR) {
-            // Filled again meanwhile: the caller tries again.
+            // If it was filled again meanwhile, the caller tries again.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
             Err(error) => return Err(failed("deleting a bucket")(error)),
         }
@@ -149,19 +148,18 @@ fn remove_empty(tree: &Tree, path: &[u8]) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes the uploads of buckets that do not exist (a crash while a bucket was deleted).
+/// Removes the uploads of buckets that do not exist, left over from a crash during a bucket's delete.
 pub(super) fn sweep_uploads(tree: &Tree) -> Result<()> {
-    let context = "reading the uploads";
-    let top = beneath::open_entry(&tree.session.uploads, b".")
-        .map_err(|e| StoreError::system(context, e))?;
-    for entry in entries::read_all(&top).map_err(|e| StoreError::system(context, e))? {
+    let failed = StoreError::during("reading the uploads");
+    let top = beneath::open_entry(&tree.session.uploads, b".").map_err(failed)?;
+    for entry in entries::read_all(&top).map_err(failed)? {
         let gone = match std::str::from_utf8(&entry.name) {
             Ok(bucket) => matches!(check(tree, bucket), Err(StoreError::NoSuchBucket)),
             Err(_) => true,
         };
         if gone {
             beneath::remove_tree(tree.session.uploads.as_fd(), &entry.name)
-                .map_err(|e| StoreError::system("removing uploads", e))?;
+                .map_err(StoreError::during("removing uploads"))?;
         }
     }
     Ok(())

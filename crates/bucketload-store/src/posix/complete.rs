@@ -1,14 +1,14 @@
-//! Completes multipart uploads, and receives their parts.
+//! Completing multipart uploads, and receiving their parts.
 //!
-//! The completion copies the parts into one file inside the kernel (sharing blocks where the file
-//! system can); a single part becomes the object by a hard link.
+//! A completion copies the parts into one file within the kernel, sharing blocks if the file system
+//! can. A single part becomes the object through a hard link.
 
 use std::fs::File;
 
 use super::beneath;
-use super::escape::Place;
-use super::intake::{Finished, PosixUpload, copy_in_kernel};
+use super::escape::ObjectPath;
 use super::multipart::{Upload, failed};
+use super::receive::{FinishedFile, PosixUpload, copy_in_kernel};
 use super::temporary::Temporary;
 use crate::api::PartUpload;
 use crate::error::{Result, StoreError};
@@ -38,7 +38,8 @@ impl Upload {
         })?;
         let contents: Vec<_> = named.iter().filter_map(|part| find(part.number)).collect();
         let temporary = self.assemble(&contents)?;
-        let finished = Finished::assembled(&self.inner, temporary, assembly.size, assembly.etag)?;
+        let finished =
+            FinishedFile::assembled(&self.inner, temporary, assembly.size, assembly.etag)?;
         let commit = Commit {
             headers: self.description.options.headers.clone(),
             checksums,
@@ -46,10 +47,10 @@ impl Upload {
             condition: condition.clone(),
         };
         let key = &*self.description.key;
-        let place = Place::of(bucket, key);
-        let written = finished.publish(&place, None, commit, assembly.parts)?;
+        let object = ObjectPath::of(bucket, key);
+        let written = finished.publish(&object, None, commit, assembly.parts)?;
         drop(guard);
-        // The object is there: the upload being removed by another is no failure.
+        // The object exists, so it does not matter if another thread has removed the upload.
         match self.remove() {
             Ok(()) | Err(StoreError::NoSuchUpload) => Ok(written),
             Err(error) => Err(error),
@@ -72,9 +73,10 @@ impl Upload {
                 let mut rest = File::from(fd);
                 let copied = std::io::Seek::seek(&mut rest, std::io::SeekFrom::Start(done))
                     .and_then(|_| std::io::copy(&mut rest, &mut temporary.file))
-                    .map_err(|e| StoreError::system("assembling an object", e))?;
+                    .map_err(StoreError::during("assembling an object"))?;
                 if done + copied != info.size {
-                    return Err(StoreError::Corrupt(format!("part {} is cut", info.number)));
+                    let number = info.number;
+                    return Err(StoreError::Corrupt(format!("part {number} is truncated")));
                 }
             }
         }
@@ -82,7 +84,7 @@ impl Upload {
     }
 }
 
-/// A part to be.
+/// The target of a part upload.
 pub(super) struct NewPart {
     pub(super) upload: Upload,
     pub(super) number: u32,
@@ -91,6 +93,6 @@ pub(super) struct NewPart {
 impl PartUpload for PosixUpload<NewPart> {
     fn commit(self: Box<Self>, checksums: Vec<Checksum>) -> Result<Written> {
         let NewPart { upload, number } = self.to;
-        upload.put_part(number, self.intake.finish(None)?, checksums)
+        upload.put_part(number, self.receiver.finish(None)?, checksums)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads directories.
+//! Reading directories.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -6,10 +6,9 @@ use std::os::fd::AsFd;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::{Errno, Result};
 
-/// Buffer of one `getdents64` call; larger ones do not make it faster.
+/// Buffer size of one `getdents64` call; larger buffers are not faster.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// What kind of entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -34,7 +33,7 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
 }
 
-/// Calls `visit` with every entry but `.` and `..` until it returns `false`.
+/// Calls `visit` with every entry except `.` and `..` until it returns `false`.
 pub(super) fn for_each(
     directory: impl AsFd,
     mut visit: impl FnMut(&[u8], Kind) -> bool,
@@ -45,7 +44,7 @@ pub(super) fn for_each(
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Ok(entry) => entry,
-            // The directory was removed after it was opened, and so it was empty.
+            // The directory was removed after it was opened, so it was empty.
             Err(Errno::NOENT) => break,
             Err(error) => return Err(error),
         };
@@ -55,7 +54,7 @@ pub(super) fn for_each(
         }
         let mut file_type = entry.file_type();
         if file_type == FileType::Unknown {
-            // Not every file system tells the type in the directory.
+            // Not every file system reports the type.
             file_type = match super::beneath::stat_entry(directory, name) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                 Err(_) => continue,

@@ -1,7 +1,7 @@
 //! The mapping between keys and paths.
 //!
-//! A key is cut at `/` into components; all but the last become directories, the last a file of
-//! the same name, so that `dir/file` stays `dir/file`. What a file system cannot hold is escaped
+//! A key is split at `/` into components. The last becomes a file and the others become directories of
+//! the same names, so `dir/file` stays `dir/file`. Names that a file system cannot hold are escaped
 //! with `%`, which itself becomes `%25`:
 //!
 //! | in the key | on disk | |
@@ -9,30 +9,29 @@
 //! | `%`, NUL | `%25`, `%00` | |
 //! | component `.` or `..` | `%2E`, `%2E%2E` | |
 //! | empty component (`a//b`, trailing `/`) | `%` | |
-//! | component above 255 bytes when escaped | `piece%+/piece%+/rest` | pieces of at most 253 bytes |
-//! | object `a` beside objects below `a/` | `a/%self` | the directory has the plain name |
+//! | component longer than 255 bytes when escaped | `piece%+/piece%+/rest` | pieces of at most 253 bytes |
+//! | object `a` if there are objects below `a/` | `a/%self` | the directory has the plain name |
 //!
-//! The mapping is one to one: a name is taken for part of a key only if it is what the key would be
-//! escaped to. No component of a result is `.`, `..` or empty, none contains `/` or NUL, and none
-//! is longer than 255 bytes.
+//! The mapping is one-to-one: a name is part of a key only if escaping the key yields that name. No
+//! component of a path is `.`, `..` or empty, contains `/` or NUL, or is longer than 255 bytes.
 
-/// Longest file name in bytes.
+/// Maximum length of a file name, in bytes.
 const MAX_NAME: usize = 255;
-/// Marks a directory that continues a long component.
+/// Suffix of a directory whose entries continue a long component.
 const CONTINUED: &[u8] = b"%+";
-/// Name of the file of an object whose own name is taken by a directory.
+/// File name of an object whose name is that of a directory.
 pub(super) const SELF: &str = "%self";
 const EMPTY: &[u8] = b"%";
 
-/// Place of a key: path relative to the root of the store, beginning with the bucket.
+/// The path of a key, relative to the store's root and beginning with the bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ObjectPath {
     path: Vec<u8>,
-    /// Length of the path of the directory that holds the file.
+    /// Length of the path of the file's directory.
     parent: usize,
 }
 
-impl Place {
+impl ObjectPath {
     pub(super) fn of(bucket: &str, key: &str) -> Self {
         let mut path = Vec::with_capacity(bucket.len() + key.len() + 8);
         path.extend_from_slice(bucket.as_bytes());
@@ -49,12 +48,11 @@ impl Place {
         Self { path, parent }
     }
 
-    /// The whole path.
     pub(super) fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// Path of the directory that holds the file.
+    /// Path of the file's directory.
     pub(super) fn parent(&self) -> &[u8] {
         &self.path[..self.parent]
     }
@@ -65,7 +63,7 @@ impl Place {
         String::from_utf8_lossy(&self.path[..end.unwrap_or(self.path.len())]).into_owned()
     }
 
-    /// The key, read back from the path.
+    /// The key, decoded from the path.
     pub(super) fn key(&self) -> String {
         read_path(&self.path).unwrap_or_default()
     }
@@ -76,7 +74,7 @@ impl Place {
     }
 }
 
-/// Whether every component of a key is a name of its own.
+/// Whether every component of a key is a file name as it stands.
 fn is_plain(key: &str) -> bool {
     let bytes = key.as_bytes();
     let mut start = 0;
@@ -90,12 +88,12 @@ fn is_plain(key: &str) -> bool {
     is_name(&bytes[start..])
 }
 
-/// Whether a component without characters that are escaped is a name.
+/// Whether a component without characters to escape is a file name as it stands.
 fn is_name(component: &[u8]) -> bool {
     component.len() <= MAX_NAME && !matches!(component, b"" | b"." | b"..")
 }
 
-/// The key whose path, with a bucket before it, is `path`; `None` for a path that no key has.
+/// The key with the path `path`, which begins with the bucket. `None` if no key has that path.
 fn read_path(path: &[u8]) -> Option<String> {
     let mut components: Vec<String> = Vec::new();
     let mut before = String::new();
@@ -106,14 +104,14 @@ fn read_path(path: &[u8]) -> Option<String> {
                 before = String::new();
             }
             Name::Continued(part) => before = part,
-            Name::Own | Name::Foreign => return None,
+            Name::SelfFile | Name::Foreign => return None,
         }
     }
     before.is_empty().then(|| components.join("/"))
 }
 
-/// Path of the directory that holds the keys beginning with `prefix` (up to its last `/`) and the
-/// part of the prefix that the directory stands for.
+/// Path of the directory that holds the keys beginning with `prefix`, up to its last `/`, and that
+/// part of the prefix.
 pub(super) fn directory_of_prefix<'p>(bucket: &str, prefix: &'p str) -> (Vec<u8>, &'p str) {
     let mut path = bucket.as_bytes().to_vec();
     let Some(end) = prefix.rfind('/') else {
@@ -126,7 +124,7 @@ pub(super) fn directory_of_prefix<'p>(bucket: &str, prefix: &'p str) -> (Vec<u8>
     (path, &prefix[..=end])
 }
 
-/// Appends the escaped component; it contains `/` only between the pieces of a long one.
+/// Appends the escaped component. The result contains `/` only between the pieces of a long component.
 pub(super) fn push_component(component: &str, out: &mut Vec<u8>) {
     match component {
         "" => out.extend_from_slice(EMPTY),
@@ -139,8 +137,8 @@ pub(super) fn push_component(component: &str, out: &mut Vec<u8>) {
             let extra = component.bytes().filter(|b| matches!(b, b'%' | 0)).count() * 2;
             let mut rest = component.len() + extra;
             let mut piece = 0;
-            // The length of the rest decides where pieces end, so that a rest that fits is never
-            // cut, and no piece is ever empty, `.` or `..`.
+            // The length of the rest decides where pieces end: a rest that fits is never split, and
+            // no piece is ever empty, `.` or `..`.
             let mut cut = rest > MAX_NAME;
             let mut buffer = [0; 4];
             for c in component.chars() {
@@ -163,23 +161,24 @@ pub(super) fn push_component(component: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What a directory entry stands for.
+/// The meaning of a directory entry's name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// The end of a component, or a whole one.
+    /// A whole component, or the end of one.
     Component(String),
-    /// A directory that holds the continuations of a long component; this is its beginning.
+    /// A directory that holds the continuations of a long component, of which this is the beginning.
     Continued(String),
     /// [`SELF`].
-    Own,
-    /// Nothing of ours.
+    SelfFile,
+    /// Not a name that the store creates.
     Foreign,
 }
 
-/// Reads a name. `before` is what the continued directories above it stand for (empty for none).
+/// Decodes a name. `before` is the beginning of the component that the directories above hold (empty
+/// for none).
 pub(super) fn read_name(name: &[u8], before: &str) -> Name {
     if name == SELF.as_bytes() && before.is_empty() {
-        return Name::Own;
+        return Name::SelfFile;
     }
     let (body, continued) = match name.strip_suffix(CONTINUED) {
         Some(body) => (body, true),
@@ -190,7 +189,7 @@ pub(super) fn read_name(name: &[u8], before: &str) -> Name {
     };
     let component = [before, &text].concat();
     if continued {
-        // A piece is cut where the next character, of 4 bytes at most, does not fit.
+        // A piece ends where the next character, of at most 4 bytes, does not fit.
         let longest = MAX_NAME - CONTINUED.len();
         if !(longest - 3..=longest).contains(&body.len()) {
             return Name::Foreign;
@@ -211,7 +210,7 @@ pub(super) fn read_name(name: &[u8], before: &str) -> Name {
     }
 }
 
-/// Reverses the escapes; `None` for a text that no key has.
+/// Reverses the escapes; `None` if `name` is not a valid escaped text.
 fn unescape(name: &[u8]) -> Option<String> {
     if name == EMPTY {
         return Some(String::new());
@@ -241,7 +240,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn path(key: &str) -> String {
-        String::from_utf8(Place::of("b", key).path().to_vec()).unwrap()
+        String::from_utf8(ObjectPath::of("b", key).path().to_vec()).unwrap()
     }
 
     #[test]
@@ -249,15 +248,15 @@ mod tests {
         for key in ["file", "dir/file.txt", ".hidden", "a b/ü/日本", "..."] {
             assert_eq!(path(key), format!("b/{key}"));
         }
-        let place = Place::of("b", "dir/file");
+        let object = ObjectPath::of("b", "dir/file");
         assert_eq!(
-            (place.parent(), place.name()),
+            (object.parent(), object.name()),
             (b"b/dir".as_slice(), b"file".as_slice())
         );
     }
 
     #[test]
-    fn what_a_file_system_cannot_hold_is_escaped() {
+    fn names_that_a_file_system_cannot_hold_are_escaped() {
         assert_eq!(path("."), "b/%2E");
         assert_eq!(path("../.."), "b/%2E%2E/%2E%2E");
         assert_eq!(path("a//b"), "b/a/%/b");
@@ -288,10 +287,10 @@ mod tests {
         }
         assert_eq!(read_name(b"\xff", ""), Name::Foreign);
         assert_eq!(read_name(b"%2Ex", ""), Name::Foreign);
-        assert_eq!(read_name(b"%self", ""), Name::Own);
+        assert_eq!(read_name(b"%self", ""), Name::SelfFile);
     }
 
-    /// Keys that meet the edges: short alphabet of special characters, runs of every length.
+    /// Keys with edge cases: special characters, and runs of every length.
     fn odd_key() -> impl Strategy<Value = String> {
         let unit = prop_oneof![
             Just("/".to_owned()),
@@ -323,26 +322,26 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
         #[test]
-        fn every_key_has_a_legal_path_that_leads_back(key in odd_key()) {
-            let place = Place::of("bucket", &key);
-            prop_assert!(place.path().len() + 1 + SELF.len() < 4096);
-            for name in place.path().split(|b| *b == b'/') {
+        fn every_key_has_a_legal_path_that_decodes_to_it(key in odd_key()) {
+            let object = ObjectPath::of("bucket", &key);
+            prop_assert!(object.path().len() + 1 + SELF.len() < 4096);
+            for name in object.path().split(|b| *b == b'/') {
                 prop_assert!(!name.is_empty() && name.len() <= 255);
                 prop_assert!(name != b"." && name != b".." && name != SELF.as_bytes());
                 prop_assert!(!name.contains(&0));
             }
-            prop_assert_eq!(place.bucket(), "bucket");
-            prop_assert_eq!(read_path(place.path()), Some(key));
+            prop_assert_eq!(object.bucket(), "bucket");
+            prop_assert_eq!(read_path(object.path()), Some(key));
         }
 
         #[test]
-        fn a_path_is_read_as_the_key_that_has_it_or_not_at_all(
+        fn a_path_decodes_to_the_key_that_has_it_or_not_at_all(
             names in prop::collection::vec("(%25|%00|%2E|%\\+|%|\\.|x|x{250,255}){1,4}", 1..4)
         ) {
             let path = format!("b/{}", names.join("/"));
             if let Some(key) = read_path(path.as_bytes()).filter(|key| !key.is_empty()) {
-                let place = Place::of("b", &key);
-                prop_assert_eq!(String::from_utf8_lossy(place.path()), path);
+                let object = ObjectPath::of("b", &key);
+                prop_assert_eq!(String::from_utf8_lossy(object.path()), path);
             }
         }
     }

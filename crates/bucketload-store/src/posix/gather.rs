@@ -1,32 +1,31 @@
 //! The smallest entries of a directory that a page of a listing may need.
 //!
-//! Entries are ordered by what they contribute to the key: a file by its name, a directory by its
-//! name and `/`. A directory is also a candidate for the object of its own name (`%self`). Only the
-//! smallest candidates are kept, so that memory is bounded whatever the size of the directory.
+//! Entries are sorted by their part of the key: a file's name, or a directory's name and `/`. A
+//! directory is also a candidate for the object of the same name (`%self`). Only the smallest candidates
+//! are kept, so memory is bounded for directories of any size.
 
 use crate::listing::{after_prefix, common_prefix};
 use crate::posix::entries::Kind;
 use crate::types::ListRequest;
 
-/// Candidates kept of one directory. More than a page, so that one reading usually serves a page
+/// Maximum number of candidates of one directory: more than a page, so that one pass is usually enough
 /// even if some candidates turn out not to be objects.
 const KEPT: usize = 4096;
 
 /// An entry that may contribute to the page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
-    /// The key, or the beginning of all keys of the subtree.
+    /// The key, or the prefix of all keys in the subtree.
     pub(super) key: String,
-    /// Whether it is a subtree.
     pub(super) subtree: bool,
 }
 
-/// The smallest candidates of a directory that are not below the bound.
+/// The smallest candidates of a directory that are not below the lower bound.
 pub(super) struct Gathering<'a> {
     request: &'a ListRequest<'a>,
     lower: &'a [u8],
     candidates: Vec<Candidate>,
-    /// Candidates from this one on were dropped.
+    /// The first of the candidates that were dropped.
     ceiling: Option<Candidate>,
 }
 
@@ -40,32 +39,32 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Forgets all candidates.
+    /// Removes all candidates.
     pub(super) fn clear(&mut self) {
         self.candidates.clear();
         self.ceiling = None;
     }
 
-    /// The candidates in order, and the first one that was dropped.
+    /// The sorted candidates, and the first one that was dropped.
     pub(super) fn finish(mut self) -> (Vec<Candidate>, Option<Candidate>) {
         self.sort();
         (self.candidates, self.ceiling)
     }
 
-    /// Whether keys that begin with `start` can be wanted.
+    /// Whether the request may want keys that begin with `start`.
     pub(super) fn reaches(&self, start: &str) -> bool {
         let prefix = self.request.prefix;
         (start.starts_with(prefix) || prefix.starts_with(start))
             && after_prefix(start).as_slice() > self.lower
     }
 
-    /// Where the names that matter begin in a directory that stands for `directory`.
+    /// The first relevant name in the directory with the key prefix `directory`.
     pub(super) fn start_in(&self, directory: &str) -> Vec<u8> {
         let Some(rest) = self.lower.strip_prefix(directory.as_bytes()) else {
-            // The bound lies before the directory; one behind it makes all candidates irrelevant.
+            // The bound lies before the directory. (If it lay after, no candidate would be relevant.)
             return Vec::new();
         };
-        // A subtree begins before the bound if the bound lies in it.
+        // A subtree that contains the bound begins before it.
         let end = rest
             .iter()
             .position(|b| *b == b'/')
@@ -73,7 +72,7 @@ impl<'a> Gathering<'a> {
         rest[..end].to_vec()
     }
 
-    /// Whether no name from `component` on matters.
+    /// Whether no name from `component` on is relevant.
     pub(super) fn is_behind(&self, directory: &str, component: &str) -> bool {
         let prefix = self.request.prefix;
         match prefix.strip_prefix(directory) {
@@ -107,10 +106,10 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// For candidates that are added in order: when there are enough, makes the last one the
-    /// ceiling and returns `true`.
+    /// For candidates added in order: once there are enough, drops the last one, which becomes the
+    /// ceiling, and returns `true`.
     pub(super) fn cut_behind_last(&mut self) -> bool {
-        // A page and one more, which tells that there are more.
+        // One more than a page shows that there are more.
         let enough = self.request.max_keys.saturating_add(1).clamp(16, KEPT);
         if self.candidates.len() <= enough {
             return false;
@@ -119,8 +118,8 @@ impl<'a> Gathering<'a> {
         true
     }
 
-    /// Adds a file of the directory that stands for `directory`. If it belongs to a common prefix,
-    /// returns the bound behind all keys of this prefix.
+    /// Adds a file of the directory with the key prefix `directory`. If the file belongs to a common
+    /// prefix, returns the bound after all keys with this prefix.
     pub(super) fn add_file(&mut self, directory: &str, component: &str) -> Option<Vec<u8>> {
         let mut key = [directory, component].concat();
         let common = common_prefix(&key, self.request.prefix, self.request.delimiter);
@@ -131,7 +130,7 @@ impl<'a> Gathering<'a> {
             });
             return None;
         };
-        // A file proves that its common prefix has an object; one candidate suffices.
+        // A file proves that its common prefix has an object; one candidate is enough.
         key.truncate(common);
         let behind = after_prefix(&key);
         self.add(Candidate {
@@ -141,9 +140,9 @@ impl<'a> Gathering<'a> {
         Some(behind)
     }
 
-    /// Adds the object that a directory may hold under its own name. If it belonged to a common
-    /// prefix, so would the rest of the directory, which stands for it.
-    pub(super) fn add_own(&mut self, directory: &str, component: &str) {
+    /// Adds the object that a directory may hold as `%self`. If that object belongs to a common
+    /// prefix, so does the whole directory, which then represents it.
+    pub(super) fn add_self_object(&mut self, directory: &str, component: &str) {
         let key = [directory, component].concat();
         if common_prefix(&key, self.request.prefix, self.request.delimiter).is_none() {
             self.add(Candidate {
@@ -153,19 +152,19 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Adds a directory that stands for `key`, which ends with `/`.
+    /// Adds the directory with the key prefix `key`, which ends with `/`.
     pub(super) fn add_subtree(&mut self, key: String) {
         self.add(Candidate { key, subtree: true });
     }
 
-    /// Adds an entry of the directory that stands for `directory`.
+    /// Adds an entry of the directory with the key prefix `directory`.
     pub(super) fn add_entry(&mut self, directory: &str, component: &str, kind: Kind) {
         match kind {
             Kind::File => {
                 self.add_file(directory, component);
             }
             Kind::Directory => {
-                self.add_own(directory, component);
+                self.add_self_object(directory, component);
                 self.add_subtree([directory, component, "/"].concat());
             }
             Kind::Other => {}

@@ -1,13 +1,13 @@
-//! Ordered indexes of large directories, so that a page of a directory with a million files does
-//! not read a million entries.
+//! Ordered indexes of large directories, so that listing a page of a directory with a million files
+//! does not read a million entries.
 //!
-//! An index is made when a listing meets a directory of more than [`INDEX_FROM`] entries, and kept
-//! true by inotify, which reports the changes of all processes of this machine before the system
-//! call that makes them returns. A report only says which name to look at: its state is read from
-//! the directory before the index is used, so that neither the order nor the kind of the events
-//! matters. Where reports may be missing (file systems that other machines change, a full event
-//! queue) there is no index, and the directory is read. The number of entries in all indexes is
-//! bounded; the least recently used make room.
+//! A listing builds an index when it meets a directory of more than [`INDEX_FROM`] entries. inotify
+//! keeps the index current: it reports the changes of all processes on this machine before the system
+//! call that makes them returns. An event only says which name to check; the state of the name is read
+//! from the directory before the index is used, so neither the order nor the kind of the events matters.
+//! If events may be missing (file systems that other machines change, a full event queue), there is no
+//! index, and the directory is read. The total number of entries is bounded; the least recently used
+//! indexes are dropped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -24,11 +24,11 @@ use super::entries::{self, Kind};
 use super::escape::{Name, read_name};
 use super::gather::Gathering;
 
-/// Entries above which a directory gets an index.
+/// Number of entries above which a directory gets an index.
 pub(super) const INDEX_FROM: usize = 4096;
 
-/// Types (`statfs`) of file systems whose changes all go through this kernel: ext2 to ext4, XFS,
-/// Btrfs, tmpfs, F2FS, ZFS, bcachefs, overlayfs.
+/// Types (`statfs`) of file systems that only this kernel changes: ext2 to ext4, XFS, Btrfs, tmpfs,
+/// F2FS, ZFS, bcachefs, overlayfs.
 const LOCAL: [u64; 8] = [
     0xef53,
     0x5846_5342,
@@ -40,12 +40,12 @@ const LOCAL: [u64; 8] = [
     0x794c_7630,
 ];
 
-/// What a name in the index stands for. A directory has two: its own name, under which it may hold
-/// an object, and the name with `/`.
+/// The kind of an index entry. A directory has two entries: one under its plain name, because it may
+/// hold the object of that name, and one under the name with `/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum NameKind {
     File,
-    Own,
+    SelfObject,
     Subtree,
 }
 
@@ -55,10 +55,10 @@ type Identity = (u64, u64);
 #[derive(Debug)]
 struct Index {
     watch: i32,
-    names: BTreeMap<Box<[u8]>, Meaning>,
-    /// Directories that continue long names, as they are in the directory.
+    names: BTreeMap<Box<[u8]>, NameKind>,
+    /// Directories that continue long names, by their names on disk.
     continued: BTreeSet<Box<[u8]>>,
-    /// Names that changed since the index was used.
+    /// Names that changed since the index was last used.
     changed: HashSet<Box<[u8]>>,
     used: u64,
 }
@@ -68,7 +68,7 @@ struct State {
     inotify: Option<OwnedFd>,
     by_directory: HashMap<Identity, Index>,
     by_watch: HashMap<i32, Identity>,
-    /// Directories that cannot have an index.
+    /// Directories that cannot be indexed.
     refused: HashSet<Identity>,
     clock: u64,
 }
@@ -81,7 +81,7 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// Indexes with at most `max_entries` entries; 0 for none.
+    /// Indexes with at most `max_entries` entries in total; 0 for no indexes.
     pub(super) fn new(max_entries: usize) -> Self {
         Self {
             max_entries,
@@ -89,8 +89,8 @@ impl Indexes {
         }
     }
 
-    /// Feeds `gathering` from the index of a directory, if it has one, and returns the directories
-    /// that continue long names of it.
+    /// Adds candidates from the index of a directory, if it has one, and returns its directories that
+    /// continue long names.
     pub(super) fn list(
         &self,
         directory: &OwnedFd,
@@ -119,7 +119,7 @@ impl Indexes {
         ))
     }
 
-    /// Makes an index of a directory, if that is possible; returns whether.
+    /// Builds an index of a directory, if possible. Returns whether there is one.
     pub(super) fn build(&self, directory: &OwnedFd) -> Result<bool> {
         if self.max_entries == 0 {
             return Ok(false);
@@ -137,7 +137,7 @@ impl Indexes {
             state.refuse(identity);
             return Ok(false);
         };
-        // What changes from here on is reported.
+        // inotify reports every change from here on.
         let mut index = Index {
             watch,
             names: BTreeMap::new(),
@@ -179,7 +179,7 @@ impl State {
             let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
             self.inotify = inotify::init(flags).ok();
         }
-        // inotify wants a path; this one leads to the directory that is open, whatever its name.
+        // inotify needs a path; this one leads to the open directory, whatever its name.
         let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
         let changes = WatchFlags::CREATE
             | WatchFlags::DELETE
@@ -191,7 +191,7 @@ impl State {
 
     fn unwatch(&mut self, watch: i32) {
         if let Some(inotify) = &self.inotify {
-            // Fails if the directory is gone, which is as good.
+            // Fails if the directory is gone, and the watch with it.
             let _ = inotify::remove_watch(inotify, watch);
         }
         if let Some(identity) = self.by_watch.remove(&watch) {
@@ -200,14 +200,14 @@ impl State {
     }
 
     fn refuse(&mut self, identity: Identity) {
-        // The set is a hint only and must not grow for ever.
+        // The set is only a hint and must not grow without bound.
         if self.refused.len() >= 1000 {
             self.refused.clear();
         }
         self.refused.insert(identity);
     }
 
-    /// Takes note of the names that the kernel reports.
+    /// Records the names that inotify reports.
     fn read_events(&mut self) {
         let Some(inotify) = &self.inotify else { return };
         let mut lost = Vec::new();
@@ -250,12 +250,12 @@ impl State {
             .map(|index| index.watch)
             .collect();
         for watch in busy {
-            // To read it again is cheaper than to look at every name.
+            // Reading the directory again is cheaper than checking every name.
             self.unwatch(watch);
         }
     }
 
-    /// Drops the least recently used indexes but `keep` until the rest fits.
+    /// Drops the least recently used indexes except `keep` until the rest fits.
     fn make_room(&mut self, max_entries: usize, keep: Identity) {
         loop {
             let total: usize = self
@@ -282,13 +282,13 @@ impl Index {
         match (read_name(name, ""), kind) {
             (Name::Component(component), Kind::File) => {
                 self.names
-                    .insert(component.into_bytes().into(), Meaning::File);
+                    .insert(component.into_bytes().into(), NameKind::File);
             }
             (Name::Component(component), Kind::Directory) => {
                 let subtree = [component.as_bytes(), b"/"].concat();
                 self.names
-                    .insert(component.into_bytes().into(), Meaning::Own);
-                self.names.insert(subtree.into(), Meaning::Subtree);
+                    .insert(component.into_bytes().into(), NameKind::SelfObject);
+                self.names.insert(subtree.into(), NameKind::Subtree);
             }
             (Name::Continued(_), Kind::Directory) => {
                 self.continued.insert(name.into());
@@ -306,7 +306,7 @@ impl Index {
         self.continued.remove(name);
     }
 
-    /// Looks at the names that changed.
+    /// Updates the names that changed.
     fn refresh(&mut self, directory: &OwnedFd) -> Result<()> {
         for name in std::mem::take(&mut self.changed) {
             self.remove(&name);
@@ -319,7 +319,7 @@ impl Index {
         Ok(())
     }
 
-    /// Hands the smallest names that matter to `gathering`.
+    /// Adds the smallest relevant names to `gathering`.
     fn feed(&self, stands_for: &str, gathering: &mut Gathering<'_>) {
         let mut from = gathering.start_in(stands_for);
         'seek: loop {
@@ -329,12 +329,12 @@ impl Index {
                     continue;
                 };
                 let common = match meaning {
-                    Meaning::File => gathering.add_file(stands_for, component),
-                    Meaning::Own => {
-                        gathering.add_own(stands_for, component);
+                    NameKind::File => gathering.add_file(stands_for, component),
+                    NameKind::SelfObject => {
+                        gathering.add_self_object(stands_for, component);
                         None
                     }
-                    Meaning::Subtree => {
+                    NameKind::Subtree => {
                         gathering.add_subtree([stands_for, component].concat());
                         None
                     }
@@ -343,7 +343,7 @@ impl Index {
                     return;
                 }
                 if let Some(behind) = common {
-                    // All that follows in this directory with the common prefix adds nothing.
+                    // Skip the rest of the common prefix: it adds nothing.
                     from = behind[stands_for.len().min(behind.len())..].to_vec();
                     continue 'seek;
                 }

@@ -1,9 +1,10 @@
-//! Listing: a walk of the tree in byte order of the keys that reads only directories which can
-//! hold keys of the page.
+//! Listing: a walk of the tree in byte order of the keys. It reads only directories that can hold keys
+//! of the page.
 //!
-//! Per directory, `gather` picks the entries that the page may need, from `index` if the directory
-//! is large; one with more of them is looked at again from where the walk has come to. A subtree
-//! that lies wholly in one common prefix is not walked: one object in it suffices.
+//! In each directory, `gather` picks the entries that the page may need, from `index` if the directory
+//! is large. If there are more of them than it keeps, the walk returns to the directory later and
+//! continues. A subtree that lies entirely within a common prefix is not walked: one object in it is
+//! enough.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -11,8 +12,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::beneath;
 use super::entries::{self, Kind};
-use super::escape::{Name, Place, directory_of_prefix, read_name};
+use super::escape::{Name, ObjectPath, directory_of_prefix, read_name};
 use super::gather::{Candidate, Gathering};
 use super::index::{INDEX_FROM, Indexes};
 use super::tree::Tree;
@@ -24,24 +26,19 @@ fn failed(error: Errno) -> StoreError {
     StoreError::system("listing a bucket", error)
 }
 
-/// Whether a directory is not there (any more).
-const fn is_absent(error: Errno) -> bool {
-    matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
-}
-
 /// A walk that fills one page.
 struct Walk<'a> {
     tree: &'a Tree,
     indexes: &'a Indexes,
     bucket: &'a str,
     request: &'a ListRequest<'a>,
-    /// Keys below this are done.
+    /// Keys below this have been handled.
     lower: Vec<u8>,
     page: Listing,
     last: String,
 }
 
-/// One page of the keys of a bucket, which exists.
+/// One page of the keys of an existing bucket.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -62,14 +59,14 @@ pub(super) fn list(
     };
     if request.max_keys > 0 {
         let (path, directory) = directory_of_prefix(bucket, request.prefix);
-        // The walk ends early when the page is full, which is no failure.
+        // `Break` only means that the page is full.
         let _: ControlFlow<()> = walk.directory(&path, directory)?;
     }
     Ok(walk.page)
 }
 
 impl Walk<'_> {
-    /// Walks the directory at `path`, which stands for keys that begin with `directory`.
+    /// Walks the directory at `path`, which has the key prefix `directory`.
     fn directory(&mut self, path: &[u8], directory: &str) -> Result<ControlFlow<()>> {
         loop {
             let lower = self.lower.clone();
@@ -84,14 +81,14 @@ impl Walk<'_> {
             let Some(ceiling) = ceiling else {
                 return Ok(ControlFlow::Continue(()));
             };
-            // Everything before the first candidate that was dropped is done.
+            // Everything before the first dropped candidate has been handled.
             if self.lower.as_slice() < ceiling.key.as_bytes() {
                 self.lower = ceiling.key.into_bytes();
             }
         }
     }
 
-    /// Picks the entries of a directory and of those that continue long names of it.
+    /// Gathers the entries of a directory and of the directories that continue its long names.
     fn gather(
         &self,
         path: &[u8],
@@ -101,7 +98,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let fd = match self.tree.session.root.open_directory(path) {
             Ok(fd) => fd,
-            Err(error) if is_absent(error) => return Ok(()),
+            Err(error) if beneath::is_absent(error) => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
         let continued = if before.is_empty() {
@@ -125,7 +122,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Picks the entries of a directory that may be large; returns those that continue long names.
+    /// Gathers the entries of a directory that may be large. Returns the directories that continue
+    /// long names.
     fn gather_large(
         &self,
         fd: &OwnedFd,
@@ -149,7 +147,7 @@ impl Walk<'_> {
         Ok(read(fd, directory, "", gathering, usize::MAX)?.1)
     }
 
-    /// Visits a candidate, unless what was listed meanwhile covers it.
+    /// Visits a candidate, unless the page already covers it.
     fn candidate(&mut self, candidate: &Candidate) -> Result<ControlFlow<()>> {
         let Candidate { key, subtree } = candidate;
         let request = self.request;
@@ -162,9 +160,9 @@ impl Walk<'_> {
             return match common {
                 None => self.directory(&path, key),
                 Some(common) => {
-                    // Whether the object of the directory's own name has the common prefix too.
-                    let own = common.len() < key.len();
-                    if self.has_object(&path, "", own)? {
+                    // Whether the directory's `%self` object has the common prefix too.
+                    let self_counts = common.len() < key.len();
+                    if self.has_object(&path, "", self_counts)? {
                         return Ok(self.emit_common(common));
                     }
                     Ok(ControlFlow::Continue(()))
@@ -177,19 +175,16 @@ impl Walk<'_> {
         if let Some(common) = common {
             return Ok(self.emit_common(common));
         }
-        match self.tree.open_with_info(&Place::of(self.bucket, key))? {
-            Some((_, info)) => Ok(self.emit(ListEntry {
-                key: key.clone(),
-                size: info.size,
-                etag: info.etag,
-                modified: info.modified,
-                checksums: info.checksums.iter().map(|c| c.algorithm).collect(),
-            })),
+        match self
+            .tree
+            .open_with_info(&ObjectPath::of(self.bucket, key))?
+        {
+            Some((_, info)) => Ok(self.emit(ListEntry::of(key.clone(), &info))),
             None => Ok(ControlFlow::Continue(())),
         }
     }
 
-    /// Whether the page has room; if not, this is where the next one begins.
+    /// Whether the page has room. If not, sets the start of the next page.
     fn has_room(&mut self) -> bool {
         if self.page.objects.len() + self.page.common_prefixes.len() < self.request.max_keys {
             return true;
@@ -218,13 +213,13 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Whether there is an object in the directory or below it, `own` telling whether that of its
-    /// own name counts. A directory without any entry is
-    /// what a crash between `mkdir` and `rename` has left: it is removed.
-    fn has_object(&self, path: &[u8], before: &str, own: bool) -> Result<bool> {
+    /// Whether there is an object in the directory or below it. `self_counts` says whether the
+    /// directory's `%self` object counts. Removes an empty directory, which is left over from a crash
+    /// between `mkdir` and `rename`.
+    fn has_object(&self, path: &[u8], before: &str, self_counts: bool) -> Result<bool> {
         let fd = match self.tree.session.root.open_directory(path) {
             Ok(fd) => fd,
-            Err(error) if is_absent(error) => return Ok(false),
+            Err(error) if beneath::is_absent(error) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
         let mut found = false;
@@ -234,7 +229,7 @@ impl Walk<'_> {
             empty = false;
             match (kind, read_name(name, before)) {
                 (Kind::File, Name::Component(_)) => found = true,
-                (Kind::File, Name::Own) => found |= own,
+                (Kind::File, Name::SelfFile) => found |= self_counts,
                 (Kind::Directory, Name::Component(_)) => below.push((name.to_vec(), String::new())),
                 (Kind::Directory, Name::Continued(part)) => below.push((name.to_vec(), part)),
                 _ => {}
@@ -258,8 +253,8 @@ impl Walk<'_> {
     }
 }
 
-/// Reads a directory. Returns whether that is all, or it was left after `limit` entries, and the
-/// directories that continue long names.
+/// Reads at most `limit` entries of a directory. Returns whether these were all, and the directories
+/// that continue long names.
 fn read(
     fd: &OwnedFd,
     directory: &str,
@@ -273,7 +268,7 @@ fn read(
         match read_name(name, before) {
             Name::Component(component) => gathering.add_entry(directory, &component, kind),
             Name::Continued(_) if kind == Kind::Directory => continued.push(name.to_vec()),
-            Name::Continued(_) | Name::Own | Name::Foreign => {}
+            Name::Continued(_) | Name::SelfFile | Name::Foreign => {}
         }
         count += 1;
         count < limit

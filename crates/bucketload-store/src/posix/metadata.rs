@@ -1,9 +1,9 @@
-//! Where metadata records live: in an extended attribute of the file, or in a sidecar file.
+//! The storage of metadata records: an extended attribute of the file, or a sidecar file.
 //!
-//! A sidecar belongs to a version, not to a key: it is named after the inode and modification time
-//! of the file, and is written before the file gets its key. So a reader that has opened a file
-//! finds the record of just this version, and the change of both is one `rename`. The attribute of
-//! a record that does not fit says [`SPILLED`] and the record is in a sidecar.
+//! A sidecar belongs to a version, not to a key: its name is the inode and modification time of the
+//! file, and it is written before the file moves to its key. A reader that has opened a file therefore
+//! finds the record of exactly this version, and one `rename` changes both. If a record does not fit
+//! into the attribute, the attribute is [`SPILLED`] and the record is in a sidecar.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,7 +16,7 @@ use rustix::fs::{self, AtFlags, Stat, XattrFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::escape::Place;
+use super::escape::ObjectPath;
 use super::session::Session;
 use super::temporary::Temporary;
 use super::{beneath, entries, record};
@@ -29,9 +29,9 @@ const SPILLED: &[u8] = b"@";
 /// Where a POSIX store keeps metadata records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum MetadataPlace {
-    /// What the directory was created with; when it is new, extended attributes if the file system
-    /// has them, else sidecar files.
+pub enum MetadataStorage {
+    /// The storage that the directory was created with. In a new directory, extended attributes if
+    /// the file system has them, else sidecar files.
     #[default]
     Auto,
     /// Extended attributes (`user.bucketload`).
@@ -47,7 +47,7 @@ pub(super) fn probe_xattr(file: &OwnedFd) -> bool {
         && fs::fremovexattr(file, name).is_ok()
 }
 
-/// To whom a sidecar belongs, so that one whose file is gone can be found.
+/// The owner of a sidecar, recorded so that orphaned sidecars can be found.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Owner {
     pub(super) bucket: String,
@@ -55,7 +55,7 @@ pub(super) struct Owner {
     pub(super) session: String,
 }
 
-/// Identity of a version: inode and modification time.
+/// The identity of a version: inode and modification time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     inode: u64,
@@ -70,7 +70,7 @@ impl Version {
         }
     }
 
-    /// Subdirectory and name of its sidecar.
+    /// Subdirectory and file name of the sidecar.
     fn sidecar(self) -> (String, String) {
         let directory = format!("{:02x}", self.inode & 0xff);
         (directory, format!("{:x}-{:x}", self.inode, self.modified))
@@ -82,50 +82,56 @@ impl Version {
 pub(super) struct Metadata {
     session: Arc<Session>,
     in_attributes: bool,
-    /// Whether there may be sidecars although attributes are used.
+    /// Whether there may be sidecars although the store uses attributes.
     spilled: AtomicBool,
 }
 
 impl Metadata {
-    pub(super) fn new(session: Arc<Session>, place: MetadataPlace) -> Self {
+    pub(super) fn new(session: Arc<Session>, storage: MetadataStorage) -> Self {
         Self {
             session,
-            in_attributes: place == MetadataPlace::Xattr,
+            in_attributes: storage == MetadataStorage::Xattr,
             spilled: AtomicBool::new(false),
         }
     }
 
-    /// Whether a version that goes may have a sidecar that must go too.
+    /// Whether a version may have a sidecar that must be removed with it.
     pub(super) fn has_sidecars(&self) -> bool {
         !self.in_attributes || self.spilled.load(Ordering::Relaxed)
     }
 
-    /// Gives `file`, whose modification time is set, the record of `info`; `place` is where it goes.
-    pub(super) fn attach(&self, file: &File, info: &ObjectInfo, place: &Place) -> Result<()> {
+    /// Attaches the record of `info` to `file`, which will move to `object`. The file's modification
+    /// time must already be set.
+    pub(super) fn attach(&self, file: &File, info: &ObjectInfo, object: &ObjectPath) -> Result<()> {
         let Some(record) = record::encode(info) else {
             return Ok(());
         };
         if self.in_attributes {
             match fs::fsetxattr(file, ATTRIBUTE, &record, XattrFlags::empty()) {
                 Ok(()) => return Ok(()),
-                // File systems differ in how they say that it is too long.
+                // File systems report a record that is too long in different ways.
                 Err(Errno::TOOBIG | Errno::RANGE | Errno::NOSPC | Errno::DQUOT) => {}
                 Err(error) => return Err(StoreError::system("writing metadata", error)),
             }
             self.spilled.store(true, Ordering::Relaxed);
         }
-        self.write_sidecar(file, &record, place)?;
+        self.write_sidecar(file, &record, object)?;
         if self.in_attributes {
             fs::fsetxattr(file, ATTRIBUTE, SPILLED, XattrFlags::empty())
-                .map_err(|e| StoreError::system("writing metadata", e))?;
+                .map_err(StoreError::during("writing metadata"))?;
         }
         Ok(())
     }
 
-    /// Replaces the record of a file that has a key (its tags have changed).
-    pub(super) fn replace(&self, file: &File, info: &ObjectInfo, place: &Place) -> Result<()> {
+    /// Replaces the record of a published file whose tags have changed.
+    pub(super) fn replace(
+        &self,
+        file: &File,
+        info: &ObjectInfo,
+        object: &ObjectPath,
+    ) -> Result<()> {
         if record::encode(info).is_some() {
-            self.attach(file, info, place)?;
+            self.attach(file, info, object)?;
         } else if self.in_attributes {
             match fs::fremovexattr(file, ATTRIBUTE) {
                 Ok(()) | Err(Errno::NODATA) => {}
@@ -139,10 +145,10 @@ impl Metadata {
         Ok(())
     }
 
-    fn write_sidecar(&self, file: &File, record: &[u8], place: &Place) -> Result<()> {
+    fn write_sidecar(&self, file: &File, record: &[u8], object: &ObjectPath) -> Result<()> {
         let owner = Owner {
-            bucket: place.bucket(),
-            key: place.key(),
+            bucket: object.bucket(),
+            key: object.key(),
             session: self.session.name().to_owned(),
         };
         let mut content = serde_json::to_vec(&owner).expect("strings always serialise");
@@ -154,24 +160,19 @@ impl Metadata {
         let mut temporary = temporary.close()?;
         let (directory, name) = Version::of(&stat(file)?).sidecar();
         loop {
-            let result =
-                beneath::anchor_entry(&self.session.meta, directory.as_bytes()).and_then(|at| {
-                    fs::renameat(temporary.directory(), temporary.name(), at, name.as_str())
-                });
-            match result {
-                Ok(()) => break,
+            match beneath::anchor_entry(&self.session.meta, directory.as_bytes())
+                .and_then(|at| temporary.rename(at, &name))
+            {
                 Err(Errno::NOENT) => {
                     beneath::ensure_directory(&self.session.meta, directory.as_bytes())
                         .map_err(|e| failed(e.into()))?;
                 }
-                Err(error) => return Err(failed(error.into())),
+                result => return result.map_err(|e| failed(e.into())),
             }
         }
-        temporary.published();
-        Ok(())
     }
 
-    /// Makes the sidecar of `file`, if it has one, durable.
+    /// Writes the sidecar of `file`, if it has one, to the medium.
     pub(super) fn sync(&self, file: &File) -> Result<()> {
         if !self.has_sidecars() {
             return Ok(());
@@ -208,8 +209,8 @@ impl Metadata {
         }
     }
 
-    /// Information about an opened file. `None` if the version was replaced just now, so that its
-    /// record is gone: open the key again.
+    /// Information about an open file. `None` if the version was just replaced and its record is gone;
+    /// the caller then opens the key again.
     pub(super) fn load(&self, file: impl AsFd, stat_before: &Stat) -> Result<Option<ObjectInfo>> {
         let file = file.as_fd();
         let spilled = if self.in_attributes {
@@ -241,8 +242,8 @@ impl Metadata {
         }
     }
 
-    /// Removes the sidecar of a version that is gone. What cannot be removed is found by
-    /// [`sweep`](Self::sweep).
+    /// Removes the sidecar of a version that is gone. If that fails, [`sweep`](Self::sweep) finds it
+    /// later.
     pub(super) fn discard(&self, version: Version) {
         if self.has_sidecars() {
             let (directory, name) = version.sidecar();
@@ -252,8 +253,8 @@ impl Metadata {
         }
     }
 
-    /// Removes sidecars whose file is gone, after a crash. `current` finds the version of a key.
-    /// With attributes there are few sidecars, and they are swept at every opening.
+    /// Removes orphaned sidecars after a crash. `current` looks up the version of a key. With
+    /// attributes there are few sidecars, so every opening sweeps them.
     pub(super) fn sweep(
         &self,
         unclean: bool,
@@ -263,7 +264,7 @@ impl Metadata {
         if !self.in_attributes && !unclean {
             return Ok(());
         }
-        let failed = |e: Errno| StoreError::system("reading metadata files", e);
+        let failed = StoreError::during::<Errno>("reading metadata files");
         let top = beneath::open_entry(&self.session.meta, b".").map_err(failed)?;
         for directory in entries::read_all(&top).map_err(failed)? {
             let at = beneath::open_entry(&self.session.meta, &directory.name).map_err(failed)?;
@@ -287,14 +288,14 @@ impl Metadata {
 }
 
 fn stat(file: impl AsFd) -> Result<Stat> {
-    fs::fstat(file).map_err(|e| StoreError::system("reading the status of a file", e))
+    fs::fstat(file).map_err(StoreError::during("reading the status of a file"))
 }
 
 fn read_owned(fd: OwnedFd) -> Result<(Owner, Vec<u8>)> {
     let mut content = Vec::new();
     File::from(fd)
         .read_to_end(&mut content)
-        .map_err(|e| StoreError::system("reading a metadata file", e))?;
+        .map_err(StoreError::during("reading a metadata file"))?;
     let damaged = |what: &str| StoreError::Corrupt(format!("metadata file: {what}"));
     let end = content
         .iter()

@@ -1,15 +1,15 @@
-//! Objects as files of a directory.
+//! Objects as files in a directory.
 //!
-//! A bucket is a directory of the root, an object a file in it; `escape` maps keys to paths that
-//! stay readable. A write goes to a temporary file of the session (`session`) and becomes the
-//! object by one `rename` (`tree`); metadata travel with the file (`metadata`, `record`). A crash
-//! leaves the old or the new object, and litter only in places where the next opening removes it.
-//! No path leads out of the root and no symbolic link is followed (`beneath`). `list` walks in key
-//! order and `index` keeps large directories sorted; `multipart` keeps uploads in the hidden area.
+//! A bucket is a directory in the root, and an object is a file in it; `escape` maps keys to readable
+//! paths. A write goes to a temporary file of the session (`session`), and one `rename` turns it into
+//! the object (`tree`); metadata travel with the file (`metadata`, `record`). A crash leaves either the
+//! old or the new object, and litter only where the next opening removes it. No path leads out of the
+//! root, and no symbolic link is followed (`beneath`). `list` walks in key order, `index` keeps large
+//! directories sorted, and `multipart` keeps uploads in the hidden area.
 //!
-//! Several processes may use one root at the same time. Conditions are atomic within a process;
-//! between processes `Condition::Absent` is, and the others hold when they are tested, just before
-//! the rename. A file that another program puts into a bucket is an object.
+//! Several processes may use one root at the same time. Conditions are atomic within a process. Across
+//! processes only `Condition::Absent` is; the others hold when tested, just before the rename. A file
+//! that another program puts into a bucket is an object.
 
 mod anchors;
 mod beneath;
@@ -19,10 +19,10 @@ mod entries;
 mod escape;
 mod gather;
 mod index;
-mod intake;
 mod list;
 mod metadata;
 mod multipart;
+mod receive;
 mod record;
 mod room;
 mod session;
@@ -38,7 +38,7 @@ use crate::api::{ObjectUpload, PartUpload, Store};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
 use crate::multipart::{check_part_number, check_range};
-use crate::names::{check_bucket_name, check_key};
+use crate::names::{check, check_bucket_name};
 use crate::object::Object;
 use crate::types::{
     BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, PartSizes, PutOptions, Tags,
@@ -48,11 +48,11 @@ use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
 use complete::NewPart;
-use escape::Place;
+use escape::ObjectPath;
 use index::Indexes;
-use intake::{Intake, NewObject, PosixUpload};
-pub use metadata::MetadataPlace;
+pub use metadata::MetadataStorage;
 use metadata::{Metadata, Version};
+use receive::{FileReceiver, NewObject, PosixUpload};
 use session::Session;
 use temporary::Temporary;
 use tree::Tree;
@@ -60,31 +60,31 @@ use tree::Tree;
 /// What a write waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Nothing: a crash of the process loses nothing, a crash of the machine may.
+    /// Nothing. A crash of the process loses nothing; a crash of the machine may.
     #[default]
     None,
-    /// The content and metadata of the file are on the medium (`fsync`).
+    /// The file's content and metadata are on the medium (`fsync`).
     File,
-    /// The entries of the directories are too, also after a delete.
+    /// The directory entries are on the medium too, also after a delete.
     FileAndDirectory,
 }
 
 /// How a [`PosixStore`] behaves.
 #[derive(Debug, Clone)]
 pub struct PosixOptions {
-    /// The root directory; created if absent. Symbolic links in this path are followed.
+    /// The root directory, created if missing. Symbolic links in this path are followed.
     pub root: PathBuf,
     /// What a write waits for.
     pub durability: Durability,
-    /// How entity tags are made. An opaque tag of an object without further metadata needs no
-    /// record: it is derived from the modification time and the size.
+    /// How entity tags are computed. An opaque tag is derived from the modification time and the size,
+    /// so an object without other metadata needs no record.
     pub etag: EtagMode,
-    /// Where metadata live.
-    pub metadata: MetadataPlace,
-    /// Smallest size of a part but the last, in bytes (S3: 5 MiB).
+    /// Where metadata records are kept.
+    pub metadata: MetadataStorage,
+    /// Minimum size of every part but the last, in bytes (S3: 5 MiB).
     pub min_part_bytes: u64,
-    /// Most entries in the indexes of large directories, which make listings of them fast and cost
-    /// about 100 bytes per entry; 0 for none. A directory with more entries has no index.
+    /// Maximum number of entries in the indexes of large directories; 0 for no indexes. Indexes make
+    /// listings fast and cost about 100 bytes per entry. A directory with more entries has no index.
     pub index_entries: usize,
 }
 
@@ -96,7 +96,7 @@ impl PosixOptions {
             root: root.into(),
             durability: Durability::default(),
             etag: EtagMode::default(),
-            metadata: MetadataPlace::default(),
+            metadata: MetadataStorage::default(),
             min_part_bytes: crate::MIN_PART_BYTES,
             index_entries: 2_000_000,
         }
@@ -118,11 +118,11 @@ pub struct PosixStore {
 }
 
 impl PosixStore {
-    /// Opens a root directory, creates it if absent, and removes what dead processes left.
+    /// Opens a root directory, creates it if missing, and removes the leftovers of dead processes.
     ///
     /// # Errors
-    /// [`StoreError::Io`] or [`StoreError::AccessDenied`] when the directory cannot be used,
-    /// [`StoreError::InvalidArgument`] when the place of metadata is not possible or not the one
+    /// [`StoreError::Io`] or [`StoreError::AccessDenied`] if the directory cannot be used,
+    /// [`StoreError::InvalidArgument`] if the metadata storage is unsupported or differs from the one
     /// that the directory was created with, [`StoreError::Corrupt`].
     pub fn open(options: PosixOptions) -> Result<Self> {
         let opened = Session::open(&options.root, options.metadata)?;
@@ -132,7 +132,7 @@ impl PosixStore {
         let tree = Tree::new(session, metadata, sync_directories);
         tree.metadata
             .sweep(opened.unclean, &opened.alive, |owner| {
-                let found = tree.open(&Place::of(&owner.bucket, &owner.key))?;
+                let found = tree.open(&ObjectPath::of(&owner.bucket, &owner.key))?;
                 Ok(found.map(|(_, stat)| Version::of(&stat)))
             })?;
         buckets::sweep_uploads(&tree)?;
@@ -148,9 +148,9 @@ impl PosixStore {
         })
     }
 
-    fn check(&self, bucket: &str, key: &str) -> Result<()> {
-        check_bucket_name(bucket)?;
-        check_key(key)
+    fn upload(&self, bucket: &str, key: &str, upload_id: &str) -> Result<multipart::Upload> {
+        check(bucket, key)?;
+        multipart::Upload::open(&self.inner, bucket, key, upload_id)
     }
 
     /// The error for a key that was not found.
@@ -183,25 +183,33 @@ impl Store for PosixStore {
     }
 
     fn open(&self, bucket: &str, key: &str) -> Result<Object> {
-        self.check(bucket, key)?;
-        match self.inner.tree.open_with_info(&Place::of(bucket, key))? {
+        check(bucket, key)?;
+        match self
+            .inner
+            .tree
+            .open_with_info(&ObjectPath::of(bucket, key))?
+        {
             Some((fd, info)) => Ok(Object::file(info, fd.into())),
             None => Err(self.missing(bucket)),
         }
     }
 
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>> {
-        self.check(bucket, key)?;
-        let place = Place::of(bucket, key);
-        let parent = self.inner.tree.parent(bucket, &place)?;
-        let intake = Intake::new(&self.inner, options)?;
-        let to = NewObject { place, parent };
-        Ok(Box::new(PosixUpload { intake, to }))
+        check(bucket, key)?;
+        let object = ObjectPath::of(bucket, key);
+        let parent = self.inner.tree.parent(bucket, &object)?;
+        let receiver = FileReceiver::new(&self.inner, options)?;
+        let to = NewObject { object, parent };
+        Ok(Box::new(PosixUpload { receiver, to }))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
-        self.check(bucket, key)?;
-        match self.inner.tree.remove(&Place::of(bucket, key), condition) {
+        check(bucket, key)?;
+        match self
+            .inner
+            .tree
+            .remove(&ObjectPath::of(bucket, key), condition)
+        {
             Ok(true) => Ok(true),
             Ok(false) => buckets::check(&self.inner.tree, bucket).map(|()| false),
             Err(StoreError::NoSuchKey) => Err(self.missing(bucket)),
@@ -216,13 +224,13 @@ impl Store for PosixStore {
     }
 
     fn copy(&self, source: &Object, bucket: &str, key: &str, commit: Commit) -> Result<Written> {
-        self.check(bucket, key)?;
+        check(bucket, key)?;
         buckets::check(&self.inner.tree, bucket)?;
         let range = 0..source.info().size;
-        let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
-        let place = Place::of(bucket, key);
-        let finished = intake.finish(known)?;
-        finished.publish(&place, None, commit, PartSizes::default())
+        let (receiver, known) = FileReceiver::duplicate(&self.inner, source, range)?;
+        let object = ObjectPath::of(bucket, key);
+        let finished = receiver.finish(known)?;
+        finished.publish(&object, None, commit, PartSizes::default())
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -230,15 +238,15 @@ impl Store for PosixStore {
     }
 
     fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()> {
-        self.check(bucket, key)?;
-        let place = Place::of(bucket, key);
+        check(bucket, key)?;
+        let object = ObjectPath::of(bucket, key);
         let tree = &self.inner.tree;
-        let _guard = tree.lock(place.path());
-        let Some((fd, mut info)) = tree.open_with_info(&place)? else {
+        let _guard = tree.lock(object.path());
+        let Some((fd, mut info)) = tree.open_with_info(&object)? else {
             return Err(self.missing(bucket));
         };
         info.tags = tags;
-        tree.metadata.replace(&fd.into(), &info, &place)
+        tree.metadata.replace(&fd.into(), &info, &object)
     }
 
     fn create_multipart(
@@ -247,7 +255,7 @@ impl Store for PosixStore {
         key: &str,
         options: MultipartOptions,
     ) -> Result<String> {
-        self.check(bucket, key)?;
+        check(bucket, key)?;
         buckets::check(&self.inner.tree, bucket)?;
         multipart::create(&self.inner, bucket, key, options)
     }
@@ -260,12 +268,11 @@ impl Store for PosixStore {
         number: u32,
         options: &PutOptions,
     ) -> Result<Box<dyn PartUpload>> {
-        self.check(bucket, key)?;
         check_part_number(number)?;
-        let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
-        let intake = Intake::new(&self.inner, options)?;
+        let upload = self.upload(bucket, key, upload_id)?;
+        let receiver = FileReceiver::new(&self.inner, options)?;
         let to = NewPart { upload, number };
-        Ok(Box::new(PosixUpload { intake, to }))
+        Ok(Box::new(PosixUpload { receiver, to }))
     }
 
     fn copy_part(
@@ -277,12 +284,11 @@ impl Store for PosixStore {
         upload_id: &str,
         number: u32,
     ) -> Result<Written> {
-        self.check(bucket, key)?;
         check_part_number(number)?;
         check_range(&range, source.info().size)?;
-        let upload = multipart::Upload::open(&self.inner, bucket, key, upload_id)?;
-        let (intake, known) = Intake::duplicate(&self.inner, source, range)?;
-        upload.put_part(number, intake.finish(known)?, Vec::new())
+        let upload = self.upload(bucket, key, upload_id)?;
+        let (receiver, known) = FileReceiver::duplicate(&self.inner, source, range)?;
+        upload.put_part(number, receiver.finish(known)?, Vec::new())
     }
 
     fn complete_multipart(
@@ -294,14 +300,12 @@ impl Store for PosixStore {
         checksums: Vec<Checksum>,
         condition: &Condition,
     ) -> Result<Written> {
-        self.check(bucket, key)?;
-        multipart::Upload::open(&self.inner, bucket, key, upload_id)?
+        self.upload(bucket, key, upload_id)?
             .complete(bucket, parts, checksums, condition)
     }
 
     fn abort_multipart(&self, bucket: &str, key: &str, upload_id: &str) -> Result<()> {
-        self.check(bucket, key)?;
-        multipart::Upload::open(&self.inner, bucket, key, upload_id)?.remove()
+        self.upload(bucket, key, upload_id)?.remove()
     }
 
     fn list_parts(
@@ -312,8 +316,7 @@ impl Store for PosixStore {
         part_number_marker: u32,
         max_parts: usize,
     ) -> Result<PartListing> {
-        self.check(bucket, key)?;
-        multipart::Upload::open(&self.inner, bucket, key, upload_id)?
+        self.upload(bucket, key, upload_id)?
             .list(part_number_marker, max_parts)
     }
 

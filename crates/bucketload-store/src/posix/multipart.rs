@@ -1,13 +1,13 @@
-//! Multipart uploads: directories of the hidden area.
+//! Multipart uploads: directories in the hidden area.
 //!
 //! ```text
 //! uploads/BUCKET/UPLOAD-ID/upload.json   key, headers, tags
 //! uploads/BUCKET/UPLOAD-ID/dNNN          content of a part
-//! uploads/BUCKET/UPLOAD-ID/00007.json    part 7: which content, its tag and checksums
+//! uploads/BUCKET/UPLOAD-ID/00007.json    part 7: name of its content file, tag and checksums
 //! ```
 //!
-//! A part becomes visible by the rename of its description, so that replacing a part is atomic
-//! too. `complete` makes the object of them.
+//! The rename of its description makes a part visible, so replacing a part is atomic too. `complete`
+//! assembles the object.
 
 use std::fs::File;
 use std::io::{Read, Write as _};
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::Inner;
 use super::beneath;
 use super::entries::{self, Kind};
-use super::intake::Finished;
+use super::receive::FinishedFile;
 use super::record::{from_nanos, to_nanos};
 use super::temporary::{Scratch, Temporary};
 use crate::error::{Result, StoreError};
@@ -61,7 +61,7 @@ fn read_json<T: for<'de> Deserialize<'de>>(fd: OwnedFd) -> Result<T> {
     let mut text = Vec::new();
     File::from(fd)
         .read_to_end(&mut text)
-        .map_err(|e| StoreError::system("reading a multipart upload", e))?;
+        .map_err(StoreError::during("reading a multipart upload"))?;
     serde_json::from_slice(&text)
         .map_err(|e| StoreError::Corrupt(format!("description of a multipart upload: {e}")))
 }
@@ -72,18 +72,17 @@ fn write_json(inner: &Inner, value: &impl Serialize) -> Result<Scratch> {
     temporary
         .file
         .write_all(&text)
-        .map_err(|e| StoreError::system("writing a multipart upload", e))?;
+        .map_err(StoreError::during("writing a multipart upload"))?;
     temporary.close()
 }
 
-/// Begins an upload in a bucket that exists.
+/// Starts an upload in an existing bucket.
 pub(super) fn create(
     inner: &Inner,
     bucket: &str,
     key: &str,
     options: MultipartOptions,
 ) -> Result<String> {
-    let context = "creating a multipart upload";
     let session = &inner.tree.session;
     let id = new_upload_id();
     let upload = UploadFile {
@@ -96,39 +95,33 @@ pub(super) fn create(
     let mut attempt = || -> rustix::io::Result<()> {
         beneath::create_directory(session.scratch(), scratch.as_bytes())?;
         let directory = beneath::anchor_entry(session.scratch(), scratch.as_bytes())?;
-        fs::renameat(
-            description.directory(),
-            description.name(),
-            &directory,
-            DESCRIPTION,
-        )?;
-        description.published();
+        description.rename(&directory, DESCRIPTION)?;
         loop {
             beneath::ensure_directory(&session.uploads, bucket.as_bytes())?;
             let bucket = beneath::anchor_entry(&session.uploads, bucket.as_bytes())?;
             match fs::renameat(session.scratch(), &scratch[..], bucket, &id[..]) {
-                // The bucket's directory was removed with the bucket, which may exist again.
+                // The directory was removed with the bucket, which may already exist again.
                 Err(Errno::NOENT) => {}
                 result => return result,
             }
         }
     };
-    attempt().map_err(|e| StoreError::system(context, e))?;
-    // A bucket that was deleted meanwhile takes its uploads along.
+    attempt().map_err(StoreError::during("creating a multipart upload"))?;
+    // If the bucket was deleted meanwhile, so was this upload.
     super::buckets::check(&inner.tree, bucket)?;
     Ok(id)
 }
 
-/// All uploads of a bucket in order of key and creation.
+/// All uploads of a bucket, sorted by key and creation.
 pub(super) fn all(inner: &Inner, bucket: &str) -> Result<Vec<UploadInfo>> {
-    let context = "listing the uploads";
+    let failed = StoreError::during("listing the uploads");
     let directory = match beneath::open_entry(&inner.tree.session.uploads, bucket.as_bytes()) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::system(context, error)),
+        Err(error) => return Err(failed(error)),
     };
     let mut uploads = Vec::new();
-    let entries = entries::read_all(&directory).map_err(|e| StoreError::system(context, e))?;
+    let entries = entries::read_all(&directory).map_err(failed)?;
     for entry in entries
         .into_iter()
         .filter(|entry| entry.kind == Kind::Directory)
@@ -139,7 +132,7 @@ pub(super) fn all(inner: &Inner, bucket: &str) -> Result<Vec<UploadInfo>> {
         match description {
             Ok(fd) => uploads.push(read_json::<UploadFile>(fd)?.info(&upload_id)),
             Err(Errno::NOENT) => {}
-            Err(error) => return Err(StoreError::system(context, error)),
+            Err(error) => return Err(failed(error)),
         }
     }
     uploads.sort_unstable_by(|a, b| (&a.key, &a.upload_id).cmp(&(&b.key, &b.upload_id)));
@@ -161,7 +154,7 @@ impl UploadFile {
 pub(super) struct Upload {
     pub(super) inner: Arc<Inner>,
     pub(super) directory: OwnedFd,
-    /// Directory of the bucket's uploads.
+    /// The directory of the bucket's uploads.
     above: OwnedFd,
     id: String,
     pub(super) description: UploadFile,
@@ -170,7 +163,7 @@ pub(super) struct Upload {
 impl Upload {
     pub(super) fn open(inner: &Arc<Inner>, bucket: &str, key: &str, id: &str) -> Result<Self> {
         super::buckets::check(&inner.tree, bucket)?;
-        // The identity becomes part of a path.
+        // The id becomes part of a path.
         if id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(StoreError::NoSuchUpload);
         }
@@ -207,16 +200,16 @@ impl Upload {
         }
     }
 
-    /// Serialises changes of the upload within this process.
+    /// Serialises changes to the upload within this process.
     pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
         self.inner.tree.uploads.lock(self.id.as_bytes())
     }
 
-    /// Makes a complete file a part, replacing an earlier one.
+    /// Makes a complete file a part, replacing an earlier part with this number.
     pub(super) fn put_part(
         &self,
         number: u32,
-        finished: Finished,
+        finished: FinishedFile,
         checksums: Vec<Checksum>,
     ) -> Result<Written> {
         finished.sync()?;
@@ -234,27 +227,19 @@ impl Upload {
         let replaced = self.read_part(number)?;
         let failed = failed("writing a part");
         let mut file = finished.temporary.close()?;
-        fs::renameat(file.directory(), file.name(), &self.directory, &content[..])
+        file.rename(&self.directory, &content).map_err(&failed)?;
+        description
+            .rename(&self.directory, &Self::part_name(number))
             .map_err(&failed)?;
-        file.published();
-        let name = Self::part_name(number);
-        fs::renameat(
-            description.directory(),
-            description.name(),
-            &self.directory,
-            &name[..],
-        )
-        .map_err(&failed)?;
-        description.published();
         self.inner.tree.sync_if_wanted(&self.directory)?;
         if let Some(replaced) = replaced {
-            // What cannot be removed goes with the upload.
+            // If this fails, the file is removed with the upload.
             let _ = fs::unlinkat(&self.directory, &replaced.content[..], AtFlags::empty());
         }
         Ok(written)
     }
 
-    /// The parts in order of their numbers, with the names of their contents.
+    /// The parts, sorted by number, with the names of their content files.
     pub(super) fn parts(&self) -> Result<Vec<(PartInfo, String)>> {
         let readable =
             beneath::open_entry(&self.directory, b".").map_err(failed("reading the parts"))?;
@@ -302,7 +287,7 @@ impl Upload {
         ))
     }
 
-    /// Discards the upload: it vanishes by one rename, then its files are removed.
+    /// Discards the upload: one rename makes it vanish, then its files are removed.
     pub(super) fn remove(self) -> Result<()> {
         let session = &self.inner.tree.session;
         let scratch = session.scratch_name();

@@ -1,12 +1,12 @@
-//! The metadata record of an object: what the file itself does not say.
+//! The metadata record of an object: the information that the file itself does not carry.
 //!
-//! Layout: a version byte, the modification time of the file to which it belongs (i64 nanoseconds
-//! since the epoch), the digest (16 bytes) and part count (u32) of the entity tag, all little
-//! endian, then, if there is more to say, a JSON object with short names. The fixed part and a
-//! content type fit into the inode of ext4 beside its own fields.
+//! Layout: a version byte; the modification time of the file that the record belongs to (i64
+//! nanoseconds since the epoch); the digest (16 bytes) and part count (u32) of the entity tag, all
+//! little endian; then, if needed, a JSON object with short names. The fixed part and a content type fit
+//! into the free space of an ext4 inode.
 //!
-//! The time ties the record to the content: when another program has changed the file, the tag and
-//! the checksums are void, and a tag derived from the file takes their place.
+//! The time ties the record to the content. If another program has changed the file, the tag and the
+//! checksums are ignored, and the tag is derived from the file instead.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -54,7 +54,7 @@ pub(super) fn from_nanos(nanos: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
-/// The tag of a file without a valid record: time and size, as a file system tells versions apart.
+/// The tag of a file without a valid record, derived from the time and size that identify a version.
 pub(super) fn derived_tag(modified_nanos: i64, size: u64) -> ETag {
     let mut digest = [0; 16];
     digest[..8].copy_from_slice(&modified_nanos.to_be_bytes());
@@ -66,18 +66,10 @@ pub(super) fn derived_tag(modified_nanos: i64, size: u64) -> ETag {
 pub(super) fn plain(stat: &Stat) -> ObjectInfo {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     let nanos = modified_nanos(stat);
-    ObjectInfo {
-        size,
-        etag: derived_tag(nanos, size),
-        modified: from_nanos(nanos),
-        headers: Headers::default(),
-        checksums: Vec::new(),
-        tags: Vec::new(),
-        parts: PartSizes::default(),
-    }
+    ObjectInfo::bare(size, derived_tag(nanos, size), from_nanos(nanos))
 }
 
-/// The record of an object, or `None` when a file without record reads the same.
+/// The record of an object; `None` if the file without a record reads the same.
 pub(super) fn encode(info: &ObjectInfo) -> Option<Vec<u8>> {
     let nanos = to_nanos(info.modified);
     let bare = info.headers == Headers::default()

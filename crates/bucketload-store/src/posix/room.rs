@@ -1,4 +1,4 @@
-//! Makes room for keys below an object.
+//! Replacing an object's file with a directory, to make room for keys below it.
 
 use std::os::fd::OwnedFd;
 
@@ -11,20 +11,20 @@ use super::tree::{Tree, is_directory, is_file};
 use crate::error::{Result, StoreError};
 
 impl Tree {
-    /// Puts a directory in the place of the file of an object, which becomes `%self` in it. Fine
-    /// if another thread or process was faster, or the object is gone: the caller tries again.
+    /// Replaces the file of an object with a directory; the file becomes `%self` in it. Succeeds too
+    /// if another thread or process was faster or the object is gone: the caller tries again.
     ///
-    /// One thread of all processes at a time does this: of two exchanges of the same name the
-    /// second would undo the first.
+    /// Only one thread of all processes does this at a time, because the second of two exchanges of
+    /// the same name would undo the first.
     pub(super) fn turn_into_directory(
         &self,
         parent: &OwnedFd,
         name: &[u8],
         path: &[u8],
     ) -> Result<()> {
-        let failed = |e| StoreError::system("making room for keys below an object", e);
+        let failed = StoreError::during("making room for keys below an object");
         let _guard = self.lock(path);
-        let _alone = self.session.alone().map_err(failed)?;
+        let _global = self.session.lock_globally().map_err(failed)?;
         let linked = match beneath::stat_entry(parent, name) {
             Ok(stat) if is_file(&stat) => stat.st_ino,
             Ok(stat) if is_directory(&stat) => return Ok(()),
@@ -46,13 +46,13 @@ impl Tree {
             exchange()?;
             let taken = beneath::stat_entry(scratch, temporary.as_bytes())?;
             if is_directory(&taken) {
-                // A foreign program has made a directory of the name: it must have it back.
+                // Another program has created a directory with this name: put it back.
                 return exchange();
             }
             if taken.st_ino == linked {
                 return Ok(());
             }
-            // Another process has overwritten the object meanwhile: what was exchanged is newer.
+            // Another process has overwritten the object meanwhile: keep the newer file.
             fs::renameat(scratch, &temporary[..], &directory, SELF)
         };
         let result = match attempt() {

@@ -1,17 +1,17 @@
-//! The hidden area of the root, `.bucketload`, and the session of one opened store in it.
+//! The hidden area of the root, `.bucketload`, and the session of one open store in it.
 //!
 //! ```text
-//! .bucketload/format            layout version and place of the metadata, fixed at creation
+//! .bucketload/format            layout version and metadata storage, fixed at creation
 //! .bucketload/lock              serialises opening
-//! .bucketload/tmp/SESSION/      temporary files of one process, those of further threads in directories of their own;
-//!                               `lock` is locked while it lives
+//! .bucketload/tmp/SESSION/      temporary files of one process, in one directory per lane;
+//!                               its `lock` is locked while the process lives
 //! .bucketload/uploads/BUCKET/   multipart uploads
 //! .bucketload/meta/             metadata records that do not fit into extended attributes
 //! ```
 //!
-//! The name cannot be a bucket, so that buckets hold objects only and `rmdir` alone decides whether
-//! a bucket is empty. Everything unfinished lives in the session's directory; when its lock is free,
-//! the process is dead, and the next opening removes it.
+//! The name is not a valid bucket name. Buckets therefore hold objects only, and `rmdir` alone decides
+//! whether a bucket is empty. Everything unfinished lives in the session's directory. If its lock is
+//! free, the process is dead, and the next opening removes the directory.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use super::beneath::{self, Beneath};
 use super::entries::{self, Kind};
-use super::metadata::MetadataPlace;
-use super::temporary::Stock;
+use super::metadata::MetadataStorage;
+use super::temporary::Lanes;
 use crate::error::{Result, StoreError};
 use crate::multipart::new_upload_id;
 
@@ -39,63 +39,57 @@ const LAYOUT: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 struct Format {
     layout: u32,
-    metadata: MetadataPlace,
+    metadata: MetadataStorage,
 }
 
-/// One opened store.
+/// One open store.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) root: Beneath,
     pub(super) uploads: OwnedFd,
     pub(super) meta: OwnedFd,
-    /// Where this session keeps what is unfinished.
-    own: OwnedFd,
+    /// This session's directory for unfinished work.
+    directory: OwnedFd,
     tmp: OwnedFd,
     name: String,
     next: AtomicU64,
-    /// What temporary files can be made of.
-    pub(super) stock: Stock,
-    /// The file `lock`, for what one thread of all processes does at a time.
+    /// Spare temporary files and names.
+    pub(super) lanes: Lanes,
+    /// The file `lock`, which serialises work across all threads of all processes.
     global: Mutex<OwnedFd>,
     _lock: OwnedFd,
 }
 
-/// While it lives, no other thread of any process has one.
-pub(super) struct Alone<'a>(MutexGuard<'a, OwnedFd>);
+/// A lock held by at most one thread of all processes.
+pub(super) struct GlobalGuard<'a>(MutexGuard<'a, OwnedFd>);
 
-impl Drop for Alone<'_> {
+impl Drop for GlobalGuard<'_> {
     fn drop(&mut self) {
-        // Fails only for a descriptor that is not open.
+        // Fails only if the descriptor is not open.
         let _ = fs::flock(&*self.0, FlockOperation::Unlock);
     }
 }
 
-/// What opening found.
+/// The result of opening a root directory.
 pub(super) struct Opened {
     pub(super) session: Session,
-    pub(super) metadata: MetadataPlace,
-    /// A session ended without closing.
+    pub(super) metadata: MetadataStorage,
+    /// Whether a session ended without closing.
     pub(super) unclean: bool,
-    /// Sessions of other processes that live.
+    /// The live sessions of other processes.
     pub(super) alive: HashSet<String>,
 }
 
-fn failed(context: &'static str) -> impl FnOnce(Errno) -> StoreError {
-    move |error| StoreError::system(context, error)
-}
-
 impl Session {
-    /// Opens or creates the hidden area below `root`, which is created if absent.
-    pub(super) fn open(root: &Path, wanted: MetadataPlace) -> Result<Opened> {
-        std::fs::create_dir_all(root)
-            .map_err(|e| StoreError::system("creating the root directory", e))?;
-        let fd =
-            File::open(root).map_err(|e| StoreError::system("opening the root directory", e))?;
+    /// Opens or creates the hidden area below `root`, which is created if missing.
+    pub(super) fn open(root: &Path, wanted: MetadataStorage) -> Result<Opened> {
+        std::fs::create_dir_all(root).map_err(StoreError::during("creating the root directory"))?;
+        let fd = File::open(root).map_err(StoreError::during("opening the root directory"))?;
         let root = Beneath::new(fd.into());
         let subdirectory = |parent: BorrowedFd<'_>, name: &str| {
             beneath::ensure_directory(parent, name.as_bytes())
                 .and_then(|_| beneath::anchor_entry(parent, name.as_bytes()))
-                .map_err(failed("creating the hidden area"))
+                .map_err(StoreError::during("creating the hidden area"))
         };
         let hidden = subdirectory(root.fd(), HIDDEN)?;
         let tmp = subdirectory(hidden.as_fd(), "tmp")?;
@@ -103,23 +97,25 @@ impl Session {
         let meta = subdirectory(hidden.as_fd(), "meta")?;
 
         let opening = lock_file(hidden.as_fd(), FlockOperation::LockExclusive)
-            .map_err(failed("locking the hidden area"))?;
-        let (alive, unclean) = bury_the_dead(&tmp).map_err(failed("removing temporary files"))?;
+            .map_err(StoreError::during("locking the hidden area"))?;
+        let (alive, unclean) =
+            remove_dead_sessions(&tmp).map_err(StoreError::during("removing temporary files"))?;
         let name = new_upload_id();
-        let own = subdirectory(tmp.as_fd(), &name)?;
-        let lock = lock_file(own.as_fd(), FlockOperation::NonBlockingLockExclusive)
-            .map_err(failed("locking the session"))?;
-        let metadata = agree_on_format(hidden.as_fd(), own.as_fd(), &lock, wanted)?;
-        fs::flock(&opening, FlockOperation::Unlock).map_err(failed("unlocking the hidden area"))?;
+        let directory = subdirectory(tmp.as_fd(), &name)?;
+        let lock = lock_file(directory.as_fd(), FlockOperation::NonBlockingLockExclusive)
+            .map_err(StoreError::during("locking the session"))?;
+        let metadata = load_or_create_format(hidden.as_fd(), directory.as_fd(), &lock, wanted)?;
+        fs::flock(&opening, FlockOperation::Unlock)
+            .map_err(StoreError::during("unlocking the hidden area"))?;
         let session = Self {
             root,
             uploads,
             meta,
-            own,
+            directory,
             tmp,
             name,
             next: AtomicU64::new(0),
-            stock: Stock::new(),
+            lanes: Lanes::new(),
             global: Mutex::new(opening),
             _lock: lock,
         };
@@ -135,23 +131,23 @@ impl Session {
         &self.name
     }
 
-    /// The directory for unfinished things.
+    /// The directory for unfinished work.
     pub(super) fn scratch(&self) -> BorrowedFd<'_> {
-        self.own.as_fd()
+        self.directory.as_fd()
     }
 
-    /// Waits until no other thread of any process is between this and the end of what it returns.
-    pub(super) fn alone(&self) -> rustix::io::Result<Alone<'_>> {
+    /// Takes the lock that at most one thread of all processes holds.
+    pub(super) fn lock_globally(&self) -> rustix::io::Result<GlobalGuard<'_>> {
         let guard = self.global.lock().unwrap_or_else(PoisonError::into_inner);
         lock(&guard, FlockOperation::LockExclusive)?;
-        Ok(Alone(guard))
+        Ok(GlobalGuard(guard))
     }
 
-    /// A name that is new in [`scratch`](Self::scratch).
+    /// A new, unique name in [`scratch`](Self::scratch).
     pub(super) fn scratch_name(&self) -> String {
         let mut rest = self.next.fetch_add(1, Ordering::Relaxed);
-        // In reverse, by hand: a write of a small object makes one, and the machinery of formatting
-        // costs as much as a short system call.
+        // Digits in reverse, without `format!`: each write of a small object needs a name, and
+        // formatting costs as much as a short system call.
         let mut name = String::with_capacity(20);
         name.push('t');
         loop {
@@ -166,7 +162,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What remains is found by the next opening.
+        // The next opening removes what remains.
         let _ = beneath::remove_tree(self.tmp.as_fd(), self.name.as_bytes());
     }
 }
@@ -187,9 +183,9 @@ fn lock(file: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
     }
 }
 
-/// Removes the directories of sessions whose process is gone; returns those that live and whether
+/// Removes the directories of sessions whose process is gone. Returns the live sessions and whether
 /// any was dead.
-fn bury_the_dead(tmp: &OwnedFd) -> rustix::io::Result<(HashSet<String>, bool)> {
+fn remove_dead_sessions(tmp: &OwnedFd) -> rustix::io::Result<(HashSet<String>, bool)> {
     let mut alive = HashSet::new();
     let mut unclean = false;
     let listing = beneath::open_entry(tmp, b".")?;
@@ -208,7 +204,7 @@ fn bury_the_dead(tmp: &OwnedFd) -> rustix::io::Result<(HashSet<String>, bool)> {
             Err(Errno::WOULDBLOCK) => {
                 alive.insert(String::from_utf8_lossy(&entry.name).into_owned());
             }
-            // Its process is just closing it.
+            // Its process is closing it right now.
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
@@ -216,44 +212,44 @@ fn bury_the_dead(tmp: &OwnedFd) -> rustix::io::Result<(HashSet<String>, bool)> {
     Ok((alive, unclean))
 }
 
-/// Reads the format, or fixes it when the store is new.
-fn agree_on_format(
+/// Reads the format file, or creates it if the store is new.
+fn load_or_create_format(
     hidden: BorrowedFd<'_>,
     scratch: BorrowedFd<'_>,
     probe: &OwnedFd,
-    wanted: MetadataPlace,
-) -> Result<MetadataPlace> {
+    wanted: MetadataStorage,
+) -> Result<MetadataStorage> {
     match beneath::open_entry(hidden, b"format") {
         Ok(fd) => {
             let mut text = String::new();
             File::from(fd)
                 .read_to_string(&mut text)
-                .map_err(|e| StoreError::system("reading .bucketload/format", e))?;
+                .map_err(StoreError::during("reading .bucketload/format"))?;
             let format: Format = serde_json::from_str(&text)
                 .map_err(|e| StoreError::Corrupt(format!(".bucketload/format: {e}")))?;
             if format.layout != LAYOUT {
                 return Err(StoreError::Corrupt(format!(
-                    ".bucketload/format: layout {} is not known to this version",
+                    ".bucketload/format: this version does not know layout {}",
                     format.layout
                 )));
             }
-            if wanted != MetadataPlace::Auto && wanted != format.metadata {
+            if wanted != MetadataStorage::Auto && wanted != format.metadata {
                 return Err(StoreError::InvalidArgument(
-                    "the directory was created with another place for metadata",
+                    "the directory was created with a different metadata storage",
                 ));
             }
             Ok(format.metadata)
         }
         Err(Errno::NOENT) => {
-            let able = super::metadata::probe_xattr(probe);
+            let has_xattr = super::metadata::probe_xattr(probe);
             let metadata = match wanted {
-                MetadataPlace::Xattr if !able => {
+                MetadataStorage::Xattr if !has_xattr => {
                     return Err(StoreError::InvalidArgument(
                         "the file system has no user extended attributes; use sidecar files",
                     ));
                 }
-                MetadataPlace::Auto if able => MetadataPlace::Xattr,
-                MetadataPlace::Auto => MetadataPlace::Sidecar,
+                MetadataStorage::Auto if has_xattr => MetadataStorage::Xattr,
+                MetadataStorage::Auto => MetadataStorage::Sidecar,
                 chosen => chosen,
             };
             let text = serde_json::to_vec(&Format {
@@ -268,7 +264,7 @@ fn agree_on_format(
                 fs::renameat(scratch, "format", hidden, "format")?;
                 Ok(())
             };
-            write().map_err(|e| StoreError::system("writing .bucketload/format", e))?;
+            write().map_err(StoreError::during("writing .bucketload/format"))?;
             Ok(metadata)
         }
         Err(error) => Err(StoreError::system("opening .bucketload/format", error)),

@@ -1,12 +1,12 @@
-//! Temporary files of a session: what is written goes there before it becomes an object.
+//! Temporary files of a session, which hold content until it becomes an object.
 //!
-//! Names are used again: the kernel finds its way to a name that it knows a good deal faster than to a new one. Files
-//! can be made before they are needed ([`Temporary::prepare`]), by whoever has nothing else to do: to make one takes a
-//! fifth of the write of a small object. Threads that write at the same time do so in different directories ([`Lane`]):
-//! whoever makes, renames or removes a file in one keeps others from doing so.
+//! Names are reused, because the kernel resolves a known name much faster than a new one. Idle threads
+//! can create files in advance ([`Temporary::prepare`]), because creating one takes a fifth of the write
+//! of a small object. Concurrent writers use different directories ([`Lane`]), because creating, renaming
+//! or removing a file locks its directory.
 
 use std::fs::File;
-use std::os::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,76 +18,78 @@ use super::beneath;
 use super::session::Session;
 use crate::error::{Result, StoreError};
 
-/// Most free names, and most files made beforehand, that are kept: as many as uploads go on at a time, if they are not
-/// too many.
-const KEPT: usize = 64;
-/// How long a file that was made beforehand is good: what has happened to it meanwhile, on a file system that others
-/// use too, shows to who uses it, who could not tell it from a failure of the write.
-const TRUST: Duration = Duration::from_secs(1);
-/// Whoever makes a file beforehand keeps the next request waiting if it comes meanwhile. That is worth a few
-/// microseconds, not the time of a file system that searches for a free inode: there, files are made when they are
-/// needed, so that the write takes the time and not what follows it.
+/// Maximum number of spare names, and of spare files, per lane: enough for the usual number of
+/// concurrent uploads.
+const MAX_SPARES: usize = 64;
+/// How long a spare file is usable. Others may share the file system; if something happens to the
+/// file, its user could not distinguish that from a failed write.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// A thread that creates a spare file delays a request that arrives meanwhile. That is worth a few
+/// microseconds, but not the time of a file system that searches for a free inode. On such a file
+/// system, files are created when needed, so the write itself takes the time, not the next request.
 const SLOW: Duration = Duration::from_micros(20);
-/// How many opportunities are let pass after a file that took so long.
-const REST: u32 = 256;
+/// How many opportunities to skip after creating a file was slow.
+const SKIPS: u32 = 256;
 
-/// Most directories of a session: more than that many threads hardly get in each other's way.
+/// Maximum number of lanes of a session; more threads than this hardly contend.
 const LANES: usize = 16;
 
-/// What temporary files can be made of.
+/// The lanes of a session.
 #[derive(Debug)]
-pub(super) struct Stock(Box<[Lane]>);
+pub(super) struct Lanes(Box<[Lane]>);
 
-/// A directory for temporary files, and what is kept of them.
+/// A directory for temporary files, with its spares.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Made for the first file; the first lane's is the session's own, as is that of one that cannot be made.
+    /// Created for the first file. `None` means the session's directory: for the first lane, and if
+    /// creating the directory failed.
     directory: OnceLock<Option<OwnedFd>>,
-    kept: Mutex<Kept>,
+    spares: Mutex<Spares>,
 }
 
+/// Spare names and files of a lane.
 #[derive(Debug, Default)]
-struct Kept {
+struct Spares {
     names: Vec<String>,
-    files: Vec<Spare>,
-    /// Opportunities to make a file that are still let pass.
-    rest: u32,
+    files: Vec<SpareFile>,
+    /// Opportunities to create a file that are still to be skipped.
+    skips: u32,
 }
 
-impl Kept {
-    /// Whether a file should be made beforehand now.
-    const fn wants(&mut self) -> bool {
-        if self.rest > 0 {
-            self.rest -= 1;
+impl Spares {
+    /// Whether to create a spare file now.
+    const fn wants_file(&mut self) -> bool {
+        if self.skips > 0 {
+            self.skips -= 1;
             return false;
         }
-        self.files.len() < KEPT
+        self.files.len() < MAX_SPARES
     }
 
-    /// A file was made, which took so long.
+    /// Records how long it took to create a file.
     const fn took(&mut self, time: Duration) {
         if time.as_nanos() > SLOW.as_nanos() {
-            self.rest = REST;
+            self.skips = SKIPS;
         }
     }
 }
 
-/// An empty file under a name of its own.
+/// An empty file.
 #[derive(Debug)]
-struct Spare {
+struct SpareFile {
     name: String,
     file: File,
-    made: Instant,
+    created: Instant,
 }
 
-impl Stock {
-    /// Lanes for as many threads as can write at a time.
+impl Lanes {
+    /// Lanes for as many threads as can run at a time.
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self((0..cores.min(LANES)).map(|_| Lane::default()).collect())
     }
 
-    /// The lane of this thread. Threads take them in turn.
+    /// The lane of this thread. Threads are assigned lanes in turn.
     fn lane(&self) -> usize {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -96,15 +98,15 @@ impl Stock {
         MINE.with(|mine| mine % self.0.len())
     }
 
-    fn kept(&self, lane: usize) -> MutexGuard<'_, Kept> {
-        let kept = self.0[lane].kept.lock();
-        kept.unwrap_or_else(PoisonError::into_inner)
+    fn spares(&self, lane: usize) -> MutexGuard<'_, Spares> {
+        let spares = self.0[lane].spares.lock();
+        spares.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The directory of lane `lane`.
 fn directory(session: &Session, lane: usize) -> BorrowedFd<'_> {
-    let own = session.stock.0[lane].directory.get_or_init(|| {
+    let directory = session.lanes.0[lane].directory.get_or_init(|| {
         if lane == 0 {
             return None;
         }
@@ -112,14 +114,12 @@ fn directory(session: &Session, lane: usize) -> BorrowedFd<'_> {
         beneath::create_directory(session.scratch(), name.as_bytes()).ok()?;
         beneath::anchor_entry(session.scratch(), name.as_bytes()).ok()
     });
-    own.as_ref().map_or(session.scratch(), |own| own.as_fd())
+    directory
+        .as_ref()
+        .map_or(session.scratch(), |directory| directory.as_fd())
 }
 
-fn failed(context: &'static str) -> impl FnOnce(Errno) -> StoreError {
-    move |error| StoreError::system(context, error)
-}
-
-/// The name of a temporary file, which is removed when this is dropped before it was published.
+/// The name of a temporary file. Dropping it removes the file, unless it was published.
 #[derive(Debug)]
 pub(super) struct Scratch {
     session: Arc<Session>,
@@ -130,9 +130,9 @@ pub(super) struct Scratch {
 
 impl Scratch {
     fn new(session: &Arc<Session>) -> Self {
-        let lane = session.stock.lane();
-        let free = session.stock.kept(lane).names.pop();
-        let name = free.unwrap_or_else(|| session.scratch_name());
+        let lane = session.lanes.lane();
+        let spare = session.lanes.spares(lane).names.pop();
+        let name = spare.unwrap_or_else(|| session.scratch_name());
         Self::named(session, lane, name)
     }
 
@@ -145,17 +145,23 @@ impl Scratch {
         }
     }
 
-    /// The directory that it is in.
+    /// The directory of the file.
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
         directory(&self.session, self.lane)
     }
 
-    /// The name itself.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name is gone (renamed).
+    /// Moves the file to `name` in the directory `to`, replacing a file with that name.
+    pub(super) fn rename(&mut self, to: impl AsFd, name: &str) -> rustix::io::Result<()> {
+        fs::renameat(self.directory(), self.name(), to, name)?;
+        self.published();
+        Ok(())
+    }
+
+    /// Records that the file was renamed, so the name is free.
     pub(super) const fn published(&mut self) {
         self.published = true;
     }
@@ -169,13 +175,13 @@ impl Drop for Scratch {
         if !self.published {
             match fs::unlinkat(self.directory(), self.name.as_str(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
-                // What remains is removed with the session; its name is not free.
+                // The file is removed with the session; its name is not free.
                 Err(_) => return,
             }
         }
-        let mut kept = self.session.stock.kept(self.lane);
-        if kept.names.len() < KEPT {
-            kept.names.push(std::mem::take(&mut self.name));
+        let mut spares = self.session.lanes.spares(self.lane);
+        if spares.names.len() < MAX_SPARES {
+            spares.names.push(std::mem::take(&mut self.name));
         }
     }
 }
@@ -188,39 +194,40 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// An empty file.
+    /// An empty file, from the spares if possible.
     pub(super) fn create(session: &Arc<Session>) -> Result<Self> {
-        let lane = session.stock.lane();
-        let spare = session.stock.kept(lane).files.pop();
-        if let Some(Spare { name, file, made }) = spare {
-            let scratch = Scratch::named(session, lane, name);
-            if made.elapsed() < TRUST {
+        let lane = session.lanes.lane();
+        let spare = session.lanes.spares(lane).files.pop();
+        if let Some(spare) = spare {
+            let scratch = Scratch::named(session, lane, spare.name);
+            if spare.created.elapsed() < MAX_AGE {
+                let file = spare.file;
                 return Ok(Self { scratch, file });
             }
         }
         Self::make(session)
     }
 
-    /// Makes a file for a later [`create`](Self::create), unless there are many or the last took long.
+    /// Creates a spare file, unless there are enough or creating the last one was slow.
     pub(super) fn prepare(session: &Arc<Session>) {
-        let lane = session.stock.lane();
-        if !session.stock.kept(lane).wants() {
+        let lane = session.lanes.lane();
+        if !session.lanes.spares(lane).wants_file() {
             return;
         }
-        let begun = Instant::now();
-        // Why there can be none is said to who needs one.
+        let started = Instant::now();
+        // The next write reports the error.
         let Ok(Self { mut scratch, file }) = Self::make(session) else {
             return;
         };
-        let made = Instant::now();
-        let spare = Spare {
+        let created = Instant::now();
+        let spare = SpareFile {
             name: std::mem::take(&mut scratch.name),
             file,
-            made,
+            created,
         };
-        let mut kept = session.stock.kept(lane);
-        kept.took(made - begun);
-        kept.files.push(spare);
+        let mut spares = session.lanes.spares(lane);
+        spares.took(created - started);
+        spares.files.push(spare);
     }
 
     fn make(session: &Arc<Session>) -> Result<Self> {
@@ -231,27 +238,27 @@ impl Temporary {
                 file: fd.into(),
             }),
             Err(error) => {
-                // There is no file of ours, and who knows whose the name is.
+                // No file was created, and the name may belong to another one.
                 scratch.name.clear();
-                Err(failed("creating a temporary file")(error))
+                Err(StoreError::system("creating a temporary file", error))
             }
         }
     }
 
-    /// A second name for the file `name` of `directory`, if the file system has hard links.
+    /// A hard link to the file `name` of `directory`, if the file system supports it.
     pub(super) fn link(
         session: &Arc<Session>,
         directory: &OwnedFd,
         name: &str,
     ) -> Result<Option<Self>> {
-        let context = "linking a part";
+        let failed = StoreError::during("linking a part");
         let fd = fs::openat(
             directory,
             name,
             OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC,
             Mode::empty(),
         )
-        .map_err(failed(context))?;
+        .map_err(failed)?;
         let mut scratch = Scratch::new(session);
         match fs::linkat(
             directory,
@@ -262,11 +269,11 @@ impl Temporary {
         ) {
             Ok(()) => {}
             Err(error) => {
-                // Nothing has the name.
+                // The name is free: no link was created.
                 scratch.published();
                 return match error {
                     Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK => Ok(None),
-                    error => Err(failed(context)(error)),
+                    error => Err(failed(error)),
                 };
             }
         }
@@ -276,13 +283,13 @@ impl Temporary {
         }))
     }
 
-    /// Ends the writing of its file. File systems of a network may say only now that bytes were lost.
+    /// Closes the file. Network file systems may only now report that bytes were lost.
     pub(super) fn close(self) -> Result<Scratch> {
         let Self { scratch, file } = self;
-        // SAFETY: the descriptor is the file's, which is given up here.
+        // SAFETY: `into_raw_fd` transfers ownership of the descriptor, which is closed only here.
         if unsafe { libc::close(file.into_raw_fd()) } != 0 {
             let error = std::io::Error::last_os_error();
-            // It is closed all the same.
+            // After `EINTR` the descriptor is closed all the same.
             if error.kind() != std::io::ErrorKind::Interrupted {
                 return Err(StoreError::system("closing an object's file", error));
             }
@@ -299,27 +306,28 @@ mod tests {
 
     use rustix::fs::{AtFlags, fstat, statat};
 
-    use super::{Kept, REST, SLOW, Temporary};
-    use crate::posix::metadata::MetadataPlace;
+    use super::{SKIPS, SLOW, Spares, Temporary};
+    use crate::posix::metadata::MetadataStorage;
     use crate::posix::session::Session;
 
     #[test]
-    fn a_slow_file_system_is_asked_seldom() {
-        let mut kept = Kept::default();
-        kept.took(SLOW);
-        assert!(kept.wants());
-        kept.took(SLOW + Duration::from_nanos(1));
-        let passed = std::iter::from_fn(|| (!kept.wants()).then_some(()));
-        assert_eq!(passed.take(REST as usize * 2).count(), REST as usize);
-        assert!(kept.wants());
+    fn a_slow_file_system_gets_few_spare_files() {
+        let mut spares = Spares::default();
+        spares.took(SLOW);
+        assert!(spares.wants_file());
+        spares.took(SLOW + Duration::from_nanos(1));
+        let skipped = std::iter::from_fn(|| (!spares.wants_file()).then_some(()));
+        assert_eq!(skipped.take(SKIPS as usize * 2).count(), SKIPS as usize);
+        assert!(spares.wants_file());
     }
 
     #[test]
-    fn threads_at_the_same_time_use_directories_of_their_own() {
+    fn concurrent_threads_use_separate_directories() {
         let root = tempfile::tempdir().unwrap();
-        let opened = Session::open(root.path(), MetadataPlace::Auto).unwrap();
+        let opened = Session::open(root.path(), MetadataStorage::Auto).unwrap();
         let session = Arc::new(opened.session);
-        // Threads of other tests take lanes, too: so many are that these cannot all get the same.
+        // Threads of other tests are assigned lanes too, but these are so many that they cannot all
+        // get the same one.
         let threads = 32;
         let together = Barrier::new(threads);
         let write = || {

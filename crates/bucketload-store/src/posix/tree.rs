@@ -1,11 +1,11 @@
-//! The files of objects: finding, publishing and removing them in a tree that others change at the
-//! same time, threads of this process and other processes.
+//! The files of objects: finding, publishing and removing them in a tree that other threads and
+//! processes change at the same time.
 //!
-//! A file and a directory cannot have the same name, but `a` and `a/b` are both keys. The
-//! directory has the name then, and object `a` is the file `%self` in it. When `a/b` arrives while
-//! `a` is a file, a directory that holds a hard link to it as `%self` takes its place by an atomic
-//! exchange (`room`): there is no moment without object `a`. Directories that become empty are removed, and
-//! a writer whose directory was removed under it makes it again.
+//! A file and a directory cannot share a name, but `a` and `a/b` can both be keys. The directory then
+//! gets the name, and object `a` is the file `%self` in it. When `a/b` arrives while `a` is a file, an
+//! atomic exchange replaces the file with a directory that holds a hard link to it as `%self` (`room`),
+//! so object `a` always exists. Directories that become empty are removed, and a writer whose directory
+//! was removed creates it again.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, MutexGuard};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::anchors::{Anchor, Anchors};
 use super::beneath;
-use super::escape::{Place, SELF};
+use super::escape::{ObjectPath, SELF};
 use super::metadata::{Metadata, Version};
 use super::session::Session;
 use super::stripes::Stripes;
@@ -24,7 +24,7 @@ use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::types::{Condition, ObjectInfo};
 
-/// How often a write starts again because directories vanish under it.
+/// Maximum number of attempts of an operation whose directories vanish concurrently.
 const ATTEMPTS: u32 = 1000;
 
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(super) struct Tree {
     pub(super) metadata: Metadata,
     anchors: Anchors,
     keys: Stripes,
-    /// Locks for uploads. A completion holds one while it takes that of its key.
+    /// Locks for uploads. A completion holds one while it locks its key.
     pub(super) uploads: Stripes,
-    /// Write directory changes to the medium before returning.
+    /// Whether to write directory changes to the medium before returning.
     pub(super) sync_directories: bool,
 }
 
@@ -59,29 +59,29 @@ impl Tree {
         }
     }
 
-    /// Keeps other threads from changing the file at `path`.
+    /// Locks the file at `path` against changes by other threads.
     pub(super) fn lock(&self, path: &[u8]) -> MutexGuard<'_, ()> {
         self.keys.lock(path)
     }
 
-    /// Writes the entries of a directory to the medium, if that is wanted.
+    /// Writes the entries of a directory to the medium, if configured.
     pub(super) fn sync_if_wanted(&self, directory: impl AsFd) -> Result<()> {
         if !self.sync_directories {
             return Ok(());
         }
         beneath::sync_directory(directory)
-            .map_err(|e| StoreError::system("writing a directory to the medium", e))
+            .map_err(StoreError::during("writing a directory to the medium"))
     }
 
     /// Opens the file of a key, if there is one.
-    pub(super) fn open(&self, place: &Place) -> Result<Option<(OwnedFd, Stat)>> {
-        let failed = |e| StoreError::system("opening an object", e);
+    pub(super) fn open(&self, object: &ObjectPath) -> Result<Option<(OwnedFd, Stat)>> {
+        let failed = StoreError::during("opening an object");
         let absent = |e| match e {
             // A component is missing, a file, a symbolic link, or a socket.
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO => Ok(None),
             error => Err(failed(error)),
         };
-        let fd = match self.session.root.open_for_reading(place.path()) {
+        let fd = match self.session.root.open_for_reading(object.path()) {
             Ok(fd) => fd,
             Err(error) => return absent(error),
         };
@@ -100,10 +100,13 @@ impl Tree {
         Ok(is_file(&stat).then_some((fd, stat)))
     }
 
-    /// Opens a key with its information.
-    pub(super) fn open_with_info(&self, place: &Place) -> Result<Option<(OwnedFd, ObjectInfo)>> {
+    /// Opens the file of a key and loads its information.
+    pub(super) fn open_with_info(
+        &self,
+        object: &ObjectPath,
+    ) -> Result<Option<(OwnedFd, ObjectInfo)>> {
         for _ in 0..ATTEMPTS {
-            let Some((fd, stat)) = self.open(place)? else {
+            let Some((fd, stat)) = self.open(object)? else {
                 return Ok(None);
             };
             if let Some(info) = self.metadata.load(&fd, &stat)? {
@@ -115,71 +118,71 @@ impl Tree {
         ))
     }
 
-    fn current_tag(&self, place: &Place) -> Result<Option<ETag>> {
-        Ok(self.open_with_info(place)?.map(|(_, info)| info.etag))
+    fn current_tag(&self, object: &ObjectPath) -> Result<Option<ETag>> {
+        Ok(self.open_with_info(object)?.map(|(_, info)| info.etag))
     }
 
-    /// The version whose sidecar goes when the key is written or deleted.
-    fn version_to_discard(&self, place: &Place) -> Result<Option<Version>> {
+    /// The version whose sidecar must be removed when the key is written.
+    fn version_to_discard(&self, object: &ObjectPath) -> Result<Option<Version>> {
         if !self.metadata.has_sidecars() {
             return Ok(None);
         }
-        Ok(self.open(place)?.map(|(_, stat)| Version::of(&stat)))
+        Ok(self.open(object)?.map(|(_, stat)| Version::of(&stat)))
     }
 
-    /// The directory of a key whose bucket exists, if it is there already.
-    pub(super) fn parent(&self, bucket: &str, place: &Place) -> Result<Option<Anchor>> {
-        match self.anchor(place) {
+    /// The directory of a key, if it exists. Fails if the bucket does not.
+    pub(super) fn parent(&self, bucket: &str, object: &ObjectPath) -> Result<Option<Anchor>> {
+        match self.anchor(object) {
             Ok((parent, _)) => Ok(Some(parent)),
             Err(_) => super::buckets::check(self, bucket).map(|()| None),
         }
     }
 
-    /// The directory of a key, and whether it was opened before and may be gone.
-    fn anchor(&self, place: &Place) -> rustix::io::Result<(Anchor, bool)> {
-        if let Some(kept) = self.anchors.get(place.parent()) {
-            return Ok((kept, true));
+    /// The directory of a key, and whether it comes from the cache and may be gone.
+    fn anchor(&self, object: &ObjectPath) -> rustix::io::Result<(Anchor, bool)> {
+        if let Some(cached) = self.anchors.get(object.parent()) {
+            return Ok((cached, true));
         }
-        let opened = self.session.root.anchor(place.parent())?;
-        Ok((self.anchors.keep(place.parent(), opened), false))
+        let opened = self.session.root.anchor(object.parent())?;
+        Ok((self.anchors.keep(object.parent(), opened), false))
     }
 
-    /// A directory is removed.
+    /// Drops a removed directory from the cache.
     pub(super) fn forget(&self, path: &[u8]) {
         self.anchors.forget(path);
     }
 
-    /// Gives a finished temporary file its key, if the condition holds. `parent` is the directory
-    /// of the key, if that was opened before.
+    /// Moves a finished temporary file to its key, if the condition holds. `parent` is the directory
+    /// of the key, if it is already open.
     pub(super) fn publish(
         &self,
-        place: &Place,
+        object: &ObjectPath,
         mut file: Scratch,
         mut parent: Option<Anchor>,
         condition: &Condition,
     ) -> Result<()> {
-        let failed = |e| StoreError::system("publishing an object", e);
+        let failed = StoreError::during("publishing an object");
         for _ in 0..ATTEMPTS {
             let parent = match parent
                 .take()
-                .map_or_else(|| self.anchor(place).map(|(parent, _)| parent), Ok)
+                .map_or_else(|| self.anchor(object).map(|(parent, _)| parent), Ok)
             {
                 Ok(parent) => parent,
-                Err(Errno::NOENT | Errno::NOTDIR) => Arc::new(self.make_directories(place)?),
+                Err(Errno::NOENT | Errno::NOTDIR) => Arc::new(self.make_directories(object)?),
                 Err(error) => return Err(failed(error)),
             };
-            let guard = self.lock(place.path());
+            let guard = self.lock(object.path());
             if *condition != Condition::None {
-                condition.check(self.current_tag(place)?)?;
+                condition.check(self.current_tag(object)?)?;
             }
-            let replaced = self.version_to_discard(place)?;
-            // The kernel sees to it that no other process creates the object first.
+            let replaced = self.version_to_discard(object)?;
+            // The kernel then makes sure that no other process creates the object first.
             let exclusive = *condition == Condition::Absent;
-            match self.rename_into(&file, &parent, place.name(), exclusive) {
+            match self.rename_into(&file, &parent, object.name(), exclusive) {
                 Ok(()) => {}
-                // The directory was removed, or another process changed what has the name.
+                // The directory was removed, or another process replaced the entry.
                 Err(Errno::NOENT | Errno::NOTDIR) => {
-                    self.anchors.forget(place.parent());
+                    self.anchors.forget(object.parent());
                     continue;
                 }
                 Err(Errno::EXIST) => return Err(StoreError::PreconditionFailed),
@@ -206,7 +209,7 @@ impl Tree {
         let rename = |to: BorrowedFd<'_>, name: &[u8]| {
             if exclusive {
                 match fs::renameat_with(scratch, file.name(), to, name, RenameFlags::NOREPLACE) {
-                    // The file system cannot; the lock serves within this process.
+                    // Not supported by the file system; the lock still protects within this process.
                     Err(Errno::INVAL | Errno::NOSYS) => {}
                     result => return result,
                 }
@@ -230,10 +233,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes the directories above a key; objects in their way move into them.
-    fn make_directories(&self, place: &Place) -> Result<OwnedFd> {
-        let failed = |e| StoreError::system("creating the directories of a key", e);
-        let mut names = place.parent().split(|b| *b == b'/');
+    /// Creates the directories above a key. Objects with the name of a directory move into it.
+    fn make_directories(&self, object: &ObjectPath) -> Result<OwnedFd> {
+        let failed = StoreError::during("creating the directories of a key");
+        let mut names = object.parent().split(|b| *b == b'/');
         let bucket = names.next().unwrap_or_default();
         'again: for _ in 0..ATTEMPTS {
             let mut at = self.session.root.anchor(bucket).map_err(|e| match e {
@@ -256,7 +259,7 @@ impl Tree {
                     Ok(next) => next,
                     Err(Errno::NOENT) => continue 'again,
                     Err(Errno::NOTDIR) => {
-                        self.turn_into_directory(&at, name, &place.path()[..end])?;
+                        self.turn_into_directory(&at, name, &object.path()[..end])?;
                         continue 'again;
                     }
                     Err(error) => return Err(failed(error)),
@@ -267,31 +270,31 @@ impl Tree {
         Err(failed(Errno::BUSY))
     }
 
-    /// Removes a key, if the condition holds; returns whether it was there.
-    pub(super) fn remove(&self, place: &Place, condition: &Condition) -> Result<bool> {
-        let failed = |e| StoreError::system("deleting an object", e);
-        let guard = self.lock(place.path());
+    /// Removes a key, if the condition holds. Returns whether it existed.
+    pub(super) fn remove(&self, object: &ObjectPath, condition: &Condition) -> Result<bool> {
+        let failed = StoreError::during("deleting an object");
+        let guard = self.lock(object.path());
         if *condition != Condition::None {
-            condition.check(self.current_tag(place)?)?;
+            condition.check(self.current_tag(object)?)?;
         }
-        let (parent, kept) = match self.anchor(place) {
+        let (parent, cached) = match self.anchor(object) {
             Ok(anchor) => anchor,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(error) if beneath::is_absent(error) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
-        let stat = match beneath::stat_entry(&parent, place.name()) {
+        let stat = match beneath::stat_entry(&parent, object.name()) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) if kept => {
-                // The directory may be another by now.
-                self.anchors.forget(place.parent());
+            Err(Errno::NOENT) if cached => {
+                // The cached directory may have been replaced.
+                self.anchors.forget(object.parent());
                 drop(guard);
-                return self.remove(place, condition);
+                return self.remove(object, condition);
             }
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
         let (directory, name, stat) = if is_directory(&stat) {
-            let directory = match beneath::anchor_entry(&parent, place.name()) {
+            let directory = match beneath::anchor_entry(&parent, object.name()) {
                 Ok(directory) => directory,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
                 Err(error) => return Err(failed(error)),
@@ -302,7 +305,7 @@ impl Tree {
                 Err(error) => return Err(failed(error)),
             }
         } else {
-            (parent, place.name(), stat)
+            (parent, object.name(), stat)
         };
         if !is_file(&stat) {
             return Ok(false);
@@ -310,9 +313,9 @@ impl Tree {
         match fs::unlinkat(&directory, name, AtFlags::empty()) {
             Ok(()) => {}
             Err(Errno::ISDIR) => {
-                // Another process has just made room below the object.
+                // Another process has just replaced the file with a directory.
                 drop(guard);
-                return self.remove(place, condition);
+                return self.remove(object, condition);
             }
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(failed(error)),
@@ -321,15 +324,16 @@ impl Tree {
         drop(guard);
         self.sync_if_wanted(&directory)?;
         let emptied = if name == SELF.as_bytes() {
-            place.path()
+            object.path()
         } else {
-            place.parent()
+            object.parent()
         };
         self.prune(emptied);
         Ok(true)
     }
 
-    /// Removes the directory `path` and those above it as long as they are empty; never a bucket.
+    /// Removes the directory `path` and the directories above it while they are empty, but never a
+    /// bucket.
     pub(super) fn prune(&self, path: &[u8]) {
         let mut path = path;
         while let Some(slash) = path.iter().rposition(|b| *b == b'/') {

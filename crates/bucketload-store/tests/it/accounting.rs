@@ -1,4 +1,4 @@
-//! The byte limit of the memory store: charged exactly, given back exactly.
+//! The byte limit of the memory store: bytes are charged and released exactly.
 
 use bucketload_store::memory::OBJECT_OVERHEAD;
 use bucketload_store::{
@@ -22,7 +22,7 @@ fn charged(store: &MemoryStore) -> u64 {
 }
 
 #[test]
-fn an_object_is_charged_with_content_key_and_overhead() {
+fn an_object_is_charged_for_content_key_and_overhead() {
     let store = limited(u64::MAX);
     crate::common::put(&store, "key", &[7; 1000]);
     assert_eq!(charged(&store), 1000 + 3 + OBJECT_OVERHEAD);
@@ -44,11 +44,11 @@ fn an_object_is_charged_with_content_key_and_overhead() {
 }
 
 #[test]
-fn the_limit_refuses_what_does_not_fit_and_nothing_else() {
+fn the_limit_refuses_only_what_does_not_fit() {
     let limit = 10_000 + 2 * (OBJECT_OVERHEAD + 1);
     let store = limited(limit);
     crate::common::put(&store, "a", &[0; 6_000]);
-    // Refused at once when the size is announced, and in the middle when it is not.
+    // Refused up front if the size is announced, otherwise midway.
     let announced = store.put("bucket", "b", &PutOptions::sized(6_000));
     assert_eq!(announced.err().unwrap().code(), "InsufficientStorage");
     let mut growing = store.put("bucket", "b", &PutOptions::default()).unwrap();
@@ -74,7 +74,7 @@ fn the_limit_refuses_what_does_not_fit_and_nothing_else() {
 }
 
 #[test]
-fn aborted_and_failed_uploads_give_everything_back() {
+fn aborted_and_failed_uploads_release_everything() {
     let store = limited(u64::MAX);
     let mut upload = store.put("bucket", "k", &PutOptions::default()).unwrap();
     upload.write(&[1; 3_000_000]).unwrap();
@@ -128,7 +128,7 @@ fn aborted_and_failed_uploads_give_everything_back() {
 }
 
 #[test]
-fn a_write_into_a_bucket_that_was_deleted_meanwhile_fails() {
+fn a_write_to_a_concurrently_deleted_bucket_fails() {
     for subject in crate::common::subjects() {
         let store = &*subject.store;
         store.create_bucket("bucket").unwrap();
@@ -146,10 +146,10 @@ fn a_write_into_a_bucket_that_was_deleted_meanwhile_fails() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
-    /// Content of every size about the edges of the buffers, written in pieces of every size, read
-    /// back in ranges, charged to the byte.
+    /// Content with sizes around the buffer boundaries, written in pieces of various sizes, read back
+    /// in ranges, and charged to the byte.
     #[test]
-    fn pieces_of_any_size_make_the_same_object(
+    fn pieces_of_any_size_give_the_same_object(
         size in prop_oneof![0..5000_usize, (1_usize << 20) - 2..(1 << 20) + 3, (2_usize << 20) - 1..(2 << 20) + 2],
         piece in prop_oneof![1000..70_000_usize, Just(1 << 20), Just(3 << 20)],
         announced: bool,
@@ -172,7 +172,7 @@ proptest! {
             Some(chunk) => prop_assert!(!chunk.is_empty() && rest.starts_with(&chunk)),
             None => prop_assert!(rest.is_empty()),
         }
-        // A part that is a range of it, across buffers, shares the bytes.
+        // A part copied from a range across buffers shares the bytes.
         if size > 2 {
             let id = store.create_multipart("bucket", "part", MultipartOptions::default()).unwrap();
             let range = 1..size as u64 - 1;

@@ -1,17 +1,17 @@
-//! Threads that write, read, list and delete at the same time see whole versions only.
+//! Threads that write, read, list and delete concurrently see only whole versions.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::model::md5;
-use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataPlace, Object, Store};
+use bucketload_store::{Commit, Condition, EtagMode, Headers, MetadataStorage, Object, Store};
 
-/// A version that says in every byte and in its metadata which one it is.
+/// Writes a version that is identifiable by every byte and by its metadata.
 fn write(store: &dyn Store, key: &str, version: u8) {
     let content = vec![version; 1000 + 100 * usize::from(version)];
     let headers = Headers {
         content_type: Some(version.to_string()),
-        // Some metadata do not fit into an attribute.
+        // Every seventh version has metadata that do not fit into an attribute.
         user: vec![(
             "v".to_owned(),
             "x".repeat(if version.is_multiple_of(7) { 70_000 } else { 1 }),
@@ -76,7 +76,7 @@ fn readers_see_one_whole_version_while_writers_overwrite() {
 }
 
 #[test]
-fn an_opened_object_outlives_its_key() {
+fn an_open_object_outlives_its_key() {
     for subject in crate::common::subjects() {
         let store = &*subject.store;
         store.create_bucket("bucket").unwrap();
@@ -98,7 +98,7 @@ fn an_opened_object_outlives_its_key() {
 }
 
 #[test]
-fn a_key_and_keys_below_it_come_and_go_at_the_same_time() {
+fn a_key_and_keys_below_it_come_and_go_concurrently() {
     for subject in crate::common::subjects() {
         let store = &*subject.store;
         store.create_bucket("bucket").unwrap();
@@ -203,13 +203,13 @@ fn compare_and_swap_loses_no_update() {
 fn two_sessions_of_one_directory_share_its_objects() {
     let directory = crate::common::directory();
     let stores =
-        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto));
     stores[0].create_bucket("bucket").unwrap();
     std::thread::scope(|scope| {
         for (store, mine) in stores.iter().zip(0..) {
             scope.spawn(move || {
                 for i in 0..100 {
-                    // The sessions lock only within themselves; the kernel keeps them apart.
+                    // Each session locks only its own threads; the kernel separates the sessions.
                     crate::common::put(store, "a", b"shared");
                     let key = format!("a/{mine}/{i}");
                     crate::common::put(store, &key, b"own");
@@ -232,7 +232,7 @@ fn two_sessions_of_one_directory_share_its_objects() {
 fn two_sessions_make_room_below_the_same_object() {
     let directory = crate::common::directory();
     let stores =
-        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto));
+        [(); 2].map(|()| crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto));
     stores[0].create_bucket("bucket").unwrap();
     let start = Barrier::new(2);
     std::thread::scope(|scope| {

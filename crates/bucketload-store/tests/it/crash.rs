@@ -1,5 +1,5 @@
-//! A process that is killed while it writes leaves the old or the new version of every object, and
-//! nothing that the next opening does not remove.
+//! A process killed while writing leaves the old or the new version of every object, and only litter
+//! that the next opening removes.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,21 +7,21 @@ use std::process::{Command, Stdio};
 
 use crate::common::model::md5;
 use bucketload_store::{
-    Commit, CompletedPart, Condition, EtagMode, Headers, ListUploadsRequest, MetadataPlace,
+    Commit, CompletedPart, Condition, EtagMode, Headers, ListUploadsRequest, MetadataStorage,
     MultipartOptions, PosixOptions, PosixStore, PutOptions, Store,
 };
 
 const ROOT: &str = "BUCKETLOAD_TEST_CRASH_ROOT";
-const PLACE: &str = "BUCKETLOAD_TEST_CRASH_SIDECAR";
-/// Large enough that a kill often meets an unfinished content.
+const SIDECAR: &str = "BUCKETLOAD_TEST_CRASH_SIDECAR";
+/// Large enough that a kill often interrupts a write.
 const BYTES: usize = 300_000;
 
-/// The content of a version says which one it is, in every byte.
+/// Content whose every byte identifies the version.
 fn content(version: u8) -> Vec<u8> {
     vec![version; BYTES + usize::from(version)]
 }
 
-/// The metadata do too.
+/// Metadata that identify the version.
 fn commit(version: u8) -> Commit {
     let headers = Headers {
         content_type: Some(format!("version/{version}")),
@@ -42,26 +42,26 @@ fn commit(version: u8) -> Commit {
     }
 }
 
-fn open(root: &Path, place: MetadataPlace) -> PosixStore {
+fn open(root: &Path, metadata: MetadataStorage) -> PosixStore {
     PosixStore::open(PosixOptions {
-        metadata: place,
+        metadata,
         min_part_bytes: 1,
         ..PosixOptions::new(root)
     })
     .unwrap()
 }
 
-/// Not a test of its own: the process that is killed. Writes round after round: a key, a key below
-/// that key, a multipart object; says so after each round.
+/// Not a test: the process to be killed. Each round writes a key, keys below that key and a multipart
+/// object, and prints a line at its end.
 #[test]
 #[ignore = "it writes until it is killed; run by the test below"]
 fn writer() {
     let root = std::env::var(ROOT).expect("the directory to write into");
-    let place = match std::env::var(PLACE) {
-        Ok(_) => MetadataPlace::Sidecar,
-        Err(_) => MetadataPlace::Auto,
+    let metadata = match std::env::var(SIDECAR) {
+        Ok(_) => MetadataStorage::Sidecar,
+        Err(_) => MetadataStorage::Auto,
     };
-    let store = open(root.as_ref(), place);
+    let store = open(root.as_ref(), metadata);
     for round in 0_u32.. {
         let version = (round % 200) as u8;
         for key in ["k", "k/below", "k/below/deep"] {
@@ -96,15 +96,15 @@ fn writer() {
     }
 }
 
-/// Runs the writer, lets it finish `rounds` rounds, and kills it in the middle of the next.
-fn run_and_kill(root: &Path, place: MetadataPlace, rounds: usize) {
+/// Runs the writer for `rounds` rounds, then kills it in the middle of the next round.
+fn run_and_kill(root: &Path, metadata: MetadataStorage, rounds: usize) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--ignored", "--exact", "crash::writer", "--nocapture"])
         .env(ROOT, root)
         .stdout(Stdio::piped());
-    if place == MetadataPlace::Sidecar {
-        command.env(PLACE, "1");
+    if metadata == MetadataStorage::Sidecar {
+        command.env(SIDECAR, "1");
     }
     let mut child = command.spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -158,14 +158,14 @@ fn files_below(directory: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn a_killed_writer_leaves_whole_objects_and_no_lasting_litter() {
-    for place in [MetadataPlace::Auto, MetadataPlace::Sidecar] {
+    for metadata in [MetadataStorage::Auto, MetadataStorage::Sidecar] {
         let directory = crate::common::directory();
-        open(directory.path(), place)
+        open(directory.path(), metadata)
             .create_bucket("bucket")
             .unwrap();
         for kill in 0..12 {
-            run_and_kill(directory.path(), place, 1 + kill % 3);
-            let store = open(directory.path(), place);
+            run_and_kill(directory.path(), metadata, 1 + kill % 3);
+            let store = open(directory.path(), metadata);
             check(&store);
             let temporary = files_below(&directory.path().join(".bucketload/tmp"));
             assert!(
@@ -173,7 +173,7 @@ fn a_killed_writer_leaves_whole_objects_and_no_lasting_litter() {
                 "only the lock of the open session: {temporary:?}"
             );
         }
-        let store = open(directory.path(), place);
+        let store = open(directory.path(), metadata);
         let request = ListUploadsRequest {
             max_uploads: 1000,
             ..ListUploadsRequest::default()
@@ -195,13 +195,13 @@ fn a_killed_writer_leaves_whole_objects_and_no_lasting_litter() {
 }
 
 #[test]
-fn a_session_that_lives_keeps_its_temporary_files() {
+fn a_live_session_keeps_its_temporary_files() {
     let directory = crate::common::directory();
-    let first = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let first = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     first.create_bucket("bucket").unwrap();
     let mut upload = first.put("bucket", "k", &PutOptions::default()).unwrap();
     upload.write(b"from the ").unwrap();
-    let second = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let second = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     assert_eq!(crate::common::get(&second, "k"), None);
     upload.write(b"first").unwrap();
     upload.commit(Commit::default()).unwrap();

@@ -1,14 +1,14 @@
-//! What a POSIX store makes of a directory that others use and abuse too.
+//! A POSIX store in a directory that other programs use and abuse.
 
 use std::os::unix::fs::symlink;
 
 use bucketload_store::{
-    Commit, Condition, EtagMode, Headers, ListRequest, MetadataPlace, PosixOptions, PosixStore,
+    Commit, Condition, EtagMode, Headers, ListRequest, MetadataStorage, PosixOptions, PosixStore,
     PutOptions, Store, StoreError,
 };
 
 fn store(directory: &tempfile::TempDir) -> PosixStore {
-    let store = crate::common::posix(directory, EtagMode::Md5, MetadataPlace::Auto);
+    let store = crate::common::posix(directory, EtagMode::Md5, MetadataStorage::Auto);
     store.create_bucket("bucket").unwrap();
     store
 }
@@ -23,7 +23,7 @@ fn ordinary_keys_are_ordinary_files() {
         std::fs::read(root.join("dir/file.txt")).unwrap(),
         b"content"
     );
-    // And ordinary files are objects, with a tag that says that it is no MD5.
+    // Ordinary files are objects too, with a tag marked as not being an MD5.
     std::fs::create_dir(root.join("other")).unwrap();
     std::fs::write(root.join("other/file"), "foreign").unwrap();
     let object = store.open("bucket", "other/file").unwrap();
@@ -71,7 +71,7 @@ fn a_file_that_another_program_changes_gets_a_new_tag() {
 }
 
 #[test]
-fn no_key_leads_out_of_the_bucket() {
+fn no_key_escapes_the_bucket() {
     let outside = crate::common::directory();
     std::fs::write(outside.path().join("secret"), "secret").unwrap();
     let directory = crate::common::directory();
@@ -89,7 +89,7 @@ fn no_key_leads_out_of_the_bucket() {
         assert_eq!(crate::common::get(&store, key).unwrap(), b"x");
     }
     assert!(!directory.path().join("escaped").exists());
-    // Symbolic links that somebody else has put there lead nowhere, for reading and for writing.
+    // Symbolic links created by others are not followed, neither for reading nor for writing.
     symlink(outside.path(), bucket.join("link")).unwrap();
     symlink(outside.path().join("secret"), bucket.join("secret")).unwrap();
     symlink(outside.path(), directory.path().join("linked-bucket")).unwrap();
@@ -114,7 +114,7 @@ fn no_key_leads_out_of_the_bucket() {
     let page = store.list("bucket", &request).unwrap();
     assert!(!page.common_prefixes.contains(&"link/".to_owned()));
     assert!(page.objects.iter().all(|object| object.key != "secret"));
-    // An object replaces a link, it does not follow it.
+    // Writing an object replaces a link instead of following it.
     crate::common::put(&store, "secret", b"mine");
     assert_eq!(
         std::fs::read(outside.path().join("secret")).unwrap(),
@@ -124,7 +124,7 @@ fn no_key_leads_out_of_the_bucket() {
 }
 
 #[test]
-fn what_is_no_object_is_neither_listed_nor_opened_nor_deleted() {
+fn entries_that_are_not_objects_are_not_listed_opened_or_deleted() {
     let directory = crate::common::directory();
     let store = store(&directory);
     let bucket = directory.path().join("bucket");
@@ -155,12 +155,12 @@ fn what_is_no_object_is_neither_listed_nor_opened_nor_deleted() {
 }
 
 #[test]
-fn the_place_of_metadata_is_fixed_when_the_directory_is_created() {
+fn the_metadata_storage_is_fixed_when_the_directory_is_created() {
     let directory = crate::common::directory();
     drop(crate::common::posix(
         &directory,
         EtagMode::Md5,
-        MetadataPlace::Sidecar,
+        MetadataStorage::Sidecar,
     ));
     let open = |metadata| {
         PosixStore::open(PosixOptions {
@@ -169,23 +169,23 @@ fn the_place_of_metadata_is_fixed_when_the_directory_is_created() {
         })
     };
     assert!(matches!(
-        open(MetadataPlace::Xattr),
+        open(MetadataStorage::Xattr),
         Err(StoreError::InvalidArgument(_))
     ));
-    assert!(open(MetadataPlace::Auto).is_ok());
+    assert!(open(MetadataStorage::Auto).is_ok());
     std::fs::write(
         directory.path().join(".bucketload/format"),
         "{\"layout\":99}",
     )
     .unwrap();
     assert!(matches!(
-        open(MetadataPlace::Auto),
+        open(MetadataStorage::Auto),
         Err(StoreError::Corrupt(_))
     ));
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_refused() {
+fn an_unusable_directory_is_refused() {
     let directory = crate::common::directory();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -201,7 +201,7 @@ fn durable_writes_give_the_same_objects() {
         let directory = crate::common::directory();
         let store = PosixStore::open(PosixOptions {
             durability,
-            metadata: MetadataPlace::Sidecar,
+            metadata: MetadataStorage::Sidecar,
             ..PosixOptions::new(directory.path())
         })
         .unwrap();
@@ -218,10 +218,10 @@ fn durable_writes_give_the_same_objects() {
 }
 
 #[test]
-fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
+fn a_bucket_that_another_store_recreated_is_used() {
     let directory = crate::common::directory();
     let ours = store(&directory);
-    let theirs = crate::common::posix(&directory, EtagMode::Md5, MetadataPlace::Auto);
+    let theirs = crate::common::posix(&directory, EtagMode::Md5, MetadataStorage::Auto);
     let none = Condition::None;
     // Both have just used the bucket and a directory in it.
     for key in ["top", "dir/below"] {
@@ -243,7 +243,7 @@ fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
     assert_eq!(crate::common::keys(&theirs), ["dir/below"]);
     theirs.delete("bucket", "dir/below", &none).unwrap();
     theirs.delete_bucket("bucket").unwrap();
-    // A write that began before is not lost without a word.
+    // A write to the deleted bucket fails rather than being lost silently.
     let begun = ours.put("bucket", "top", &PutOptions::sized(0));
     let refused = begun.and_then(|upload| upload.commit(Commit::default()));
     assert!(
@@ -253,7 +253,7 @@ fn a_bucket_that_another_store_made_anew_is_the_one_in_use() {
 }
 
 #[test]
-fn what_is_prepared_serves_the_next_writes_and_goes_with_the_store() {
+fn spare_files_serve_the_next_writes_and_vanish_with_the_store() {
     let directory = crate::common::directory();
     let store = store(&directory);
     fn files(directory: &std::path::Path) -> usize {
@@ -266,13 +266,13 @@ fn what_is_prepared_serves_the_next_writes_and_goes_with_the_store() {
             .sum()
     }
     let unfinished = || files(&directory.path().join(".bucketload/tmp"));
-    // Where making a file takes long, most opportunities are let pass.
+    // If creating files is slow, most opportunities are skipped.
     let prepared = (0..10_000).any(|_| {
         store.prepare();
         unfinished() == 2
     });
     assert!(prepared, "{}", unfinished());
-    // The first two take what is there; an upload that is given up takes its file with it.
+    // The first two writes use the spare files; an abandoned upload removes its file.
     crate::common::put(&store, "a", b"first");
     assert_eq!(unfinished(), 1);
     drop(

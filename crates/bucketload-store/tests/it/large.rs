@@ -1,5 +1,4 @@
-//! Directories with many entries: listings stay right whether an index serves them or not, and
-//! cheap with it.
+//! Directories with many entries: listings are correct with or without an index, and cheap with one.
 
 use bucketload_store::{Condition, EtagMode, ListRequest, PosixOptions, PosixStore, Store};
 
@@ -14,8 +13,8 @@ fn open(root: &std::path::Path, index_entries: usize) -> PosixStore {
     .unwrap()
 }
 
-/// Keys of many shapes in one directory: files, subdirectories, an object beside a directory, names
-/// that need escapes, and names that are too long for a file.
+/// Keys of many kinds in one directory: files, subdirectories, an object with the name of a directory,
+/// names that need escapes, and names too long for a file.
 fn key(i: usize) -> String {
     match i % 50 {
         0 => format!("dir-{i:05}/x"),
@@ -26,8 +25,8 @@ fn key(i: usize) -> String {
     }
 }
 
-/// The same listing of a store in a directory and of one in memory, which the model test has
-/// compared with the reference.
+/// Compares the listings of a POSIX store with those of a memory store, which the model test compares
+/// with the reference.
 fn compare(posix: &dyn Store, memory: &dyn Store) {
     for (prefix, delimiter, max_keys) in [
         ("", "", 1000),
@@ -74,14 +73,14 @@ fn large_directories_list_like_small_ones_whoever_changes_them() {
             }
         }
         compare(&store, &memory);
-        // Changes of this store and of another process, few and many.
+        // Few and many changes, by this store and by another session.
         for step in [997, 3] {
             for i in (0..MANY).step_by(step) {
                 let writer: &dyn Store = if i % 2 == 0 { &store } else { &other };
                 for store in [writer, &memory] {
                     store.delete("bucket", &key(i), &Condition::None).unwrap();
                     crate::common::put(store, &format!("new-{i}"), b"x");
-                    // A file gives way to a directory.
+                    // A directory replaces a file.
                     crate::common::put(store, &format!("{}/below", key(i + 1)), b"x");
                 }
             }
@@ -98,7 +97,7 @@ fn large_directories_list_like_small_ones_whoever_changes_them() {
     }
 }
 
-/// CPU time of this thread, which a busy machine does not stretch as it stretches wall time.
+/// CPU time of this thread, which a busy machine distorts less than wall time.
 fn cpu_seconds(work: impl FnOnce()) -> f64 {
     let now = || {
         let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -110,7 +109,7 @@ fn cpu_seconds(work: impl FnOnce()) -> f64 {
 }
 
 #[test]
-fn a_page_of_a_large_directory_costs_what_it_costs_in_a_small_one() {
+fn a_page_of_a_large_directory_costs_as_much_as_in_a_small_one() {
     let cost = |objects: usize| {
         let directory = crate::common::directory();
         let store = open(directory.path(), 1_000_000);
@@ -124,7 +123,7 @@ fn a_page_of_a_large_directory_costs_what_it_costs_in_a_small_one() {
             ..ListRequest::default()
         };
         let list = || assert_eq!(store.list("bucket", &request).unwrap().objects.len(), 100);
-        // The first listing makes the index.
+        // The first listing builds the index.
         list();
         let mut costs: Vec<f64> = (0..15).map(|_| cpu_seconds(list)).collect();
         costs.sort_by(f64::total_cmp);

@@ -1,9 +1,11 @@
-//! Random sequences of operations give the same results on every store as on the reference model.
+//! Random sequences of operations have the same results on every store as on the reference model.
 
 use crate::common::model::{
     Model, Op, Version, assembled, code, commit, headers, key_pool, md5, multipart, op, tags,
 };
-use bucketload_store::{Condition, EtagMode, ListRequest, MetadataPlace, MultipartOptions, Store};
+use bucketload_store::{
+    Condition, EtagMode, ListRequest, MetadataStorage, MultipartOptions, Store,
+};
 use proptest::prelude::*;
 
 fn filled(len: usize, fill: u8) -> Vec<u8> {
@@ -222,7 +224,7 @@ proptest! {
     }
 }
 
-/// After everything was deleted and the store closed, only the empty hidden area remains.
+/// Asserts that only the empty hidden area remains after everything was deleted and the store closed.
 fn assert_no_litter(root: &std::path::Path) {
     fn files(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -252,11 +254,11 @@ fn assert_no_litter(root: &std::path::Path) {
 }
 
 #[test]
-fn a_posix_store_remembers_everything_when_it_is_opened_again() {
-    for place in [MetadataPlace::Auto, MetadataPlace::Sidecar] {
+fn a_reopened_posix_store_remembers_everything() {
+    for metadata in [MetadataStorage::Auto, MetadataStorage::Sidecar] {
         let directory = tempfile::tempdir().unwrap();
         let mut model = Model::default();
-        let store = crate::common::posix(&directory, EtagMode::Md5, place);
+        let store = crate::common::posix(&directory, EtagMode::Md5, metadata);
         store.create_bucket("bucket").unwrap();
         for (i, key) in key_pool().iter().enumerate() {
             let content = filled(i, 7);
@@ -275,7 +277,7 @@ fn a_posix_store_remembers_everything_when_it_is_opened_again() {
             .write("b/y", assembled(&parts), &Condition::None)
             .unwrap();
         drop(store);
-        let store = crate::common::posix(&directory, EtagMode::Opaque, MetadataPlace::Auto);
+        let store = crate::common::posix(&directory, EtagMode::Opaque, MetadataStorage::Auto);
         model.compare(&store);
         let uploads = store.list_uploads(
             "bucket",

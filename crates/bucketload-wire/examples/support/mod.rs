@@ -1,4 +1,4 @@
-//! What the cost examples share.
+//! Helpers of the cost examples.
 
 use std::future::Future;
 use std::io;
@@ -11,7 +11,7 @@ use bucketload_wire::tls::{
 };
 use bucketload_wire::{Conn, Error};
 
-/// Pins the calling thread to a core; a machine without it runs unpinned.
+/// Pins the calling thread to a core. If the machine has no such core, the thread runs unpinned.
 pub(crate) fn pin(core: usize) {
     // SAFETY: an all-zero cpu_set_t is the empty set, and the set outlives the call.
     unsafe {
@@ -40,7 +40,7 @@ pub(crate) fn runtime() -> (tokio::runtime::Runtime, tokio::task::LocalSet) {
     (runtime, tokio::task::LocalSet::new())
 }
 
-/// Median, range and count of `ratios`, which it sorts.
+/// Median, range and count of `ratios`. Sorts them.
 pub(crate) fn summary(ratios: &mut [f64]) -> String {
     ratios.sort_by(f64::total_cmp);
     let n = ratios.len();
@@ -52,8 +52,8 @@ pub(crate) fn summary(ratios: &mut [f64]) -> String {
     )
 }
 
-/// Starts a responder on a thread of its own: plain connections on the first port that it returns,
-/// TLS on the second.
+/// Starts a responder on another thread. It serves plain connections at the first address returned
+/// and TLS at the second.
 pub(crate) fn serve<F>(respond: fn(Conn) -> F) -> io::Result<[SocketAddr; 2]>
 where
     F: Future<Output = Result<(), Error>> + 'static,
@@ -80,7 +80,7 @@ where
             let (runtime, local) = runtime();
             let result: io::Result<()> = local.block_on(&runtime, async {
                 let (plain, sealed) = (plain.listen()?, sealed.listen()?);
-                // The main thread waits for this unless it has ended.
+                // Fails only if the main thread has ended.
                 let _ = ready.send(());
                 loop {
                     tokio::select! {
@@ -103,7 +103,7 @@ where
     Ok(addrs)
 }
 
-/// A client for the responder, whose certificate nobody has issued.
+/// TLS settings of a client for the responder, whose certificate is self-signed.
 pub(crate) fn client_tls() -> Result<ClientTls, ConfigError> {
     ClientTls::new(&ClientOptions {
         insecure: true,

@@ -2,55 +2,58 @@
 //!
 //! Large bodies are received with a low-water mark (`SO_RCVLOWAT`): the kernel wakes the reader
 //! once per mark instead of once per segment, which more than halves the CPU time of both ends.
-//! The mark obeys these rules, each of which prevents a hang or a bug:
+//! The mark follows these rules. Each of them prevents a hang or a bug:
 //!
-//! 1. Heads are read with a mark of 1; it is raised for bodies larger than the mark only.
-//! 2. It never exceeds half of what is still to come (or [`LEAST_MARK`]): it is lowered before the
-//!    reader sleeps, so that little is left to be copied once the last byte has arrived, and back
-//!    to 1 when the body is complete.
+//! 1. The mark is 1 while heads are read. Only bodies larger than the mark raise it.
+//! 2. The mark never exceeds half of the bytes still to come, or [`MIN_MARK`] if that is more. It is
+//!    lowered before the reader sleeps, so that little is left to copy once the last byte has
+//!    arrived, and returns to 1 when the body is complete.
 //! 3. When a step takes longer than [`SLOW_STEP`], the link is slow and the mark falls to
-//!    [`SLOW_MARK`], so that progress stays visible.
-//! 4. The kernel caps the mark by the receive buffer's limit and enlarges the buffer to fit it;
-//!    the buffer size itself is never set, since that would end its tuning.
-//! 5. It is at most a quarter of what the receive buffer may grow to. The window that the kernel opens
-//!    at first is no larger than the mark, so it is closed when the reader wakes; the burst that the
-//!    reader takes makes the kernel double it, and for that there must be room: a mark of 2 MiB without
-//!    it moved 4.5 GiB/s where 1 MiB moved 7.6 and 8 MiB with it 8.2.
-//! 6. The bodies that a thread receives at the same time share [`MOST_MARK`]: what waits in the kernel
-//!    for its reader does not grow with the number of connections, down to [`LEAST_MARK`] each.
+//!    [`SLOW_MARK`] to keep progress visible.
+//! 4. The kernel caps the mark by the receive buffer's limit and enlarges the buffer to fit it. The
+//!    buffer size itself is never set, because that would turn off its auto-tuning.
+//! 5. The mark is at most a quarter of the receive buffer's maximum. The kernel's first window is no
+//!    larger than the mark, so the window is closed when the reader wakes. The burst that the reader
+//!    then takes makes the kernel double the window, which needs room in the buffer: without room, a
+//!    mark of 2 MiB moved 4.5 GiB/s where 1 MiB moved 7.6; with room, 8 MiB moved 8.2.
+//! 6. The bodies that a thread receives at the same time share [`MAX_MARK`], but each has at least
+//!    [`MIN_MARK`]. Down to that, the bytes waiting in the kernel do not grow with the number of
+//!    connections.
 
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
 use super::Conn;
-use super::send::Turn;
+use super::send::YieldBudget;
 use crate::error::Error;
 use crate::scratch::BUFFER;
 use crate::sock::Sock;
 use crate::sys::tcp_rmem_max;
 
-/// Bodies larger than this have a mark, and none is lower while the end is far, in bytes.
-const LEAST_MARK: u64 = 1 << 20;
-/// Largest mark in bytes, and the sum of the marks of a thread's bodies as long as each has
-/// [`LEAST_MARK`].
-const MOST_MARK: u64 = 8 << 20;
-/// A step that takes longer than this lowers the mark.
+/// Only bodies larger than this get a mark, and no mark is lower than this until the end is near.
+/// In bytes.
+const MIN_MARK: u64 = 1 << 20;
+/// Largest mark in bytes, and the limit on the sum of a thread's marks as long as each has
+/// [`MIN_MARK`].
+const MAX_MARK: u64 = 8 << 20;
+/// A slower step lowers the mark.
 const SLOW_STEP: Duration = Duration::from_millis(250);
 /// The mark on slow links, in bytes.
 const SLOW_MARK: u64 = 64 * 1024;
-/// Plain bodies of which no more than this is left are received with a copy: it drains the socket
-/// with one call, where dropping an exact count would leave one `EAGAIN` for the next answer.
+/// The last bytes of a plain body, up to this many, are copied rather than dropped in the kernel.
+/// Copying drains the socket with one call; dropping an exact count would leave one `EAGAIN` for
+/// the next answer.
 const COPY_BELOW: u64 = 64 * 1024;
 
 thread_local! {
-    /// Bodies that have a mark.
+    /// Number of bodies that have a mark.
     static BODIES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Chooses the mark before each wait.
 pub(super) struct LowWater {
-    /// Not above this: what the kernel's buffers allow, or less since the link turned out to be slow.
+    /// Upper limit: what the kernel's buffers allow, or [`SLOW_MARK`] once the link proved slow.
     limit: u64,
     step_began: Instant,
 }
@@ -64,26 +67,26 @@ impl LowWater {
     fn with_buffers(rmem: u64, now: Instant) -> Self {
         BODIES.set(BODIES.get() + 1);
         Self {
-            limit: (rmem / 4).clamp(LEAST_MARK, MOST_MARK),
+            limit: (rmem / 4).clamp(MIN_MARK, MAX_MARK),
             step_began: now,
         }
     }
 
-    /// Call before waiting for more of the `left` bytes that the socket will still deliver.
-    pub(super) fn before(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
+    /// Call before waiting for more of the `left` bytes that the socket has yet to deliver.
+    pub(super) fn before_wait(&self, sock: &mut Sock, left: u64) -> std::io::Result<()> {
         sock.set_low_water(self.value(left, BODIES.get()))
     }
 
-    /// The mark while `left` bytes of one of `bodies` are to come, at least 1. Near the end it is a
-    /// power of two, so that it changes a few times only.
+    /// The mark, at least 1, when `left` bytes are still to come and `bodies` bodies share the
+    /// maximum. Near the end it is a power of two, so it changes only a few times.
     fn value(&self, left: u64, bodies: u64) -> u32 {
-        let share = (MOST_MARK / bodies.max(1)).max(LEAST_MARK);
-        let half = (1 << (left / 2).max(1).ilog2()).max(LEAST_MARK);
+        let share = (MAX_MARK / bodies.max(1)).max(MIN_MARK);
+        let half = (1 << (left / 2).max(1).ilog2()).max(MIN_MARK);
         share.min(half).min(self.limit).min(left).max(1) as u32
     }
 
-    /// Call after a wait has delivered bytes.
-    pub(super) fn after(&mut self, now: Instant) {
+    /// Call after a wait delivered bytes.
+    pub(super) fn after_wait(&mut self, now: Instant) {
         if now - self.step_began > SLOW_STEP {
             self.limit = SLOW_MARK;
         }
@@ -93,18 +96,18 @@ impl LowWater {
 
 impl Drop for LowWater {
     fn drop(&mut self) {
-        // A connection may be dropped while the thread's locals are being destroyed.
+        // A connection may be dropped while the thread-locals are being destroyed.
         let _ = BODIES.try_with(|bodies| bodies.set(bodies.get() - 1));
     }
 }
 
 impl Conn {
-    /// Receives and drops exactly `n` body bytes: in the kernel, without copying, where the
-    /// connection is plain and the body is large.
+    /// Receives and drops exactly `n` body bytes. On plain connections, large bodies are dropped in
+    /// the kernel without copying.
     ///
     /// # Errors
-    /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early; it is broken
-    /// then.
+    /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early. The connection
+    /// is broken then.
     pub async fn discard(&mut self, n: u64) -> Result<(), Error> {
         if self.recv_broken {
             return Err(Error::Broken);
@@ -117,10 +120,10 @@ impl Conn {
             return self.recv_body(left, |_, _| Ok::<_, Error>(())).await;
         }
         self.begin_recv()?;
-        let mut low_water = (left > LEAST_MARK).then(|| LowWater::new(Instant::now()));
+        let mut low_water = (left > MIN_MARK).then(|| LowWater::new(Instant::now()));
         while left > 0 {
             if let Some(low_water) = &low_water {
-                low_water.before(&mut self.sock, left)?;
+                low_water.before_wait(&mut self.sock, left)?;
             }
             let max = usize::try_from(left).unwrap_or(usize::MAX).min(1 << 30);
             let got = poll_fn(|cx| self.sock.poll_discard(cx, max))
@@ -132,20 +135,20 @@ impl Conn {
             self.awaiting = false;
             left -= got as u64;
             if let Some(low_water) = &mut low_water {
-                low_water.after(Instant::now());
+                low_water.after_wait(Instant::now());
             }
         }
         self.end_recv()
     }
 
-    /// Receives exactly `n` body bytes and shows them to `sink` in order, with the offset of each
-    /// piece in the body. Pieces are at most 256 KiB long and lie in memory that is reused at once. On
-    /// plain connections they end where a multiple of 256 KiB is left: most large objects are multiples of
-    /// it, and their content is easiest to verify between such offsets.
+    /// Receives exactly `n` body bytes and passes them to `sink` in order, with the offset of each
+    /// piece in the body. Pieces are at most 256 KiB long; their memory is reused as soon as `sink`
+    /// returns. On plain connections, the bytes left after a piece are a multiple of 256 KiB: most
+    /// large objects are such multiples, and their content is easiest to verify between such offsets.
     ///
     /// # Errors
-    /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early; what `sink`
-    /// returns. The connection is broken then.
+    /// [`Error::Closed`] or [`Error::Reset`] when the peer ends the connection early; any error that
+    /// `sink` returns. The connection is broken then.
     pub async fn recv_body<E: From<Error>>(
         &mut self,
         n: u64,
@@ -160,21 +163,22 @@ impl Conn {
             self.spill.consume(take);
             done += take as u64;
         }
-        let mut low_water = (n - done > LEAST_MARK).then(|| LowWater::new(Instant::now()));
-        let mut turn = Turn::default();
+        let mut low_water = (n - done > MIN_MARK).then(|| LowWater::new(Instant::now()));
+        let mut budget = YieldBudget::default();
         while done < n {
             let before = done;
             if let Some(low_water) = &low_water {
-                // A record that is held in part has left the socket already.
+                // The received part of an incomplete record has left the socket already.
                 let held = self.tls.as_ref().map_or(0, |layer| layer.held() as u64);
                 let left = (n - done).saturating_sub(held);
                 low_water
-                    .before(&mut self.sock, left)
+                    .before_wait(&mut self.sock, left)
                     .map_err(Error::from)?;
             }
             let mut failure = None;
             let left = n - done;
-            // What is offered for the last piece is more than there is, so that the socket is found empty.
+            // The buffer offered for the last piece exceeds what is left: the short read shows that
+            // the socket is empty.
             let limit = match self.is_tls() || left <= BUFFER as u64 {
                 true => BUFFER,
                 false => ((left - 1) % BUFFER as u64) as usize + 1,
@@ -199,25 +203,25 @@ impl Conn {
             }
             let now = low_water.as_mut().map(|low_water| {
                 let now = Instant::now();
-                low_water.after(now);
+                low_water.after_wait(now);
                 now
             });
             match now {
                 _ if done == n => {}
-                Some(now) => turn.lasts_until(now).await,
-                None => turn.took((done - before) as usize).await,
+                Some(now) => budget.moved_by(now).await,
+                None => budget.moved((done - before) as usize).await,
             }
         }
         Ok(self.end_recv()?)
     }
 
-    /// Receives a body that ends with the connection and shows it to `sink` as
-    /// [`Conn::recv_body`] does; returns its length. The connection is broken afterwards: there is
-    /// nothing more to come.
+    /// Receives a body that ends with the connection and passes it to `sink` as
+    /// [`Conn::recv_body`] does. Returns its length. The connection is broken afterwards, because
+    /// nothing can follow.
     ///
     /// # Errors
-    /// [`Error::Reset`] when the stream does not end in good order, [`Error::Closed`] when a TLS
-    /// stream ends without `close_notify`: the body may be incomplete then. What `sink` returns.
+    /// [`Error::Reset`] when the connection is reset, [`Error::Closed`] when a TLS stream ends without
+    /// `close_notify`: the body may be incomplete in both cases. Any error that `sink` returns.
     pub async fn recv_until_close<E: From<Error>>(
         &mut self,
         mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
@@ -254,7 +258,7 @@ impl Conn {
         }
     }
 
-    /// Drops up to `n` bytes of what is held already; returns how many.
+    /// Drops up to `n` of the bytes received earlier. Returns how many.
     fn take_spill(&mut self, n: u64) -> u64 {
         let take = (self.spill.as_slice().len() as u64).min(n);
         self.spill.consume(take as usize);
@@ -280,40 +284,40 @@ impl Conn {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{LEAST_MARK, LowWater, MOST_MARK, SLOW_MARK, SLOW_STEP};
+    use super::{LowWater, MAX_MARK, MIN_MARK, SLOW_MARK, SLOW_STEP};
 
     const RMEM: u64 = 32 << 20;
 
     #[test]
-    fn the_mark_leaves_little_for_the_end() {
+    fn the_mark_shrinks_near_the_end() {
         let low_water = LowWater::with_buffers(RMEM, Instant::now());
-        assert_eq!(low_water.value(u64::MAX, 1), MOST_MARK as u32);
-        assert_eq!(low_water.value(2 * MOST_MARK, 1), MOST_MARK as u32);
-        let before = low_water.value(2 * MOST_MARK - 1, 1);
-        assert_eq!(u64::from(before), MOST_MARK / 2);
+        assert_eq!(low_water.value(u64::MAX, 1), MAX_MARK as u32);
+        assert_eq!(low_water.value(2 * MAX_MARK, 1), MAX_MARK as u32);
+        let before = low_water.value(2 * MAX_MARK - 1, 1);
+        assert_eq!(u64::from(before), MAX_MARK / 2);
         let mut values = Vec::new();
-        for left in (1..=4 * MOST_MARK).rev().step_by(1000) {
+        for left in (1..=4 * MAX_MARK).rev().step_by(1000) {
             let value = low_water.value(left, 1);
-            assert!(u64::from(value) <= (left / 2).max(LEAST_MARK).min(left));
+            assert!(u64::from(value) <= (left / 2).max(MIN_MARK).min(left));
             values.push(value);
         }
-        values.retain(|&value| u64::from(value) >= LEAST_MARK);
+        values.retain(|&value| u64::from(value) >= MIN_MARK);
         values.dedup();
         assert_eq!(values.len(), 4, "8 MiB, 4, 2, 1");
-        assert_eq!(low_water.value(LEAST_MARK - 1, 1), LEAST_MARK as u32 - 1);
+        assert_eq!(low_water.value(MIN_MARK - 1, 1), MIN_MARK as u32 - 1);
         assert_eq!((low_water.value(1, 1), low_water.value(0, 1)), (1, 1));
     }
 
     #[test]
-    fn bodies_share_the_mark_and_buffers_bound_it() {
-        let most = |rmem, bodies| {
+    fn concurrent_bodies_share_the_maximum_and_the_buffer_caps_it() {
+        let largest = |rmem, bodies| {
             let low_water = LowWater::with_buffers(rmem, Instant::now());
             u64::from(low_water.value(u64::MAX, bodies))
         };
-        assert_eq!(most(RMEM, 2), MOST_MARK / 2);
-        assert_eq!(most(RMEM, 1_000), LEAST_MARK);
-        assert_eq!(most(6 << 20, 1), 3 << 19);
-        assert_eq!(most(1 << 20, 1), LEAST_MARK);
+        assert_eq!(largest(RMEM, 2), MAX_MARK / 2);
+        assert_eq!(largest(RMEM, 1_000), MIN_MARK);
+        assert_eq!(largest(6 << 20, 1), 3 << 19);
+        assert_eq!(largest(1 << 20, 1), MIN_MARK);
     }
 
     #[test]
@@ -321,16 +325,16 @@ mod tests {
         let start = Instant::now();
         let mut low_water = LowWater::with_buffers(RMEM, start);
         let value = |low_water: &LowWater| u64::from(low_water.value(u64::MAX, 1));
-        low_water.after(start + SLOW_STEP);
-        assert_eq!(value(&low_water), MOST_MARK, "just fast enough");
-        low_water.after(start + 2 * SLOW_STEP + Duration::from_nanos(1));
+        low_water.after_wait(start + SLOW_STEP);
+        assert_eq!(value(&low_water), MAX_MARK, "just fast enough");
+        low_water.after_wait(start + 2 * SLOW_STEP + Duration::from_nanos(1));
         assert_eq!(value(&low_water), SLOW_MARK);
-        low_water.after(start + 2 * SLOW_STEP + Duration::from_millis(1));
+        low_water.after_wait(start + 2 * SLOW_STEP + Duration::from_millis(1));
         assert_eq!(value(&low_water), SLOW_MARK, "for the rest of the body");
     }
 
     #[test]
-    fn bodies_are_counted_while_they_last() {
+    fn bodies_are_counted_until_they_are_dropped() {
         let before = super::BODIES.get();
         let two = [(); 2].map(|()| LowWater::new(Instant::now()));
         assert_eq!(super::BODIES.get(), before + 2);

@@ -1,4 +1,4 @@
-//! Making a TLS connection, and what it agreed on.
+//! The TLS handshake and the parameters it negotiated.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::scratch::{SMALL, Spill};
 use crate::sock::Sock;
 use crate::tls::{ClientTls, ServerTls, TlsError};
 
-/// What a TLS connection agreed on, for reports.
+/// The parameters a TLS handshake negotiated, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFacts {
     /// Protocol version, such as `TLSv1_3`.
     pub version: String,
     /// Cipher suite, such as `TLS13_AES_128_GCM_SHA256`.
     pub cipher: String,
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     pub resumed: bool,
 }
 
@@ -42,11 +42,11 @@ impl TlsLayer {
 }
 
 impl Conn {
-    /// Makes a client's TLS connection over a connected socket: performs the handshake and
-    /// verifies the server's certificate for `name` (see [`crate::tls::server_name`]).
+    /// Performs a client's TLS handshake over a connected socket and verifies the server's
+    /// certificate for `name` (see [`crate::tls::server_name`]).
     ///
     /// # Errors
-    /// [`Error::Tls`] with the reason; the socket's errors.
+    /// [`Error::Tls`] with the reason; socket errors.
     pub async fn connect_tls(
         sock: Sock,
         tls: &ClientTls,
@@ -57,10 +57,10 @@ impl Conn {
         Self::handshake(sock, Side::Client(connection)).await
     }
 
-    /// Makes a server's TLS connection over an accepted socket.
+    /// Performs a server's TLS handshake over an accepted socket.
     ///
     /// # Errors
-    /// [`Error::Tls`] with the reason; the socket's errors.
+    /// [`Error::Tls`] with the reason; socket errors.
     pub async fn accept_tls(sock: Sock, tls: &ServerTls) -> Result<Self, Error> {
         let connection =
             UnbufferedServerConnection::new(Arc::clone(&tls.config)).map_err(TlsError::from)?;
@@ -104,7 +104,7 @@ impl Conn {
         }
     }
 
-    /// What the TLS handshake agreed on; `None` for a plain connection.
+    /// The parameters the TLS handshake negotiated; `None` for a plain connection.
     #[must_use]
     pub fn tls_facts(&self) -> Option<TlsFacts> {
         self.tls.as_ref().map(|layer| layer.facts())

@@ -1,9 +1,9 @@
 //! One connection, plain or TLS, behind one API.
 //!
-//! `send` writes heads and bodies, `recv` reads whatever arrives and keeps what the caller did not
-//! consume, `body` reads exactly n body bytes into nothing (count) or into a closure (verify).
-//! Every operation marks the connection broken when it starts and sound when it has succeeded, so
-//! that an abandoned future can never leave it silently misaligned.
+//! `send` writes heads and bodies. `recv` reads whatever arrives and keeps what the caller did not
+//! consume. `body` reads exactly n body bytes and either drops them (count) or passes them to a
+//! closure (verify). Every operation marks the connection broken when it starts and clears the mark
+//! when it succeeds, so an abandoned future cannot leave it misaligned unnoticed.
 
 mod body;
 mod handshake;
@@ -33,13 +33,13 @@ pub use stream::Receiver;
 pub struct Conn {
     sock: Sock,
     tls: Option<Box<TlsLayer>>,
-    /// Received and not yet consumed.
+    /// Bytes received and not yet consumed.
     spill: Spill,
-    /// No byte has arrived since the last head was sent.
+    /// True if no byte has arrived since the last head was sent.
     awaiting: bool,
     send_broken: bool,
     recv_broken: bool,
-    /// No head has been sent yet.
+    /// True if no head has been sent yet.
     fresh: bool,
 }
 
@@ -58,28 +58,28 @@ impl Conn {
         }
     }
 
-    /// Whether an operation failed or was dropped half-way: the connection must not be reused.
+    /// True if an operation failed or was dropped halfway: the connection must not be reused.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.send_broken || self.recv_broken
     }
 
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     #[must_use]
     pub const fn is_tls(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Whether no head has been sent completely yet. A failure with [`Error::ClosedBeforeAnswer`] on a
-    /// connection that was not fresh before the request is most likely a keep-alive connection the
-    /// server closed while it was idle.
+    /// True until a head has been sent completely. If a request fails with
+    /// [`Error::ClosedBeforeAnswer`] on a connection that was not fresh, the server most likely closed
+    /// an idle keep-alive connection.
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// Bytes received and not yet consumed; above zero between two answers means that the peer
-    /// sent more than it announced (or, on a server, that the client pipelines).
+    /// Number of bytes received and not yet consumed. Above zero between two answers, the peer sent
+    /// more than it announced (or, on a server, the client pipelines).
     #[must_use]
     pub fn unconsumed(&self) -> usize {
         self.spill.as_slice().len()
@@ -91,45 +91,43 @@ impl Conn {
         self.sock.calls()
     }
 
-    /// Makes waits for bytes spin, see [`Sock::set_busy_poll`].
+    /// Sets whether waits for bytes spin; see [`Sock::set_busy_poll`].
     pub const fn set_busy_poll(&mut self, on: bool) {
         self.sock.set_busy_poll(on);
     }
 
-    /// This end's address.
+    /// The local address.
     ///
     /// # Errors
-    /// The system's reason.
+    /// The error of the system call.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.sock.local_addr()
     }
 
-    /// The other end's address.
+    /// The peer's address.
     ///
     /// # Errors
-    /// The system's reason.
+    /// The error of the system call.
     pub fn peer_addr(&self) -> std::io::Result<SocketAddr> {
         self.sock.peer_addr()
     }
 
-    /// Drops the connection with a reset (RST) instead of an orderly end.
+    /// Drops the connection with a reset (RST) instead of closing it cleanly.
     pub fn reset(self) {
-        // A socket that refuses the option is closed in the ordinary way, which is all that is
-        // left to do.
+        // If the socket refuses the option, the drop closes it in the ordinary way.
         let _ = self.sock.reset_on_drop();
     }
 
-    /// Ends the connection in good order: on TLS with a `close_notify`, as far as the socket takes
-    /// it at once.
+    /// Closes the connection cleanly: on TLS with a `close_notify`, if the socket takes it at once.
     pub fn close(mut self) {
         if let (Some(layer), false) = (&mut self.tls, self.send_broken) {
             layer.send_close(&mut self.sock);
         }
     }
 
-    /// Receives once, at most `limit` bytes from the socket, and hands the plaintext to `take` (for
-    /// TLS once per record, and possibly not at all). `take` gets the spill to keep what it does
-    /// not consume.
+    /// Receives once, at most `limit` bytes from the socket, and passes the plaintext to `take` (for
+    /// TLS once per record, and possibly not at all). `take` also gets the spill, where it stores
+    /// what it does not consume.
     fn poll_recv(
         &mut self,
         cx: &mut Context<'_>,
@@ -152,7 +150,7 @@ impl Conn {
         })
     }
 
-    /// The same of a connection with TLS, compiled once for all that `take` can be.
+    /// The TLS half of [`Conn::poll_recv`], compiled once for all closures.
     fn poll_recv_sealed(
         &mut self,
         cx: &mut Context<'_>,
@@ -184,7 +182,7 @@ impl Conn {
         }
     }
 
-    /// The meaning of an end of stream at this point.
+    /// The error that an end of stream means at this point.
     fn ended(&self, clean: bool) -> Error {
         if self.awaiting && self.spill.is_empty() {
             Error::ClosedBeforeAnswer
@@ -193,7 +191,7 @@ impl Conn {
         }
     }
 
-    /// The meaning of a socket error at this point.
+    /// The error that a socket error means at this point.
     fn failed(&self, error: std::io::Error) -> Error {
         match Error::from(error) {
             Error::Reset if self.awaiting => Error::ClosedBeforeAnswer,

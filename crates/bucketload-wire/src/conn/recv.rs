@@ -1,5 +1,5 @@
-//! Receiving heads and small bodies: whatever arrives is shown to a closure, which says how much
-//! of it it has consumed.
+//! Receiving heads and small bodies: a closure is shown whatever arrives and says how much of it
+//! was consumed.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -10,11 +10,11 @@ use super::tls::TlsLayer;
 use crate::error::Error;
 use crate::scratch::{SMALL, Spill};
 
-/// Most bytes a receiver may leave unconsumed while it asks for more: the limit on the size of a
-/// message head.
+/// The most bytes a receiver may leave unconsumed while it asks for more. This limits the size of
+/// a message head.
 pub const MAX_UNCONSUMED: usize = 64 * 1024;
 
-/// What a receiver makes of the bytes it was shown.
+/// A receiver's verdict on the bytes it was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// The first `.0` bytes are consumed; the rest is shown again once more has arrived.
@@ -24,22 +24,22 @@ pub enum Step<T> {
 }
 
 impl Conn {
-    /// Shows received bytes to `f` until it is done: first what earlier calls left, then whatever
-    /// arrives (up to 64 KiB at a time, without copying).
+    /// Shows received bytes to `f` until `f` is done: first those that earlier calls left, then
+    /// whatever arrives (up to 64 KiB at a time, without copying).
     ///
     /// # Errors
     /// [`Error::ClosedBeforeAnswer`], [`Error::Closed`] or [`Error::Reset`] when the peer ends the
     /// connection; [`Error::TooLarge`] when `f` leaves more than [`MAX_UNCONSUMED`] bytes and asks
-    /// for more; what `f` returns. The connection is broken then.
+    /// for more; any error that `f` returns. The connection is broken then.
     ///
     /// # Panics
-    /// When `f` consumes more than it was shown.
+    /// If `f` consumes more than it was shown.
     pub fn recv_with<T, E: From<Error>>(
         &mut self,
         mut f: impl FnMut(&[u8]) -> Result<Step<T>, E>,
     ) -> impl Future<Output = Result<T, E>> {
         let mut begun = false;
-        // Nothing is kept between two polls but what is captured here.
+        // The future stores only what this closure captures.
         poll_fn(move |cx| {
             if !std::mem::replace(&mut begun, true) {
                 if self.recv_broken {
@@ -74,8 +74,9 @@ impl Conn {
         })
     }
 
-    /// Whether nothing has arrived since the last message: between two answers anything but silence
-    /// means the connection's end, or bytes nobody asked for. No system call on a silent connection.
+    /// True if nothing has arrived since the last message. Between two answers, anything else means
+    /// the end of the connection or bytes that nobody asked for. Makes no system call on a silent
+    /// connection.
     #[inline]
     pub fn is_silent(&mut self) -> bool {
         if !self.spill.is_empty() {
@@ -92,9 +93,9 @@ impl Conn {
         pin!(self.readable()).poll(&mut context).is_pending()
     }
 
-    /// Waits until something can be received: a byte, or the end of the stream. Takes nothing and
-    /// may be dropped at any time (for waits with a limit: an idle server connection, an expected
-    /// `100 Continue`).
+    /// Waits until a byte or the end of the stream can be received. Consumes nothing and may be
+    /// dropped at any time, so it suits waits with a time limit: an idle server connection, an
+    /// expected `100 Continue`.
     ///
     /// # Errors
     /// The socket's error.
@@ -108,7 +109,7 @@ impl Conn {
                 .map_err(|e| self.failed(e));
         }
         loop {
-            // Records of the protocol itself (session tickets) are processed on the way.
+            // This also processes records of the protocol itself, such as session tickets.
             match poll_fn(|cx| self.poll_recv(cx, SMALL, &mut Spill::push)).await {
                 Ok(()) if self.spill.is_empty() => {}
                 Ok(()) | Err(Error::Closed { .. } | Error::ClosedBeforeAnswer) => return Ok(()),
@@ -136,7 +137,7 @@ pub(super) fn review<T, E: From<Error>>(
     }
 }
 
-/// Shows a new chunk to `f`, together with what it left before; keeps the rest.
+/// Shows a new chunk to `f`, together with what `f` left before, and keeps the rest.
 pub(super) fn deliver<T, E: From<Error>>(
     spill: &mut Spill,
     chunk: &[u8],

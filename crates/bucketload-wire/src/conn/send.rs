@@ -1,5 +1,5 @@
-//! Sending heads and bodies: head and first body bytes in one vectored write, then the body's
-//! pieces straight from the caller's memory.
+//! Sending heads and bodies: the head and the first body bytes in one vectored write, then the
+//! rest of the body straight from the caller's memory.
 
 use std::future::poll_fn;
 use std::io::IoSlice;
@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::parked::{Parked, park};
 use crate::scratch::{SMALL, Spill};
 
-/// Pieces of a body held ready for one vectored write.
+/// Number of body pieces in one vectored write.
 const PIECES: usize = 4;
-/// Body bytes offered to one vectored write before it is issued.
+/// A vectored write is issued once it has this many body bytes.
 const BATCH: usize = 256 * 1024;
 
 /// How sending a request ended.
@@ -21,8 +21,8 @@ const BATCH: usize = 256 * 1024;
 pub enum SendEnd {
     /// Everything was sent.
     Complete,
-    /// The peer answered before it had taken the whole body. `sent` body bytes have left. The
-    /// answer can be received; the connection cannot be reused afterwards and is marked broken.
+    /// The peer answered before it had taken the whole body. The answer can be received, but the
+    /// connection cannot be reused afterwards and is marked broken.
     Answered {
         /// Body bytes handed to the kernel.
         sent: u64,
@@ -30,8 +30,8 @@ pub enum SendEnd {
 }
 
 impl Conn {
-    /// Sends a head and a body that lies in memory, in one vectored write where the socket takes
-    /// it. Either may be empty.
+    /// Sends a head and a body that lies in memory, in one vectored write if the socket takes it.
+    /// Either may be empty.
     ///
     /// # Errors
     /// [`Error::Reset`] or [`Error::ClosedBeforeAnswer`] when the peer is gone. The connection is
@@ -44,8 +44,8 @@ impl Conn {
             .map(drop)
     }
 
-    /// Sends a head and a body of `len` bytes in pieces. `piece(offset)` returns the bytes from
-    /// body offset `offset` on, at least one; it is called once per piece, in order.
+    /// Sends a head and a body of `len` bytes in pieces. `piece(offset)` returns at least one byte
+    /// of the body from `offset` on; it is called once per piece, in order.
     ///
     /// # Errors
     /// As [`Conn::send`]; [`Error::ShortBody`] when a piece is empty.
@@ -58,9 +58,9 @@ impl Conn {
         self.send_pieces(head, len, piece, false).await.map(drop)
     }
 
-    /// As [`Conn::send_body`], for clients: when the socket takes no more and the peer has begun
-    /// to answer (it refuses the request, say), stops and reports that, instead of waiting for a
-    /// peer that no longer reads.
+    /// As [`Conn::send_body`], for clients. When the socket takes no more and the peer has begun to
+    /// answer (for example because it refuses the request), sending stops and reports that instead
+    /// of waiting for a peer that no longer reads.
     ///
     /// # Errors
     /// As [`Conn::send_body`].
@@ -73,9 +73,10 @@ impl Conn {
         self.send_pieces(head, len, piece, true)
     }
 
-    /// As [`Conn::send_request`] where `watch`, otherwise as [`Conn::send_body`], but sends what leaves in
-    /// one call at once: `None` when that was all. A small request needs no more, so whoever sends many has
-    /// room for a pointer to the rest instead of for its state.
+    /// As [`Conn::send_request`] if `watch`, otherwise as [`Conn::send_body`], except that one send
+    /// call is made at once, before the caller awaits anything. Returns `None` if that sent everything,
+    /// which is the rule for small requests. The caller's future therefore holds only a pointer to the
+    /// state of a longer send.
     ///
     /// # Errors
     /// As [`Conn::send_body`].
@@ -112,7 +113,7 @@ impl Conn {
         })))
     }
 
-    /// Everything has left.
+    /// Records that everything was sent.
     #[inline]
     const fn has_sent(&mut self, head: bool) {
         if head {
@@ -134,8 +135,8 @@ impl Conn {
         }
     }
 
-    /// Sends what the socket takes now, without waiting; returns the rest, if there is one. A small
-    /// request leaves here, so that nothing of it lives in the future of the sender.
+    /// Sends what the socket takes now, without waiting, and returns the rest, if any. Small
+    /// requests are sent completely here, so the sender's future stores none of their state.
     #[inline]
     fn send_at_once<'h, P: AsRef<[u8]>, F: FnMut(u64) -> P>(
         &mut self,
@@ -167,7 +168,7 @@ impl Conn {
         mut window: Window<'_, P, F>,
         watch: bool,
     ) -> Result<SendEnd, Error> {
-        let mut turn = Turn::default();
+        let mut budget = YieldBudget::default();
         loop {
             window.fill()?;
             if window.is_empty() {
@@ -186,7 +187,7 @@ impl Conn {
             match sent {
                 Some(n) => {
                     window.advance(n);
-                    turn.took(n).await;
+                    budget.moved(n).await;
                 }
                 None => {
                     return Ok(SendEnd::Answered {
@@ -203,7 +204,7 @@ impl Conn {
         Ok(SendEnd::Complete)
     }
 
-    /// Sends some of `parts`; returns the plaintext bytes taken.
+    /// Sends some of `parts`. Returns the number of plaintext bytes taken.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -221,7 +222,7 @@ impl Conn {
         }
     }
 
-    /// Whether the peer has begun to answer, or has ended the connection.
+    /// True if the peer has begun to answer or has ended the connection.
     fn poll_answered(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.spill.is_empty() {
             return true;
@@ -239,35 +240,35 @@ impl Conn {
     }
 }
 
-/// Bytes that a connection may move before the other tasks of its thread get a turn. A body that
-/// never has to wait would otherwise keep the thread for as long as it lasts (some 9 ms for 64 MiB) and
-/// make every timer of the thread late by that.
-const TURN: usize = 512 * 1024;
+/// Bytes that a connection may move before it yields to the other tasks of its thread. A body that
+/// never has to wait would otherwise occupy the thread to its end (some 9 ms for 64 MiB) and delay
+/// every timer of the thread by that much.
+const YIELD_BYTES: usize = 512 * 1024;
 
-/// The same as a time, for those who look at the clock anyway: giving way costs a system call, and what is
-/// moved fast needs fewer of them.
-const TURN_TIME: Duration = Duration::from_micros(100);
+/// The same limit as a time, for callers that read the clock anyway. Yielding costs a system call,
+/// and a fast transfer needs fewer of them with this limit.
+const YIELD_TIME: Duration = Duration::from_micros(100);
 
-/// Gives way to other tasks after [`TURN`] bytes or [`TURN_TIME`].
+/// Yields to other tasks after [`YIELD_BYTES`] or [`YIELD_TIME`].
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct YieldBudget {
     bytes: usize,
     began: Option<Instant>,
 }
 
-impl Turn {
-    /// `n` more bytes were moved.
-    pub(super) async fn took(&mut self, n: usize) {
+impl YieldBudget {
+    /// Counts `n` more bytes.
+    pub(super) async fn moved(&mut self, n: usize) {
         self.bytes += n;
-        if self.bytes >= TURN {
+        if self.bytes >= YIELD_BYTES {
             self.bytes = 0;
             tokio::task::yield_now().await;
         }
     }
 
-    /// More bytes were moved, and it is `now`.
-    pub(super) async fn lasts_until(&mut self, now: Instant) {
-        if now - *self.began.get_or_insert(now) >= TURN_TIME {
+    /// Notes that more bytes were moved until `now`.
+    pub(super) async fn moved_by(&mut self, now: Instant) {
+        if now - *self.began.get_or_insert(now) >= YIELD_TIME {
             self.began = None;
             tokio::task::yield_now().await;
         }
@@ -278,9 +279,9 @@ impl Turn {
 struct Window<'h, P, F> {
     head: &'h [u8],
     pieces: [Option<P>; PIECES],
-    /// Pieces in use, from the front.
+    /// Number of pieces in use, from the front.
     count: usize,
-    /// Bytes of the first piece that have been sent.
+    /// Bytes of the first piece already sent.
     at: usize,
     /// Unsent bytes in `pieces`.
     ready: usize,

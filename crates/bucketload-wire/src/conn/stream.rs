@@ -1,10 +1,10 @@
-//! Receiving a stream of small frames of which the receiver knows how much is to come at least.
+//! Receiving a stream of small frames when the receiver knows a minimum of the bytes to come.
 //!
 //! A server that answers in several writes (a head, sums, a file's bytes) wakes a receiver once for
-//! each of them. With a low-water mark it is woken when all of a small answer has arrived, and once per
-//! mark of a large one; the rules of [`body`](super::body) hold here too, but for the second: the
-//! mark stays as it was, so that a stream of answers of one size costs no `setsockopt`, and what follows
-//! an answer uninvited wakes nobody.
+//! each of them. With a low-water mark, the receiver wakes once when all of a small answer has
+//! arrived, and once per mark of a large one. The rules of [`body`](super::body) apply here too,
+//! except that the mark does not return to 1 at the end of an answer. A stream of answers of one size
+//! therefore costs no `setsockopt`, and unsolicited bytes after an answer wake nobody.
 
 use std::future::poll_fn;
 use std::time::Instant;
@@ -12,37 +12,37 @@ use std::time::Instant;
 use super::Conn;
 use super::body::LowWater;
 use super::recv::{Step, deliver, review};
-use super::send::Turn;
+use super::send::YieldBudget;
 use crate::error::Error;
 use crate::scratch::BUFFER;
 
-/// Bytes that a wait is worth watching the clock for.
+/// Waits for more than this many bytes are timed.
 const LARGE: u64 = 256 * 1024;
 
-/// Takes a stream as it arrives.
+/// Consumes a stream as it arrives.
 pub trait Receiver {
-    /// What it makes of it.
+    /// The result of a complete stream.
     type Value;
-    /// What it may find wrong.
+    /// The error of an invalid stream.
     type Error: From<Error>;
 
-    /// Bytes that will come at least before the receiver is done, not counting what it has consumed.
-    /// The peer must send them or end the connection; a figure too high waits for ever.
+    /// The minimum number of bytes still to come before the receiver is done, not counting those it
+    /// has consumed. The peer must send them or end the connection: too high a number waits forever.
     fn least(&self) -> u64;
 
-    /// Takes bytes; see [`Step`].
+    /// Processes received bytes; see [`Step`].
     ///
     /// # Errors
-    /// When they are not what they should be; the connection is broken then.
+    /// If the bytes are invalid. The connection is broken then.
     fn take(&mut self, bytes: &[u8]) -> Result<Step<Self::Value>, Self::Error>;
 }
 
 impl Conn {
-    /// Shows what arrives to `receiver` until it is done, at most 256 KiB at a time. The receiver must
-    /// consume all but [`MAX_UNCONSUMED`](super::MAX_UNCONSUMED) bytes of what it is shown.
+    /// Shows whatever arrives to `receiver` until it is done, at most 256 KiB at a time. The receiver
+    /// must consume all but [`MAX_UNCONSUMED`](super::MAX_UNCONSUMED) of the bytes it is shown.
     ///
-    /// The socket's low-water mark stays behind: everything further on this connection has to be
-    /// received by this function.
+    /// The socket keeps its low-water mark: everything further on this connection must be received
+    /// by this function.
     ///
     /// # Errors
     /// As [`Conn::recv_with`].
@@ -59,15 +59,15 @@ impl Conn {
             value = review(&mut self.spill, &mut |bytes| receiver.take(bytes))?;
         }
         let mut low_water: Option<LowWater> = None;
-        let mut turn = Turn::default();
+        let mut budget = YieldBudget::default();
         while value.is_none() {
             let left = receiver.least().saturating_sub(self.spill.len() as u64);
-            // A small answer is waited for as a whole, which needs no clock.
+            // A small answer is one wait, which needs no clock.
             if left > LARGE && low_water.is_none() {
                 low_water = Some(LowWater::new(Instant::now()));
             }
             let marked = match &low_water {
-                Some(low_water) => low_water.before(&mut self.sock, left),
+                Some(low_water) => low_water.before_wait(&mut self.sock, left),
                 None => self.sock.set_low_water(left.max(1) as u32),
             };
             marked.map_err(Error::from)?;
@@ -90,20 +90,17 @@ impl Conn {
                 return Err(failure);
             }
             if let (Some(low_water), true) = (&mut low_water, left > LARGE) {
-                low_water.after(Instant::now());
+                low_water.after_wait(Instant::now());
             }
             if value.is_none() {
-                turn.took(got).await;
+                budget.moved(got).await;
             }
         }
         self.recv_broken = false;
-        match value {
-            Some(value) => Ok(value),
-            None => Err(Error::Broken.into()),
-        }
+        value.ok_or_else(|| Error::Broken.into())
     }
 
-    /// The socket's low-water mark in bytes: less than that wakes nobody.
+    /// The socket's low-water mark in bytes: fewer bytes wake nobody.
     #[must_use]
     pub const fn low_water(&self) -> u32 {
         self.sock.low_water()
@@ -120,7 +117,7 @@ mod tests {
     use crate::error::Error;
     use crate::sock::Sock;
 
-    /// Takes a number of bytes, and sums them up.
+    /// Adds up `left` bytes.
     struct Count {
         left: u64,
         sum: u64,
@@ -161,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_pieces_is_received_at_once_and_what_follows_wakes_nobody() {
+    fn an_answer_in_pieces_wakes_once_and_unsolicited_bytes_wake_nobody() {
         run(async {
             let (mut conn, mut peer) = pair();
             for turn in 0..3u8 {
@@ -174,7 +171,7 @@ mod tests {
                     }
                 });
                 assert_eq!(sum.unwrap(), 1000 * u64::from(turn));
-                // It was woken once, and the mark was set once.
+                // One wake-up, and the mark was set once.
                 let calls = conn.calls();
                 assert!(calls.recv - before.recv <= 2, "{calls:?}");
                 assert_eq!(calls.setsockopt, 1);
@@ -195,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn large_streams_arrive_and_early_ends_are_told() {
+    fn large_streams_arrive_and_early_ends_are_reported() {
         run(async {
             let (mut conn, mut peer) = pair();
             let writer = std::thread::spawn(move || {

@@ -1,9 +1,9 @@
 //! The TLS record layer of a connection, over rustls's unbuffered API.
 //!
-//! Received records are processed in the thread-shared receive buffer; what is left of an
-//! incomplete record waits in `sealed_in`. Outgoing records are sealed in a thread-shared buffer
-//! and sent from there; what the socket does not take waits in `sealed_out`. A connection that is
-//! idle therefore owns the cipher state only.
+//! Received records are processed in the receive buffer that all connections of a thread share; the
+//! received part of an incomplete record waits in `sealed_in`. Outgoing records are sealed in another
+//! shared buffer and sent from there; bytes that the socket does not take wait in `sealed_out`. An
+//! idle connection therefore owns only its cipher state.
 
 use std::io::IoSlice;
 use std::ops::Deref;
@@ -25,11 +25,11 @@ use crate::tls::TlsError;
 /// The state of one TLS connection.
 pub(super) struct TlsLayer {
     side: Side,
-    /// Received and not yet processed: the beginning of a record.
+    /// Bytes received and not yet processed: the beginning of a record.
     sealed_in: Spill,
-    /// Sealed and not yet sent.
+    /// Bytes sealed and not yet sent.
     sealed_out: Spill,
-    /// The peer has sent `close_notify`.
+    /// True once the peer has sent `close_notify`.
     peer_closed: bool,
 }
 
@@ -44,12 +44,12 @@ impl std::fmt::Debug for TlsLayer {
     }
 }
 
-/// What the record layer waits for after all input was processed.
+/// What the record layer waits for after it processed all input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     /// The peer's next handshake message.
     Handshake,
-    /// Nothing: data may flow.
+    /// Nothing: application data may flow.
     Traffic,
 }
 
@@ -70,7 +70,7 @@ impl TlsLayer {
         }
     }
 
-    /// Bytes of an incomplete record that have been received.
+    /// Number of received bytes of an incomplete record.
     pub(super) fn held(&self) -> usize {
         self.sealed_in.len()
     }
@@ -79,7 +79,7 @@ impl TlsLayer {
         self.peer_closed
     }
 
-    /// Processes `input`; returns how many of its bytes are done with. Plaintext goes to `sink`.
+    /// Processes `input` and passes plaintext to `sink`. Returns how many input bytes were used up.
     pub(super) fn process(
         &mut self,
         input: &mut [u8],
@@ -93,7 +93,7 @@ impl TlsLayer {
         }
     }
 
-    /// Sends what is sealed. With `Pending`, the rest waits.
+    /// Sends the sealed bytes. If `Pending`, the rest waits.
     pub(super) fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
@@ -106,15 +106,15 @@ impl TlsLayer {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends `close_notify`, as far as the socket takes it.
+    /// Sends `close_notify` if the socket takes it at once.
     pub(super) fn send_close(&mut self, sock: &mut Sock) {
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        // Nobody is left to tell about a failure.
+        // The connection is being dropped, so a failure has no consequence.
         let _ = self.poll_seal(&mut cx, sock, None);
     }
 
-    /// Receives once into the thread's buffer (at most `limit` bytes), decrypts in place and hands
-    /// each record's plaintext to `sink`. Returns the bytes received; 0 is the end of the stream.
+    /// Receives once into the thread's buffer (at most `limit` bytes), decrypts in place and passes
+    /// each record's plaintext to `sink`. Returns the bytes received; 0 means the end of the stream.
     pub(super) fn poll_recv(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,17 +135,17 @@ impl TlsLayer {
             self.sealed_in.push(&input[used..]);
             Poll::Ready(Ok(n))
         }));
-        // Messages of the protocol itself (an alert, a key update) are small: what the socket does
-        // not take now is tried again by the next send.
+        // Messages of the protocol itself (an alert, a key update) are small. The next send retries
+        // what the socket does not take now.
         match self.poll_flush(cx, sock) {
             Poll::Ready(Err(e)) if result.is_ok() => Poll::Ready(Err(LayerError::Io(e))),
             _ => Poll::Ready(result),
         }
     }
 
-    /// Seals up to 256 KiB from the front of `parts` and sends it; returns the plaintext bytes
-    /// taken. They are accepted even when the socket takes only a part: the next call or
-    /// [`TlsLayer::poll_sent`] sends the rest.
+    /// Seals up to 256 KiB from the front of `parts` and sends them. Returns the number of plaintext
+    /// bytes sealed, even if the socket takes only some of them: the next call or
+    /// [`TlsLayer::poll_flush`] sends the rest.
     pub(super) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -171,8 +171,8 @@ impl TlsLayer {
                 taken: 0,
                 sealed: 0,
             };
-            // The state machine must see the incomplete record it has seen before. All complete
-            // ones have been processed, so there is no plaintext.
+            // The state machine must see the same incomplete record again. All complete records
+            // have been processed, so there is no plaintext.
             let mut held = std::mem::take(&mut self.sealed_in);
             let done = self.process(held.as_mut_slice(), Some(&mut seal), &mut |_| {});
             self.sealed_in = held;
@@ -192,13 +192,13 @@ impl TlsLayer {
     }
 }
 
-/// What went wrong below the plaintext.
+/// A failure below the plaintext.
 pub(super) enum LayerError {
     Io(std::io::Error),
     Tls(TlsError),
 }
 
-/// The two sides' `process_tls_records`, which rustls does not unite in a trait.
+/// Unites the two sides' `process_tls_records`, for which rustls has no trait.
 trait Process<Data>: Deref<Target = UnbufferedConnectionCommon<Data>> {
     fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Data>;
 }
@@ -238,8 +238,8 @@ fn drive<Data, C: Process<Data>>(
         let waits = match state {
             Err(error) => {
                 used += discard;
-                // The alert that explains the failure to the peer is offered before any input is
-                // looked at; without one, the faulty input must not be shown again.
+                // rustls offers the alert that explains the failure to the peer before it reads
+                // more input. Without an alert, the faulty input must not be shown again.
                 while connection.wants_write()
                     && let Ok(ConnectionState::EncodeTlsData(message)) =
                         connection.process(&mut input[used..]).state
@@ -254,8 +254,8 @@ fn drive<Data, C: Process<Data>>(
                     discard += record.discard;
                     sink(record.payload);
                 }
-                // Data flows only after the handshake. When that was all the input, asking the
-                // state machine again would tell nothing.
+                // Data flows only after the handshake. If all input is used, asking the state
+                // machine again would yield nothing new.
                 let all = used + discard == input.len();
                 (all && !connection.wants_write()).then_some(Waits::Traffic)
             }
@@ -264,7 +264,7 @@ fn drive<Data, C: Process<Data>>(
                 None
             }
             Ok(ConnectionState::TransmitTlsData(message)) => {
-                // It stands in `out`, which is sent before anything else.
+                // The message is in `out`, which is sent before anything else.
                 message.done();
                 None
             }
@@ -291,7 +291,7 @@ fn drive<Data, C: Process<Data>>(
                 *peer_closed = true;
                 Some(Waits::Traffic)
             }
-            // Early data is not enabled, and no other state exists in this version.
+            // Early data is not enabled, and this version of rustls has no other state.
             _ => {
                 return Err(TlsError::Handshake(
                     "unexpected state of the connection".into(),

@@ -1,4 +1,5 @@
-//! TLS 1.2, which many storage appliances still speak: the record layer differs from TLS 1.3's.
+//! Tests of TLS 1.2, which many storage appliances still use. Its record layer differs from that
+//! of TLS 1.3.
 
 use std::sync::Arc;
 

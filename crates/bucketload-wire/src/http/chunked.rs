@@ -1,8 +1,8 @@
 //! Chunked transfer coding (RFC 9112 section 7.1) as an incremental state machine.
 //!
 //! The `aws-chunked` content coding has the same grammar with a `chunk-signature` extension on
-//! every size line, so one decoder serves both. It never holds body bytes: the caller is told
-//! which of the bytes it already has are body.
+//! every size line, so one decoder serves both. The decoder never holds body bytes: it tells the
+//! caller which of the caller's bytes are body.
 
 use super::HttpError;
 
@@ -11,15 +11,14 @@ const MAX_LINE: usize = 1024;
 /// Longest trailer section in bytes.
 const MAX_TRAILERS: usize = 16 * 1024;
 
-/// What the bytes shown to the decoder are.
+/// The result of one decoding step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Nothing more can be decoded: the bytes shown are consumed, show the following ones.
+    /// All bytes shown are consumed. Show the following ones next.
     NeedMore,
-    /// A chunk of `size` bytes begins (0: the last). [`ChunkedDecoder::extension`] holds what
-    /// followed the size.
+    /// A chunk begins. [`ChunkedDecoder::extension`] holds what followed the size.
     Chunk {
-        /// Bytes of the chunk.
+        /// Size of the chunk in bytes; 0 for the last chunk.
         size: u64,
     },
     /// The last `len` of the consumed bytes are body.
@@ -37,7 +36,7 @@ pub enum Event {
 enum State {
     /// In a size line.
     Size,
-    /// In a chunk's data, with so many bytes to come.
+    /// In a chunk's data, with this many bytes still to come.
     Data(u64),
     /// Before the CR that ends a chunk's data.
     DataCr,
@@ -50,13 +49,13 @@ enum State {
     End,
 }
 
-/// Decoder of one body. [`ChunkedDecoder::reset`] prepares it for the next and keeps its memory.
+/// Decodes one body. [`ChunkedDecoder::reset`] prepares it for the next body and keeps its memory.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: State,
     /// The current size line, or the trailer section.
     line: Vec<u8>,
-    /// Where the extension begins in a complete size line.
+    /// Position of the extension in a complete size line.
     extension_at: usize,
 }
 
@@ -77,16 +76,16 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Forgets the former body.
+    /// Forgets the previous body.
     pub fn reset(&mut self) {
         self.state = State::Size;
         self.line.clear();
         self.extension_at = 0;
     }
 
-    /// Decodes from the start of `bytes`: returns how many of them are consumed and what they
-    /// were. Call again with the rest until [`Event::NeedMore`] or [`Event::End`]; bytes after
-    /// the end are not consumed.
+    /// Decodes from the start of `bytes`. Returns how many of them are consumed and what they were.
+    /// Call again with the rest until [`Event::NeedMore`] or [`Event::End`]; bytes after the end are
+    /// not consumed.
     ///
     /// ```
     /// use bucketload_wire::http::{ChunkedDecoder, Event};
@@ -107,7 +106,7 @@ impl ChunkedDecoder {
     /// ```
     ///
     /// # Errors
-    /// The violation of the grammar, or a line that is too long. The decoder must not be used
+    /// A violation of the grammar, or a line that is too long. The decoder must not be used any
     /// further then.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<(usize, Event), HttpError> {
         let mut used = 0;
@@ -145,8 +144,8 @@ impl ChunkedDecoder {
         }
     }
 
-    /// What followed the size on the current chunk's size line, without the leading `;`, such as
-    /// `chunk-signature=…`. Valid from [`Event::Chunk`] on until the chunk's end.
+    /// The rest of the current chunk's size line after `;`, such as `chunk-signature=…`. Valid from
+    /// [`Event::Chunk`] until the chunk's end.
     #[must_use]
     pub fn extension(&self) -> &[u8] {
         match self.state {
@@ -155,7 +154,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Names and values of the trailer fields, once [`Event::End`] was returned.
+    /// Names and values of the trailer fields. Empty before [`Event::End`].
     pub fn trailers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let section = match self.state {
             State::End => self.line.as_slice(),
@@ -180,7 +179,7 @@ impl ChunkedDecoder {
         let line = self.line.as_slice();
         let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
         if digits == 0 || digits > 16 {
-            return Err(HttpError::Chunk("size is no hexadecimal number"));
+            return Err(HttpError::Chunk("size is not a hexadecimal number"));
         }
         let size = line[..digits].iter().fold(0u64, |n, &digit| {
             n << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
@@ -191,7 +190,7 @@ impl ChunkedDecoder {
         self.extension_at = match rest.get(blanks) {
             None => line.len(),
             Some(b';') => digits + blanks + 1,
-            Some(_) => return Err(HttpError::Chunk("size is no hexadecimal number")),
+            Some(_) => return Err(HttpError::Chunk("size is not a hexadecimal number")),
         };
         self.state = if size == 0 {
             State::LastChunk
@@ -260,13 +259,13 @@ mod tests {
     use super::{ChunkedDecoder, Event, MAX_LINE, MAX_TRAILERS};
     use crate::http::HttpError;
 
-    /// Everything a decoder tells about one body.
+    /// Everything a decoder reports about one body.
     #[derive(Debug, Default, PartialEq)]
     struct Decoded {
         body: Vec<u8>,
         chunks: Vec<(u64, Vec<u8>)>,
         trailers: Vec<(String, Vec<u8>)>,
-        /// Bytes consumed, once the end was found.
+        /// Number of bytes consumed, once the end was found.
         end: Option<usize>,
     }
 
@@ -411,7 +410,7 @@ mod tests {
         }
 
         #[test]
-        fn any_input_gives_the_same_outcome_however_split(
+        fn the_outcome_does_not_depend_on_the_split(
             wire in prop::collection::vec(
                 prop::sample::select(b"0123af;\r\n\r\n: x".to_vec()), 0..60),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),

@@ -1,6 +1,6 @@
-//! Heads that look like the last ones. A server answers the same kind of request with the same
-//! fields in the same order; what differs are dates, identifiers and the body's length. A thread
-//! keeps the shapes of the last heads:
+//! A cache of head shapes. A server answers the same kind of request with the same fields in the
+//! same order; only dates, identifiers and the body's length differ. Each thread keeps the shapes of
+//! recent heads:
 //!
 //! ```text
 //! HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 14:00:00 GMT\r\nContent-Length: 4096\r\n\r\n
@@ -8,62 +8,63 @@
 //!                                                                      ~  any value  #  a digit
 //! ```
 //!
-//! A head that fits one says what that one said, but for the length. One pass over its bytes finds
-//! that out, 32 at a time, for a third of what [`super::scan`] needs.
+//! A head that fits a shape parses to the same result, except for the length. One pass over its
+//! bytes, 32 at a time, checks the fit for a third of the cost of [`super::scan`].
 
 use std::cell::RefCell;
 use std::ops::Range;
 
-use super::scan::{Scanned, short_decimal};
+use super::scan::{ParsedHead, Scanned, short_decimal};
 use super::wide::in_value;
 
-/// Shapes kept per thread.
+/// Number of shapes kept per thread.
 const SHAPES: usize = 4;
-/// Bytes compared together.
+/// Number of bytes compared at once.
 const STEP: usize = 32;
-/// Longer heads are not kept, in bytes.
+/// Longer heads are not kept. In bytes.
 const MAX_LEN: usize = 1024;
 const STEPS: usize = MAX_LEN / STEP;
-/// Where no shape ever fits, one head in so many is kept.
-const PATIENCE: u32 = 256;
+/// When no shape ever fits, only one head in this many is learned.
+const LEARN_EVERY: u32 = 256;
 
 thread_local! {
-    static KNOWN: RefCell<Known> = const { RefCell::new(Known::NEW) };
+    static CACHE: RefCell<ShapeCache> = const { RefCell::new(ShapeCache::NEW) };
 }
 
-/// What the head at the start of `bytes` says, if it looks like one of the last.
+/// Parses the head at the start of `bytes`, if it fits a cached shape.
 #[inline]
-pub(super) fn recall(bytes: &[u8]) -> Option<Scanned> {
-    KNOWN.with_borrow_mut(|known| known.recall(bytes))
+pub(super) fn recall(bytes: &[u8]) -> Option<ParsedHead> {
+    CACHE.with_borrow_mut(|cache| cache.recall(bytes))
 }
 
-/// Keeps the shape of a head that was not recalled.
+/// Caches the shape of a head that was not recalled.
 pub(super) fn learn(head: &[u8], scanned: &Scanned) {
-    KNOWN.with_borrow_mut(|known| known.learn(head, scanned));
+    CACHE.with_borrow_mut(|cache| cache.learn(head, scanned));
 }
 
-struct Known {
+struct ShapeCache {
     shapes: [Shape; SHAPES],
-    /// Shapes in use, from the front.
+    /// Number of shapes in use, from the front.
     used: usize,
-    /// The place to use next.
+    /// Index of the shape to replace next.
     next: usize,
-    /// Heads that were not recalled.
+    /// Number of heads that were not recalled.
     misses: u32,
 }
 
-/// A head, padded to a multiple of [`STEP`]. Nothing is allocated: shapes come and go at any time.
+/// A head, padded to a multiple of [`STEP`]. The arrays have a fixed size because shapes are replaced
+/// on the request path, which must not allocate.
 struct Shape {
     len: usize,
     bytes: [[u8; STEP]; STEPS],
-    /// 0xff where a head that fits may differ.
+    /// 0xff where a fitting head may differ.
     free: [[u8; STEP]; STEPS],
-    /// Where the digits of `Content-Length` stand; empty without it.
+    /// Position of the digits of `Content-Length`; empty without that field.
     digits: Range<usize>,
-    said: Scanned,
+    parsed: ParsedHead,
 }
 
-impl Known {
+impl ShapeCache {
     const NEW: Self = Self {
         shapes: [const { Shape::NEW }; SHAPES],
         used: 0,
@@ -72,7 +73,7 @@ impl Known {
     };
 
     #[inline]
-    fn recall(&mut self, bytes: &[u8]) -> Option<Scanned> {
+    fn recall(&mut self, bytes: &[u8]) -> Option<ParsedHead> {
         self.shapes[..self.used]
             .iter()
             .find_map(|shape| shape.read(bytes))
@@ -81,8 +82,8 @@ impl Known {
     #[cold]
     fn learn(&mut self, head: &[u8], scanned: &Scanned) {
         self.misses = self.misses.wrapping_add(1);
-        let due = self.misses.is_power_of_two() || self.misses.is_multiple_of(PATIENCE);
-        if due && self.shapes[self.next].take_after(head, scanned).is_some() {
+        let due = self.misses.is_power_of_two() || self.misses.is_multiple_of(LEARN_EVERY);
+        if due && self.shapes[self.next].learn(head, scanned).is_some() {
             self.next = (self.next + 1) % SHAPES;
             self.used = (self.used + 1).min(SHAPES);
         }
@@ -95,16 +96,17 @@ impl Shape {
         bytes: [[0; STEP]; STEPS],
         free: [[0; STEP]; STEPS],
         digits: 0..0,
-        said: Scanned::NONE,
+        parsed: ParsedHead::EMPTY,
     };
 
-    /// Becomes the shape of `head`; `None`, and no shape of anything, if it cannot.
-    fn take_after(&mut self, head: &[u8], scanned: &Scanned) -> Option<()> {
-        let &Scanned { len, fields, .. } = scanned;
+    /// Becomes the shape of `head`. Returns `None` if `head` is unsuitable; the shape then fits
+    /// nothing.
+    fn learn(&mut self, head: &[u8], scanned: &Scanned) -> Option<()> {
+        let len = scanned.head.len;
         self.len = 0;
         let head = head.get(..len).filter(|_| len <= MAX_LEN)?;
-        // The position of a range changes from answer to answer.
-        if fields.ranges > 0 || fields.lengths > 1 {
+        // The range in a `Content-Range` changes from answer to answer.
+        if scanned.fields.ranges > 0 || scanned.fields.lengths > 1 {
             return None;
         }
         let bytes = self.bytes.as_flattened_mut();
@@ -134,23 +136,23 @@ impl Shape {
             }
             at += line.len();
         }
-        self.said = *scanned;
+        self.parsed = scanned.head;
         self.len = len;
         Some(())
     }
 
     #[inline]
-    fn read(&self, bytes: &[u8]) -> Option<Scanned> {
+    fn read(&self, bytes: &[u8]) -> Option<ParsedHead> {
         let head = bytes.get(..self.len)?;
-        // Ends most comparisons with another shape, and any with none.
+        // Rejects most heads of another shape early, and any head if the shape is empty.
         if !head.ends_with(b"\r\n\r\n") || !self.fits(head) {
             return None;
         }
-        let mut said = self.said;
+        let mut parsed = self.parsed;
         if !self.digits.is_empty() {
-            said.framing.length = Some(short_decimal(&head[self.digits.clone()])?);
+            parsed.framing.length = Some(short_decimal(&head[self.digits.clone()])?);
         }
-        Some(said)
+        Some(parsed)
     }
 
     #[inline]
@@ -169,10 +171,11 @@ impl Shape {
     }
 }
 
-/// Whether a byte is neither the old one nor, where any value is free, part of a value.
+/// True if any byte that is not free differs from the old one, or any free byte cannot be part of a
+/// value.
 #[inline]
 fn differs(new: &[u8; STEP], old: &[u8; STEP], free: &[u8; STEP]) -> bool {
-    // Without an early end, so that the compiler can use vectors.
+    // No early exit, so that the compiler can use vectors.
     let mut bad = 0;
     for i in 0..STEP {
         let other = new[i] ^ old[i];
@@ -186,37 +189,48 @@ fn differs(new: &[u8; STEP], old: &[u8; STEP], free: &[u8; STEP]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::scan::scan;
-    use super::Known;
+    use super::super::scan::{self, ParsedHead};
+    use super::ShapeCache;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\nServer: x\r\nDate: Fri, 20 Nov 2026 14:00:00 GMT\r\n\
         x-amz-request-id: 58A9B038CF9F38E2\r\nConnection: keep-alive\r\nContent-Length: 4096\r\n\r\n";
 
-    /// A memory that has met `head`.
-    fn met(head: &str) -> Known {
-        let mut known = Known::NEW;
-        known.learn(head.as_bytes(), &scan(head.as_bytes()).unwrap());
-        known
+    fn scan(bytes: &[u8]) -> Option<ParsedHead> {
+        scan::scan(bytes).map(|scanned| scanned.head)
+    }
+
+    fn learn(cache: &mut ShapeCache, head: &str) {
+        cache.learn(head.as_bytes(), &scan::scan(head.as_bytes()).unwrap());
+    }
+
+    /// A cache that has learned `head`.
+    fn cache_of(head: &str) -> ShapeCache {
+        let mut cache = ShapeCache::NEW;
+        learn(&mut cache, head);
+        cache
     }
 
     #[test]
-    fn what_differs_in_values_only_is_recalled() {
-        let mut known = met(HEAD);
+    fn a_head_that_differs_only_in_values_is_recalled() {
+        let mut cache = cache_of(HEAD);
         let next = HEAD
             .replace("14:00:00", "14:00:01")
             .replace("38E2", "38E3")
             .replace("4096", "1234");
         for rest in ["", "body", &"b".repeat(100)] {
             let bytes = format!("{next}{rest}");
-            let said = known.recall(bytes.as_bytes()).unwrap();
-            assert_eq!((said.framing.length, said.len), (Some(1234), HEAD.len()));
-            assert_eq!(Some(said), scan(bytes.as_bytes()));
+            let parsed = cache.recall(bytes.as_bytes()).unwrap();
+            assert_eq!(
+                (parsed.framing.length, parsed.len),
+                (Some(1234), HEAD.len())
+            );
+            assert_eq!(Some(parsed), scan(bytes.as_bytes()));
         }
     }
 
     #[test]
-    fn what_matters_must_be_the_same() {
-        let mut known = met(HEAD);
+    fn relevant_bytes_must_be_the_same() {
+        let mut cache = cache_of(HEAD);
         for (from, to) in [
             ("200", "404"),
             ("keep-alive", "close     "),
@@ -229,49 +243,48 @@ mod tests {
             ("\r\n\r\n", "\r\nA"),
         ] {
             let other = HEAD.replace(from, to);
-            assert_eq!(known.recall(other.as_bytes()), None, "{to:?}");
+            assert_eq!(cache.recall(other.as_bytes()), None, "{to:?}");
         }
         for cut in 0..HEAD.len() {
-            assert_eq!(known.recall(&HEAD.as_bytes()[..cut]), None);
+            assert_eq!(cache.recall(&HEAD.as_bytes()[..cut]), None);
         }
     }
 
     #[test]
-    fn several_shapes_are_kept_and_the_patience_ends() {
-        let mut known = Known::NEW;
+    fn several_shapes_are_kept_and_misses_are_few() {
+        let mut cache = ShapeCache::NEW;
         let heads: Vec<String> = (1..=3)
             .map(|n| HEAD.replace("4096", &"1".repeat(n)))
             .collect();
         for _ in 0..3 {
             for head in &heads {
-                let scanned = scan(head.as_bytes()).unwrap();
-                if known.recall(head.as_bytes()).is_none() {
-                    known.learn(head.as_bytes(), &scanned);
+                if cache.recall(head.as_bytes()).is_none() {
+                    learn(&mut cache, head);
                 }
             }
         }
         for head in &heads {
-            assert_eq!(known.recall(head.as_bytes()), scan(head.as_bytes()));
+            assert_eq!(cache.recall(head.as_bytes()), scan(head.as_bytes()));
         }
-        assert!(known.misses < 6, "{}", known.misses);
+        assert!(cache.misses < 6, "{}", cache.misses);
     }
 
     proptest! {
-        /// Whatever is recalled is what a scan finds.
+        /// Any recalled result equals that of a scan.
         #[test]
         fn agrees_with_the_scan(
             flips in prop::collection::vec(any::<(u16, u8)>(), 0..4),
             digits in "[0-9]{4}", rest in prop::collection::vec(any::<u8>(), 0..40),
         ) {
-            let mut known = met(HEAD);
+            let mut cache =  cache_of(HEAD);
             let mut bytes = HEAD.replace("4096", &digits).into_bytes();
             bytes.extend_from_slice(&rest);
             for (at, byte) in flips {
                 let at = usize::from(at) % bytes.len();
                 bytes[at] = byte;
             }
-            if let Some(said) = known.recall(&bytes) {
-                prop_assert_eq!(Some(said), scan(&bytes));
+            if let Some(parsed) = cache.recall(&bytes) {
+                prop_assert_eq!(Some(parsed), scan(&bytes));
             }
         }
     }

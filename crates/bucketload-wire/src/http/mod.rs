@@ -2,12 +2,12 @@
 //! or, on success, allocates.
 //!
 //! [`parse_response`] (clients) and [`parse_request`] (servers) read a head and derive how the body
-//! is delimited; the few clients that want other fields ask [`response_fields`]. [`ChunkedDecoder`]
-//! undoes chunked transfer coding, also in the form of the `aws-chunked` content coding.
+//! is delimited. The few clients that need other fields call [`response_fields`]. [`ChunkedDecoder`]
+//! decodes chunked transfer coding, including its `aws-chunked` form.
 //!
-//! A client that sent `Expect: 100-continue` waits for [`crate::Conn::readable`] for as long as it
-//! likes; if something has arrived it parses a head, and sends the body when that is interim
-//! ([`ResponseHead::is_interim`]) or when nothing came. A server whose [`Request`] says
+//! A client that sent `Expect: 100-continue` waits for [`crate::Conn::readable`] with a time limit
+//! of its choice. If something arrives, the client parses a head; it sends the body if that head is
+//! interim ([`ResponseHead::is_interim`]) or if nothing arrived. A server whose [`Request`] says
 //! `expect_continue` sends [`CONTINUE`] before it receives the body, or a final answer instead.
 
 mod chunked;
@@ -30,9 +30,9 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// How a message body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// There is none.
+    /// No body.
     Empty,
-    /// `Content-Length`, above zero.
+    /// `Content-Length` above zero.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
@@ -41,7 +41,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// The body's length in bytes, if the head tells it.
+    /// The body's length in bytes, if the head states it.
     #[must_use]
     pub const fn length(self) -> Option<u64> {
         match self {
@@ -61,13 +61,13 @@ pub enum HttpError {
     /// More than [`MAX_HEADERS`] header fields.
     #[error("more than {MAX_HEADERS} header fields")]
     TooManyHeaders,
-    /// `Content-Length` is no number, or there are several different ones.
+    /// `Content-Length` is not a number, or occurs with different values.
     #[error("invalid or contradictory Content-Length")]
     ContentLength,
     /// A transfer coding other than `chunked`.
     #[error("unsupported Transfer-Encoding")]
     TransferEncoding,
-    /// A chunk's size line, its end or a trailer is malformed.
+    /// A chunk's size line, a chunk's end or a trailer is malformed.
     #[error("malformed chunked body: {0}")]
     Chunk(&'static str),
 }
@@ -82,7 +82,7 @@ impl From<httparse::Error> for HttpError {
 }
 
 /// What the header fields say about the body and the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Framing {
     length: Option<u64>,
     chunked: bool,
@@ -91,7 +91,7 @@ struct Framing {
 }
 
 impl Framing {
-    /// What follows from no field.
+    /// The framing of a head without fields.
     const NONE: Self = Self {
         length: None,
         chunked: false,
@@ -128,13 +128,13 @@ impl Framing {
         Ok(())
     }
 
-    /// Whether the connection stays open after the message.
+    /// True if the connection stays open after the message.
     fn keeps_alive(&self, minor_version: u8) -> bool {
         !self.close && (minor_version >= 1 || self.keep_alive)
     }
 }
 
-/// A decimal number without sign; `None` when it is none or does not fit.
+/// Parses a decimal number without sign; `None` if it is malformed or too large.
 fn decimal(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     if value.is_empty() {

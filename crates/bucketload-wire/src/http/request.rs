@@ -1,4 +1,4 @@
-//! Heads of requests, for servers.
+//! Request heads, for servers.
 
 use std::mem::MaybeUninit;
 
@@ -11,15 +11,15 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Request target, as sent: still percent-encoded, with the query.
     pub target: &'a str,
-    /// The header fields in their order.
+    /// The header fields in the order received.
     pub headers: Headers<'a>,
     /// How the body is delimited; never [`Body::UntilClose`].
     pub body: Body,
-    /// Length of the head in bytes, with the empty line.
+    /// Length of the head in bytes, including the empty line.
     pub len: usize,
-    /// Whether the client wants to use the connection again.
+    /// True if the client wants to reuse the connection.
     pub keep_alive: bool,
-    /// Whether the client waits for [`super::CONTINUE`] before it sends the body.
+    /// True if the client waits for [`super::CONTINUE`] before it sends the body.
     pub expect_continue: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// Name and value of every field, in their order.
+    /// Name and value of every field, in the order received.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         self.fields.iter().map(|field| (field.name, field.value))
     }
@@ -41,7 +41,7 @@ impl<'a> Headers<'a> {
         self.fields
     }
 
-    /// The value of the first field called `name`, in any case.
+    /// The value of the first field called `name`, ignoring case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         let field = |field: &&httparse::Header<'a>| field.name.eq_ignore_ascii_case(name);
@@ -55,9 +55,9 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Parses the head of a request at the start of `bytes` and hands it to `f`. `Ok(None)`: the head
-/// is not complete yet, `f` was not called. An empty line before the request is skipped
-/// (RFC 9112 section 2.2).
+/// Parses the request head at the start of `bytes` and passes it to `f`. Returns `Ok(None)`,
+/// without calling `f`, if the head is not complete yet. An empty line before the request is
+/// skipped (RFC 9112 section 2.2).
 ///
 /// # Errors
 /// The violation of HTTP. A request with both `Content-Length` and `Transfer-Encoding` is refused:
@@ -72,7 +72,7 @@ pub fn parse_request<R>(
     let httparse::Status::Complete(len) = parsed else {
         return Ok(None);
     };
-    let mut framing = Framing::default();
+    let mut framing = Framing::NONE;
     let mut expect_continue = false;
     for field in request.headers.iter() {
         framing.field(field.name.as_bytes(), field.value)?;
@@ -90,7 +90,7 @@ pub fn parse_request<R>(
         (false, Some(n)) => Body::Length(n),
     };
     Ok(Some(f(&Request {
-        // Method and target are present once a head is complete.
+        // A complete head has a method and a target.
         method: request.method.unwrap_or_default(),
         target: request.path.unwrap_or_default(),
         headers: Headers {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn framing_that_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_framing_is_refused() {
         let body = |fields: &str| {
             let head = format!("PUT / HTTP/1.1\r\n{fields}\r\n");
             parse_request(head.as_bytes(), |request| request.body).map(Option::unwrap)

@@ -1,9 +1,9 @@
-//! Heads of answers, for clients.
+//! Response heads, for clients.
 
 use std::mem::MaybeUninit;
 
 use super::known;
-use super::scan::{self, Scanned, scan};
+use super::scan::{self, ParsedHead, scan};
 use super::{Body, Framing, HttpError, MAX_HEADERS};
 
 /// The head of an answer.
@@ -11,28 +11,28 @@ use super::{Body, Framing, HttpError, MAX_HEADERS};
 pub struct ResponseHead {
     /// Status code.
     pub status: u16,
-    /// Length of the head in bytes, with the empty line.
+    /// Length of the head in bytes, including the empty line.
     pub len: usize,
     /// How the body is delimited.
     pub body: Body,
-    /// Value of `Content-Length`, also where there is no body (answers to HEAD).
+    /// Value of `Content-Length`, even if there is no body (answers to HEAD).
     pub content_length: Option<u64>,
-    /// First byte position of a `Content-Range` in bytes.
+    /// Position of the first byte in a `Content-Range: bytes …`.
     pub range_start: Option<u64>,
-    /// Whether the connection may be used again after the body.
+    /// True if the connection may be reused after the body.
     pub keep_alive: bool,
 }
 
 impl ResponseHead {
-    /// Whether this is an interim answer (1xx, such as `100 Continue`): the real head follows.
+    /// True for an interim answer (1xx, such as `100 Continue`), which the final head follows.
     #[must_use]
     pub const fn is_interim(&self) -> bool {
         self.status >= 100 && self.status < 200
     }
 }
 
-/// Parses the head of an answer at the start of `bytes`. `Ok(None)`: the head is not complete yet.
-/// `to_head` says that the request's method was HEAD: the answer has no body then, whatever its
+/// Parses the response head at the start of `bytes`. Returns `Ok(None)` if the head is not complete
+/// yet. `to_head` is true if the request's method was HEAD: the answer has no body then, whatever its
 /// `Content-Length` says.
 ///
 /// # Errors
@@ -40,13 +40,13 @@ impl ResponseHead {
 #[inline]
 pub fn parse_response(bytes: &[u8], to_head: bool) -> Result<Option<ResponseHead>, HttpError> {
     let parsed = match known::recall(bytes) {
-        Some(said) => said.into(),
+        Some(parsed) => parsed,
         None => match unknown(bytes)? {
             Some(parsed) => parsed,
             None => return Ok(None),
         },
     };
-    let Parsed {
+    let ParsedHead {
         status, framing, ..
     } = parsed;
     let body = if to_head || matches!(status, 100..=199 | 204 | 304) {
@@ -70,52 +70,30 @@ pub fn parse_response(bytes: &[u8], to_head: bool) -> Result<Option<ResponseHead
     }))
 }
 
-/// Shows every header field (name as sent, in whatever case, and value) of the complete head at the
-/// start of `bytes` to `visit`; nothing when it cannot be parsed.
+/// Calls `visit` with the name (in the case it was sent) and value of every header field of the
+/// complete head at the start of `bytes`. Visits nothing if the head cannot be parsed.
 pub fn response_fields<'b>(bytes: &'b [u8], visit: impl FnMut(&'b str, &'b [u8])) {
     let _ = general(bytes, visit);
 }
 
-/// What a head says, before the rules of framing are applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parsed {
-    pub(super) status: u16,
-    pub(super) minor_version: u8,
-    pub(super) len: usize,
-    pub(super) framing: Framing,
-    pub(super) range_start: Option<u64>,
-}
-
-impl From<Scanned> for Parsed {
-    #[inline]
-    fn from(scanned: Scanned) -> Self {
-        Self {
-            status: scanned.status,
-            minor_version: 1,
-            len: scanned.len,
-            framing: scanned.framing,
-            range_start: scanned.range_start,
-        }
-    }
-}
-
-/// Parses a head that looks like none of the last.
-fn unknown(bytes: &[u8]) -> Result<Option<Parsed>, HttpError> {
+/// Parses a head whose shape is not cached.
+fn unknown(bytes: &[u8]) -> Result<Option<ParsedHead>, HttpError> {
     match scan(bytes) {
         Some(scanned) => {
             known::learn(bytes, &scanned);
-            Ok(Some(scanned.into()))
+            Ok(Some(scanned.head))
         }
         None => general(bytes, |_, _| {}),
     }
 }
 
-/// Parses any head that HTTP allows, also incomplete ones, and shows its fields once it is complete.
+/// Parses any head that HTTP allows, including incomplete ones. Visits the fields once the head is
+/// complete.
 #[cold]
 pub(super) fn general<'b>(
     bytes: &'b [u8],
     mut visit: impl FnMut(&'b str, &'b [u8]),
-) -> Result<Option<Parsed>, HttpError> {
+) -> Result<Option<ParsedHead>, HttpError> {
     let mut fields = [const { MaybeUninit::<httparse::Header<'b>>::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -126,7 +104,7 @@ pub(super) fn general<'b>(
     let httparse::Status::Complete(len) = parsed else {
         return Ok(None);
     };
-    let mut framing = Framing::default();
+    let mut framing = Framing::NONE;
     let mut range_start = None;
     for field in response.headers.iter() {
         framing.field(field.name.as_bytes(), field.value)?;
@@ -135,8 +113,8 @@ pub(super) fn general<'b>(
         }
         visit(field.name, field.value);
     }
-    Ok(Some(Parsed {
-        // Both are present once a head is complete.
+    Ok(Some(ParsedHead {
+        // A complete head has both.
         status: response.code.unwrap_or(0),
         minor_version: response.version.unwrap_or(0),
         len,
@@ -212,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_shown_once_the_head_is_complete() {
+    fn fields_are_visited_once_the_head_is_complete() {
         let head = b"HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nContent-Range: bytes 7-9/12\r\n\
             Content-Length: 3\r\n\r\nrest";
         for cut in 0..head.len() - 4 {

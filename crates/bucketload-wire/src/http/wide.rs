@@ -1,24 +1,24 @@
-//! Classes of bytes, sixteen at a time.
+//! Classifying bytes, sixteen at a time.
 //!
-//! On x86-64 with SSE2, which every such processor has; elsewhere byte by byte. Tests hold that both
-//! say the same.
+//! Uses SSE2 on x86-64, where every processor has it, and works byte by byte elsewhere. Tests check
+//! that both agree.
 
-/// Bytes looked at together.
+/// Number of bytes classified at once.
 pub(super) const WIDTH: usize = 16;
 
-/// Whether a byte can stand in the name of a field that [`super::scan`] takes. HTTP allows others
-/// that are hardly ever seen.
+/// True for a byte that [`super::scan`] accepts in the name of a field. HTTP allows others, which
+/// are rare.
 pub(super) const fn in_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
-/// Whether a byte can stand in a value: anything but control characters. (A tab can, but it is left
-/// to the caller.)
+/// True for a byte that may occur in a value: anything but control characters. (HTTP also allows a
+/// tab, which is left to the caller.)
 pub(super) const fn in_value(byte: u8) -> bool {
     (byte >= 0x20) & (byte != 0x7f)
 }
 
-/// Position of the first byte that is not [`in_name`]; [`WIDTH`] when there is none.
+/// Position of the first byte that is not [`in_name`], or [`WIDTH`].
 #[inline]
 pub(super) fn first_not_in_name(chunk: &[u8; WIDTH]) -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ pub(super) fn first_not_in_name(chunk: &[u8; WIDTH]) -> usize {
     at
 }
 
-/// Position of the first byte that is not [`in_value`]; [`WIDTH`] when there is none.
+/// Position of the first byte that is not [`in_value`], or [`WIDTH`].
 #[inline]
 pub(super) fn first_not_in_value(chunk: &[u8; WIDTH]) -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -53,7 +53,7 @@ mod sse2 {
 
     use super::WIDTH;
 
-    /// Position of the first of the mask's 16 bits that is set, or 16.
+    /// Position of the first set bit of the 16-bit mask, or 16.
     #[inline]
     fn first_set(mask: i32) -> usize {
         (mask | 1 << WIDTH).trailing_zeros() as usize
@@ -65,7 +65,7 @@ mod sse2 {
         // alignment.
         let inside = unsafe {
             let bytes = _mm_loadu_si128(chunk.as_ptr().cast());
-            // From `from` on there are `count`.
+            // Matches `count` consecutive bytes from `from` on.
             let range = |bytes: __m128i, from: u8, count: i8| {
                 let offset = _mm_sub_epi8(bytes, _mm_set1_epi8(from.cast_signed()));
                 _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(count - 1)), offset)
@@ -97,7 +97,7 @@ mod tests {
     use super::{WIDTH, first, first_not_in_name, first_not_in_value, in_name, in_value};
 
     #[test]
-    fn every_byte_is_classed_alike_at_every_position() {
+    fn both_versions_agree_on_every_byte_at_every_position() {
         for at in 0..WIDTH {
             for byte in 0..=255u8 {
                 let mut chunk = [b'x'; WIDTH];

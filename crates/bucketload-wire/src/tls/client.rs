@@ -1,5 +1,5 @@
-//! The client's side: trusted roots, client certificate, resumption, and the explicit way to trust
-//! everybody.
+//! The client side: trusted roots, client certificate, resumption, and an explicit opt-out of
+//! verification.
 
 use std::sync::Arc;
 
@@ -13,22 +13,20 @@ use super::{ALPN, ConfigError, Identity, Pem, other, provider};
 
 pub use rustls_pki_types::ServerName;
 
-/// TLS sessions remembered for resumption, over all servers.
+/// Number of TLS sessions remembered for resumption, over all servers.
 const SESSIONS: usize = 256;
 
-/// What a client trusts and shows. The default verifies against the system's roots and resumes
-/// sessions.
+/// A client's trust and identity. By default it verifies against the system's roots and resumes sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// CA certificates to trust *instead of* the system's.
     pub ca_bundle: Option<Pem>,
     /// The client's own certificate, for servers that ask for one.
     pub identity: Option<Identity>,
-    /// Accept any certificate for any name. The connection is encrypted but the peer may be
-    /// anybody.
+    /// Accept any certificate for any name. The connection is encrypted, but the peer may be anyone.
     pub insecure: bool,
-    /// Resume earlier sessions (saves two thirds of a reconnect's handshake). Off measures full
-    /// handshakes.
+    /// Resume earlier sessions, which saves two thirds of a reconnect's handshake. Turn it off to measure
+    /// full handshakes.
     pub resumption: bool,
 }
 
@@ -53,7 +51,7 @@ impl ClientTls {
     /// Reads the files named in `options`, or the system's roots.
     ///
     /// # Errors
-    /// The file and what is wrong with it.
+    /// The file and the problem.
     pub fn new(options: &ClientOptions) -> Result<Self, ConfigError> {
         let provider = provider();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -88,8 +86,8 @@ impl ClientTls {
     }
 }
 
-/// The name to verify a server's certificate against: a DNS name (also sent as SNI) or an IP
-/// address, an IPv6 address with or without brackets.
+/// The name to verify a server's certificate against: a DNS name (also sent as SNI) or an IP address
+/// (IPv6 with or without brackets).
 ///
 /// # Errors
 /// [`ConfigError::BadName`].
@@ -104,18 +102,12 @@ pub fn server_name(host: &str) -> Result<ServerName<'static>, ConfigError> {
 }
 
 fn roots(bundle: Option<&Pem>) -> Result<RootCertStore, ConfigError> {
-    let mut roots = RootCertStore::empty();
     if let Some(pem) = bundle {
-        for certificate in pem.certificates()? {
-            roots.add(certificate).map_err(|e| ConfigError::BadRoot {
-                pem: pem.clone(),
-                reason: e.to_string(),
-            })?;
-        }
-        return Ok(roots);
+        return pem.roots();
     }
+    let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
-    // Systems carry odd certificates; those that cannot be parsed are of no use to anybody.
+    // Skips the unparsable certificates that some systems have.
     let (usable, _) = roots.add_parsable_certificates(found.certs);
     if usable == 0 {
         let reasons: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
@@ -130,7 +122,7 @@ fn roots(bundle: Option<&Pem>) -> Result<RootCertStore, ConfigError> {
     Ok(roots)
 }
 
-/// Accepts every certificate; still checks that the peer holds the key of the one it shows.
+/// Accepts every certificate, but still checks that the peer has its private key.
 #[derive(Debug)]
 struct AcceptAny {
     provider: Arc<CryptoProvider>,

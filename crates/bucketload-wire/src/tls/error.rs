@@ -1,34 +1,33 @@
-//! What a failed TLS handshake (or a broken record later) means to the user.
+//! The causes of a failed TLS handshake or a broken record, as the user needs to know them.
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
-/// Why a TLS connection could not be made or went wrong. Each variant calls for a different
-/// remedy.
+/// Why a TLS connection failed. Each variant calls for a different remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The peer's certificate has expired.
     #[error("the certificate has expired ({0})")]
     Expired(String),
-    /// The peer's certificate is not valid yet: a wrong clock, here or there.
+    /// The peer's certificate is not valid yet: a clock is wrong, here or at the peer.
     #[error("the certificate is not valid yet ({0}); check the clocks of both machines")]
     NotYetValid(String),
-    /// No trusted CA has issued the peer's certificate.
+    /// The peer's certificate was not issued by a trusted CA.
     #[error(
         "the certificate was issued by an authority that is not trusted here: name its CA \
          certificate as the CA bundle"
     )]
     UnknownIssuer,
-    /// The certificate is for other names than the one connected to.
+    /// The certificate is not for the name connected to.
     #[error("the certificate is not valid for this name ({0})")]
     NameMismatch(String),
-    /// The peer's certificate is revoked, malformed, wrongly signed or not meant for this use.
+    /// The peer's certificate is revoked, malformed, incorrectly signed or not meant for this use.
     #[error("the certificate cannot be accepted: {0}")]
     BadCertificate(String),
-    /// The peer does not accept the certificate it was shown, or was shown none although it
-    /// demands one (to a client: the client certificate; to a server: its own).
+    /// The peer does not accept this side's certificate, or requires one and got none. For a client, that
+    /// is the client certificate; for a server, its own.
     #[error("the peer does not accept this side's certificate: {0}")]
     CertificateRefused(String),
-    /// Plain bytes from the peer, such as an HTTP answer: the port does not speak TLS.
+    /// The peer sent plain bytes, such as an HTTP response: the port does not speak TLS.
     #[error("the peer does not speak TLS: plain bytes where a TLS record was expected")]
     NotTls,
     /// The peer ended the connection during the handshake.

@@ -1,6 +1,6 @@
-//! TLS configuration: whom a client trusts, which certificate a server shows, and what a failed
-//! handshake means. The cryptographic provider is named explicitly (aws-lc-rs), so that no
-//! process-wide default is needed or changed. The record layer is driven by [`crate::Conn`].
+//! TLS configuration: trusted CAs, certificates, and the causes of failed handshakes. The cryptographic
+//! provider is explicit (aws-lc-rs), so no process-wide default is needed or changed. [`crate::Conn`]
+//! drives the record layer.
 
 mod client;
 mod error;
@@ -9,8 +9,8 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
+use rustls::{CipherSuite, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -21,7 +21,7 @@ pub use server::{ServerOptions, ServerTls};
 /// The only protocol offered and accepted in ALPN.
 const ALPN: &[u8] = b"http/1.1";
 
-/// Where PEM text comes from.
+/// The source of a PEM text.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Pem {
     /// A file.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Pem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            // It may be a private key.
+            // The text may be a private key.
             Self::Text(_) => f.write_str("Text(…)"),
         }
     }
@@ -58,13 +58,13 @@ impl From<&Path> for Pem {
 /// A certificate chain and its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The chain, the own certificate first.
+    /// The chain, starting with the end-entity certificate.
     pub certificates: Pem,
     /// The private key (PKCS#8, PKCS#1 or SEC 1).
     pub key: Pem,
 }
 
-/// Why a TLS configuration cannot be used. Names the file and the remedy, never its contents.
+/// Why a TLS configuration is unusable. Names the file and the remedy, never the contents.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file cannot be read.
@@ -80,7 +80,7 @@ pub enum ConfigError {
         "{pem} holds no usable certificate: it must contain PEM sections \"BEGIN CERTIFICATE\""
     )]
     NoCertificate {
-        /// Where the text came from.
+        /// The source of the text.
         pem: Pem,
     },
     /// No private key in a PEM text.
@@ -89,7 +89,7 @@ pub enum ConfigError {
          (PKCS#8, not encrypted), \"BEGIN RSA PRIVATE KEY\" or \"BEGIN EC PRIVATE KEY\""
     )]
     NoKey {
-        /// Where the text came from.
+        /// The source of the text.
         pem: Pem,
     },
     /// The system has no trusted certificates.
@@ -98,40 +98,40 @@ pub enum ConfigError {
          (package ca-certificates) or name a CA bundle"
     )]
     NoSystemRoots {
-        /// What the search met.
+        /// Errors of the search.
         reason: String,
     },
     /// A certificate in a CA bundle cannot be a trust anchor.
     #[error("{pem} holds a certificate that cannot be trusted as a CA: {reason}")]
     BadRoot {
-        /// Where the text came from.
+        /// The source of the text.
         pem: Pem,
         /// The reason.
         reason: String,
     },
-    /// Certificate and key do not belong together or cannot be used.
+    /// Certificate and key do not match or are unusable.
     #[error("certificate {certificates} and key {key} cannot be used together: {reason}")]
     BadIdentity {
-        /// Where the chain came from.
+        /// The source of the chain.
         certificates: Pem,
-        /// Where the key came from.
+        /// The source of the key.
         key: Pem,
         /// The reason.
         reason: String,
     },
-    /// A host name that no certificate can be issued for.
+    /// An invalid host name.
     #[error("{name:?} is neither a DNS name nor an IP address")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Anything else the TLS library refuses.
+    /// Any other refusal by the TLS library.
     #[error("TLS configuration: {0}")]
     Other(String),
 }
 
-/// The cryptographic provider of all connections. AES-128 comes first: all suites of TLS 1.3 are
-/// secure, and it is the cheapest one where the processor helps.
+/// The cryptographic provider of all connections. AES-128 comes first: all suites of TLS 1.3 are secure,
+/// and AES-128 is the cheapest with hardware support.
 fn provider() -> Arc<CryptoProvider> {
     let mut provider = rustls::crypto::aws_lc_rs::default_provider();
     let is_cheapest = |suite: CipherSuite| suite == CipherSuite::TLS13_AES_128_GCM_SHA256;
@@ -152,7 +152,19 @@ impl Pem {
         }
     }
 
-    /// All certificates of the text, at least one.
+    /// All certificates in the text, as trust anchors.
+    fn roots(&self) -> Result<RootCertStore, ConfigError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in self.certificates()? {
+            roots.add(certificate).map_err(|e| ConfigError::BadRoot {
+                pem: self.clone(),
+                reason: e.to_string(),
+            })?;
+        }
+        Ok(roots)
+    }
+
+    /// All certificates in the text, at least one.
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
         let text = self.read()?;
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();

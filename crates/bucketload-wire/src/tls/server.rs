@@ -1,18 +1,18 @@
-//! The server's side: its certificate, and the clients' certificates if it demands them.
+//! The server side: the server's certificate, and optionally the verification of client certificates.
 
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
 
 use super::{ALPN, ConfigError, Identity, Pem, other, provider};
 
-/// What a server shows and demands.
+/// A server's identity, and its requirement for client certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Certificate chain and key.
     pub identity: Identity,
-    /// Demand a client certificate issued by one of these CAs.
+    /// Require a client certificate issued by one of these CAs.
     pub client_ca: Option<Pem>,
 }
 
@@ -26,7 +26,7 @@ impl ServerTls {
     /// Reads the files named in `options`.
     ///
     /// # Errors
-    /// The file and what is wrong with it.
+    /// The file and the problem.
     pub fn new(options: &ServerOptions) -> Result<Self, ConfigError> {
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -35,17 +35,10 @@ impl ServerTls {
         let builder = match &options.client_ca {
             None => builder.with_no_client_auth(),
             Some(pem) => {
-                let mut roots = RootCertStore::empty();
-                for certificate in pem.certificates()? {
-                    roots.add(certificate).map_err(|e| ConfigError::BadRoot {
-                        pem: pem.clone(),
-                        reason: e.to_string(),
-                    })?;
-                }
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                        .build()
-                        .map_err(other)?;
+                let roots = Arc::new(pem.roots()?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(other)?;
                 builder.with_client_cert_verifier(verifier)
             }
         };

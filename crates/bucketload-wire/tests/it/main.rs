@@ -1,4 +1,4 @@
-//! Sockets, TLS and heads of HTTP on loopback.
+//! Sockets, TLS and HTTP heads on loopback.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,12 +1,15 @@
-//! Plain connections over loopback: heads, bodies, low-water corner cases, and how ends of
-//! connections are told apart.
+//! Plain connections over loopback: heads, bodies, corner cases of the low-water mark, and the ways
+//! a connection ends.
 
-use crate::common::{body, byte, line, loopback, pair, poll_once, run};
+use crate::common::{
+    an_early_answer_is_noticed, bodies_arrive, body, line, loopback, pair, poll_once, push_random,
+    run,
+};
 use bucketload_wire::listen::Port;
-use bucketload_wire::{Conn, Error, SendEnd, Sock, Step, http};
+use bucketload_wire::{Conn, Error, Sock, Step, http};
 
 #[test]
-fn what_a_receiver_leaves_is_shown_again() {
+fn unconsumed_bytes_are_shown_again() {
     run(async {
         let (mut a, mut b) = pair().await;
         assert!(a.is_fresh());
@@ -20,8 +23,6 @@ fn what_a_receiver_leaves_is_shown_again() {
     });
 }
 
-/// Sends bodies of every size around the low-water mark both ways of receiving, and a line after
-/// each: a receiver that takes one byte too many or too few, or sleeps on the tail, fails.
 #[test]
 fn bodies_around_the_low_water_mark_arrive_whole() {
     const MARK: usize = 1 << 20;
@@ -33,59 +34,16 @@ fn bodies_around_the_low_water_mark_arrive_whole() {
     }
     // The largest mark, and twice as much.
     sizes.extend([8 * MARK + 1, 16 * MARK + 65_537]);
-    let mut random = 1u64;
-    for _ in 0..40 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        sizes.push((random >> 33) as usize % (3 * MARK));
-    }
+    push_random(&mut sizes, 40, 1);
     run(async {
-        let (mut a, mut b) = pair().await;
-        let content = body(17 * MARK);
-        let sent = sizes.clone();
-        let sender = tokio::task::spawn_local(async move {
-            for (i, &size) in sent.iter().enumerate() {
-                for round in 0..2 {
-                    let head = format!("{i}.{round}\n");
-                    if i % 2 == 0 {
-                        a.send(head.as_bytes(), &content[..size]).await.unwrap();
-                    } else {
-                        let piece = |at: u64| &content[at as usize..size.min(at as usize + 99_999)];
-                        a.send_body(head.as_bytes(), size as u64, piece)
-                            .await
-                            .unwrap();
-                    }
-                    line(&mut a).await.unwrap();
-                }
-            }
-            a
-        });
-        for (i, &size) in sizes.iter().enumerate() {
-            assert_eq!(line(&mut b).await.unwrap(), format!("{i}.0"));
-            b.discard(size as u64).await.unwrap();
-            b.send(b"ok\n", b"").await.unwrap();
-            assert_eq!(line(&mut b).await.unwrap(), format!("{i}.1"), "size {size}");
-            let mut seen = 0;
-            b.recv_body(size as u64, |at, bytes| {
-                assert_eq!(at, seen);
-                assert!(bytes.iter().zip(at..).all(|(&b, at)| b == byte(at)));
-                seen += bytes.len() as u64;
-                Ok::<_, Error>(())
-            })
-            .await
-            .unwrap();
-            assert_eq!(seen, size as u64);
-            b.send(b"ok\n", b"").await.unwrap();
-        }
-        assert!(!b.is_broken());
-        assert!(!sender.await.unwrap().is_broken());
+        let (a, b) = pair().await;
+        bodies_arrive(a, b, &sizes, [usize::MAX, 99_999]).await;
     });
 }
 
-/// The sender stops inside the tail: the receiver must have been woken for all of it.
+/// The sender pauses inside the tail: the receiver must wake for every piece.
 #[test]
-fn a_body_that_arrives_in_dribbles_wakes_its_reader() {
+fn a_body_that_trickles_in_wakes_its_reader() {
     run(async {
         let (mut a, mut b) = pair().await;
         let size = (1usize << 20) + 300_000;
@@ -138,7 +96,7 @@ fn a_small_exchange_costs_one_send_and_one_receive() {
         }
         let after = a.calls();
         assert_eq!(after.send - before.send, 1000);
-        // A response may be delivered in two segments on a loaded machine, hardly ever though.
+        // On a loaded machine, a response may rarely arrive in two segments.
         assert!(after.recv - before.recv <= 1010, "{after:?}");
         assert_eq!(after.setsockopt, before.setsockopt);
         drop(a);
@@ -167,9 +125,9 @@ fn a_counted_large_body_costs_few_calls() {
 }
 
 #[test]
-fn ends_of_connections_are_told_apart() {
+fn different_ends_of_connections_give_different_errors() {
     run(async {
-        // Closed while idle: known at the next exchange only.
+        // Closed while idle, which only the next exchange notices.
         let (mut a, b) = pair().await;
         drop(b);
         let outcome = match a.send(b"GET\n", b"").await {
@@ -226,7 +184,7 @@ fn a_dropped_future_breaks_the_connection() {
         assert!(b.is_broken());
         assert!(matches!(b.send(b"x", b"").await, Err(Error::Broken)));
 
-        // Waiting for readability takes nothing and may be dropped.
+        // Waiting for readability consumes nothing and may be dropped.
         {
             let wait = a.readable();
             tokio::pin!(wait);
@@ -239,22 +197,8 @@ fn a_dropped_future_breaks_the_connection() {
 #[test]
 fn a_peer_that_answers_instead_of_reading_is_noticed() {
     run(async {
-        let (mut a, mut b) = pair().await;
-        let server = tokio::task::spawn_local(async move {
-            line(&mut b).await.unwrap();
-            b.send(b"no\n", b"").await.unwrap();
-            b
-        });
-        let arena = body(1 << 20);
-        let size = 1u64 << 30;
-        let end = a.send_request(b"PUT\n", size, |_| arena.as_slice()).await;
-        assert!(
-            matches!(end, Ok(SendEnd::Answered { sent }) if sent > 0 && sent < size),
-            "{end:?}"
-        );
-        assert_eq!(line(&mut a).await.unwrap(), "no");
-        assert!(a.is_broken());
-        drop(server.await.unwrap());
+        let (a, b) = pair().await;
+        an_early_answer_is_noticed(a, b).await;
     });
 }
 
@@ -290,7 +234,7 @@ fn a_source_that_ends_early_is_an_error() {
 }
 
 #[test]
-fn connecting_reports_the_reason_and_obeys_the_source_address() {
+fn connecting_reports_the_reason_and_uses_the_source_address() {
     run(async {
         let port = Port::bind(loopback()).unwrap();
         let addr = port.addr();

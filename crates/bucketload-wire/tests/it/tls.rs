@@ -1,12 +1,11 @@
-//! TLS over loopback with certificates made for each test.
+//! TLS over loopback, with certificates generated for each test.
 
-use crate::common::{body, byte, line, loopback, run};
-use bucketload_wire::listen::Port;
+use crate::common::{an_early_answer_is_noticed, bodies_arrive, line, push_random, run, sockets};
 use bucketload_wire::tls::{
     ClientOptions, ClientTls, ConfigError, Identity, Pem, ServerOptions, ServerTls, TlsError,
     server_name,
 };
-use bucketload_wire::{Conn, Error, SendEnd, Sock};
+use bucketload_wire::{Conn, Error};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair,
     date_time_ymd,
@@ -64,11 +63,7 @@ async fn handshake(
     server: &ServerTls,
     name: &str,
 ) -> (Result<Conn, Error>, Result<Conn, Error>) {
-    let port = Port::bind(loopback()).unwrap();
-    let addr = port.addr();
-    let listener = port.listen().unwrap();
-    let sock = Sock::connect(addr, None).await.unwrap();
-    let (accepted, _) = listener.accept().await.unwrap();
+    let (sock, accepted) = sockets().await;
     let name = server_name(name).unwrap();
     tokio::join!(
         Conn::connect_tls(sock, client, &name),
@@ -76,11 +71,11 @@ async fn handshake(
     )
 }
 
-/// The reason a client with `options` gives for refusing a server with `identity`.
+/// The reason for which a client with `options` refuses a server with `identity`.
 async fn refusal(options: &ClientOptions, identity: Identity, name: &str) -> TlsError {
     let client = ClientTls::new(options).unwrap();
     let (client, server) = handshake(&client, &server(identity), name).await;
-    // The server is told why, by an alert.
+    // An alert tells the server the reason.
     assert!(matches!(server, Err(Error::Tls(_))), "{server:?}");
     match client {
         Err(Error::Tls(reason)) => reason,
@@ -105,50 +100,10 @@ fn bodies_of_all_sizes_arrive_whole() {
             sizes.push((MARK as i64 * marks + near) as usize);
         }
     }
-    let mut random = 7u64;
-    for _ in 0..20 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        sizes.push((random >> 33) as usize % (3 * MARK));
-    }
+    push_random(&mut sizes, 20, 7);
     run(async {
-        let (mut a, mut b) = pair().await;
-        let content = body(4 * MARK);
-        let sent = sizes.clone();
-        let sender = tokio::task::spawn_local(async move {
-            for (i, &size) in sent.iter().enumerate() {
-                for round in 0..2 {
-                    let head = format!("{i}.{round}\n");
-                    let step = if i % 2 == 0 { 262_144 } else { 9_999 };
-                    let piece = |at: u64| &content[at as usize..size.min(at as usize + step)];
-                    a.send_body(head.as_bytes(), size as u64, piece)
-                        .await
-                        .unwrap();
-                    line(&mut a).await.unwrap();
-                }
-            }
-            a
-        });
-        for (i, &size) in sizes.iter().enumerate() {
-            assert_eq!(line(&mut b).await.unwrap(), format!("{i}.0"));
-            b.discard(size as u64).await.unwrap();
-            b.send(b"ok\n", b"").await.unwrap();
-            assert_eq!(line(&mut b).await.unwrap(), format!("{i}.1"), "size {size}");
-            let mut seen = 0;
-            b.recv_body(size as u64, |at, bytes| {
-                assert_eq!(at, seen);
-                assert!(bytes.iter().zip(at..).all(|(&b, at)| b == byte(at)));
-                seen += bytes.len() as u64;
-                Ok::<_, Error>(())
-            })
-            .await
-            .unwrap();
-            assert_eq!(seen, size as u64);
-            b.send(b"ok\n", b"").await.unwrap();
-        }
-        assert!(!b.is_broken());
-        assert!(!sender.await.unwrap().is_broken());
+        let (a, b) = pair().await;
+        bodies_arrive(a, b, &sizes, [262_144, 9_999]).await;
     });
 }
 
@@ -179,7 +134,7 @@ fn a_small_exchange_costs_one_send_and_one_receive() {
 }
 
 #[test]
-fn refused_certificates_are_told_apart() {
+fn each_certificate_problem_has_its_own_error() {
     run(async {
         let ca = Ca::new("ca");
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -254,7 +209,7 @@ fn addresses_can_be_verified() {
 }
 
 #[test]
-fn client_certificates_are_demanded_and_checked() {
+fn client_certificates_are_required_and_checked() {
     run(async {
         let (ca, clients) = (Ca::new("ca"), Ca::new("clients"));
         let server = ServerTls::new(&ServerOptions {
@@ -294,7 +249,7 @@ fn client_certificates_are_demanded_and_checked() {
 }
 
 #[test]
-fn sessions_are_resumed_if_wanted() {
+fn sessions_are_resumed_if_enabled() {
     run(async {
         let ca = Ca::new("ca");
         let server = server(ca.issue_for("localhost"));
@@ -320,7 +275,7 @@ fn sessions_are_resumed_if_wanted() {
 }
 
 #[test]
-fn a_truncated_stream_is_told_from_a_closed_one() {
+fn a_truncated_stream_differs_from_a_closed_one() {
     run(async {
         for orderly in [true, false] {
             let (mut a, mut b) = pair().await;
@@ -342,29 +297,16 @@ fn a_truncated_stream_is_told_from_a_closed_one() {
 #[test]
 fn a_peer_that_answers_instead_of_reading_is_noticed() {
     run(async {
-        let (mut a, mut b) = pair().await;
-        let server = tokio::task::spawn_local(async move {
-            line(&mut b).await.unwrap();
-            b.send(b"no\n", b"").await.unwrap();
-            b
-        });
-        let arena = body(1 << 20);
-        let size = 1u64 << 30;
-        let end = a.send_request(b"PUT\n", size, |_| arena.as_slice()).await;
-        assert!(
-            matches!(end, Ok(SendEnd::Answered { sent }) if sent > 0 && sent < size),
-            "{end:?}"
-        );
-        assert_eq!(line(&mut a).await.unwrap(), "no");
-        assert!(a.is_broken());
-        drop(server.await.unwrap());
+        let (a, b) = pair().await;
+        an_early_answer_is_noticed(a, b).await;
     });
 }
 
 #[test]
 fn peers_that_do_not_speak_tls_are_recognised() {
     run(async {
-        let (plain, mut peer) = crate::common::socks().await;
+        let (plain, peer) = sockets().await;
+        let mut peer = Conn::plain(peer);
         peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n", b"")
             .await
             .unwrap();
@@ -376,7 +318,7 @@ fn peers_that_do_not_speak_tls_are_recognised() {
             "{failed:?}"
         );
 
-        let (plain, peer) = crate::common::socks().await;
+        let (plain, peer) = sockets().await;
         drop(peer);
         let failed = Conn::connect_tls(plain, &client, &name).await;
         assert!(

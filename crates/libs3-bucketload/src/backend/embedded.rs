@@ -1,8 +1,8 @@
-//! How a store in this process gets and gives the bytes of objects.
+//! Reading and writing the bytes of objects in a store of this process.
 
 use bucketload_store::{Object, ObjectInfo, PosixStore, ReadDecision, Store as _, Write};
 
-use super::{Conditions, PIECE_BYTES, Place, Result, Sink, Source, Span, with_buffer};
+use super::{Conditions, ObjectName, PIECE_BYTES, Result, Sink, Source, Span, with_buffer};
 use crate::reply::Failure;
 use crate::status::Status;
 
@@ -14,7 +14,7 @@ pub(super) fn resolve(span: Span, size: u64) -> Result<std::ops::Range<u64>> {
     if span.start >= size {
         return Err(Failure::new(
             Status::ErrorInvalidRange,
-            "the range begins behind the object's end",
+            "the range begins after the object's end",
         ));
     }
     let end = match span.count {
@@ -24,7 +24,7 @@ pub(super) fn resolve(span: Span, size: u64) -> Result<std::ops::Range<u64>> {
     Ok(span.start..end)
 }
 
-/// Moves `size` bytes from a source into an upload, or fewer if the source ends.
+/// Copies `size` bytes from a source to an upload, or fewer if the source ends.
 pub(super) fn fill(
     upload: &mut (impl Write + ?Sized),
     size: u64,
@@ -67,7 +67,7 @@ fn check(conditions: &Conditions, info: &ObjectInfo) -> Result<()> {
         ReadDecision::Proceed => Ok(()),
         // HTTP 304 has no error code.
         ReadDecision::NotModified => Err(Status::HttpErrorUnknown.into()),
-        ReadDecision::PreconditionFailed => Err(conditions.unmet()),
+        ReadDecision::PreconditionFailed => Err(super::condition_failed()),
     }
 }
 
@@ -85,7 +85,7 @@ fn give(object: &Object, range: std::ops::Range<u64>, sink: &mut dyn Sink) -> Re
             if got == 0 {
                 return Err(Failure::new(
                     Status::ErrorInternalError,
-                    "the object's file was cut short",
+                    "the object's file is truncated",
                 ));
             }
             sink.data(&buffer[..got])?;
@@ -95,10 +95,10 @@ fn give(object: &Object, range: std::ops::Range<u64>, sink: &mut dyn Sink) -> Re
     })
 }
 
-/// Reads an object under conditions.
+/// Reads an object, subject to conditions.
 pub(super) fn get(
     store: &PosixStore,
-    (bucket, key): Place<'_>,
+    (bucket, key): ObjectName<'_>,
     conditions: &Conditions,
     span: Span,
     sink: &mut dyn Sink,

@@ -1,6 +1,6 @@
-//! Where objects are: one type for a store in this process and one behind a gateway.
+//! A store, either in this process or behind a gateway.
 //!
-//! The calls take and give the store's own types, so that statuses are derived once for all.
+//! The methods use the types of `bucketload_store`, so both kinds share the mapping to statuses.
 
 mod embedded;
 mod remote;
@@ -19,19 +19,18 @@ use bucketload_store::{
 use crate::reply::Failure;
 use crate::status::Status;
 
-/// Bytes that a data callback is offered at a time: as many as libs3 offers.
+/// Bytes passed to a data callback at a time, as in libs3.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes that go to the store, or come from it, at a time: fewer system calls, and still in the
-/// processor's second cache.
+/// Bytes read or written at a time: few system calls, yet within the L2 cache.
 const BUFFER_BYTES: usize = 4 * PIECE_BYTES;
 
 thread_local! {
-    /// The buffer of the thread, unless a request that is under way has it.
+    /// The thread's buffer, unless a running request is using it.
     static BUFFER: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
-/// Lends the thread's buffer. A request that a callback makes meanwhile gets another.
+/// Lends the thread's buffer. A nested request, made by a callback, gets a new buffer.
 fn with_buffer<T>(body: impl FnOnce(&mut [u8]) -> T) -> T {
     let mut buffer = BUFFER
         .try_with(Cell::take)
@@ -39,7 +38,7 @@ fn with_buffer<T>(body: impl FnOnce(&mut [u8]) -> T) -> T {
         .flatten()
         .unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice());
     let result = body(&mut buffer);
-    // A thread that is ending has no place for it any more.
+    // Fails if the thread is exiting.
     let _ = BUFFER.try_with(|kept| kept.set(Some(buffer)));
     result
 }
@@ -47,66 +46,70 @@ fn with_buffer<T>(body: impl FnOnce(&mut [u8]) -> T) -> T {
 /// Result of a request.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Gives the bytes of an object: fills the beginning of a buffer and returns how much; 0 ends.
+/// Supplies the bytes of an object: fills the start of a buffer and returns the number of bytes; 0 at
+/// the end.
 pub(crate) type Source<'a> = dyn FnMut(&mut [u8]) -> Result<usize> + 'a;
 
-/// Takes the bytes of an object.
+/// Receives the bytes of an object.
 pub(crate) trait Sink {
-    /// Before the first byte: what the object is, and how many bytes of it follow.
+    /// Called before the first byte, with the object's information and the number of bytes to follow.
     fn begin(&mut self, info: &ObjectInfo, length: u64) -> Result<()>;
 
-    /// The next bytes, never none.
+    /// Called with the next bytes, never empty.
     fn data(&mut self, piece: &[u8]) -> Result<()>;
 }
 
-/// Which bytes of an object.
+/// A range of an object's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// The first.
+    /// Offset of the first byte.
     pub(crate) start: u64,
-    /// How many; 0 for all to the end. With `start` 0 that is the whole object, even an empty one.
+    /// Number of bytes; 0 means up to the end. If `start` is 0 too, the whole object, even if empty.
     pub(crate) count: u64,
 }
 
-/// Which part of which upload.
+/// Identifies a part of an upload.
 #[derive(Debug)]
-pub(crate) struct PartOf<'a> {
+pub(crate) struct PartId<'a> {
     pub(crate) upload_id: &'a str,
     /// From 1.
     pub(crate) number: u32,
 }
 
 /// Bucket and key.
-pub(crate) type Place<'a> = (&'a str, &'a str);
+pub(crate) type ObjectName<'a> = (&'a str, &'a str);
 
-/// A request that may be sent together with others: what it moves is small.
-pub(crate) enum Small<'a> {
-    Put(Place<'a>, &'a [u8], Commit),
-    Get(Place<'a>, ReadConditions, Span),
-    Head(Place<'a>),
-    Delete(Place<'a>),
+/// A small request that may be part of a batch.
+pub(crate) enum BatchRequest<'a> {
+    Put(ObjectName<'a>, &'a [u8], Commit),
+    Get(ObjectName<'a>, ReadConditions, Span),
+    Head(ObjectName<'a>),
+    Delete(ObjectName<'a>),
 }
 
-/// The answer to it.
-pub(crate) enum Answer {
+/// The result of a request in a batch.
+pub(crate) enum BatchResult {
     Written(Written),
-    /// The object, and the bytes of it that were asked for.
+    /// The object and the requested bytes.
     Bytes(ObjectInfo, Vec<u8>),
-    /// These are more than an answer among others holds: ask by [`Backend::get`].
+    /// The bytes are too many for a batch: use [`Backend::get`].
     TooLarge,
     Info(ObjectInfo),
     Deleted,
 }
 
-/// A store. Its calls are those of S3; all block, and may be made from any thread.
+/// A store, or the failure to find one, which is reported when a request runs.
+pub(crate) type OpenBackend = Result<Arc<Backend>>;
+
+/// A store with the operations of S3. All calls block and may be made from any thread.
 pub(crate) enum Backend {
-    /// In a directory, by this process.
+    /// In a directory, accessed by this process.
     Embedded(PosixStore),
     /// Behind a gateway.
     Remote(Client),
 }
 
-/// Makes the same call of either store.
+/// Makes the same call on either store.
 macro_rules! either {
     ($backend:expr, $store:ident => $call:expr) => {
         match $backend {
@@ -129,7 +132,7 @@ impl Backend {
         Self::Remote(Client::new(options))
     }
 
-    /// The same with a limit on the time of each call, for one that may wait for another process.
+    /// The same store with a timeout for each call, if it is behind a gateway.
     pub(crate) fn within(&self, limit: Duration) -> Option<Arc<Self>> {
         match self {
             Self::Embedded(_) => None,
@@ -137,17 +140,17 @@ impl Backend {
         }
     }
 
-    /// Whether requests that are sent together wait less than one after the other.
-    pub(crate) const fn is_far(&self) -> bool {
+    /// Whether the store is behind a gateway, where batching saves round trips.
+    pub(crate) const fn is_remote(&self) -> bool {
         matches!(self, Self::Remote(_))
     }
 
-    /// Sends requests together, which are performed in their order, and returns their answers. One that fails does
-    /// not keep the others from being performed. None are returned by a store that is not far.
-    pub(crate) fn together(&self, asked: Vec<Small<'_>>) -> Vec<Result<Answer>> {
+    /// Sends a batch of requests and returns their results. They run in order; a failed request does not
+    /// stop the others. A store in this process returns no results.
+    pub(crate) fn send_batch(&self, requests: Vec<BatchRequest<'_>>) -> Vec<Result<BatchResult>> {
         match self {
             Self::Embedded(_) => Vec::new(),
-            Self::Remote(client) => remote::together(client, asked),
+            Self::Remote(client) => remote::send_batch(client, requests),
         }
     }
 
@@ -174,10 +177,10 @@ impl Backend {
         either!(self, store => store.list(bucket, request))
     }
 
-    /// Writes an object of the size that `options` announce.
+    /// Writes an object of the size given in `options`.
     pub(crate) fn put(
         &self,
-        (bucket, key): Place<'_>,
+        (bucket, key): ObjectName<'_>,
         options: &PutOptions,
         commit: Commit,
         source: &mut Source<'_>,
@@ -197,26 +200,26 @@ impl Backend {
         }
     }
 
-    /// Reads an object under conditions.
+    /// Reads an object, subject to conditions.
     pub(crate) fn get(
         &self,
-        place: Place<'_>,
+        name: ObjectName<'_>,
         conditions: &Conditions,
         span: Span,
         sink: &mut dyn Sink,
     ) -> Result<()> {
         match self {
-            Self::Embedded(store) => embedded::get(store, place, conditions, span, sink),
-            Self::Remote(client) => remote::get(client, place, conditions, span, sink),
+            Self::Embedded(store) => embedded::get(store, name, conditions, span, sink),
+            Self::Remote(client) => remote::get(client, name, conditions, span, sink),
         }
     }
 
-    pub(crate) fn head(&self, (bucket, key): Place<'_>) -> Result<ObjectInfo> {
+    pub(crate) fn head(&self, (bucket, key): ObjectName<'_>) -> Result<ObjectInfo> {
         either!(self, store => store.head(bucket, key))
     }
 
-    /// Deletes an object; none is no failure.
-    pub(crate) fn delete(&self, (bucket, key): Place<'_>) -> Result<()> {
+    /// Deletes an object. Succeeds if there is none.
+    pub(crate) fn delete(&self, (bucket, key): ObjectName<'_>) -> Result<()> {
         match self {
             Self::Embedded(store) => store.delete(bucket, key, &Condition::None)?,
             Self::Remote(client) => client.delete(bucket, key, Condition::None)?,
@@ -224,11 +227,11 @@ impl Backend {
         Ok(())
     }
 
-    /// Copies an object, with new headers or its own.
+    /// Copies an object, with `headers` or its own headers.
     pub(crate) fn copy(
         &self,
-        from: Place<'_>,
-        to: Place<'_>,
+        from: ObjectName<'_>,
+        to: ObjectName<'_>,
         headers: Option<Headers>,
     ) -> Result<Written> {
         match self {
@@ -254,10 +257,10 @@ impl Backend {
         }
     }
 
-    /// Begins a multipart upload; returns its identity.
+    /// Starts a multipart upload and returns its id.
     pub(crate) fn create_upload(
         &self,
-        (bucket, key): Place<'_>,
+        (bucket, key): ObjectName<'_>,
         headers: Headers,
     ) -> Result<String> {
         let options = MultipartOptions {
@@ -269,8 +272,8 @@ impl Backend {
 
     pub(crate) fn put_part(
         &self,
-        (bucket, key): Place<'_>,
-        part: &PartOf<'_>,
+        (bucket, key): ObjectName<'_>,
+        part: &PartId<'_>,
         options: &PutOptions,
         source: &mut Source<'_>,
     ) -> Result<Written> {
@@ -291,13 +294,13 @@ impl Backend {
         }
     }
 
-    /// Makes bytes of an object a part.
+    /// Copies a range of an object to a part.
     pub(crate) fn copy_part(
         &self,
-        from: Place<'_>,
+        from: ObjectName<'_>,
         span: Span,
-        (bucket, key): Place<'_>,
-        part: &PartOf<'_>,
+        (bucket, key): ObjectName<'_>,
+        part: &PartId<'_>,
     ) -> Result<Written> {
         let (id, number) = (part.upload_id, part.number);
         match self {
@@ -315,7 +318,7 @@ impl Backend {
 
     pub(crate) fn complete_upload(
         &self,
-        (bucket, key): Place<'_>,
+        (bucket, key): ObjectName<'_>,
         upload_id: &str,
         parts: &[CompletedPart],
     ) -> Result<Written> {
@@ -330,13 +333,17 @@ impl Backend {
         })
     }
 
-    pub(crate) fn abort_upload(&self, (bucket, key): Place<'_>, upload_id: &str) -> Result<()> {
+    pub(crate) fn abort_upload(
+        &self,
+        (bucket, key): ObjectName<'_>,
+        upload_id: &str,
+    ) -> Result<()> {
         either!(self, store => store.abort_multipart(bucket, key, upload_id))
     }
 
     pub(crate) fn parts(
         &self,
-        (bucket, key): Place<'_>,
+        (bucket, key): ObjectName<'_>,
         upload_id: &str,
         marker: u32,
         max_parts: usize,
@@ -357,16 +364,14 @@ impl Backend {
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     pub(crate) read: ReadConditions,
-    /// The tag that must match is none that the store can have given.
+    /// The tag that must match is not one that the store could have issued.
     pub(crate) never: bool,
 }
 
-impl Conditions {
-    /// The failure when they do not hold.
-    fn unmet(&self) -> Failure {
-        Failure::new(
-            Status::ErrorPreconditionFailed,
-            "at least one of the conditions does not hold",
-        )
-    }
+/// The failure if the conditions of a read do not hold.
+fn condition_failed() -> Failure {
+    Failure::new(
+        Status::ErrorPreconditionFailed,
+        "at least one of the conditions does not hold",
+    )
 }

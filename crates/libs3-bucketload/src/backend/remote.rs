@@ -1,4 +1,4 @@
-//! How a store behind a gateway, over TCP or a Unix socket, gets and gives the bytes of objects.
+//! Reading and writing the bytes of objects in a store behind a gateway, over TCP or a Unix socket.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,8 @@ use bucketload_gateway::{ByteRange, Client, Error, Reply};
 use bucketload_store::Written;
 
 use super::{
-    Answer, Conditions, PIECE_BYTES, Place, Result, Sink, Small, Source, Span, with_buffer,
+    BatchRequest, BatchResult, Conditions, ObjectName, PIECE_BYTES, Result, Sink, Source, Span,
+    with_buffer,
 };
 use crate::reply::Failure;
 use crate::status::Status;
@@ -28,8 +29,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// The bytes of a request as the client reads them: in the pieces that libs3 offers. Keeps why the
-/// source failed.
+/// A request body for the gateway client, read in pieces of the size that libs3 uses. Keeps the failure
+/// of the source.
 pub(super) struct Body<'a, 'b> {
     source: &'a mut Source<'b>,
     failure: Option<Failure>,
@@ -43,7 +44,7 @@ impl<'a, 'b> Body<'a, 'b> {
         }
     }
 
-    /// The result of the write, or why the source failed.
+    /// The result of the write, or the failure of the source.
     pub(super) fn end(self, result: bucketload_gateway::Result<Written>) -> Result<Written> {
         match (self.failure, result) {
             (Some(failure), Err(_)) => Err(failure),
@@ -62,7 +63,7 @@ impl Read for Body<'_, '_> {
     }
 }
 
-/// The range of a span; `None` is the whole object.
+/// The range of a span; `None` means the whole object.
 pub(super) fn range(span: Span) -> Option<ByteRange> {
     (span != Span { start: 0, count: 0 }).then_some(ByteRange {
         start: span.start,
@@ -70,17 +71,20 @@ pub(super) fn range(span: Span) -> Option<ByteRange> {
     })
 }
 
-/// Sends requests together; see [`super::Backend::together`].
-pub(super) fn together(client: &Client, asked: Vec<Small<'_>>) -> Vec<Result<Answer>> {
-    let count = asked.len();
+/// Sends a batch; see [`super::Backend::send_batch`].
+pub(super) fn send_batch(
+    client: &Client,
+    requests: Vec<BatchRequest<'_>>,
+) -> Vec<Result<BatchResult>> {
+    let count = requests.len();
     let mut pipeline = client.pipeline();
-    let pushed = asked.into_iter().try_for_each(|small| match small {
-        Small::Put((bucket, key), body, commit) => pipeline.put(bucket, key, body, commit),
-        Small::Get((bucket, key), conditions, span) => {
+    let pushed = requests.into_iter().try_for_each(|small| match small {
+        BatchRequest::Put((bucket, key), body, commit) => pipeline.put(bucket, key, body, commit),
+        BatchRequest::Get((bucket, key), conditions, span) => {
             pipeline.get(bucket, key, range(span), conditions)
         }
-        Small::Head((bucket, key)) => pipeline.head(bucket, key),
-        Small::Delete((bucket, key)) => pipeline.delete(bucket, key),
+        BatchRequest::Head((bucket, key)) => pipeline.head(bucket, key),
+        BatchRequest::Delete((bucket, key)) => pipeline.delete(bucket, key),
     });
     let replies = match pushed.and_then(|()| pipeline.finish()) {
         Ok(replies) => replies,
@@ -89,30 +93,30 @@ pub(super) fn together(client: &Client, asked: Vec<Small<'_>>) -> Vec<Result<Ans
             return std::iter::repeat_n(failure, count).map(Err).collect();
         }
     };
-    let answers = replies.into_iter().map(|reply| {
+    let results = replies.into_iter().map(|reply| {
         Ok(match reply? {
-            Reply::Written(written) => Answer::Written(written),
-            Reply::Object(info, bytes) => Answer::Bytes(info, bytes),
-            Reply::TooLarge => Answer::TooLarge,
-            Reply::Info(info) => Answer::Info(info),
-            Reply::Deleted(_) => Answer::Deleted,
+            Reply::Written(written) => BatchResult::Written(written),
+            Reply::Object(info, bytes) => BatchResult::Bytes(info, bytes),
+            Reply::TooLarge => BatchResult::TooLarge,
+            Reply::Info(info) => BatchResult::Info(info),
+            Reply::Deleted(_) => BatchResult::Deleted,
         })
     });
-    answers.collect()
+    results.collect()
 }
 
-/// Reads an object under conditions.
+/// Reads an object, subject to conditions.
 pub(super) fn get(
     client: &Client,
-    (bucket, key): Place<'_>,
+    (bucket, key): ObjectName<'_>,
     conditions: &Conditions,
     span: Span,
     sink: &mut dyn Sink,
 ) -> Result<()> {
     if conditions.never {
-        // The store is asked all the same: a missing object is another failure.
+        // Asks the store anyway, because a missing object is a different failure.
         client.head(bucket, key)?;
-        return Err(conditions.unmet());
+        return Err(super::condition_failed());
     }
     let mut download = client.get(bucket, key, range(span), conditions.read.clone())?;
     sink.begin(download.info(), download.length())?;

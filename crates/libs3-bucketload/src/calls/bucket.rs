@@ -1,48 +1,48 @@
 //! Buckets: list, test, create, delete.
 
 use crate::abi::S3ListServiceCallback;
-use crate::arguments::{Bucket, Where};
-use crate::backend::Result;
+use crate::arguments::Bucket;
+use crate::backend::{OpenBackend, Result};
 use crate::calls::OWNER;
 use crate::clock;
-use crate::reply::{Callbacks, Failure, Properties, c_string};
+use crate::reply::{Callbacks, Failure, c_string};
 
-/// Tells all buckets.
+/// Reports all buckets.
 pub(crate) fn list(
-    backend: Where,
+    backend: OpenBackend,
     callbacks: &Callbacks,
-    tell: Option<S3ListServiceCallback>,
+    report: Option<S3ListServiceCallback>,
 ) -> Result<()> {
     let buckets = backend?.buckets()?;
-    callbacks.properties(&Properties::default())?;
-    let Some(tell) = tell else {
+    callbacks.no_properties()?;
+    let Some(report) = report else {
         return Ok(());
     };
     for bucket in buckets {
         let name = c_string(bucket.name);
         let created = clock::seconds(bucket.created);
         let (owner, data) = (OWNER.as_ptr(), callbacks.data);
-        // SAFETY: the function comes from the handler with which `callbacks` were made; the texts
-        // live until it returns.
-        Failure::of_callback(unsafe { tell(owner, owner, name.as_ptr(), created, data) })?;
+        // SAFETY: the function comes from the same handler as `callbacks`; the texts live until it
+        // returns.
+        Failure::of_callback(unsafe { report(owner, owner, name.as_ptr(), created, data) })?;
     }
     Ok(())
 }
 
 /// Fails unless the bucket exists.
 pub(crate) fn test(bucket: Bucket, callbacks: &Callbacks) -> Result<()> {
-    bucket.backend?.test_bucket(&bucket.name)?;
-    callbacks.properties(&Properties::default())
+    bucket.backend()?.test_bucket(&bucket.name)?;
+    callbacks.no_properties()
 }
 
 /// Creates a bucket.
 pub(crate) fn create(bucket: Bucket, callbacks: &Callbacks) -> Result<()> {
-    bucket.backend?.create_bucket(&bucket.name)?;
-    callbacks.properties(&Properties::default())
+    bucket.backend()?.create_bucket(&bucket.name)?;
+    callbacks.no_properties()
 }
 
 /// Deletes an empty bucket.
 pub(crate) fn delete(bucket: Bucket, callbacks: &Callbacks) -> Result<()> {
-    bucket.backend?.delete_bucket(&bucket.name)?;
-    callbacks.properties(&Properties::default())
+    bucket.backend()?.delete_bucket(&bucket.name)?;
+    callbacks.no_properties()
 }

@@ -1,15 +1,16 @@
-//! Access control, lifecycle and logging: what a store in a directory has of them.
+//! Access control, lifecycle and logging, which a store in a directory does not support.
 //!
-//! A store has one owner, who may do everything; who may reach the files is the file system's
-//! business. Objects do not expire and accesses are not logged. Reading tells just that; writing
-//! is accepted if it changes nothing and refused otherwise, so that nobody believes to be protected.
+//! A store has one owner with full control, and the file system decides who can reach the files. Objects
+//! do not expire, and accesses are not logged. Reading a configuration reports this. Writing one is
+//! accepted if it changes nothing and refused otherwise, so that nobody relies on protection that does
+//! not exist.
 
 use std::ffi::c_char;
 
-use crate::acl::{Buffers, List};
+use crate::acl::{AccessControlList, AclBuffers};
 use crate::arguments::{Bucket, Target};
 use crate::backend::Result;
-use crate::reply::{Callbacks, Failure, Properties, copy_out};
+use crate::reply::{Callbacks, Failure, copy_out};
 use crate::status::Status;
 
 /// A bucket or an object.
@@ -22,25 +23,22 @@ impl Resource {
     /// Fails unless it exists.
     fn check(self) -> Result<()> {
         match self {
-            Self::Bucket(bucket) => bucket.backend?.test_bucket(&bucket.name),
-            Self::Object(target) => {
-                target.backend?.head((&target.bucket, &target.key))?;
-                Ok(())
-            }
+            Self::Bucket(bucket) => bucket.backend()?.test_bucket(&bucket.name),
+            Self::Object(target) => target.backend()?.head(target.name()).map(drop),
         }
     }
 }
 
-/// Tells the access control list.
-pub(crate) fn get_acl(resource: Resource, to: &Buffers, callbacks: &Callbacks) -> Result<()> {
+/// Reports the access control list.
+pub(crate) fn get_acl(resource: Resource, to: &AclBuffers, callbacks: &Callbacks) -> Result<()> {
     resource.check()?;
-    callbacks.properties(&Properties::default())?;
-    // SAFETY: whoever made `to` took the buffers from C, which keeps them until completion.
-    unsafe { List::of_owner().write(to) };
+    callbacks.no_properties()?;
+    // SAFETY: the buffers in `to` come from C, which keeps them until completion.
+    unsafe { AccessControlList::of_owner().write(to) };
     Ok(())
 }
 
-/// Accepts an access control list if it is the one that everything has.
+/// Accepts an access control list if it equals the fixed one.
 pub(crate) fn set_acl(resource: Resource, is_of_owner: bool, callbacks: &Callbacks) -> Result<()> {
     resource.check()?;
     if !is_of_owner {
@@ -49,10 +47,10 @@ pub(crate) fn set_acl(resource: Resource, is_of_owner: bool, callbacks: &Callbac
             "access control lists are not stored; file permissions decide",
         ));
     }
-    callbacks.properties(&Properties::default())
+    callbacks.no_properties()
 }
 
-/// Says that objects do not expire.
+/// Reports that objects do not expire.
 pub(crate) fn get_lifecycle(bucket: Bucket) -> Result<()> {
     Resource::Bucket(bucket).check()?;
     Err(Failure::new(
@@ -61,7 +59,7 @@ pub(crate) fn get_lifecycle(bucket: Bucket) -> Result<()> {
     ))
 }
 
-/// Refuses rules by which objects would expire.
+/// Refuses expiry rules.
 pub(crate) fn set_lifecycle(bucket: Bucket) -> Result<()> {
     Resource::Bucket(bucket).check()?;
     Err(Failure::new(
@@ -70,7 +68,7 @@ pub(crate) fn set_lifecycle(bucket: Bucket) -> Result<()> {
     ))
 }
 
-/// Buffers of C for where accesses are logged.
+/// The C buffers for the logging target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogBuffers {
     pub(crate) target_bucket: *mut c_char,
@@ -78,11 +76,11 @@ pub(crate) struct LogBuffers {
     pub(crate) count: *mut std::ffi::c_int,
 }
 
-/// Says that accesses are not logged: an empty target.
+/// Reports an empty target: accesses are not logged.
 pub(crate) fn get_logging(bucket: Bucket, to: LogBuffers, callbacks: &Callbacks) -> Result<()> {
     Resource::Bucket(bucket).check()?;
-    callbacks.properties(&Properties::default())?;
-    // SAFETY: C keeps the buffers until completion; each has more than one byte.
+    callbacks.no_properties()?;
+    // SAFETY: C keeps the buffers until completion; each has at least one byte.
     unsafe {
         copy_out(b"", to.target_bucket, 1);
         copy_out(b"", to.target_prefix, 1);
@@ -93,7 +91,7 @@ pub(crate) fn get_logging(bucket: Bucket, to: LogBuffers, callbacks: &Callbacks)
     Ok(())
 }
 
-/// Accepts that accesses are not to be logged.
+/// Accepts only an empty target: accesses are not logged.
 pub(crate) fn set_logging(bucket: Bucket, target: &str, callbacks: &Callbacks) -> Result<()> {
     Resource::Bucket(bucket).check()?;
     if !target.is_empty() {
@@ -102,5 +100,5 @@ pub(crate) fn set_logging(bucket: Bucket, target: &str, callbacks: &Callbacks) -
             "accesses are not logged",
         ));
     }
-    callbacks.properties(&Properties::default())
+    callbacks.no_properties()
 }

@@ -1,11 +1,10 @@
-//! Listing a bucket: pages of the store, told in batches.
+//! Listing a bucket: pages of the store, reported in batches.
 //!
-//! A listing that names no number of keys, or the largest that C can, is never truncated, because
-//! clients such as IOR follow the marker of a truncated one into freed memory.
+//! A listing that asks for no particular number of keys, or for `INT_MAX`, is never truncated, because
+//! clients such as IOR follow the marker of a truncated listing into freed memory.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::ptr;
 
 use bucketload_store::{ListEntry, ListRequest, Listing};
 
@@ -14,9 +13,9 @@ use crate::abi::{S3ListBucketCallback, S3ListBucketContent};
 use crate::arguments::Bucket;
 use crate::backend::Result;
 use crate::clock::{self, Deadline};
-use crate::reply::{Callbacks, Failure, Properties, c_string, quoted};
+use crate::reply::{Callbacks, Failure, array, c_string, quoted};
 
-/// Which keys.
+/// The keys to list.
 pub(crate) struct Query {
     pub(crate) prefix: String,
     pub(crate) marker: String,
@@ -25,17 +24,17 @@ pub(crate) struct Query {
 }
 
 thread_local! {
-    /// Markers stay readable until the next listing of the thread, for clients that keep the pointer.
+    /// Keeps the last marker valid until the thread's next listing, for clients that keep the pointer.
     static LAST_MARKER: RefCell<CString> = RefCell::default();
 }
 
-/// What waits to be told.
+/// Entries to report.
 struct Batch<'a> {
     callbacks: &'a Callbacks,
-    tell: Option<S3ListBucketCallback>,
+    report: Option<S3ListBucketCallback>,
     is_truncated: c_int,
     next_marker: *const c_char,
-    /// Keys and entity tags to which `contents` points.
+    /// The keys and entity tags that `contents` points to.
     texts: Vec<(CString, CString)>,
     contents: Vec<S3ListBucketContent>,
     prefixes: Vec<CString>,
@@ -67,35 +66,28 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Tells what waits, if anything does.
+    /// Reports the entries, if there are any.
     fn flush(&mut self) -> Result<()> {
         let (contents, texts) = (
             std::mem::take(&mut self.contents),
             std::mem::take(&mut self.texts),
         );
         let prefixes = std::mem::take(&mut self.prefixes);
-        let (Some(tell), false) = (self.tell, contents.is_empty() && prefixes.is_empty()) else {
+        let (Some(report), false) = (self.report, contents.is_empty() && prefixes.is_empty())
+        else {
             return Ok(());
         };
         let pointers: Vec<*const c_char> = prefixes.iter().map(|p| p.as_ptr()).collect();
-        // SAFETY: the function comes from the handler with which `callbacks` were made; texts and
-        // arrays live until it returns.
+        // SAFETY: the function comes from the same handler as `callbacks`; texts and arrays live
+        // until it returns.
         let code = unsafe {
-            tell(
+            report(
                 self.is_truncated,
                 self.next_marker,
                 count(contents.len()),
-                if contents.is_empty() {
-                    ptr::null()
-                } else {
-                    contents.as_ptr()
-                },
+                array(&contents),
                 count(pointers.len()),
-                if pointers.is_empty() {
-                    ptr::null()
-                } else {
-                    pointers.as_ptr()
-                },
+                array(&pointers),
                 self.callbacks.data,
             )
         };
@@ -103,7 +95,7 @@ impl Batch<'_> {
         Failure::of_callback(code)
     }
 
-    /// Says of all batches to come whether there is more behind them.
+    /// Sets for all following batches whether the listing is truncated, and its marker.
     fn set_next(&mut self, next: Option<&str>) {
         self.is_truncated = c_int::from(next.is_some());
         self.next_marker = c"".as_ptr();
@@ -130,11 +122,11 @@ impl Batch<'_> {
 pub(crate) fn list(
     bucket: Bucket,
     query: &Query,
-    tell: Option<S3ListBucketCallback>,
+    report: Option<S3ListBucketCallback>,
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let backend = bucket.backend?;
+    let backend = bucket.backend()?;
     let deadline = Deadline::after(timeout_ms);
     let asked = usize::try_from(query.max_keys).unwrap_or(0);
     let all = asked == 0 || query.max_keys == c_int::MAX;
@@ -154,7 +146,7 @@ pub(crate) fn list(
     let empty: &CStr = c"";
     let mut batch = Batch {
         callbacks,
-        tell,
+        report,
         is_truncated: 0,
         next_marker: empty.as_ptr(),
         texts: Vec::new(),
@@ -162,7 +154,7 @@ pub(crate) fn list(
         prefixes: Vec::new(),
     };
     let mut page = read(&query.marker)?;
-    callbacks.properties(&Properties::default())?;
+    callbacks.no_properties()?;
     if !all {
         batch.set_next(page.next.as_deref());
     }

@@ -1,35 +1,33 @@
-//! Multipart uploads: begin, write and copy parts, complete, abort.
+//! Multipart uploads: start, write and copy parts, complete, abort.
 
 use std::ffi::{CString, c_int};
 
-use super::Supply;
+use super::PutCallback;
 use super::object::Copied;
 use crate::arguments::{self, Target};
-use crate::backend::{PartOf, Result, Span};
+use crate::backend::{PartId, Result, Span};
 use crate::clock::Deadline;
-use crate::reply::{Callbacks, Failure, Properties, c_string, quoted};
+use crate::reply::{Callbacks, Failure, c_string, quoted};
 use crate::status::Status;
 use crate::xml;
 
-/// Longest document that names the parts of a completion, in bytes: 10,000 parts take about a
-/// tenth of it.
+/// Maximum size of a completion document, in bytes; 10,000 parts take about a tenth of it.
 const MAX_COMPLETION_BYTES: usize = 16 << 20;
 
-/// The number of a part, as far as it can be one; the store refuses what is out of its range.
+/// A part number; the store refuses 0.
 fn part_number(number: c_int) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
 
-/// Begins an upload; returns its identity.
+/// Starts an upload and returns its id.
 pub(crate) fn initiate(
     target: Target,
-    given: arguments::Properties,
+    given: arguments::PutProperties,
     callbacks: &Callbacks,
 ) -> Result<CString> {
     let headers = given.into_headers()?;
-    let place = (&*target.bucket, &*target.key);
-    let id = target.backend?.create_upload(place, headers)?;
-    callbacks.properties(&Properties::default())?;
+    let id = target.backend()?.create_upload(target.name(), headers)?;
+    callbacks.no_properties()?;
     Ok(c_string(id))
 }
 
@@ -38,8 +36,8 @@ pub(crate) fn upload_part(
     target: Target,
     (upload_id, number): (&str, c_int),
     size: c_int,
-    given: &arguments::Properties,
-    supply: Supply,
+    given: &arguments::PutProperties,
+    body: PutCallback,
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
@@ -49,38 +47,35 @@ pub(crate) fn upload_part(
             "the size of a part is negative",
         )
     })?;
-    let mut source = supply.source(Deadline::after(timeout_ms));
-    let written = target.backend?.put_part(
-        (&target.bucket, &target.key),
-        &PartOf {
+    let mut source = body.source(Deadline::after(timeout_ms));
+    let written = target.backend()?.put_part(
+        target.name(),
+        &PartId {
             upload_id,
             number: part_number(number),
         },
         &given.options(size)?,
         &mut source,
     )?;
-    callbacks.properties(&Properties {
-        etag: Some(written.etag),
-        ..Properties::default()
-    })
+    callbacks.etag(written.etag)
 }
 
-/// Makes bytes of an object a part.
+/// Copies a range of an object to a part.
 pub(crate) fn copy_part(
     from: Target,
     span: Span,
     to: (&str, &str),
     (upload_id, number): (&str, c_int),
 ) -> Result<Copied> {
-    let part = PartOf {
+    let part = PartId {
         upload_id,
         number: part_number(number),
     };
-    let place = (&*from.bucket, &*from.key);
-    Ok(from.backend?.copy_part(place, span, to, &part)?.into())
+    let copied = from.backend()?.copy_part(from.name(), span, to, &part)?;
+    Ok(copied.into())
 }
 
-/// What a completion made.
+/// The result of a completion.
 pub(crate) struct Completed {
     /// Path of the object.
     pub(crate) location: CString,
@@ -88,12 +83,12 @@ pub(crate) struct Completed {
     pub(crate) etag: CString,
 }
 
-/// Completes an upload by the document of `size` bytes that the callback supplies.
+/// Completes an upload with the document of `size` bytes from the data callback.
 pub(crate) fn complete(
     target: Target,
     upload_id: &str,
     size: c_int,
-    supply: Supply,
+    body: PutCallback,
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<Completed> {
@@ -101,22 +96,12 @@ pub(crate) fn complete(
     if size > MAX_COMPLETION_BYTES {
         return Err(Status::ErrorMaxMessageLengthExceeded.into());
     }
-    let mut source = supply.source(Deadline::after(timeout_ms));
-    let mut document = vec![0; size];
-    let mut filled = 0;
-    while filled < size {
-        match source(&mut document[filled..])? {
-            0 => break,
-            got => filled += got,
-        }
-    }
-    let parts = xml::completion(&document[..filled])?;
-    let place = (&*target.bucket, &*target.key);
-    let written = target.backend?.complete_upload(place, upload_id, &parts)?;
-    callbacks.properties(&Properties {
-        etag: Some(written.etag),
-        ..Properties::default()
-    })?;
+    let document = body.collect(size, Deadline::after(timeout_ms))?;
+    let parts = xml::completion(&document)?;
+    let written = target
+        .backend()?
+        .complete_upload(target.name(), upload_id, &parts)?;
+    callbacks.etag(written.etag)?;
     Ok(Completed {
         location: c_string(format!("/{}/{}", target.bucket, target.key)),
         etag: quoted(written.etag),
@@ -125,7 +110,6 @@ pub(crate) fn complete(
 
 /// Aborts an upload.
 pub(crate) fn abort(target: Target, upload_id: &str, callbacks: &Callbacks) -> Result<()> {
-    let place = (&*target.bucket, &*target.key);
-    target.backend?.abort_upload(place, upload_id)?;
-    callbacks.properties(&Properties::default())
+    target.backend()?.abort_upload(target.name(), upload_id)?;
+    callbacks.no_properties()
 }

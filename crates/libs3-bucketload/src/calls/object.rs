@@ -7,57 +7,55 @@ use bucketload_store::{ObjectInfo, Written};
 use crate::abi::S3GetObjectDataCallback;
 use crate::arguments::{self, Target};
 use crate::backend::{Conditions, Result, Sink, Span};
-use crate::calls::Supply;
+use crate::calls::PutCallback;
 use crate::clock::{self, Deadline};
-use crate::reply::{Callbacks, Failure, Properties, quoted};
+use crate::reply::{Callbacks, Failure, ResponseProperties, quoted};
 
-/// A request on one object whose answer may be small.
-pub(crate) struct Call {
+/// A request on one object, which may be part of a batch.
+pub(crate) struct ObjectRequest {
     pub(crate) target: Target,
-    pub(crate) asked: Asked,
+    pub(crate) operation: ObjectOperation,
     pub(crate) timeout_ms: c_int,
     pub(crate) callbacks: Callbacks,
 }
 
-/// What is asked for.
-pub(crate) enum Asked {
+/// The operation of such a request.
+pub(crate) enum ObjectOperation {
     Put {
         /// Bytes of the object.
         size: u64,
-        given: arguments::Properties,
-        supply: Supply,
+        given: arguments::PutProperties,
+        body: PutCallback,
     },
     Get {
         conditions: Conditions,
         span: Span,
-        take: Option<S3GetObjectDataCallback>,
+        on_data: Option<S3GetObjectDataCallback>,
     },
     Head,
     Delete,
 }
 
-impl Call {
-    /// Performs the request, with all callbacks but the one that completes.
-    pub(crate) fn work(self) -> Result<()> {
+impl ObjectRequest {
+    /// Runs the request with all callbacks except completion.
+    pub(crate) fn run(self) -> Result<()> {
         let Self {
             target,
-            asked,
+            operation,
             timeout_ms,
             callbacks,
         } = self;
-        match asked {
-            Asked::Put {
-                size,
-                given,
-                supply,
-            } => put(target, size, given, supply, timeout_ms, &callbacks),
-            Asked::Get {
+        match operation {
+            ObjectOperation::Put { size, given, body } => {
+                put(target, size, given, body, timeout_ms, &callbacks)
+            }
+            ObjectOperation::Get {
                 conditions,
                 span,
-                take,
-            } => get(target, &conditions, span, take, timeout_ms, &callbacks),
-            Asked::Head => head(target, &callbacks),
-            Asked::Delete => delete(target, &callbacks),
+                on_data,
+            } => get(target, &conditions, span, on_data, timeout_ms, &callbacks),
+            ObjectOperation::Head => head(target, &callbacks),
+            ObjectOperation::Delete => delete(target, &callbacks),
         }
     }
 }
@@ -66,35 +64,29 @@ impl Call {
 fn put(
     target: Target,
     size: u64,
-    given: arguments::Properties,
-    supply: Supply,
+    given: arguments::PutProperties,
+    body: PutCallback,
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
     let options = given.options(size)?;
-    let mut source = supply.source(Deadline::after(timeout_ms));
-    let place = (&*target.bucket, &*target.key);
+    let mut source = body.source(Deadline::after(timeout_ms));
     let commit = given.into_commit();
-    let written = target.backend?.put(place, &options, commit, &mut source)?;
-    tell_written(&written, callbacks)
+    let written = target
+        .backend()?
+        .put(target.name(), &options, commit, &mut source)?;
+    callbacks.etag(written.etag)
 }
 
-pub(super) fn tell_written(written: &Written, callbacks: &Callbacks) -> Result<()> {
-    callbacks.properties(&Properties {
-        etag: Some(written.etag),
-        ..Properties::default()
-    })
-}
-
-/// Gives the bytes of an object to C.
-struct Delivery<'a> {
+/// Passes the bytes of an object to C.
+struct CallbackSink<'a> {
     callbacks: &'a Callbacks,
-    take: Option<S3GetObjectDataCallback>,
+    on_data: Option<S3GetObjectDataCallback>,
     deadline: Deadline,
 }
 
-fn describe(info: &ObjectInfo, content_length: u64) -> Properties<'_> {
-    Properties {
+fn describe(info: &ObjectInfo, content_length: u64) -> ResponseProperties<'_> {
+    ResponseProperties {
         object: Some(&info.headers),
         content_length,
         etag: Some(info.etag),
@@ -102,20 +94,20 @@ fn describe(info: &ObjectInfo, content_length: u64) -> Properties<'_> {
     }
 }
 
-impl Sink for Delivery<'_> {
+impl Sink for CallbackSink<'_> {
     fn begin(&mut self, info: &ObjectInfo, length: u64) -> Result<()> {
         self.callbacks.properties(&describe(info, length))
     }
 
     fn data(&mut self, piece: &[u8]) -> Result<()> {
         self.deadline.check()?;
-        let Some(take) = self.take else {
+        let Some(on_data) = self.on_data else {
             return Ok(());
         };
         for piece in piece.chunks(c_int::MAX as usize) {
             let len = c_int::try_from(piece.len()).unwrap_or(c_int::MAX);
-            // SAFETY: the function comes from the handler with which `callbacks` were made.
-            let code = unsafe { take(len, piece.as_ptr().cast(), self.callbacks.data) };
+            // SAFETY: the function comes from the same handler as `callbacks`.
+            let code = unsafe { on_data(len, piece.as_ptr().cast(), self.callbacks.data) };
             Failure::of_callback(code)?;
         }
         Ok(())
@@ -127,59 +119,57 @@ fn get(
     target: Target,
     conditions: &Conditions,
     span: Span,
-    take: Option<S3GetObjectDataCallback>,
+    on_data: Option<S3GetObjectDataCallback>,
     timeout_ms: c_int,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let mut delivery = Delivery {
+    let mut sink = CallbackSink {
         callbacks,
-        take,
+        on_data,
         deadline: Deadline::after(timeout_ms),
     };
-    let place = (&*target.bucket, &*target.key);
-    target.backend?.get(place, conditions, span, &mut delivery)
+    target
+        .backend()?
+        .get(target.name(), conditions, span, &mut sink)
 }
 
-/// Gives bytes of an object that are here.
-pub(super) fn tell_bytes(
+/// Reports an object and its bytes.
+pub(super) fn report_bytes(
     info: &ObjectInfo,
     bytes: &[u8],
-    take: Option<S3GetObjectDataCallback>,
+    on_data: Option<S3GetObjectDataCallback>,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let mut delivery = Delivery {
+    let mut sink = CallbackSink {
         callbacks,
-        take,
+        on_data,
         deadline: Deadline::after(0),
     };
-    delivery.begin(info, bytes.len() as u64)?;
-    match bytes.is_empty() {
-        true => Ok(()),
-        false => delivery.data(bytes),
+    sink.begin(info, bytes.len() as u64)?;
+    if bytes.is_empty() {
+        return Ok(());
     }
+    sink.data(bytes)
 }
 
-/// Tells what an object is.
+/// Reports an object's information.
 fn head(target: Target, callbacks: &Callbacks) -> Result<()> {
-    tell_info(
-        target.backend?.head((&target.bucket, &target.key)),
-        callbacks,
-    )
+    report_info(target.backend()?.head(target.name()), callbacks)
 }
 
-/// An answer to HEAD has no body, so that only the HTTP status is known of a failure.
-pub(super) fn tell_info(found: Result<ObjectInfo>, callbacks: &Callbacks) -> Result<()> {
+/// Reports the result of a HEAD. Its response has no body, so only the HTTP status of a failure is known.
+pub(super) fn report_info(found: Result<ObjectInfo>, callbacks: &Callbacks) -> Result<()> {
     let info = found.map_err(Failure::without_body)?;
     callbacks.properties(&describe(&info, info.size))
 }
 
 /// Deletes an object.
 fn delete(target: Target, callbacks: &Callbacks) -> Result<()> {
-    target.backend?.delete((&target.bucket, &target.key))?;
-    callbacks.properties(&Properties::default())
+    target.backend()?.delete(target.name())?;
+    callbacks.no_properties()
 }
 
-/// What a copy made.
+/// The result of a copy.
 pub(crate) struct Copied {
     /// Seconds since the epoch.
     pub(crate) last_modified: i64,
@@ -196,13 +186,14 @@ impl From<Written> for Copied {
     }
 }
 
-/// Copies an object; without `given` properties it keeps those of the source.
+/// Copies an object. Without `given` properties, the copy has those of the source.
 pub(crate) fn copy(
     from: Target,
     to: (&str, &str),
-    given: Option<arguments::Properties>,
+    given: Option<arguments::PutProperties>,
 ) -> Result<Copied> {
-    let headers = given.map(arguments::Properties::into_headers).transpose()?;
-    let place = (&*from.bucket, &*from.key);
-    Ok(from.backend?.copy(place, to, headers)?.into())
+    let headers = given
+        .map(arguments::PutProperties::into_headers)
+        .transpose()?;
+    Ok(from.backend()?.copy(from.name(), to, headers)?.into())
 }

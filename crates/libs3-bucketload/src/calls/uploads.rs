@@ -1,7 +1,6 @@
-//! Listings of multipart uploads and of their parts, told in batches.
+//! Listings of multipart uploads and of their parts, reported in batches.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::ptr;
 
 use bucketload_s3::encode::key_text;
 use bucketload_store::ListUploadsRequest;
@@ -14,11 +13,11 @@ use crate::abi::{
 use crate::arguments::{Bucket, Target};
 use crate::backend::Result;
 use crate::clock;
-use crate::reply::{Callbacks, Failure, Properties, c_string, quoted};
+use crate::reply::{Callbacks, Failure, array, c_string, quoted};
 
 const STORAGE_CLASS: &CStr = c"STANDARD";
 
-/// The largest page that a client may ask for; 0 and below ask for none in particular.
+/// The page size for the number that a client asks for; 0 and below mean no particular number.
 fn page_size(asked: c_int) -> usize {
     match usize::try_from(asked) {
         Ok(0) | Err(_) => PAGE,
@@ -26,23 +25,22 @@ fn page_size(asked: c_int) -> usize {
     }
 }
 
-/// Tells the parts of an upload.
+/// Reports the parts of an upload.
 pub(crate) fn parts(
     target: Target,
     upload_id: &str,
     marker: &str,
     max_parts: c_int,
-    tell: Option<S3ListPartsResponseCallback>,
+    report: Option<S3ListPartsResponseCallback>,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    // A marker that is no number lies before all parts, as at a server that ignores it.
+    // A marker that is not a number is ignored, as by a server.
     let marker = marker.parse().unwrap_or(0);
-    let place = (&*target.bucket, &*target.key);
     let page = target
-        .backend?
-        .parts(place, upload_id, marker, page_size(max_parts))?;
-    callbacks.properties(&Properties::default())?;
-    let Some(tell) = tell else {
+        .backend()?
+        .parts(target.name(), upload_id, marker, page_size(max_parts))?;
+    callbacks.no_properties()?;
+    let Some(report) = report else {
         return Ok(());
     };
     let next = page
@@ -62,10 +60,10 @@ pub(crate) fn parts(
             })
             .collect();
         let owner = OWNER.as_ptr();
-        // SAFETY: the function comes from the handler with which `callbacks` were made; texts and
+        // SAFETY: the function comes from the same handler as `callbacks`; texts and
         // arrays live until it returns.
         let code = unsafe {
-            tell(
+            report(
                 is_truncated,
                 next.as_ptr(),
                 owner,
@@ -84,14 +82,14 @@ pub(crate) fn parts(
     Ok(())
 }
 
-/// Which uploads.
+/// The uploads to list.
 pub(crate) struct Query {
     pub(crate) prefix: String,
     pub(crate) delimiter: String,
     pub(crate) key_marker: String,
     pub(crate) upload_id_marker: String,
     pub(crate) max_uploads: c_int,
-    /// Keys are told percent-encoded.
+    /// Whether to report keys percent-encoded.
     pub(crate) encode: bool,
 }
 
@@ -105,14 +103,14 @@ impl Query {
     }
 }
 
-/// Tells the uploads in progress.
+/// Reports the uploads in progress.
 pub(crate) fn uploads(
     bucket: Bucket,
     query: &Query,
-    tell: Option<S3ListMultipartUploadsResponseCallback>,
+    report: Option<S3ListMultipartUploadsResponseCallback>,
     callbacks: &Callbacks,
 ) -> Result<()> {
-    let page = bucket.backend?.uploads(
+    let page = bucket.backend()?.uploads(
         &bucket.name,
         &ListUploadsRequest {
             prefix: &query.prefix,
@@ -122,8 +120,8 @@ pub(crate) fn uploads(
             max_uploads: page_size(query.max_uploads),
         },
     )?;
-    callbacks.properties(&Properties::default())?;
-    let Some(tell) = tell else {
+    callbacks.no_properties()?;
+    let Some(report) = report else {
         return Ok(());
     };
     let is_truncated = c_int::from(page.next.is_some());
@@ -157,25 +155,17 @@ pub(crate) fn uploads(
         .map(|batch| (batch, &[][..]))
         .chain(prefixes.chunks(PREFIX_BATCH).map(|batch| (&[][..], batch)));
     for (uploads, prefixes) in batches {
-        // SAFETY: the function comes from the handler with which `callbacks` were made; texts and
+        // SAFETY: the function comes from the same handler as `callbacks`; texts and
         // arrays live until it returns.
         let code = unsafe {
-            tell(
+            report(
                 is_truncated,
                 next_key.as_ptr(),
                 next_id.as_ptr(),
                 count(uploads.len()),
-                if uploads.is_empty() {
-                    ptr::null()
-                } else {
-                    uploads.as_ptr()
-                },
+                array(uploads),
                 count(prefixes.len()),
-                if prefixes.is_empty() {
-                    ptr::null()
-                } else {
-                    prefixes.as_ptr()
-                },
+                array(prefixes),
                 callbacks.data,
             )
         };

@@ -9,9 +9,8 @@ use crate::abi::{
     S3_URI_STYLE_PATH, S3BucketContext, S3ListBucketHandler, S3ListServiceHandler,
     S3RequestContext, S3ResponseHandler,
 };
-use crate::arguments::{Bucket, bytes, query, refused_acl, within};
+use crate::arguments::{Bucket, backend, query, refused_acl};
 use crate::calls::{bucket, list};
-use crate::library;
 use crate::reply::{Callbacks, Failure, copy_out};
 use crate::status::Status;
 
@@ -32,9 +31,9 @@ pub unsafe extern "C" fn S3_list_service(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_service);
-            let backend = within(library::backend(bytes(host_name)), timeout_ms);
-            Ok(move |callbacks: &Callbacks| bucket::list(backend, callbacks, tell))
+            let report = handler.as_ref().and_then(|handler| handler.list_service);
+            let backend = backend(host_name, timeout_ms);
+            Ok(move |callbacks: &Callbacks| bucket::list(backend, callbacks, report))
         });
     }
 }
@@ -60,10 +59,10 @@ pub unsafe extern "C" fn S3_test_bucket(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            // A directory has no location, which is that of S3's first region.
+            // A directory has no location; an empty one is that of S3's first region.
             let size = usize::try_from(location_constraint_return_size).unwrap_or(0);
             copy_out(b"", location_constraint_return, size);
-            let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
+            let target = Bucket::at(host_name, bucket_name, uri_style, timeout_ms)?;
             Ok(move |callbacks: &Callbacks| bucket::test(target, callbacks))
         });
     }
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn S3_create_bucket(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let target = Bucket::at(host_name, bucket_name, S3_URI_STYLE_PATH)?.within(timeout_ms);
+            let target = Bucket::at(host_name, bucket_name, S3_URI_STYLE_PATH, timeout_ms)?;
             Ok(move |callbacks: &Callbacks| match refused_acl(canned_acl) {
                 Some(why) => Err(Failure::new(Status::ErrorNotImplemented, why)),
                 None => bucket::create(target, callbacks),
@@ -117,7 +116,7 @@ pub unsafe extern "C" fn S3_delete_bucket(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let target = Bucket::at(host_name, bucket_name, uri_style)?.within(timeout_ms);
+            let target = Bucket::at(host_name, bucket_name, uri_style, timeout_ms)?;
             Ok(move |callbacks: &Callbacks| bucket::delete(target, callbacks))
         });
     }
@@ -139,19 +138,17 @@ pub unsafe extern "C" fn S3_list_bucket(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_bucket);
-            let target = Bucket::of(bucket_context)?.within(timeout_ms);
+            let report = handler.as_ref().and_then(|handler| handler.list_bucket);
+            let target = Bucket::of(bucket_context, timeout_ms)?;
             let query = list::Query {
                 prefix: query(prefix)?,
                 marker: query(marker)?,
                 delimiter: query(delimiter)?,
                 max_keys,
             };
-            Ok(
-                move |callbacks: &Callbacks| {
-                    list::list(target, &query, tell, timeout_ms, callbacks)
-                },
-            )
+            Ok(move |callbacks: &Callbacks| {
+                list::list(target, &query, report, timeout_ms, callbacks)
+            })
         });
     }
 }

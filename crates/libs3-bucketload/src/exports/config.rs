@@ -6,14 +6,14 @@ use super::Caller;
 #[cfg(feature = "abi2")]
 use super::timeout_ms;
 use crate::abi::{S3AclGrant, S3BucketContext, S3RequestContext, S3ResponseHandler};
-use crate::acl::{self, Buffers};
+use crate::acl::{self, AclBuffers};
 use crate::arguments::{Bucket, Target, string};
 use crate::calls::config::{self, LogBuffers, Resource};
 #[cfg(not(feature = "abi2"))]
 use crate::reply::copy_out;
 use crate::reply::{Callbacks, Failure};
 
-/// The bucket, or with a key the object.
+/// The object `key`, or the bucket if there is no key.
 unsafe fn resource(
     bucket_context: *const S3BucketContext,
     key: *const c_char,
@@ -22,13 +22,9 @@ unsafe fn resource(
     // SAFETY: a bucket context and a text of C.
     unsafe {
         if key.is_null() || *key == 0 {
-            Ok(Resource::Bucket(
-                Bucket::of(bucket_context)?.within(limit_ms),
-            ))
+            Bucket::of(bucket_context, limit_ms).map(Resource::Bucket)
         } else {
-            Ok(Resource::Object(
-                Target::of(bucket_context, key)?.within(limit_ms),
-            ))
+            Target::of(bucket_context, key, limit_ms).map(Resource::Object)
         }
     }
 }
@@ -54,7 +50,7 @@ pub unsafe extern "C" fn S3_get_acl(
                 *count = 0;
             }
             let resource = resource(bucket_context, key, timeout_ms)?;
-            let to = Buffers {
+            let to = AclBuffers {
                 owner_id,
                 owner_display_name,
                 count: acl_grant_count_return,
@@ -168,7 +164,7 @@ pub unsafe extern "C" fn S3_set_server_access_logging(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let bucket = Bucket::of(bucket_context)?.within(timeout_ms);
+            let bucket = Bucket::of(bucket_context, timeout_ms)?;
             let target = string(target_bucket)?;
             Ok(move |callbacks: &Callbacks| config::set_logging(bucket, &target, callbacks))
         });

@@ -9,7 +9,7 @@ use crate::abi::{
     S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE, S3_MAX_KEY_SIZE, S3_PROTOCOL_HTTPS,
     S3_URI_STYLE_VIRTUAL_HOST, S3AclGrant, S3BucketContext, S3RequestContext,
 };
-use crate::acl::{self, Buffers};
+use crate::acl::{self, AclBuffers};
 use crate::arguments::{self, bytes};
 #[cfg(not(feature = "abi2"))]
 use crate::clock;
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn S3_convert_acl(
     acl_grant_count_return: *mut c_int,
     acl_grants: *mut S3AclGrant,
 ) -> c_int {
-    let to = Buffers {
+    let to = AclBuffers {
         owner_id,
         owner_display_name,
         count: acl_grant_count_return,
@@ -80,13 +80,13 @@ pub unsafe extern "C" fn S3_create_request_context(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the place for the result, of C.
-        let place = unsafe { request_context_return.as_mut() }.ok_or(Status::InternalError)?;
-        *place = context::create();
+        let context = unsafe { request_context_return.as_mut() }.ok_or(Status::InternalError)?;
+        *context = context::create();
         Ok(())
     })
 }
 
-/// There is no libcurl here, so that requests cannot be driven by the client's.
+/// This library does not use libcurl, so the client's multi handle cannot drive requests.
 #[cfg(not(feature = "abi2"))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_create_request_context_ex(
@@ -97,12 +97,12 @@ pub unsafe extern "C" fn S3_create_request_context_ex(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the place for the result, of C.
-        let place = unsafe { request_context_return.as_mut() }.ok_or(Status::InternalError)?;
-        *place = std::ptr::null_mut();
+        let context = unsafe { request_context_return.as_mut() }.ok_or(Status::InternalError)?;
+        *context = std::ptr::null_mut();
         if !curl_multi.is_null() {
             return Err(Status::NotSupported);
         }
-        *place = context::create();
+        *context = context::create();
         Ok(())
     })
 }
@@ -110,19 +110,19 @@ pub unsafe extern "C" fn S3_create_request_context_ex(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_destroy_request_context(request_context: *mut S3RequestContext) {
     guarded(|| {
-        // SAFETY: a context of ours, or NULL.
+        // SAFETY: NULL or a context of this library.
         unsafe { context::destroy(request_context) };
         Ok(())
     });
 }
 
-/// Performs requests until none waits, those that callbacks make included.
+/// Runs requests until the queue is empty, including requests that callbacks make.
 unsafe fn drive_all(request_context: *mut S3RequestContext) -> c_int {
     guarded(|| {
         if request_context.is_null() {
             return Err(Status::InternalError);
         }
-        // SAFETY: a context of ours, until a callback destroys it, which is noticed.
+        // SAFETY: a context of this library; the loop ends if a callback destroys it.
         while unsafe { context::drive_one(request_context) }.is_some_and(|waiting| waiting > 0) {}
         Ok(())
     })
@@ -132,7 +132,7 @@ unsafe fn drive_all(request_context: *mut S3RequestContext) -> c_int {
 pub unsafe extern "C" fn S3_runall_request_context(
     request_context: *mut S3RequestContext,
 ) -> c_int {
-    // SAFETY: a context of ours.
+    // SAFETY: a context of this library.
     unsafe { drive_all(request_context) }
 }
 
@@ -145,11 +145,11 @@ pub unsafe extern "C" fn S3_runonce_request_context(
         if request_context.is_null() {
             return Err(Status::InternalError);
         }
-        // SAFETY: a context of ours.
+        // SAFETY: a context of this library.
         let waiting = unsafe { context::drive_one(request_context) }.unwrap_or(0);
         // SAFETY: the place for the result, of C.
-        if let Some(place) = unsafe { requests_remaining_return.as_mut() } {
-            *place = c_int::try_from(waiting).unwrap_or(c_int::MAX);
+        if let Some(remaining) = unsafe { requests_remaining_return.as_mut() } {
+            *remaining = c_int::try_from(waiting).unwrap_or(c_int::MAX);
         }
         Ok(())
     })
@@ -160,12 +160,12 @@ pub unsafe extern "C" fn S3_runonce_request_context(
 pub unsafe extern "C" fn S3_process_request_context(
     request_context: *mut S3RequestContext,
 ) -> c_int {
-    // SAFETY: a context of ours.
+    // SAFETY: a context of this library.
     unsafe { drive_all(request_context) }
 }
 
-/// Nothing is waited for, so that there is no descriptor: the caller drives the context instead of
-/// calling `select`.
+/// There is nothing to wait for and thus no descriptor: the caller drives the context instead of calling
+/// `select`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_get_request_context_fdsets(
     _request_context: *mut S3RequestContext,
@@ -176,19 +176,19 @@ pub unsafe extern "C" fn S3_get_request_context_fdsets(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the place for the result, of C.
-        if let Some(place) = unsafe { max_fd.as_mut() } {
-            *place = -1;
+        if let Some(fd) = unsafe { max_fd.as_mut() } {
+            *fd = -1;
         }
         Ok(())
     })
 }
 
-/// 0 while requests wait: drive the context now. -1 when there is nothing to do.
+/// 0 while requests are queued: drive the context now. -1 if there is nothing to do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_get_request_context_timeout(
     request_context: *mut S3RequestContext,
 ) -> i64 {
-    // SAFETY: a context of ours, if it is not NULL.
+    // SAFETY: NULL or a context of this library.
     if request_context.is_null() || unsafe { context::waiting(request_context) } == 0 {
         -1
     } else {
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn S3_get_request_context_timeout(
     }
 }
 
-/// There is no peer to verify: requests stay in this process.
+/// There is no peer to verify.
 #[cfg(not(feature = "abi2"))]
 #[unsafe(no_mangle)]
 pub extern "C" fn S3_set_request_context_verify_peer(
@@ -231,8 +231,8 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
         // SAFETY: as above.
         let host =
             unsafe { bytes(context.host_name) }.map_or_else(library::default_host, <[u8]>::to_vec);
-        if library::place_of_host(&host).is_some() {
-            // No server answers there.
+        if library::location_of_host(&host).is_some() {
+            // There is no HTTP server for such a location.
             return Err(Status::NotSupported);
         }
         let key = text(key).unwrap_or_default();
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn S3_generate_authenticated_query_string(
         if url.len() >= S3_MAX_AUTHENTICATED_QUERY_STRING_SIZE {
             return Err(Status::UriTooLong);
         }
-        // SAFETY: the buffer of C has the size that libs3 asks for.
+        // SAFETY: the buffer of C has the size that libs3 requires.
         unsafe {
             copy_out(
                 url.as_bytes(),

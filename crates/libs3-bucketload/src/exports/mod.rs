@@ -1,15 +1,14 @@
-//! The functions of libs3, 39 in version 4 and 27 in version 2.
+//! The functions of libs3: 39 in version 4 and 27 in version 2.
 //!
-//! One definition serves both versions: parameters that version 2 lacks are compiled out. Each
-//! function reads its arguments, which must be valid as libs3 documents (texts end with NUL and
-//! stay unchanged until the call returns, handlers and output buffers until the request has
-//! ended), and hands the request to `context`. A panic on the way ends the request as
-//! `InternalError`; none reaches C.
+//! One definition serves both versions; parameters that version 2 lacks are compiled out. Each function
+//! reads its arguments and passes the request to `context`. The arguments must be valid as documented by
+//! libs3: texts end with NUL and stay unchanged until the call returns; handlers and output buffers stay
+//! valid until the request has ended. A panic ends the request as `InternalError` and never reaches C.
 #![allow(non_snake_case, reason = "the names are those of libs3")]
 #![allow(missing_docs, reason = "libs3 documents its functions")]
 #![allow(
     clippy::missing_safety_doc,
-    reason = "the contract of all functions stands above"
+    reason = "the module documentation states the contract of all functions"
 )]
 
 mod buckets;
@@ -31,8 +30,8 @@ pub use objects::*;
 
 use crate::abi::{S3BucketContext, S3RequestContext, S3ResponseHandler};
 use crate::arguments::{Bucket, Target};
-use crate::calls::object::{Asked, Call};
-use crate::context::{submit, submit_call};
+use crate::calls::object::{ObjectOperation, ObjectRequest};
+use crate::context::{submit, submit_object};
 use crate::reply::{Callbacks, Failure};
 use crate::status::{Status, VERSION};
 
@@ -44,19 +43,19 @@ use crate::status::{Status, VERSION};
 )]
 const timeout_ms: c_int = 0;
 
-/// What every request comes with.
+/// The parameters common to all requests.
 #[derive(Clone, Copy)]
 struct Caller {
     callbacks: Callbacks,
     context: *mut S3RequestContext,
-    /// Limit on the time of each call in milliseconds; none for 0 and below.
+    /// Timeout of each call in milliseconds; none for 0 and below.
     limit_ms: c_int,
 }
 
 impl Caller {
     /// # Safety
-    /// `handler` is NULL or points to a structure that begins with a response handler; as for [`Callbacks::new`] and
-    /// [`submit`].
+    /// `handler` is NULL or points to a structure that begins with a response handler. Otherwise as for
+    /// [`Callbacks::new`] and [`submit`].
     unsafe fn new<H>(
         handler: *const H,
         data: *mut c_void,
@@ -72,8 +71,8 @@ impl Caller {
         }
     }
 
-    /// Reads the arguments and submits the request. If that fails, the callback that completes is made here, without
-    /// details.
+    /// Runs `body`, which reads the arguments and submits the request. If it fails, calls the completion
+    /// callback without details.
     fn begin(self, body: impl FnOnce() -> Result<(), Failure>) {
         match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => {}
@@ -82,7 +81,8 @@ impl Caller {
         }
     }
 
-    /// Submits the work that `arguments` gives, and what is done with its result after completion.
+    /// Submits the request that `arguments` returns: its work, and the use of its result after
+    /// completion.
     ///
     /// # Safety
     /// As for [`submit`].
@@ -100,7 +100,7 @@ impl Caller {
         });
     }
 
-    /// Submits the work that `arguments` gives.
+    /// Submits the work that `arguments` returns.
     ///
     /// # Safety
     /// As for [`submit`].
@@ -124,13 +124,13 @@ impl Caller {
         // SAFETY: by the contract of this function.
         unsafe {
             self.submit(|| {
-                let bucket = Bucket::of(bucket)?.within(self.limit_ms);
+                let bucket = Bucket::of(bucket, self.limit_ms)?;
                 Ok(move |callbacks: &Callbacks| work(bucket, callbacks))
             });
         }
     }
 
-    /// Submits a call on an object, which may be sent with others.
+    /// Submits a request on an object, which may be part of a batch.
     ///
     /// # Safety
     /// As for [`submit`] and [`Target::of`].
@@ -138,24 +138,24 @@ impl Caller {
         self,
         bucket: *const S3BucketContext,
         key: *const c_char,
-        asked: impl FnOnce() -> Result<Asked, Failure>,
+        operation: impl FnOnce() -> Result<ObjectOperation, Failure>,
     ) {
         self.begin(|| {
-            let call = Call {
+            let call = ObjectRequest {
                 // SAFETY: by the contract of this function.
-                target: unsafe { Target::of(bucket, key) }?.within(self.limit_ms),
-                asked: asked()?,
+                target: unsafe { Target::of(bucket, key, self.limit_ms) }?,
+                operation: operation()?,
                 timeout_ms: self.limit_ms,
                 callbacks: self.callbacks,
             };
             // SAFETY: by the contract of this function.
-            unsafe { submit_call(self.context, call) };
+            unsafe { submit_object(self.context, call) };
             Ok(())
         });
     }
 }
 
-/// The number of a result; a panic is an internal error.
+/// The status code of a result; a panic is an internal error.
 fn guarded(body: impl FnOnce() -> Result<(), Status>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::OK.code(VERSION),
@@ -170,7 +170,7 @@ mod tests {
     use crate::abi::*;
 
     #[test]
-    fn functions_have_the_types_that_are_declared() {
+    fn functions_have_the_declared_types() {
         let _: Initialize = S3_initialize;
         let _: Deinitialize = S3_deinitialize;
         let _: GetStatusName = S3_get_status_name;

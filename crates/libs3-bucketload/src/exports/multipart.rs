@@ -9,15 +9,15 @@ use crate::abi::{
     S3ListPartsHandler, S3MultipartCommitHandler, S3MultipartInitialHandler, S3PutObjectHandler,
     S3PutProperties, S3RequestContext, S3ResponseHandler,
 };
-use crate::arguments::{Bucket, Properties, Target, bytes, query, string};
+use crate::arguments::{Bucket, PutProperties, Target, bytes, query, string};
 use crate::backend::Span;
 use crate::calls::multipart::{self, Completed};
-use crate::calls::{Supply, object, uploads};
+use crate::calls::{PutCallback, object, uploads};
 use crate::reply::{Callbacks, Failure};
 use crate::status::Status;
 
-/// As in libs3, the range of a copy ends at byte `start_offset + count`, that byte included: the
-/// `s3` tool passes one less than it wants. A count of 0 is the whole object.
+/// As in libs3, the range of a copy includes byte `start_offset + count`: the `s3` tool passes a count
+/// that is one too low. A count of 0 means the whole object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_copy_object_range(
     bucket_context: *const S3BucketContext,
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn S3_copy_object_range(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let source = Target::of(bucket_context, key)?.within(timeout_ms);
+            let source = Target::of(bucket_context, key, timeout_ms)?;
             let to = Destination::read(
                 &source,
                 destination_bucket,
@@ -60,16 +60,16 @@ pub unsafe extern "C" fn S3_copy_object_range(
                 },
             };
             Ok(move |callbacks: &Callbacks| {
-                let place = (&*to.bucket, &*to.key);
+                let destination = (&*to.bucket, &*to.key);
                 let copied = if part_number > 0 {
-                    multipart::copy_part(source, span, place, (&upload_id, part_number))?
+                    multipart::copy_part(source, span, destination, (&upload_id, part_number))?
                 } else if span.count == 0 {
-                    object::copy(source, place, given)?
+                    object::copy(source, destination, given)?
                 } else {
                     let why = "only a part can be a copy of a range";
                     return Err(Failure::new(Status::ErrorInvalidArgument, why));
                 };
-                to.tell(&copied, callbacks)
+                to.report(&copied, callbacks)
             })
         });
     }
@@ -89,15 +89,15 @@ pub unsafe extern "C" fn S3_initiate_multipart(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.then(|| {
-            let tell = handler.as_ref().and_then(|handler| handler.initial);
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let given = Properties::read(put_properties)?;
+            let report = handler.as_ref().and_then(|handler| handler.initial);
+            let target = Target::of(bucket_context, key, timeout_ms)?;
+            let given = PutProperties::read(put_properties)?;
             let work = move |callbacks: &Callbacks| multipart::initiate(target, given, callbacks);
             let after = move |id: Option<CString>| {
-                if let Some(tell) = tell {
+                if let Some(report) = report {
                     let id = id.as_deref().unwrap_or(c"");
-                    // What it returns has no meaning after completion.
-                    let _ = tell(id.as_ptr(), callback_data);
+                    // After completion, the returned value has no meaning.
+                    let _ = report(id.as_ptr(), callback_data);
                 }
             };
             Ok((work, after))
@@ -122,17 +122,17 @@ pub unsafe extern "C" fn S3_upload_part(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let supply = Supply {
+            let body = PutCallback {
                 callback: handler.as_ref().and_then(|handler| handler.data),
                 data: callback_data,
             };
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
-            let given = Properties::read(put_properties)?;
+            let target = Target::of(bucket_context, key, timeout_ms)?;
+            let given = PutProperties::read(put_properties)?;
             let upload_id = string(upload_id)?;
             Ok(move |callbacks: &Callbacks| {
                 let part = (&*upload_id, part_number);
                 let size = part_content_length;
-                multipart::upload_part(target, part, size, &given, supply, timeout_ms, callbacks)
+                multipart::upload_part(target, part, size, &given, body, timeout_ms, callbacks)
             })
         });
     }
@@ -153,24 +153,24 @@ pub unsafe extern "C" fn S3_complete_multipart_upload(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.then(|| {
-            let supply = Supply {
+            let body = PutCallback {
                 callback: handler.as_ref().and_then(|handler| handler.data),
                 data: callback_data,
             };
-            let tell = handler.as_ref().and_then(|handler| handler.commit);
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let report = handler.as_ref().and_then(|handler| handler.commit);
+            let target = Target::of(bucket_context, key, timeout_ms)?;
             let id = string(upload_id)?;
             let work = move |callbacks: &Callbacks| {
-                multipart::complete(target, &id, content_length, supply, timeout_ms, callbacks)
+                multipart::complete(target, &id, content_length, body, timeout_ms, callbacks)
             };
             let after = move |done: Option<Completed>| {
-                if let Some(tell) = tell {
+                if let Some(report) = report {
                     let none: &CStr = c"";
                     let (location, etag) = done
                         .as_ref()
                         .map_or((none, none), |done| (&*done.location, &*done.etag));
-                    // What it returns has no meaning after completion.
-                    let _ = tell(location.as_ptr(), etag.as_ptr(), callback_data);
+                    // After completion, the returned value has no meaning.
+                    let _ = report(location.as_ptr(), etag.as_ptr(), callback_data);
                 }
             };
             Ok((work, after))
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn S3_complete_multipart_upload(
     }
 }
 
-/// As in libs3, the callback that completes is never made, and the other gets NULL for its data.
+/// As in libs3, the completion callback is never called, and the properties callback gets NULL as data.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_abort_multipart_upload(
     bucket_context: *const S3BucketContext,
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn S3_abort_multipart_upload(
         let mut caller = Caller::new(handler, none, std::ptr::null_mut(), timeout_ms);
         caller.callbacks = caller.callbacks.never_complete();
         caller.submit(|| {
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let target = Target::of(bucket_context, key, timeout_ms)?;
             let id = string(upload_id)?;
             Ok(move |callbacks: &Callbacks| multipart::abort(target, &id, callbacks))
         });
@@ -217,11 +217,11 @@ pub unsafe extern "C" fn S3_list_parts(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_parts);
-            let target = Target::of(bucket_context, key)?.within(timeout_ms);
+            let report = handler.as_ref().and_then(|handler| handler.list_parts);
+            let target = Target::of(bucket_context, key, timeout_ms)?;
             let (marker, id) = (query(part_number_marker)?, string(upload_id)?);
             Ok(move |callbacks: &Callbacks| {
-                uploads::parts(target, &id, &marker, max_parts, tell, callbacks)
+                uploads::parts(target, &id, &marker, max_parts, report, callbacks)
             })
         });
     }
@@ -245,8 +245,8 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let tell = handler.as_ref().and_then(|handler| handler.list_uploads);
-            let target = Bucket::of(bucket_context)?.within(timeout_ms);
+            let report = handler.as_ref().and_then(|handler| handler.list_uploads);
+            let target = Bucket::of(bucket_context, timeout_ms)?;
             let query = uploads::Query {
                 prefix: query(prefix)?,
                 delimiter: query(delimiter)?,
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn S3_list_multipart_uploads(
                 max_uploads,
                 encode: bytes(encoding_type) == Some(b"url"),
             };
-            Ok(move |callbacks: &Callbacks| uploads::uploads(target, &query, tell, callbacks))
+            Ok(move |callbacks: &Callbacks| uploads::uploads(target, &query, report, callbacks))
         });
     }
 }

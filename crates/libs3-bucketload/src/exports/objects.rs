@@ -11,12 +11,12 @@ use crate::abi::{
     S3_URI_STYLE_PATH, S3BucketContext, S3GetConditions, S3GetObjectHandler, S3PutObjectHandler,
     S3PutProperties, S3RequestContext, S3ResponseHandler,
 };
-use crate::arguments::{self, Properties, Target, bytes};
+use crate::arguments::{self, PutProperties, Target, bytes};
 use crate::backend::{Conditions, Span};
-use crate::calls::Supply;
-use crate::calls::object::{self, Asked, Copied};
+use crate::calls::PutCallback;
+use crate::calls::object::{self, Copied, ObjectOperation};
 use crate::clock;
-use crate::reply::{Callbacks, Failure, Properties as Told, copy_out};
+use crate::reply::{Callbacks, Failure, copy_out};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn S3_put_object(
@@ -33,10 +33,10 @@ pub unsafe extern "C" fn S3_put_object(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.on_object(bucket_context, key, || {
-            Ok(Asked::Put {
+            Ok(ObjectOperation::Put {
                 size: content_length,
-                given: Properties::read(put_properties)?,
-                supply: Supply {
+                given: PutProperties::read(put_properties)?,
+                body: PutCallback {
                     callback: handler.as_ref().and_then(|handler| handler.data),
                     data: callback_data,
                 },
@@ -45,20 +45,20 @@ pub unsafe extern "C" fn S3_put_object(
     }
 }
 
-/// The properties that a copy is given; those of NULL are the source's.
+/// The properties for a copy; `None` (NULL) means those of the source.
 ///
 /// # Safety
-/// As for [`Properties::read`].
+/// As for [`PutProperties::read`].
 pub(super) unsafe fn given(
     properties: *const S3PutProperties,
-) -> Result<Option<Properties>, Failure> {
+) -> Result<Option<PutProperties>, Failure> {
     (!properties.is_null())
         // SAFETY: by the contract of this function.
-        .then(|| unsafe { Properties::read(properties) })
+        .then(|| unsafe { PutProperties::read(properties) })
         .transpose()
 }
 
-/// Where a copy goes and what C is told of it.
+/// The destination of a copy, and the buffers of C for its result.
 pub(super) struct Destination {
     pub(super) bucket: String,
     pub(super) key: String,
@@ -68,8 +68,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Reads the destination of a copy of `source`: what is NULL is that of the source. The values
-    /// returned say that nothing was copied, until it was.
+    /// Reads the destination of a copy of `source`. A NULL bucket or key means that of the source.
+    /// Initialises the results as if nothing was copied.
     ///
     /// # Safety
     /// Texts and buffers of C.
@@ -84,8 +84,8 @@ impl Destination {
         let etag_size = usize::try_from(etag_size).unwrap_or(0);
         // SAFETY: by the contract of this function.
         unsafe {
-            if let Some(place) = last_modified.as_mut() {
-                *place = -1;
+            if let Some(time) = last_modified.as_mut() {
+                *time = -1;
             }
             copy_out(b"", etag, etag_size);
             Ok(Self {
@@ -106,16 +106,16 @@ impl Destination {
         }
     }
 
-    /// Tells what was copied, then makes the properties callback.
-    pub(super) fn tell(&self, copied: &Copied, callbacks: &Callbacks) -> Result<(), Failure> {
-        // SAFETY: the places were handed in by C, which keeps them until completion.
+    /// Writes the result of the copy, then calls the properties callback.
+    pub(super) fn report(&self, copied: &Copied, callbacks: &Callbacks) -> Result<(), Failure> {
+        // SAFETY: the buffers come from C, which keeps them until completion.
         unsafe {
-            if let Some(place) = self.last_modified.as_mut() {
-                *place = copied.last_modified;
+            if let Some(time) = self.last_modified.as_mut() {
+                *time = copied.last_modified;
             }
             copy_out(copied.etag.as_bytes(), self.etag, self.etag_size);
         }
-        callbacks.properties(&Told::default())
+        callbacks.no_properties()
     }
 }
 
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn S3_copy_object(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.submit(|| {
-            let source = Target::of(bucket_context, key)?.within(timeout_ms);
+            let source = Target::of(bucket_context, key, timeout_ms)?;
             let to = Destination::read(
                 &source,
                 destination_bucket,
@@ -150,13 +150,13 @@ pub unsafe extern "C" fn S3_copy_object(
             let given = given(put_properties)?;
             Ok(move |callbacks: &Callbacks| {
                 let copied = object::copy(source, (&to.bucket, &to.key), given)?;
-                to.tell(&copied, callbacks)
+                to.report(&copied, callbacks)
             })
         });
     }
 }
 
-/// Tags of a condition. An empty list stands for `*`; a text that no store has given is left out.
+/// The tags of a condition. An empty list means `*`; tags that no store could have issued are skipped.
 unsafe fn tags(text: *const c_char) -> Option<Vec<ETag>> {
     // SAFETY: a text of C.
     let text = std::str::from_utf8(unsafe { bytes(text) }?).unwrap_or("?");
@@ -170,7 +170,7 @@ unsafe fn tags(text: *const c_char) -> Option<Vec<ETag>> {
     )
 }
 
-/// Reads the conditions of a read; those of NULL always hold.
+/// Reads the conditions of a read; NULL means none.
 ///
 /// # Safety
 /// `given` is NULL or points to conditions of C.
@@ -215,13 +215,13 @@ pub unsafe extern "C" fn S3_get_object(
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
         caller.on_object(bucket_context, key, || {
-            Ok(Asked::Get {
+            Ok(ObjectOperation::Get {
                 conditions: conditions(get_conditions),
                 span: Span {
                     start: start_byte,
                     count: byte_count,
                 },
-                take: handler.as_ref().and_then(|handler| handler.data),
+                on_data: handler.as_ref().and_then(|handler| handler.data),
             })
         });
     }
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn S3_head_object(
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
-        caller.on_object(bucket_context, key, || Ok(Asked::Head));
+        caller.on_object(bucket_context, key, || Ok(ObjectOperation::Head));
     }
 }
 
@@ -255,6 +255,6 @@ pub unsafe extern "C" fn S3_delete_object(
     // SAFETY: a handler, texts and contexts of C.
     unsafe {
         let caller = Caller::new(handler, callback_data, request_context, timeout_ms);
-        caller.on_object(bucket_context, key, || Ok(Asked::Delete));
+        caller.on_object(bucket_context, key, || Ok(ObjectOperation::Delete));
     }
 }

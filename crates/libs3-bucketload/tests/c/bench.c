@@ -1,17 +1,20 @@
-/* What the library costs beside plain files. Usage: bench DIRECTORY REPETITIONS.
+/* The cost of the library compared with plain files. Usage: bench DIRECTORY REPETITIONS.
  *
- * In each repetition and for each size, all sides write, read, stat and delete the same number of
- * objects of equal content, in turn; which side begins alternates. An object is a file of
- * DIRECTORY/plain (open, write, close; open, read, close; stat; unlink), and an object of a bucket in
- * DIRECTORY/store. A third side, of writes and reads, is a file of DIRECTORY/bare that is treated as
- * no library could avoid to, but without one: it becomes whole by a rename, and its data goes through
- * a buffer that is not the application's. Prints one line per measurement: operation, size in bytes,
- * and the processor time of this process per operation in ns, of files, of the library, and of the
- * third side ("-" where there is none).
+ * In each repetition and for each size, three sides write, read, stat and delete the same number of
+ * objects with the same content. They take turns, and the side that begins alternates:
  *
- * "write", "overwrite" and "read" copy: the application has the data in an array of its own, from
- * which it writes files by one call, and from or to which its callbacks copy. "produce" and "consume"
- * stream: it makes the data piece by piece, or looks at it and keeps nothing; a file by pieces of 1 MiB. */
+ * - Plain files in DIRECTORY/plain: open, write, close; open, read, close; stat; unlink.
+ * - The library: objects of a bucket in DIRECTORY/store.
+ * - Bare files in DIRECTORY/bare, for writes and reads only: the steps that no library can avoid. A
+ *   rename publishes each file, and its data passes through a buffer outside the application.
+ *
+ * Prints one line per measurement: operation, size in bytes, and the CPU time of this process per
+ * operation in ns for each of the three sides ("-" if not measured).
+ *
+ * "write", "overwrite" and "read" copy: the application keeps the data in an array. It writes a file
+ * from the array with one call, and its callbacks copy from or to the array. "produce" and "consume"
+ * stream: the application generates the data piece by piece, or inspects it and keeps nothing; files
+ * are written and read in pieces of 1 MiB. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -43,14 +46,14 @@ static double cpu_ns(void)
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* Stands for the work by which an application makes its data. */
+/* Simulates an application that generates its data. */
 static void produce(char *buffer, uint64_t size)
 {
     static char value;
     memset(buffer, ++value, size);
 }
 
-/* Stands for the work by which it uses it. */
+/* Simulates an application that uses its data. */
 static void consume(const char *buffer, uint64_t size)
 {
     uint64_t sum = 0;
@@ -59,7 +62,7 @@ static void consume(const char *buffer, uint64_t size)
         memcpy(&word, buffer + i, 8);
         sum += word;
     }
-    __asm__ volatile("" : : "r"(sum)); /* The sum counts as used. */
+    __asm__ volatile("" : : "r"(sum)); /* Keeps the compiler from removing the sum. */
 }
 
 static int give_made(int size, char *buffer, void *argument)
@@ -202,7 +205,7 @@ static void object(int operation, const char *key, uint64_t size)
     must(t.status == OK, key);
 }
 
-/* What is left of an object without the library. */
+/* The steps of an object without the library. */
 static void bare(int operation, const char *key, uint64_t size)
 {
     struct stat found;
@@ -227,7 +230,7 @@ static void bare(int operation, const char *key, uint64_t size)
         must(write(fd, lent, n) == (ssize_t)n, key);
         done += n;
     }
-    /* Two objects written within one tick of the file system's clock are two versions. */
+    /* Objects written within one tick of the file system's clock must be distinct versions. */
     struct timespec times[2] = {{0, UTIME_OMIT}};
     clock_gettime(CLOCK_REALTIME, &times[1]);
     must(futimens(fd, times) == 0 && close(fd) == 0, key);

@@ -1,9 +1,9 @@
-/* Death in the middle of a PUT, and forks. Usage: crash ROOT.
+/* Killed in the middle of a PUT, and forks. Usage: crash ROOT.
  *
- * A child is killed (SIGKILL) by its own data callback at every call but the first in turn, so at
- * every stage of the body; the key must hold the object from before, whole, and the next opening of
- * the store must leave nothing of the dead. Then a process forks while the library is in use: both
- * go on, on the same store. */
+ * A child is killed (SIGKILL) by its own data callback. Successive children die at the second, third
+ * and every later call, which covers every stage of the body. The key must still hold the complete
+ * previous object, and opening the store again must remove what the killed process left. Then a
+ * process forks while the library is in use, and both continue on the same store. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         int status = 0;
         CHECK(waitpid(child, &status, 0) == child);
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        /* The dead left a file; the next opening removes it. */
+        /* The killed process left a file, which the next opening removes. */
         CHECK(entries(root, ".bucketload/tmp") == 1);
         CHECK(S3_initialize("crash", 1, root) == OK);
         expect_object("dir/key", old_body, SIZE);
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
             CHECK(put(key, new_body, 1000, on_put) == OK);
         }
         S3_deinitialize();
-        /* Until the parent has closed its end. */
+        /* Waits until the parent has closed its end. */
         char byte;
         CHECK(close(pipes[1]) == 0 && read(pipes[0], &byte, 1) == 0);
         _exit(failures != 0);
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     close(pipes[1]);
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    /* The child has closed its store, not the parent's. */
+    /* The child closed its own store, not the parent's. */
     CHECK(put("parent", old_body, 70000, on_put) == OK);
     expect_object("parent", old_body, 70000);
     expect_object("child-19", new_body, 1000);
@@ -133,6 +133,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%d checks failed\n", failures);
         return 1;
     }
-    puts("nothing torn, nothing left");
+    puts("no torn object, no file left behind");
     return 0;
 }

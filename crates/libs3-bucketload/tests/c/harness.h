@@ -1,4 +1,4 @@
-/* Records what the library calls back, and judges it. */
+/* Records the callbacks of the library and checks them. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -9,20 +9,20 @@
 
 #include "libs3_abi.h"
 
-/* One request: what it is to do, and what was called back. Letters of `events`: P properties,
- * D data, L list batch, C complete, X multipart document; runs of D and L are counted. */
+/* One request: its instructions, and its recorded callbacks. Letters of `events`: P properties,
+ * D data, L list batch, C completion, X multipart document; runs of D and L are counted. */
 typedef struct Request {
-    /* to do */
-    const char *body;        /* what a PUT supplies */
+    /* instructions */
+    const char *body;        /* content of a PUT */
     uint64_t body_length;
-    int give_at_most;        /* bytes per data call; 0: as many as are wanted */
+    int give_at_most;        /* bytes per data call; 0: as many as requested */
     int fail_data_call;      /* number of the data call that aborts; 0: none */
     int fail_properties;     /* abort from the properties callback */
     int fail_list_call;      /* number of the list batch that aborts; 0: none */
     const S3BucketContext *delete_listed; /* delete every key from within the list callback */
     S3RequestContext *queue_on;           /* queue one more request from within completion */
     struct Request *queued;
-    /* called back */
+    /* recorded callbacks */
     char events[64];
     int status;
     int has_details;
@@ -174,13 +174,13 @@ static inline int on_list(int truncated, const char *next, int count,
 }
 static const S3ListBucketHandler LIST = {{on_properties, on_complete}, on_list};
 
-/* Judges status and order of the callbacks. */
+/* Checks the status and the order of the callbacks. */
 static inline void expect_at(int line, const Request *r, int status, const char *events)
 {
     check_at(line, r->status == status && !strcmp(r->events, events),
              "status %d %s, callbacks %s, expected %d and %s (%s)", r->status,
              S3_get_status_name(r->status), r->events, status, events, r->message);
-    /* Whatever comes from the library has details. */
+    /* Every failure of the library has details. */
     check_at(line, r->has_details, "the completion has no details");
 }
 #define EXPECT(request, status, events) expect_at(__LINE__, &(request), status, events)

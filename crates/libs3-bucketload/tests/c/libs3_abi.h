@@ -1,6 +1,6 @@
-/* The binary interface of libs3 4.1 as far as the test programs use it, declared independently of
- * the library under test from tables of sizes, offsets and parameter orders. Layouts are asserted
- * by the compiler below. */
+/* The parts of the libs3 4.1 binary interface that the test programs use. The declarations are
+ * independent of the library under test: they follow tables of sizes, offsets and parameter orders.
+ * Assertions below let the compiler check the layouts. */
 #ifndef LIBS3_ABI_H
 #define LIBS3_ABI_H
 

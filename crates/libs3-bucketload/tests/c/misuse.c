@@ -1,5 +1,5 @@
-/* Two threads queue on one request context, which libs3 forbids: a race that the detector must
- * report, to show that it sees what happens in the library. */
+/* Two threads queue requests on one request context, which libs3 forbids. The race detector must
+ * report it, which shows that the detector sees inside the library. */
 #include <pthread.h>
 
 #include "harness.h"

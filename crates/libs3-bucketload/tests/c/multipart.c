@@ -1,4 +1,4 @@
-/* Conformance vectors of multipart uploads, and of access control, lifecycle and logging. */
+/* Conformance vectors for multipart uploads, access control, lifecycle and logging. */
 #include "harness.h"
 
 static int on_initial(const char *id, void *data)
@@ -100,7 +100,7 @@ void multipart(const S3BucketContext *b, const char *body)
     Request one = upload(b, "multi/part", id, 1, body, PART);
     EXPECT(one, OK, "DPC");
     CHECK(strlen(one.etag) == 34);
-    /* A part again replaces it. */
+    /* Uploading a part again replaces it. */
     Request two = upload(b, "multi/part", id, 2, body, 7);
     two = upload(b, "multi/part", id, 2, body + 17, TAIL);
     EXPECT(two, OK, "DPC");
@@ -154,7 +154,7 @@ void multipart(const S3BucketContext *b, const char *body)
     r = commit(b, "multi/part", id, xml);
     EXPECT(r, NO_SUCH_UPLOAD, "DCX");
 
-    /* A part copied as the s3 tool does: the count is one less than the bytes. */
+    /* The s3 tool copies a part with a count that is one less than the number of bytes. */
     r = (Request){0};
     S3_initiate_multipart(b, "multi/copy", NULL, &INITIAL, NULL, 0, &r);
     strcpy(id, r.upload_id);
@@ -184,7 +184,7 @@ void multipart(const S3BucketContext *b, const char *body)
                          0, &HANDLER, &r);
     CHECK(r.status == NO_SUCH_KEY);
 
-    /* An abort calls back properties only, without data. */
+    /* An abort calls only the properties callback. */
     r = (Request){0};
     S3_initiate_multipart(b, "multi/gone", NULL, &INITIAL, NULL, 0, &r);
     strcpy(id, r.upload_id);
@@ -193,7 +193,7 @@ void multipart(const S3BucketContext *b, const char *body)
     r = upload(b, "multi/gone", id, 1, body, 5);
     CHECK(r.status == NO_SUCH_UPLOAD);
 
-    /* Driven by a context. */
+    /* Through a request context. */
     S3RequestContext *ctx = NULL;
     CHECK(S3_create_request_context(&ctx) == OK);
     r = (Request){0};

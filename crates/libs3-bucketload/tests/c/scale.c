@@ -1,12 +1,12 @@
-/* What a request costs in a bucket of many objects. Usage: scale BUCKET COUNT.
+/* The cost of a request in a bucket with many objects. Usage: scale BUCKET COUNT.
  *
- * Fills BUCKET with COUNT empty objects and prints the processor time of this process in ns, as the
- * median of several rounds: per PUT, HEAD and DELETE of further keys, and per listing of a prefix
- * of 100 keys. The host is NULL: the environment names the store.
+ * Fills BUCKET with COUNT empty objects and prints the CPU time of this process in ns, as the median
+ * of several rounds: per PUT, HEAD and DELETE of further keys, and per listing of a prefix of 100
+ * keys. The host is NULL: the environment names the store.
  *
- * In turn it does with files, in a directory of as many beside the store, what the library does with
- * those of objects: make under another name and rename, stat, unlink. What these cost more among many
- * is the file system's doing ("file-put", "file-head", "file-delete"). */
+ * Each round also performs the library's file operations directly: create under another name and
+ * rename, stat, unlink. They run in a directory beside the store that holds as many files. Their extra
+ * cost with many files is due to the file system ("file-put", "file-head", "file-delete"). */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         put(key);
         make_file(key);
     }
-    /* 100 keys in the middle; the first listing of a process may build an index. */
+    /* 100 keys in the middle. The first listing of a process may build an index. */
     snprintf(prefix, sizeof prefix, "object-%07ld", count / 200);
     double start = cpu_ns();
     list(prefix);

@@ -1,5 +1,5 @@
-/* Many threads on one bucket and on buckets of their own: for a race detector, and as a test that
- * every answer is that of some order. Usage: threads COUNT ROUNDS. */
+/* Many threads on a shared bucket and on a bucket per thread. Serves a race detector, and tests that
+ * every answer is consistent with some order of the requests. Usage: threads COUNT ROUNDS. */
 #include <pthread.h>
 
 #include "harness.h"
@@ -33,7 +33,7 @@ static void *work(void *argument)
         S3_get_object(&own, key, NULL, 0, 0, NULL, 0, &GET, &r);
         CHECK(r.status == OK && r.received_length == sizeof body && r.received[9] == body[0]);
         free(r.received);
-        /* One key for all: whatever is read is whole. */
+        /* All threads share one key: every object read must be whole. */
         r = (Request){.body = body, .body_length = sizeof body};
         S3_put_object(&shared, "one", sizeof body, NULL, NULL, 0, &PUT, &r);
         CHECK(r.status == OK);

@@ -1,5 +1,4 @@
-/* Names by which LLVM's instrumentation calls functions that gcc's ThreadSanitizer intercepts under
- * their own. */
+/* LLVM's names for functions that gcc's ThreadSanitizer intercepts under their usual names. */
 #include <string.h>
 
 void *__tsan_memcpy(void *to, const void *from, size_t size) { return memcpy(to, from, size); }

@@ -1,6 +1,6 @@
-/* The conformance vectors of libs3 4.1 (bucket and object requests): what each request calls back,
- * in which order, with which status. Usage: vectors [HOST]; without a host the environment must
- * name the store. */
+/* Conformance tests for libs3 4.1 (bucket and object requests): the callbacks of each request, their
+ * order and the status. Usage: vectors [HOST]; without a host, the environment must name the
+ * store. */
 #include "harness.h"
 
 static const char *HOST;
@@ -98,7 +98,7 @@ static void buckets(void)
     r = (Request){0};
     drop(&r, "vectors-missing");
     EXPECT(r, NO_SUCH_BUCKET, "C");
-    /* Passes the check of libs3, and breaks the rules of S3. */
+    /* Passes the check of libs3 but breaks the rules of S3. */
     r = (Request){0};
     create(&r, "Upper_case");
     EXPECT(r, INVALID_BUCKET_NAME, "C");
@@ -135,7 +135,7 @@ static void writes(void)
     r = put("big", BODY, BIG, NULL);
     EXPECT(r, OK, "DPC");
     CHECK(r.data_calls == 80 && r.largest_call == 65536);
-    /* Fewer bytes per call than offered. */
+    /* Fewer bytes per call than requested. */
     r = (Request){.body = BODY, .body_length = 1000, .give_at_most = 7};
     S3_put_object(&BUCKET, "slow", 1000, NULL, NULL, 0, &PUT, &r);
     EXPECT(r, OK, "DPC");
@@ -147,7 +147,7 @@ static void writes(void)
     CHECK(r.received_length == 100);
     r = head("more");
     CHECK(r.content_length == 100);
-    /* Fewer than announced: nothing is made. */
+    /* Fewer than announced: no object is created. */
     r = (Request){.body = BODY, .body_length = 10};
     S3_put_object(&BUCKET, "short", 100, NULL, NULL, 0, &PUT, &r);
     EXPECT(r, INCOMPLETE_BODY, "DC");
@@ -161,7 +161,7 @@ static void writes(void)
     EXPECT(r, ABORTED_BY_CALLBACK, "DC");
     r = head("aborted");
     EXPECT(r, HTTP_NOT_FOUND, "C");
-    /* The object that an aborted PUT would have replaced is as before. */
+    /* An aborted PUT leaves the existing object unchanged. */
     r = head("small");
     CHECK(r.content_length == 3901);
     char key[1100];
@@ -285,7 +285,7 @@ static void properties(void)
     EXPECT(r, OK, "DPC");
     r = head("long");
     CHECK(strlen(r.metadata) > 290);
-    /* What the store does not have is refused, not ignored. */
+    /* Unsupported features are refused, not ignored. */
     S3PutProperties encrypted = {.expires = -1, .useServerSideEncryption = 1};
     r = put("wrong", BODY, 5, &encrypted);
     EXPECT(r, NOT_IMPLEMENTED, "C");
@@ -337,7 +337,7 @@ static void listings(void)
     S3_list_bucket(&BUCKET, "list/", NULL, NULL, 0, NULL, 0, &LIST, &r);
     EXPECT(r, ABORTED_BY_CALLBACK, "PLC");
     CHECK(r.list_calls == 2);
-    /* As IOR removes a file: deletes from within the listing. */
+    /* As IOR removes a file: delete from within the listing. */
     r = (Request){.delete_listed = &BUCKET};
     S3_list_bucket(&BUCKET, "list/", NULL, NULL, 0x7fffffff, NULL, 0, &LIST, &r);
     EXPECT(r, OK, "PLC");
@@ -379,7 +379,7 @@ static void keys(void)
     r = (Request){0};
     drop(&r, "vectors-keys");
     EXPECT(r, OK, "PC");
-    /* Bytes that are no text are refused. */
+    /* Bytes that are not UTF-8 are refused. */
     r = put("\xff\xfe", BODY, 1, NULL);
     CHECK(r.status != OK && !strcmp(r.events, "C"));
     r = put("", BODY, 1, NULL);
@@ -406,7 +406,7 @@ static void copies(void)
     EXPECT(r, OK, "PC");
     copy = head("copy");
     CHECK(!strcmp(copy.content_type, "image/png") && copy.metadata[0] == 0);
-    /* Onto itself: nothing is lost. */
+    /* Copying onto itself loses nothing. */
     r = (Request){0};
     S3_copy_object(&BUCKET, "big", NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, &HANDLER, &r);
     EXPECT(r, OK, "PC");
@@ -434,7 +434,7 @@ static void deletes(void)
     r = (Request){0};
     drop(&r, "vectors");
     EXPECT(r, BUCKET_NOT_EMPTY, "C");
-    /* NULL wherever it can stand. */
+    /* NULL wherever it is allowed. */
     S3_head_object(&BUCKET, "small", NULL, 0, NULL, NULL);
     S3_get_object(&BUCKET, "small", NULL, 0, 0, NULL, 0, NULL, NULL);
     S3_list_bucket(&BUCKET, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL);
@@ -466,7 +466,7 @@ static void contexts(void)
     Request put_it = {.body = BODY, .body_length = 3901};
     Request head_it = {0}, get_it = {0};
     {
-        /* Only what completion needs may be kept: texts are gone when the call has returned. */
+        /* The library must copy texts: they are gone once the call returns. */
         char key[16] = "queued";
         S3BucketContext bucket = BUCKET;
         S3_put_object(&bucket, key, 3901, NULL, ctx, 0, &PUT, &put_it);
@@ -486,13 +486,13 @@ static void contexts(void)
     free(get_it.received);
     CHECK(S3_runonce_request_context(ctx, &left) == OK && left == 0);
 
-    /* A set-up failure is told at once. */
+    /* A set-up failure is reported at once. */
     Request bad = {0};
     S3BucketContext bad_bucket = bucket_named("bad%name");
     S3_head_object(&bad_bucket, "k", ctx, 0, &HANDLER, &bad);
     CHECK(bad.status == BAD_BUCKET_CHARACTER && !bad.has_details && !strcmp(bad.events, "C"));
 
-    /* A request that a callback queues is driven too. */
+    /* A request queued by a callback is run too. */
     S3ResponseHandler queueing = {on_properties, on_complete_queue};
     Request second = {0}, first = {.queue_on = ctx, .queued = &second};
     S3_head_object(&BUCKET, "small", ctx, 0, &queueing, &first);

@@ -1,4 +1,4 @@
-//! Requests whose callbacks are recorded.
+//! Requests that record their callbacks.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
@@ -6,16 +6,16 @@ use std::ptr;
 use s3::abi::*;
 use s3::exports::*;
 
-/// What a request is to do, and what was called back: P properties, D data, L batch, C complete;
-/// runs of D and L count once.
+/// A request and its recorded callbacks: P properties, D data, L batch, C completion. Runs of D and L
+/// count once.
 pub(crate) struct Request {
     body: Vec<u8>,
     given: usize,
-    /// Number of the data call that aborts.
+    /// Number of the data callback that aborts.
     pub(crate) abort_at: Option<usize>,
-    /// Deletes what is listed.
+    /// Store from which to delete the listed keys.
     deletes: Option<*const Store>,
-    /// Is driven when the request of [`Store::head_and_drive_in`] ends.
+    /// Context to drive when the request of [`Store::head_and_drive_in`] completes.
     pub(crate) drives: *mut S3RequestContext,
     pub(crate) events: String,
     pub(crate) status: c_int,
@@ -59,7 +59,7 @@ impl Request {
         }
     }
 
-    /// Callbacks and status.
+    /// Recorded callbacks and status.
     pub(crate) fn end(&self) -> (&str, c_int) {
         (&self.events, self.status)
     }
@@ -75,7 +75,7 @@ fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: the library hands in texts that end with NUL.
+    // SAFETY: the library passes texts that end with NUL.
     unsafe { CStr::from_ptr(pointer) }
         .to_string_lossy()
         .into_owned()
@@ -162,19 +162,29 @@ unsafe extern "C" fn on_list(
     0
 }
 
+/// A function such as `S3_head_object`.
+type ObjectFunction = unsafe extern "C" fn(
+    *const S3BucketContext,
+    *const c_char,
+    *mut S3RequestContext,
+    c_int,
+    *const S3ResponseHandler,
+    *mut c_void,
+);
+
 static HANDLER: S3ResponseHandler = S3ResponseHandler {
     properties: Some(on_properties),
     complete: Some(on_complete),
 };
 
-/// A bucket in a directory of its own.
+/// A bucket in its own directory.
 pub(crate) struct Store {
     host: CString,
     bucket: CString,
     _directory: Option<tempfile::TempDir>,
 }
 
-/// Calls back and drives.
+/// Records the completion and drives the context.
 unsafe extern "C" fn on_complete_and_drive(
     status: c_int,
     details: *const S3ErrorDetails,
@@ -188,7 +198,7 @@ unsafe extern "C" fn on_complete_and_drive(
 }
 
 impl Store {
-    /// Makes the directory and the bucket.
+    /// Creates the directory and the bucket.
     pub(crate) fn new(bucket: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let host = CString::new(directory.path().to_str().unwrap()).unwrap();
@@ -197,7 +207,7 @@ impl Store {
         store
     }
 
-    /// Makes the bucket.
+    /// Creates the bucket.
     pub(crate) fn made(host: &CStr, bucket: &str) -> Self {
         let store = Self::at(host, bucket);
         let mut created = Request::default();
@@ -232,7 +242,7 @@ impl Store {
         }
     }
 
-    /// Another bucket of the same directory.
+    /// Another bucket in the same directory.
     pub(crate) fn other(&self, bucket: &str) -> Self {
         Self::at(&self.host, bucket)
     }
@@ -253,7 +263,7 @@ impl Store {
     }
 
     /// # Safety
-    /// `request` stays where it is until `context` has performed the request.
+    /// `request` does not move until `context` has run the request.
     pub(crate) unsafe fn put_in(
         &self,
         context: *mut S3RequestContext,
@@ -281,6 +291,24 @@ impl Store {
         }
     }
 
+    /// Sends a request that needs only a key.
+    ///
+    /// # Safety
+    /// As for [`put_in`](Self::put_in).
+    unsafe fn on_key(
+        &self,
+        function: ObjectFunction,
+        context: *mut S3RequestContext,
+        key: &str,
+        handler: &S3ResponseHandler,
+        request: &mut Request,
+    ) {
+        let (bucket, key) = (self.context(), CString::new(key).unwrap());
+        let data = ptr::from_mut(request).cast();
+        // SAFETY: by the contract of this function.
+        unsafe { function(&raw const bucket, key.as_ptr(), context, 0, handler, data) };
+    }
+
     /// # Safety
     /// As for [`put_in`](Self::put_in).
     pub(crate) unsafe fn head_in(
@@ -289,22 +317,11 @@ impl Store {
         key: &str,
         request: &mut Request,
     ) {
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_head_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const HANDLER,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_head_object, context, key, &HANDLER, request) };
     }
 
-    /// Asks for information, and drives the context when it is there.
+    /// Sends a HEAD whose completion drives the context.
     ///
     /// # Safety
     /// As for [`put_in`](Self::put_in).
@@ -319,19 +336,8 @@ impl Store {
             ..HANDLER
         };
         request.drives = context;
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_head_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const handler,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_head_object, context, key, &handler, request) };
     }
 
     pub(crate) fn put_request(&self, key: &str, request: &mut Request) {
@@ -409,19 +415,8 @@ impl Store {
         key: &str,
         request: &mut Request,
     ) {
-        let (bucket, key) = (self.context(), CString::new(key).unwrap());
-        let data = ptr::from_mut(request).cast();
         // SAFETY: by the contract of this function.
-        unsafe {
-            S3_delete_object(
-                &raw const bucket,
-                key.as_ptr(),
-                context,
-                0,
-                &raw const HANDLER,
-                data,
-            );
-        }
+        unsafe { self.on_key(S3_delete_object, context, key, &HANDLER, request) };
     }
 
     pub(crate) fn list(

@@ -1,9 +1,9 @@
-//! The conformance vectors that need no C compiler: the exported functions called directly. The
-//! complete set is the C program in `tests/c`, which `cargo xtask conformance libs3` runs.
+//! Conformance tests that need no C compiler: they call the exported functions directly. The complete
+//! set is the C program in `tests/c`, which `cargo xtask conformance libs3` runs.
 #![cfg(not(feature = "abi2"))]
 #![allow(missing_docs)]
 
-mod ahead;
+mod batch;
 mod calls;
 
 use std::ptr;
@@ -38,7 +38,7 @@ fn callbacks_come_in_the_order_of_libs3() {
 }
 
 #[test]
-fn ranges_are_cut_to_the_object() {
+fn ranges_are_clipped_to_the_object() {
     let store = Store::new("ranges");
     let body: Vec<u8> = (0..3901_u32).map(|i| i as u8).collect();
     store.put("k", &body);
@@ -130,7 +130,7 @@ fn contexts_call_back_only_when_driven() {
 }
 
 #[test]
-fn without_a_directory_requests_say_what_to_set() {
+fn without_a_directory_requests_name_the_variable_to_set() {
     let store = Store::at(c"s3.example.com", "bucket");
     let refused = store.head("k");
     assert_eq!(refused.end(), ("C", 43));

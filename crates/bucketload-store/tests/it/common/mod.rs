@@ -1,21 +1,21 @@
-//! What the tests of the stores share: the stores under test and a reference model.
+//! Shared by the tests of the stores: the stores under test and a reference model.
 
 pub(crate) mod model;
 
 use bucketload_store::{
-    Commit, EtagMode, ListRequest, Listing, MemoryOptions, MemoryStore, MetadataPlace, Object,
+    Commit, EtagMode, ListRequest, Listing, MemoryOptions, MemoryStore, MetadataStorage, Object,
     PosixOptions, PosixStore, PutOptions, Store, Written,
 };
 use tempfile::TempDir;
 
-/// A store under test with what must outlive it.
+/// A store under test, with the directory that must outlive it.
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     pub(crate) store: Box<dyn Store>,
     pub(crate) directory: Option<TempDir>,
 }
 
-pub(crate) fn posix(directory: &TempDir, etag: EtagMode, metadata: MetadataPlace) -> PosixStore {
+pub(crate) fn posix(directory: &TempDir, etag: EtagMode, metadata: MetadataStorage) -> PosixStore {
     PosixStore::open(PosixOptions {
         etag,
         metadata,
@@ -32,26 +32,26 @@ pub(crate) fn memory() -> MemoryStore {
     })
 }
 
-/// A directory for many small files: in memory where the machine offers that.
+/// A directory for many small files, in memory if possible.
 pub(crate) fn directory() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
 }
 
-/// The stores that keep objects, with MD5 tags and a part minimum of 5 bytes.
+/// The stores that keep objects, with MD5 tags and a minimum part size of 5 bytes.
 pub(crate) fn subjects() -> Vec<Subject> {
     let mut all = vec![Subject {
         name: "memory",
         store: Box::new(memory()),
         directory: None,
     }];
-    for (name, place) in [
-        ("posix, attributes", MetadataPlace::Auto),
-        ("posix, sidecars", MetadataPlace::Sidecar),
+    for (name, metadata) in [
+        ("posix, attributes", MetadataStorage::Auto),
+        ("posix, sidecars", MetadataStorage::Sidecar),
     ] {
         let directory = directory();
-        let store = Box::new(posix(&directory, EtagMode::Md5, place));
+        let store = Box::new(posix(&directory, EtagMode::Md5, metadata));
         all.push(Subject {
             name,
             store,

@@ -1,5 +1,5 @@
-//! The reference: one bucket as a sorted map, with the rules of S3 written down as directly as
-//! possible and without regard to cost.
+//! The reference model: one bucket as a sorted map, with the rules of S3 written as directly as
+//! possible, regardless of cost.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,8 @@ pub(crate) enum Op {
     },
 }
 
-/// Keys whose relations matter: parents and children, neighbours of `/` in byte order, names that
-/// a file system does not like, names longer than it can hold.
+/// Keys that interact: parents and children, neighbours of `/` in byte order, and names that are
+/// special or too long for a file system.
 pub(crate) fn key_pool() -> Vec<String> {
     let mut keys: Vec<String> = [
         "a",
@@ -163,7 +163,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A prefix or marker: nothing, a key of the pool, or the beginning of one.
+/// A prefix or marker: empty, a key of the pool, or the beginning of one.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         2 => Just(String::new()),
@@ -201,7 +201,7 @@ pub(crate) fn headers(choice: u8) -> Headers {
             system: vec![pair("cache-control", "no-store")],
             user: vec![pair("colour", "grün"), pair("empty", "")],
         },
-        // More than most file systems take in an attribute.
+        // More than most file systems allow in an attribute.
         _ => Headers {
             user: vec![pair("long", &"v".repeat(70_000))],
             ..Headers::default()
@@ -237,7 +237,7 @@ impl Model {
         }
     }
 
-    /// Condition number `choice` in the present state.
+    /// Condition number `choice`, given the current version of the key.
     pub(crate) fn condition(&self, key: &str, choice: u8) -> Condition {
         let current = self.objects.get(key).map(|version| version.etag);
         match choice {
@@ -303,7 +303,7 @@ impl Model {
         (pick(false), pick(true), next)
     }
 
-    /// Compares everything that a store holds.
+    /// Compares the whole content of a store with the model.
     pub(crate) fn compare(&self, store: &dyn Store) {
         let expected: Vec<_> = self.objects.keys().cloned().collect();
         assert_eq!(super::keys(store), expected);
@@ -327,8 +327,8 @@ impl Model {
     }
 }
 
-/// Uploads parts (later ones of the same number replace earlier ones) and names all that remain.
-/// Returns the outcome of the completion.
+/// Uploads parts (a later part replaces an earlier one with the same number) and completes the upload
+/// with all remaining parts. Returns the outcome of the completion.
 pub(crate) fn multipart(
     store: &dyn Store,
     key: &str,
@@ -378,7 +378,7 @@ pub(crate) fn multipart(
     }
 }
 
-/// The version that such an upload makes.
+/// The version that such an upload creates.
 pub(crate) fn assembled(parts: &[(u32, Vec<u8>)]) -> Version {
     let latest: BTreeMap<u32, &Vec<u8>> = parts.iter().map(|(n, c)| (*n, c)).collect();
     let tags_of_parts: Vec<ETag> = latest.values().map(|content| md5(content)).collect();
@@ -398,7 +398,7 @@ pub(crate) fn assembled(parts: &[(u32, Vec<u8>)]) -> Version {
     }
 }
 
-/// Commit with headers and tags number `choice`.
+/// A commit with headers and tags number `choice`.
 pub(crate) fn commit(choice: u8, condition: Condition) -> Commit {
     Commit {
         headers: headers(choice),

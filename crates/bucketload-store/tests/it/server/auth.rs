@@ -1,4 +1,4 @@
-//! Who may do what: signatures, regions, clocks, presigned URLs, anonymous access.
+//! Authorisation: signatures, regions, clocks, presigned URLs, anonymous access.
 
 use bucketload_server::{Access, Server};
 
@@ -6,7 +6,7 @@ use super::client::{Auth, Client, SECRET, config, memory, req, start, start_with
 use super::signer::{amz_date, encode};
 
 #[test]
-fn wrong_signatures_are_told_apart() {
+fn wrong_signatures_get_distinct_errors() {
     let (_server, mut c) = start();
     c.put("/bucket/k", "v");
     let good = c.signer.clone();
@@ -98,7 +98,7 @@ fn anonymous_requests_need_the_option() {
 }
 
 #[test]
-fn unchecked_servers_look_at_no_signature() {
+fn unchecked_servers_ignore_signatures() {
     let mut unchecked = config();
     unchecked.access = Access::Unchecked;
     let (_server, mut c) = start_with(unchecked);

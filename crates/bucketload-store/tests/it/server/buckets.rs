@@ -67,7 +67,7 @@ fn locations_must_name_the_region() {
 }
 
 #[test]
-fn configurations_answer_as_if_never_set() {
+fn configurations_read_as_never_set() {
     let (_server, mut c) = start();
     for (name, root) in [
         ("versioning", "VersioningConfiguration"),

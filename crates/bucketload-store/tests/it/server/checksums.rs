@@ -106,7 +106,7 @@ fn signature(signer: &Signer, request: &Request) -> String {
     text.split("Signature=").nth(1).unwrap()[..64].to_owned()
 }
 
-/// Renders `request` with `body` behind its head.
+/// Renders `request` with `body` after its head.
 fn with_body(signer: &Signer, request: &Request, body: &[u8], chunked: bool) -> Vec<u8> {
     let head = String::from_utf8(request.render(signer)).unwrap();
     let framing = if chunked {
@@ -175,7 +175,7 @@ fn signed_chunks_with_trailer() {
 }
 
 #[test]
-fn chunks_without_a_check_of_signatures_still_have_their_sums() {
+fn unchecked_signed_chunks_still_have_their_checksums_verified() {
     let mut unchecked = config();
     unchecked.access = Access::Unchecked;
     let (_server, mut c) = start_with(unchecked);

@@ -1,4 +1,4 @@
-//! A blocking client on a raw socket, and servers to talk to.
+//! A blocking client on a raw socket, and servers for the tests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(MemoryOptions::default()))
 }
 
-/// A server over memory with the bucket `bucket`, and a client of it.
+/// A server over a memory store with the bucket `bucket`, and a client.
 pub(crate) fn start() -> (ServerHandle, Client) {
     start_with(config())
 }
@@ -37,7 +37,7 @@ pub(crate) fn start_with(config: ServerConfig) -> (ServerHandle, Client) {
     (server, client)
 }
 
-/// How a request is authorised and its payload covered.
+/// How a request is authorised and how the signature covers its payload.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Auth {
     Unsigned,
@@ -53,7 +53,7 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
     pub(crate) auth: Auth,
     pub(crate) host: String,
-    /// Whether a Content-Length is added.
+    /// Whether to add a Content-Length.
     pub(crate) length: bool,
 }
 
@@ -93,7 +93,7 @@ impl Request {
         self
     }
 
-    /// The target as it goes over the wire.
+    /// The request target as sent.
     pub(crate) fn target(&self) -> String {
         let pairs: Vec<_> = self
             .query
@@ -205,7 +205,7 @@ impl Response {
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) signer: Signer,
-    /// Received bytes of the next answer.
+    /// Received bytes of the next response.
     rest: Vec<u8>,
 }
 
@@ -243,7 +243,7 @@ impl Client {
         self.send(&req("GET", path))
     }
 
-    /// Reads until `self.rest` holds at least `n` bytes; whether it does.
+    /// Reads until `self.rest` holds at least `n` bytes. Returns whether it does.
     fn fill(&mut self, n: usize) -> bool {
         let mut buffer = [0; 65_536];
         while self.rest.len() < n {
@@ -255,12 +255,12 @@ impl Client {
         true
     }
 
-    /// Receives an answer.
+    /// Receives a response.
     pub(crate) fn receive(&mut self, to_head: bool) -> Response {
         self.try_receive(to_head).expect("a complete answer")
     }
 
-    /// Receives an answer; what there is of it where the connection ends early.
+    /// Receives a response, or the part before the connection ends early.
     pub(crate) fn try_receive(&mut self, to_head: bool) -> Result<Response, Response> {
         let end = loop {
             if let Some(at) = self.rest.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -303,8 +303,7 @@ impl Client {
         }
     }
 
-    /// Whether the server ends the connection, and how: `Ok(true)` for a clean end, `Ok(false)` for
-    /// a reset.
+    /// How the server ends the connection: `Ok(true)` for a clean close, `Ok(false)` for a reset.
     pub(crate) fn ended(&mut self) -> bool {
         match self.stream.read(&mut [0; 16]) {
             Ok(0) => true,

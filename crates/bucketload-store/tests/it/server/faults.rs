@@ -1,4 +1,4 @@
-//! Each injected fault, seen from outside.
+//! Each injected fault, as a client sees it.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn injected(server: &ServerHandle) -> Vec<u64> {
 }
 
 #[test]
-fn delays_hold_answers_back() {
+fn delays_hold_responses_back() {
     let (server, mut c) = with(&["delay,ms=30,op=get", "delay,time=500us,op=put"]);
     let start = Instant::now();
     c.put("/bucket/k", "v");
@@ -34,7 +34,7 @@ fn delays_hold_answers_back() {
 }
 
 #[test]
-fn the_log_tells_what_was_really_done() {
+fn the_log_records_actual_releases() {
     let path = std::env::temp_dir().join(format!("bucketload-fault-log-{}", std::process::id()));
     let _ = std::fs::remove_file(&path);
     let mut faulty = config();
@@ -67,7 +67,7 @@ fn the_log_tells_what_was_really_done() {
         assert!(ns(3) >= ns(2), "nothing leaves early: {text}");
         assert!(u128::from(ns(3) - ns(1)) < slowest.as_nanos(), "{text}");
     }
-    // A log is never written over.
+    // An existing log is never overwritten.
     let store = bucketload_store::NullStore::new(&bucketload_store::NullOptions::default());
     let again = bucketload_server::Server::start(faulty, std::sync::Arc::new(store));
     std::fs::remove_file(&path).unwrap();
@@ -80,7 +80,7 @@ fn the_log_tells_what_was_really_done() {
 }
 
 #[test]
-fn statuses_replace_answers() {
+fn statuses_replace_responses() {
     let (server, mut c) = with(&[
         "status=503,every=3,op=get",
         "status=507,op=put,prefix=full/",
@@ -133,13 +133,13 @@ fn corruptions_change_one_byte_each() {
         wrong += differing;
     }
     assert_eq!((wrong, injected(&server)), (5, vec![5]));
-    // Answers without a body are not counted.
+    // Responses without a body are not counted.
     c.get("/bucket/absent").is_error(404, "NoSuchKey");
     assert_eq!(server.stats().faults[0].matched, 100);
 }
 
 #[test]
-fn stalls_hold_all_answers_of_their_window() {
+fn stalls_hold_back_all_responses_in_their_window() {
     let (server, mut c) = with(&["stall,at=100ms,for=500ms"]);
     let start = Instant::now();
     let (mut longest, mut last) = (Duration::ZERO, start);
@@ -148,13 +148,13 @@ fn stalls_hold_all_answers_of_their_window() {
         longest = longest.max(last.elapsed());
         last = Instant::now();
     }
-    // Nothing can be answered between 100 ms and 600 ms after the first request.
+    // No response can leave between 100 ms and 600 ms after the first request.
     assert!(longest >= Duration::from_millis(490), "{longest:?}");
     assert_eq!(injected(&server), [1]);
 }
 
 #[test]
-fn stale_reads_give_the_former_version() {
+fn stale_reads_return_the_previous_version() {
     let (server, mut c) = with(&["stale,every=2"]);
     c.put("/bucket/k", "one");
     assert_eq!(c.get("/bucket/k").text(), "one");
@@ -233,7 +233,7 @@ fn deleted_objects_come_back() {
 }
 
 #[test]
-fn stale_listings_show_what_there_was() {
+fn stale_listings_show_an_earlier_state() {
     let (server, mut c) = with(&["stale-list,lag=1h,count=2"]);
     c.put("/bucket/k1", "v");
     c.put("/bucket/k2", "v");
@@ -281,7 +281,7 @@ fn slow_bodies_keep_to_the_rate() {
     let start = Instant::now();
     assert_eq!(c.get("/bucket/k").is(200).body, body);
     let down = start.elapsed();
-    // 200 000 bytes take 191 ms; what came with the head was not paced.
+    // 200 000 bytes take 191 ms; bytes that arrive with the head are not paced.
     for time in [up, down] {
         assert!(time >= Duration::from_millis(120), "{up:?} {down:?}");
     }

@@ -30,7 +30,7 @@ fn many_requests_share_a_connection() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
+fn pipelined_requests_get_responses_in_order() {
     let (_server, mut c) = start();
     let mut bytes = Vec::new();
     for n in 0..50 {
@@ -90,15 +90,15 @@ fn expect_continue() {
     let (head, body) = bytes.split_at(bytes.len() - 5);
     assert_eq!(c.raw(head).status, 100);
     c.raw(body).is(200);
-    // With the body already there no leave is needed.
+    // No `100 Continue` if the body has already arrived.
     c.raw(&bytes).is(200);
-    // A body without bytes gets its leave too, granted or refused.
+    // An empty body gets `100 Continue` too, whether the request succeeds or not.
     for (path, status) in [("/bucket/empty", 200), ("/absent/empty", 404)] {
         let put = req("PUT", path).header("Expect", "100-continue").body("");
         assert_eq!(c.raw(&put.render(&c.signer)).status, 100);
         c.raw(b"").is(status);
     }
-    // A refusal comes instead of the leave, and ends the connection.
+    // A refusal replaces `100 Continue` and ends the connection.
     let mut stranger = c.signer.clone();
     stranger.secret = "wrong".into();
     let bytes = put.render(&stranger);
@@ -129,7 +129,7 @@ fn bodies_of_refused_requests_are_read() {
 }
 
 #[test]
-fn nonsense_is_answered_and_ends_the_connection() {
+fn malformed_requests_get_a_response_and_end_the_connection() {
     let (server, _) = start();
     for bytes in [
         &b"\0\0\0\0\r\n\r\n"[..],
@@ -168,7 +168,7 @@ fn half_closed_and_vanished_clients() {
     c.stream.shutdown(Shutdown::Write).unwrap();
     c.receive(false).is(200);
     assert!(c.ended());
-    // A body that ends early leaves nothing behind.
+    // A truncated body leaves nothing behind.
     let mut c = Client::new(&server);
     let bytes = req("PUT", "/bucket/short")
         .body(vec![1; 100_000])
@@ -194,7 +194,7 @@ fn half_closed_and_vanished_clients() {
 }
 
 #[test]
-fn resting_connections_are_ended() {
+fn idle_connections_are_closed() {
     let mut short = config();
     short.idle_timeout = Duration::from_secs(1);
     let (server, mut idle) = start_with(short);
@@ -206,7 +206,7 @@ fn resting_connections_are_ended() {
         .render(&in_body.signer);
     in_body.stream.write_all(&bytes[..bytes.len() - 1]).unwrap();
     for c in [&mut idle, &mut in_head, &mut in_body] {
-        // Either end is fine; what matters is that it comes.
+        // A clean close and a reset are both fine.
         c.ended();
     }
     let mut c = Client::new(&server);
@@ -229,7 +229,7 @@ fn connections_above_the_limit_are_refused() {
     );
     assert_eq!(server.stats().refused_connections, 1);
     drop((second, third));
-    // A place becomes free as soon as the server has seen the end.
+    // A slot becomes free as soon as the server notices the close.
     let answered = std::iter::repeat_with(|| Client::new(&server).get("/").status)
         .take(1000)
         .any(|s| s == 200);
@@ -287,7 +287,7 @@ fn statistics_page() {
 }
 
 #[test]
-fn senseless_configurations_are_refused() {
+fn invalid_configurations_are_refused() {
     let refused = |change: &dyn Fn(&mut bucketload_server::ServerConfig)| {
         let mut config = config();
         change(&mut config);

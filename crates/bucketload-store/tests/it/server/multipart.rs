@@ -5,7 +5,7 @@ use super::signer::hex;
 
 const PART: usize = 5 << 20;
 
-/// Starts an upload of `/bucket/k`; its id.
+/// Starts an upload of `/bucket/k` and returns its id.
 fn create(c: &mut Client, headers: &[(&str, &str)]) -> String {
     let mut request = req("POST", "/bucket/k?uploads");
     for (name, value) in headers {
@@ -47,7 +47,7 @@ fn md5(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn parts_make_an_object() {
+fn parts_become_an_object() {
     let (_server, mut c) = start();
     let id = create(&mut c, &[("x-amz-meta-m", "1"), ("Content-Type", "a/b")]);
     let (one, two) = (vec![1; PART], vec![2; 1000]);
@@ -249,7 +249,7 @@ fn checksums_of_multipart_objects() {
             req("POST", &target).header(&header, sum).body(parts)
         };
         c.send(&complete(wrong)).is_error(400, "BadDigest");
-        // Some clients leave the number of parts out.
+        // Some clients omit the number of parts.
         let bare = want.trim_end_matches("-2");
         assert_eq!(
             c.send(&complete(bare)).is(200).element(element),

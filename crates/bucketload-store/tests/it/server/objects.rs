@@ -132,7 +132,7 @@ fn conditions_of_reads() {
         ("If-None-Match", "\"foreign\"", 200),
         ("If-Modified-Since", past, 200),
         ("If-Modified-Since", &modified, 304),
-        // RFC 9110 tells to ignore dates in the future.
+        // RFC 9110 requires dates in the future to be ignored.
         ("If-Modified-Since", future, 200),
         ("If-Modified-Since", "yesterday", 200),
         ("If-Unmodified-Since", past, 412),
@@ -334,7 +334,7 @@ fn deleting_many() {
         .is_error(400, "BadDigest");
 }
 
-/// Nothing is ever archived here, so a restore is refused as S3 refuses it.
+/// No object is ever archived, so a restore is refused as in S3.
 #[test]
 fn restoring_what_is_not_archived_is_refused() {
     let (_server, mut c) = start();

@@ -1,4 +1,4 @@
-//! Signature Version 4 as the specification reads, with strings and sorted maps.
+//! Signature Version 4, written literally as in the specification, with strings and sorted maps.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ fn hmac(key: &[u8], data: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Percent-encodes as the specification wants it.
+/// Percent-encodes as the specification requires.
 pub(crate) fn encode(text: &str, slash: bool) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -35,7 +35,7 @@ pub(crate) fn encode(text: &str, slash: bool) -> String {
     out
 }
 
-/// `YYYYMMDDTHHMMSSZ` for a moment `offset` seconds from now.
+/// `YYYYMMDDTHHMMSSZ` for the time `offset` seconds from now.
 pub(crate) fn amz_date(offset: i64) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -72,7 +72,7 @@ pub(crate) fn amz_date(offset: i64) -> String {
     format!("{year}{:02}{:02}T{h:02}{m:02}{s:02}Z", month + 1, days + 1)
 }
 
-/// Key, secret, region and date of signatures.
+/// Signs requests with a key pair, region and date.
 #[derive(Clone)]
 pub(crate) struct Signer {
     pub(crate) key: String,

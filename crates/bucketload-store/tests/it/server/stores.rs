@@ -1,4 +1,4 @@
-//! The server over the other stores: a directory and nothing.
+//! The server over the other stores: a directory and the null store.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn a_directory() {
     let server = Server::start(faulty, store()).unwrap();
     let mut c = Client::new(&server);
     c.send(&req("PUT", "/bucket")).is(200);
-    // Across the pieces in which files are sent.
+    // Across the boundaries of the pieces in which files are sent.
     let body: Vec<u8> = (0..700_001u32).map(|i| (i / 5) as u8).collect();
     let put = req("PUT", "/bucket/a//b")
         .header("x-amz-meta-m", "1")

@@ -59,7 +59,7 @@ fn requests_over_tls() {
         let get = req("GET", "/bucket/k").render(&signer);
         assert_eq!(exchange(&mut conn, &get).await.unwrap(), (200, body));
     });
-    // Plain text is not answered, and harms nobody.
+    // A plain-text request gets no response and does no harm.
     let mut plain = super::client::Client::new(&server);
     std::io::Write::write_all(&mut plain.stream, b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_ne!(plain.try_receive(false).unwrap_err().status, 200);

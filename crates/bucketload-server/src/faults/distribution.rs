@@ -1,8 +1,8 @@
-//! Laws of delays and service times.
+//! Distributions of delays and service times.
 
 use std::time::Duration;
 
-/// A law; means and bounds in seconds.
+/// A distribution; means and bounds are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Distribution {
     Constant(f64),
@@ -27,7 +27,7 @@ pub(super) enum Distribution {
 }
 
 impl Distribution {
-    /// Draws a duration; `uniform(stream)` gives independent numbers in [0, 1).
+    /// Draws a duration. `uniform(stream)` returns independent numbers in [0, 1).
     pub(super) fn sample(self, uniform: impl Fn(u64) -> f64) -> Duration {
         let seconds = match self {
             Self::Constant(seconds) => seconds,
@@ -44,7 +44,7 @@ impl Distribution {
                 lognormal(mean, cv, &uniform)
             }
         };
-        // A day is longer than any client waits; it bounds the tails.
+        // Bounds the tails: no client waits longer than a day.
         Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
     }
 }

@@ -1,11 +1,11 @@
-//! Receives the bytes of an object or part into a temporary file, and gives it its metadata.
+//! Receives the bytes of an object or part into a temporary file, and attaches its metadata.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use rustix::fs::{self, Timespec, Timestamps, UTIME_OMIT};
@@ -19,23 +19,17 @@ use crate::api::{ObjectUpload, Write};
 use crate::digest::{BodyCheck, EtagMode};
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
+use crate::multipart::increasing;
 use crate::object::Object;
-use crate::posix::escape::Place;
+use crate::posix::escape::ObjectPath;
 use crate::posix::metadata::Version;
 use crate::types::{Commit, ObjectInfo, PartSizes, PutOptions, Written};
 
-/// Buffer for copies that the kernel cannot make.
-const COPY_BYTES: usize = 1 << 20;
-
-/// A modification time in nanoseconds that no other write of this process has: it tells versions of
-/// a key apart, which the kernel's coarse clock (a few milliseconds) does not.
+/// A modification time in nanoseconds that is unique within this process. It distinguishes versions of
+/// a key, for which the kernel's clock (a few milliseconds) is too coarse.
 fn unique_now() -> i64 {
-    static LAST: AtomicI64 = AtomicI64::new(0);
-    let now = to_nanos(SystemTime::now());
-    LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-        Some(now.max(last + 1))
-    })
-    .map_or(now, |last| now.max(last + 1))
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    increasing(&LAST, to_nanos(SystemTime::now()).cast_unsigned()).cast_signed()
 }
 
 fn write_failed(error: impl Into<std::io::Error>) -> StoreError {
@@ -43,13 +37,13 @@ fn write_failed(error: impl Into<std::io::Error>) -> StoreError {
 }
 
 /// Bytes being received.
-pub(super) struct Intake {
+pub(super) struct FileReceiver {
     inner: Arc<Inner>,
     check: BodyCheck,
     temporary: Temporary,
 }
 
-impl Intake {
+impl FileReceiver {
     pub(super) fn new(inner: &Arc<Inner>, options: &PutOptions) -> Result<Self> {
         let temporary = Temporary::create(&inner.tree.session)?;
         Ok(Self {
@@ -64,55 +58,19 @@ impl Intake {
         self.temporary.file.write_all(data).map_err(write_failed)
     }
 
-    pub(super) const fn written(&self) -> u64 {
-        self.check.written()
-    }
-
-    /// The file, where nobody has to see its bytes.
-    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
-        (!self.check.looks()).then(|| self.temporary.file.as_fd())
-    }
-
-    /// Counts bytes that were moved into the file. Too many of them fail at its end.
-    pub(super) fn appended(&mut self, count: u64) -> Result<()> {
-        self.check.skip(count);
-        Ok(())
-    }
-
-    /// Appends bytes `range` of `source`. `known` is their tag, if it is known.
-    fn copy(&mut self, source: &Object, range: Range<u64>, known: Option<ETag>) -> Result<()> {
+    /// Appends the bytes `range` of `source`. `known` is their tag, if known.
+    fn copy(&mut self, source: &Object, mut range: Range<u64>, known: Option<ETag>) -> Result<()> {
         let digest_needed = self.inner.options.etag == EtagMode::Md5 && known.is_none();
         if !digest_needed && let Some(fd) = source.file_descriptor() {
             let done = copy_in_kernel(fd, &range, &self.temporary.file)?;
             self.check.skip(done);
-            return self.copy_by_hand(source, range.start + done..range.end);
+            range.start += done;
         }
-        self.copy_by_hand(source, range)
+        source.for_each_piece(range, |piece| self.write(piece))
     }
 
-    fn copy_by_hand(&mut self, source: &Object, range: Range<u64>) -> Result<()> {
-        let mut offset = range.start;
-        let length = usize::try_from(range.end - range.start).unwrap_or(COPY_BYTES);
-        let mut buffer = vec![0; length.min(COPY_BYTES)];
-        while offset < range.end {
-            let want = usize::try_from(range.end - offset)
-                .unwrap_or(COPY_BYTES)
-                .min(COPY_BYTES);
-            let got = source.read_at(offset, &mut buffer[..want])?;
-            if got == 0 {
-                return Err(StoreError::IncompleteBody {
-                    announced: range.end - range.start,
-                    written: offset - range.start,
-                });
-            }
-            self.write(&buffer[..got])?;
-            offset += got as u64;
-        }
-        Ok(())
-    }
-
-    /// A new temporary file with bytes `range` of `source`. Returns their tag if it is known
-    /// beforehand.
+    /// Copies the bytes `range` of `source` to a new temporary file. Also returns their tag, if it is
+    /// known beforehand.
     pub(super) fn duplicate(
         inner: &Arc<Inner>,
         source: &Object,
@@ -123,13 +81,13 @@ impl Intake {
             etag if size == source.info().size && etag.md5().is_some() => Some(etag),
             _ => None,
         };
-        let mut intake = Self::new(inner, &PutOptions::sized(size))?;
-        intake.copy(source, range, known)?;
-        Ok((intake, known))
+        let mut receiver = Self::new(inner, &PutOptions::sized(size))?;
+        receiver.copy(source, range, known)?;
+        Ok((receiver, known))
     }
 
-    /// Ends the content: checks it, sets the modification time, writes it to the medium if wanted.
-    pub(super) fn finish(self, known: Option<ETag>) -> Result<Finished> {
+    /// Ends the content: checks it and sets the modification time.
+    pub(super) fn finish(self, known: Option<ETag>) -> Result<FinishedFile> {
         let Self {
             inner,
             check,
@@ -142,7 +100,7 @@ impl Intake {
             etag = derived_tag(nanos, written);
         }
         stamp(&temporary, nanos)?;
-        Ok(Finished {
+        Ok(FinishedFile {
             inner,
             temporary,
             size,
@@ -166,8 +124,8 @@ fn stamp(temporary: &Temporary, nanos: i64) -> Result<()> {
     fs::futimens(&temporary.file, &times).map_err(write_failed)
 }
 
-/// A temporary file whose content is complete.
-pub(super) struct Finished {
+/// A temporary file with complete content.
+pub(super) struct FinishedFile {
     inner: Arc<Inner>,
     pub(super) temporary: Temporary,
     pub(super) size: u64,
@@ -175,8 +133,8 @@ pub(super) struct Finished {
     nanos: i64,
 }
 
-impl Finished {
-    /// A complete file that was assembled of parts.
+impl FinishedFile {
+    /// A complete file assembled from parts.
     pub(super) fn assembled(
         inner: &Arc<Inner>,
         temporary: Temporary,
@@ -202,7 +160,7 @@ impl Finished {
         }
     }
 
-    /// Writes content and attributes to the medium if that is wanted.
+    /// Writes content and attributes to the medium, if configured.
     pub(super) fn sync(&self) -> Result<()> {
         if self.inner.options.durability == Durability::None {
             return Ok(());
@@ -211,28 +169,27 @@ impl Finished {
         self.inner.tree.metadata.sync(&self.temporary.file)
     }
 
-    /// Makes it the object of a key, whose place is `place`; `parent` as in [`Tree::publish`](super::tree::Tree::publish).
+    /// Makes the file the object at `object`; `parent` is as in
+    /// [`Tree::publish`](super::tree::Tree::publish).
     pub(super) fn publish(
         self,
-        place: &Place,
+        object: &ObjectPath,
         parent: Option<Anchor>,
         commit: Commit,
         parts: PartSizes,
     ) -> Result<Written> {
         let info = ObjectInfo {
-            size: self.size,
-            etag: self.etag,
-            modified: from_nanos(self.nanos),
             headers: commit.headers,
             checksums: commit.checksums,
             tags: commit.tags,
             parts,
+            ..ObjectInfo::bare(self.size, self.etag, from_nanos(self.nanos))
         };
         let written = self.written();
         let inner = Arc::clone(&self.inner);
         let metadata = &inner.tree.metadata;
-        let attached = metadata.attach(&self.temporary.file, &info, place);
-        // A sidecar without object must not remain.
+        let attached = metadata.attach(&self.temporary.file, &info, object);
+        // If publishing fails, the sidecar must be removed.
         let version = if metadata.has_sidecars() {
             Some(Version::of(
                 &fs::fstat(&self.temporary.file).map_err(write_failed)?,
@@ -243,7 +200,7 @@ impl Finished {
         let result = attached
             .and_then(|()| self.sync())
             .and_then(|()| self.temporary.close())
-            .and_then(|file| inner.tree.publish(place, file, parent, &commit.condition));
+            .and_then(|file| inner.tree.publish(object, file, parent, &commit.condition));
         if let (Err(_), Some(version)) = (&result, version) {
             metadata.discard(version);
         }
@@ -253,46 +210,49 @@ impl Finished {
 
 /// Bytes being written to an object or a part.
 pub(super) struct PosixUpload<T> {
-    pub(super) intake: Intake,
-    /// Where the content goes when it is committed.
+    pub(super) receiver: FileReceiver,
+    /// The target of the content on commit.
     pub(super) to: T,
 }
 
-/// An object to be.
+/// The target of an object upload.
 pub(super) struct NewObject {
-    pub(super) place: Place,
-    /// The directory of the key, if it is there already.
+    pub(super) object: ObjectPath,
+    /// The directory of the key, if it already exists.
     pub(super) parent: Option<Anchor>,
 }
 
 impl<T: Send> Write for PosixUpload<T> {
     fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.intake.write(data)
+        self.receiver.write(data)
     }
 
     fn written(&self) -> u64 {
-        self.intake.written()
+        self.receiver.check.written()
     }
 
     fn file(&mut self) -> Option<BorrowedFd<'_>> {
-        self.intake.file()
+        let receiver = &self.receiver;
+        (!receiver.check.needs_bytes()).then(|| receiver.temporary.file.as_fd())
     }
 
     fn appended(&mut self, count: u64) -> Result<()> {
-        self.intake.appended(count)
+        // Too many bytes are refused when the body ends.
+        self.receiver.check.skip(count);
+        Ok(())
     }
 }
 
 impl ObjectUpload for PosixUpload<NewObject> {
     fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
-        let NewObject { place, parent } = self.to;
-        let finished = self.intake.finish(None)?;
-        finished.publish(&place, parent, commit, PartSizes::default())
+        let NewObject { object, parent } = self.to;
+        let finished = self.receiver.finish(None)?;
+        finished.publish(&object, parent, commit, PartSizes::default())
     }
 }
 
-/// Copies bytes `range` of `from` to the end of `to` as far as the kernel can: by sharing blocks
-/// where the file system does that, else inside the kernel. Returns how many were copied.
+/// Copies the bytes `range` of `from` to the end of `to` within the kernel, sharing blocks if the file
+/// system can. Returns how many bytes were copied; the kernel may not be able to copy all.
 pub(super) fn copy_in_kernel(from: impl AsFd, range: &Range<u64>, to: &File) -> Result<u64> {
     let from = from.as_fd();
     let mut offset = range.start;

@@ -1,12 +1,12 @@
-//! From a parsed head to an answer or to a body being received.
+//! From a parsed head to a response, or to a body being received.
 //!
 //! ```text
-//! begin ── authorise, route, check ──┬─ no body needed ──> answer
-//!                                    └─ Pending: feed … feed, finish ──> answer
+//! begin ── authorise, route, check ──┬─ no body needed ──> response
+//!                                    └─ Pending: feed … feed, finish ──> response
 //! ```
 //!
-//! Nothing here waits: a request whose body arrived with its head is begun, fed and finished in
-//! one call, out of the receive buffer.
+//! Nothing here waits: if the body arrived with the head, one call begins, feeds and finishes the
+//! request from the receive buffer.
 
 use bucketload_wire::clock;
 use bucketload_wire::http::{self, Request};
@@ -17,16 +17,16 @@ use super::checksum;
 use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 use super::ops::{self, conditions, metadata};
-use super::pending::{Envelope, Pending, Purpose, Reply, Sink, context, render};
+use super::pending::{Pending, Purpose, Reply, Sink, context, render};
 use super::respond::Body;
 use super::router::{self, Operation, STATS_PATH};
-use super::thread::{Shared, Thread, Work};
+use super::thread::{RequestBuffers, ServerState, Thread};
 use super::upload::{self, content_md5, framing, payload_hash};
 use super::uri;
 
-/// What happens next to a request.
+/// What to do next with a request.
 pub(crate) enum Next {
-    /// Send this.
+    /// Send this response.
     Answer(Reply),
     /// Receive more of the body first.
     Receive(Box<Pending>),
@@ -34,10 +34,10 @@ pub(crate) enum Next {
     Reset,
 }
 
-/// How a request has begun.
+/// The outcome of starting a request.
 #[allow(
     clippy::large_enum_variant,
-    reason = "it lives on the stack of one request; a box would be an allocation per request"
+    reason = "it lives on the stack; boxing it would allocate per request"
 )]
 pub(super) enum Started {
     Done(Body),
@@ -49,52 +49,45 @@ pub(super) enum Started {
     Reset,
 }
 
-/// Begins the request `request`, of whose body `rest` (and possibly bytes of the next request) has
-/// arrived. Returns how many bytes of `rest` were consumed.
-pub(crate) fn begin(
+/// Begins `request`. `rest` holds the part of its body that has arrived, and possibly bytes of the
+/// next request. Returns how many bytes of `rest` were consumed.
+pub(crate) fn request(
     thread: &Thread,
-    work: &mut Work,
+    buffers: &mut RequestBuffers,
     request: &Request<'_>,
     rest: &[u8],
 ) -> (usize, Next) {
-    let mut reply = Envelope {
+    let mut reply = Reply {
         close: !request.keep_alive,
-        leave: request.expect_continue && request.body == http::Body::Empty,
-        ..Envelope::default()
+        continue_first: request.expect_continue && request.body == http::Body::Empty,
+        ..Reply::default()
     };
-    let started = start(thread, work, request, &mut reply);
+    let started = start(thread, buffers, request, &mut reply);
     match reply.operation {
         Some(operation) => thread.counters().request(operation),
         None => thread.counters().unknown.add(1),
     }
+    let to_head = request.method == "HEAD";
+    let started = started.unwrap_or_else(|error| Started::Done(render(buffers, &error, !to_head)));
     let (sink, checks, reader) = match started {
-        Ok(Started::Reset) => return (0, Next::Reset),
-        Ok(Started::Receive {
+        Started::Reset => return (0, Next::Reset),
+        Started::Receive {
             sink,
             checks,
             reader,
-        }) => (sink, checks, reader),
-        settled => {
-            let body = match settled {
-                // Whatever a GET would send, a HEAD gets its length only.
-                Ok(Started::Done(Body::Document)) if request.method == "HEAD" => {
-                    Body::LengthOnly(work.document.len() as u64)
-                }
-                Ok(Started::Done(body)) => body,
-                Err(error) => render(work, &error, request.method != "HEAD"),
-                Ok(_) => unreachable!("handled above"),
+        } => (sink, checks, reader),
+        Started::Done(body) => {
+            let body = match body {
+                // A HEAD gets only the length of the document that a GET would send.
+                Body::Document if to_head => Body::LengthOnly(buffers.document.len() as u64),
+                body => body,
             };
             if request.body == http::Body::Empty {
                 return (0, Next::Answer(reply.with(body)));
             }
             if request.expect_continue && rest.is_empty() {
-                // Whether the client sends the body after this answer is its choice.
-                let reply = Reply {
-                    close: true,
-                    linger: true,
-                    ..reply.with(body)
-                };
-                return (0, Next::Answer(reply));
+                // The client may or may not send the body after this response.
+                return (0, Next::Answer(reply.last(body)));
             }
             (
                 Sink::Answered(body),
@@ -111,60 +104,56 @@ pub(crate) fn begin(
         sink,
         expects_continue,
     };
-    match pending.feed(thread, work, rest) {
-        Err(error) => (rest.len(), Next::Answer(pending.give_up(work, &error))),
-        Ok(used) if pending.is_done() => (used, Next::Answer(pending.finish(thread, work))),
+    match pending.feed(thread, buffers, rest) {
+        Err(error) => (rest.len(), Next::Answer(pending.give_up(buffers, &error))),
+        Ok(used) if pending.is_done() => (used, Next::Answer(pending.finish(thread, buffers))),
         Ok(used) => (used, Next::Receive(Box::new(pending))),
     }
 }
 
-/// Starts the answer to bytes that are no request.
-pub(crate) fn malformed(work: &mut Work, error: &S3Error) -> Reply {
-    let body = work.head.error(&mut work.document, error, b"", true);
-    Reply {
-        close: true,
-        linger: true,
-        ..Envelope::default().with(body)
-    }
+/// The response to bytes that are not a valid request.
+pub(crate) fn malformed(buffers: &mut RequestBuffers, error: &S3Error) -> Reply {
+    let body = buffers.head.error(&mut buffers.document, error, b"", true);
+    Reply::default().last(body)
 }
 
 fn start(
     thread: &Thread,
-    work: &mut Work,
+    buffers: &mut RequestBuffers,
     request: &Request<'_>,
-    reply: &mut Envelope,
+    reply: &mut Reply,
 ) -> S3Result<Started> {
-    let shared = &*thread.shared;
+    let server = &*thread.server;
     let headers = Headers::new(request.headers.fields())?;
-    let host_bucket = match &shared.config.domain {
+    let host_bucket = match &server.config.domain {
         Some(domain) => headers
             .text(Name::Host)?
             .and_then(|host| uri::host_bucket(host, domain)),
         None => None,
     };
-    work.target.parse(request.target, host_bucket)?;
-    if shared.config.stats_page
-        && work.target.path() == STATS_PATH.as_bytes()
+    buffers.target.parse(request.target, host_bucket)?;
+    if server.config.stats_page
+        && buffers.target.path() == STATS_PATH.as_bytes()
         && request.method == "GET"
     {
         reply.operation = Some(Operation::Stats);
-        return stats_page(shared, work);
+        return stats_page(server, buffers);
     }
     let verified = {
         let mut verifier = thread.verifier.borrow_mut();
         verifier.verify(
             request.method,
-            &mut work.target,
+            &mut buffers.target,
             &headers,
             clock::wall_seconds(),
         )?
     };
-    let operation = router::route(request.method, &work.target, &headers)?;
+    let operation = router::route(request.method, &buffers.target, &headers)?;
     reply.operation = Some(operation);
-    if !shared.faults.is_empty() {
-        let key = work.target.key();
-        shared.faults.arrived(operation, key);
-        let before = shared.faults.before(operation, key);
+    if !server.faults.is_empty() {
+        let key = buffers.target.key();
+        server.faults.arrived(operation, key);
+        let before = server.faults.before(operation, key);
         reply.rate = before.rate;
         if before.reset {
             return Ok(Started::Reset);
@@ -175,12 +164,12 @@ fn start(
     }
     let purpose = match operation {
         Operation::Put | Operation::UploadPart => {
-            return upload::start(shared, work, request, &headers, verified, operation);
+            return upload::start(server, buffers, request, &headers, verified, operation);
         }
         Operation::DeleteMany => Purpose::DeleteMany,
         Operation::CompleteUpload => Purpose::Complete {
             condition: conditions::of_write(&headers)?,
-            // A checksum here is that of the object, not of the document.
+            // A checksum header here covers the object, not the document.
             announced: checksum::from_headers(&headers)?,
         },
         Operation::PutTagging => Purpose::Tagging,
@@ -205,7 +194,7 @@ fn start(
             }
         }
         _ => {
-            let body = ops::dispatch(operation, &mut context(shared, work), &headers)?;
+            let body = ops::dispatch(operation, &mut context(server, buffers), &headers)?;
             return Ok(Started::Done(body));
         }
     };
@@ -226,18 +215,19 @@ fn start(
     })
 }
 
-fn stats_page(shared: &Shared, work: &mut Work) -> S3Result<Started> {
-    work.head
+fn stats_page(server: &ServerState, buffers: &mut RequestBuffers) -> S3Result<Started> {
+    buffers
+        .head
         .start(200)
         .header("Content-Type", b"application/json");
-    work.document.clear();
-    serde_json::to_writer(&mut work.document, &shared.stats())
+    buffers.document.clear();
+    serde_json::to_writer(&mut buffers.document, &server.stats())
         .map_err(|error| S3Error::new(Code::InternalError, error.to_string()))?;
-    work.document.push(b'\n');
+    buffers.document.push(b'\n');
     Ok(Started::Done(Body::Document))
 }
 
-/// The answer that a `status` rule asks for.
+/// The error that a `status` rule injects.
 fn injected(status: u16) -> S3Error {
     let code = match status {
         403 => Code::AccessDenied,

@@ -1,4 +1,4 @@
-//! Requests of a context behind a gateway: sent together, told one by one.
+//! Requests of a context behind a gateway: sent as a batch, reported one by one.
 
 use std::ffi::CString;
 use std::ptr;
@@ -16,8 +16,8 @@ const NOT_FOUND: i32 = 132;
 const INTERRUPTED: i32 = 3;
 const ABORTED: i32 = 47;
 
-/// A bucket behind a gateway, what the gateway serves, and a context.
-struct Bench {
+/// A bucket behind a gateway, the store of the gateway, and a context.
+struct Fixture {
     remote: Store,
     served: PosixStore,
     context: *mut S3RequestContext,
@@ -25,7 +25,7 @@ struct Bench {
     _directory: tempfile::TempDir,
 }
 
-impl Bench {
+impl Fixture {
     fn new(scheme: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
@@ -49,7 +49,7 @@ impl Bench {
         }
     }
 
-    /// Drives the context once; returns how many requests are left.
+    /// Drives the context once. Returns how many requests are left.
     fn once(&self) -> i32 {
         let mut left = -1;
         // SAFETY: the context lives, as do the requests in it.
@@ -69,10 +69,10 @@ impl Bench {
 }
 
 #[test]
-fn requests_of_a_context_are_sent_together_and_end_one_by_one() {
+fn requests_of_a_context_are_sent_as_a_batch_and_complete_one_by_one() {
     for scheme in ["tcp", "unix"] {
-        let bench = Bench::new(scheme);
-        let (remote, context) = (&bench.remote, bench.context);
+        let fixture = Fixture::new(scheme);
+        let (remote, context) = (&fixture.remote, fixture.context);
         remote.put("old", b"old");
         let (mut first, mut second) = (Request::with_body(b"first"), Request::with_body(b"second"));
         let (mut got, mut gone, mut last) = <(Request, Request, Request)>::default();
@@ -84,32 +84,32 @@ fn requests_of_a_context_are_sent_together_and_end_one_by_one() {
             remote.delete_in(context, "old", &mut gone);
             remote.head_in(context, "b", &mut last);
         }
-        assert!(!bench.holds("a") && first.events.is_empty());
-        assert_eq!(bench.once(), 4);
-        // All has been done by now, in the order of the requests, but only the first knows.
-        assert!(bench.holds("a") && bench.holds("b") && !bench.holds("old"));
+        assert!(!fixture.holds("a") && first.events.is_empty());
+        assert_eq!(fixture.once(), 4);
+        // All requests have run by now, in order, but only the first has completed.
+        assert!(fixture.holds("a") && fixture.holds("b") && !fixture.holds("old"));
         assert_eq!((first.end(), second.end()), (("DPC", 0), ("D", 0)));
         assert_eq!(
             (got.end(), gone.end(), last.end()),
             (("", 0), ("", 0), ("", 0))
         );
-        assert_eq!(bench.once(), 3);
+        assert_eq!(fixture.once(), 3);
         assert_eq!((second.end(), got.end()), (("DPC", 0), ("", 0)));
-        assert_eq!(bench.once(), 2);
+        assert_eq!(fixture.once(), 2);
         assert_eq!((got.end(), &got.received[..]), (("PDC", 0), &b"irs"[..]));
         assert_eq!((got.content_length, gone.events.as_str()), (3, ""));
         // SAFETY: as above.
         assert_eq!(unsafe { S3_runall_request_context(context) }, 0);
         assert_eq!((gone.end(), last.end()), (("PC", 0), ("PC", 0)));
         assert_eq!(last.content_length, 6);
-        bench.destroy();
+        fixture.destroy();
     }
 }
 
 #[test]
-fn one_that_fails_or_is_large_does_not_disturb_the_others() {
-    let bench = Bench::new("tcp");
-    let (remote, context) = (&bench.remote, bench.context);
+fn failed_and_large_requests_do_not_affect_the_others() {
+    let fixture = Fixture::new("tcp");
+    let (remote, context) = (&fixture.remote, fixture.context);
     let nowhere = remote.other("nowhere");
     let large: Vec<u8> = (0..300_000_u32).map(|i| (i >> 3) as u8).collect();
     remote.put("large", &large);
@@ -129,7 +129,7 @@ fn one_that_fails_or_is_large_does_not_disturb_the_others() {
         remote.get_in(context, "small", 0, 0, &mut given_up);
         remote.get_in(context, "large", 0, 0, &mut whole);
         remote.get_in(context, "small", 5, 1, &mut behind);
-        // Too large to go with others: it waits for its turn.
+        // Too large for a batch: it runs in its turn.
         remote.put_in(context, "put", &mut put);
         remote.get_in(context, "small", 0, 0, &mut small);
         remote.put_in(context, "empty", &mut empty);
@@ -138,7 +138,7 @@ fn one_that_fails_or_is_large_does_not_disturb_the_others() {
     assert_eq!(missing.end(), ("C", NOT_FOUND));
     assert_eq!(no_bucket.end(), ("C", NO_SUCH_BUCKET));
     assert_eq!(refused.end(), ("DC", ABORTED));
-    assert!(!bench.holds("never"));
+    assert!(!fixture.holds("never"));
     assert_eq!(given_up.end(), ("PDC", ABORTED));
     assert_eq!(whole.end(), ("PDC", 0));
     assert!(whole.received == large);
@@ -147,13 +147,13 @@ fn one_that_fails_or_is_large_does_not_disturb_the_others() {
     assert_eq!(small.received, b"small");
     assert_eq!(empty.end(), ("PC", 0));
     assert_eq!(remote.get("never", 0, 0).end(), ("C", NO_SUCH_KEY));
-    bench.destroy();
+    fixture.destroy();
 }
 
 #[test]
-fn a_callback_may_drive_the_context_and_a_context_may_end_before_its_requests() {
-    let bench = Bench::new("unix");
-    let (remote, context) = (&bench.remote, bench.context);
+fn a_callback_may_drive_the_context_and_a_context_may_be_destroyed_before_its_requests() {
+    let fixture = Fixture::new("unix");
+    let (remote, context) = (&fixture.remote, fixture.context);
     remote.put("k", b"content");
     let (mut driver, mut between) = <(Request, Request)>::default();
     let mut rest: Vec<Request> = (0..100).map(|_| Request::default()).collect();
@@ -165,8 +165,8 @@ fn a_callback_may_drive_the_context_and_a_context_may_end_before_its_requests() 
             remote.get_in(context, "k", 0, 0, request);
         }
     }
-    // The first ends all the others while it ends.
-    assert_eq!(bench.once(), 0);
+    // The completion of the first request runs all the others.
+    assert_eq!(fixture.once(), 0);
     assert_eq!((driver.end(), between.end()), (("PC", 0), ("PC", 0)));
     for request in &rest {
         assert_eq!(
@@ -180,8 +180,8 @@ fn a_callback_may_drive_the_context_and_a_context_may_end_before_its_requests() 
         remote.put_in(context, "told", &mut told);
         remote.put_in(context, "untold", &mut untold);
     }
-    assert_eq!(bench.once(), 1);
-    bench.destroy();
+    assert_eq!(fixture.once(), 1);
+    fixture.destroy();
     assert_eq!(
         (told.end(), untold.end()),
         (("DPC", 0), ("DC", INTERRUPTED))
@@ -189,18 +189,18 @@ fn a_callback_may_drive_the_context_and_a_context_may_end_before_its_requests() 
 }
 
 #[test]
-fn a_gateway_that_is_gone_fails_all_of_them() {
-    let bench = Bench::new("unix");
-    let (remote, context) = (&bench.remote, bench.context);
+fn a_missing_gateway_fails_the_whole_batch() {
+    let fixture = Fixture::new("unix");
+    let (remote, context) = (&fixture.remote, fixture.context);
     let (mut put, mut head) = (Request::with_body(b"x"), Request::default());
     // SAFETY: the requests outlive the context.
     unsafe {
         remote.put_in(context, "k", &mut put);
         remote.head_in(context, "k", &mut head);
     }
-    let Bench {
+    let Fixture {
         _server: server, ..
-    } = bench;
+    } = fixture;
     server.stop(std::time::Duration::ZERO);
     // SAFETY: as above; nobody uses the context afterwards.
     unsafe {

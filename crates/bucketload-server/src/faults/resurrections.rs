@@ -1,26 +1,26 @@
-//! Deleted objects that are to come back.
+//! Deleted objects that will come back.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Name;
+use super::ObjectName;
 use bucketload_store::{Commit, Object, Store};
 
-/// Deleted objects with the instant from which on they may come back. Their number is bounded by the
-/// `count` of the rules.
+/// Deleted objects, each with the instant from which it may come back. The `count` of the rules bounds
+/// their number.
 #[derive(Default)]
-pub(crate) struct Revenants(Mutex<HashMap<Name, (Instant, Object)>>);
+pub(crate) struct Resurrections(Mutex<HashMap<ObjectName, (Instant, Object)>>);
 
-impl Revenants {
-    /// `object` was deleted and will come back `age` from now.
-    pub(crate) fn bury(&self, bucket: &str, key: &str, object: Object, age: Duration) {
+impl Resurrections {
+    /// Records that `object` was deleted and comes back `age` from now.
+    pub(crate) fn schedule(&self, bucket: &str, key: &str, object: Object, age: Duration) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let due = Instant::now() + age;
         all.insert((bucket.into(), key.into()), (due, object));
     }
 
-    /// The key is written: what was there before stays away.
+    /// Forgets the deleted object under `key`, because the key was written again.
     pub(crate) fn forget(&self, bucket: &str, key: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.is_empty() {
@@ -28,11 +28,16 @@ impl Revenants {
         }
     }
 
-    /// Brings back to `store` what is due under keys that `concerned` selects.
-    pub(crate) fn raise(&self, store: &dyn Store, bucket: &str, concerned: impl Fn(&str) -> bool) {
+    /// Writes the objects that are due back to `store`, for keys that `concerned` accepts.
+    pub(crate) fn restore_due(
+        &self,
+        store: &dyn Store,
+        bucket: &str,
+        concerned: impl Fn(&str) -> bool,
+    ) {
         let now = Instant::now();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock, so that no two requests bring back the same object.
+        // Holds the lock throughout, so that no two requests bring back the same object.
         all.retain(|(of, key), (due, object)| {
             if **of != *bucket || *due > now || !concerned(key) {
                 return true;
@@ -42,7 +47,7 @@ impl Revenants {
                     headers: object.info().headers.clone(),
                     ..Commit::default()
                 };
-                // A store that cannot take it has no room for ghosts.
+                // The fault is best effort: the store may be full.
                 let _ = store.copy(object, bucket, key, commit);
             }
             false
