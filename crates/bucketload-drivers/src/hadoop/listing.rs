@@ -1,4 +1,4 @@
-//! Listings of the two kinds that callers ask for, over a [`Walk`].
+//! Listings over a [`Walk`]: for operations of the workload, and for the control plane.
 
 use bucketload_core::driver::KeyPage;
 use bucketload_core::error::{ErrorKind, OpError};
@@ -10,11 +10,11 @@ use super::walk::{Found, Lister, Walk};
 /// Keys of a page of the control plane.
 const PAGE: usize = 1000;
 
-/// Lists the keys under `request.key`; with the delimiter `/`, one directory. The size of pages is the
-/// cluster's: `count` and `pages` of the request bound the number of entries together.
+/// Counts the keys under `request.key`; with the delimiter `/`, the entries of one directory. The cluster
+/// determines the size of pages; the request's `count` times `pages` limits the number of entries.
 ///
 /// # Errors
-/// `Unsupported` for other delimiters; as the store says.
+/// `Unsupported` for other delimiters; otherwise the cluster's error.
 pub(crate) async fn count<L: Lister>(
     lister: &mut L,
     request: &Request<'_>,
@@ -23,7 +23,7 @@ pub(crate) async fn count<L: Lister>(
     if !matches!(request.delimiter, "" | "/") {
         return Err(OpError::new(
             ErrorKind::Unsupported,
-            "HDFS groups keys by directories: the delimiter can only be `/`",
+            "HDFS groups keys by directory: the delimiter must be `/`",
         ));
     }
     path::check(request.bucket, "key")?;
@@ -55,21 +55,21 @@ pub(crate) async fn count<L: Lister>(
     Ok(items)
 }
 
-/// A page of the keys of `bucket` that begin with `prefix` and come after `after`. `under_way` keeps the
-/// walk for the next page.
+/// A page of the keys of `bucket` that begin with `prefix` and come after `after`. `saved` keeps the walk
+/// for the next page.
 ///
 /// # Errors
-/// As the store says.
+/// The cluster's error.
 pub(crate) async fn page<L: Lister>(
     lister: &mut L,
-    under_way: &mut Option<Box<Walk<L::Cursor>>>,
+    saved: &mut Option<Box<Walk<L::Cursor>>>,
     bucket: &str,
     prefix: &str,
     after: Option<&str>,
 ) -> Result<KeyPage, OpError> {
     let mut page = KeyPage::default();
     let shown = after.unwrap_or_default();
-    let mut walk = match under_way.take() {
+    let mut walk = match saved.take() {
         Some(walk) if after.is_some() && walk.continues(bucket, prefix, shown) => walk,
         _ => Box::new(Walk::new(bucket, prefix, shown, false)),
     };
@@ -82,7 +82,7 @@ pub(crate) async fn page<L: Lister>(
     }
     if page.keys.len() == PAGE {
         page.next = page.keys.last().cloned();
-        *under_way = Some(walk);
+        *saved = Some(walk);
     }
     Ok(page)
 }

@@ -1,8 +1,8 @@
-//! Removing directories that hold nothing.
+//! Removal of empty directories.
 //!
-//! Objects stores forget a directory with its last key, HDFS does not. Whoever removes a bucket, or the
-//! keys under a prefix that it listed before, therefore removes the empty directories there too: one by
-//! one, from the bottom, and never recursively, so that a file that appears meanwhile stays.
+//! In an object store a directory disappears with its last key; in HDFS it stays. Removing a bucket, or
+//! the keys under a prefix that the session listed, therefore also removes the empty directories: one by
+//! one, deepest first, and never recursively, so a file that appears meanwhile stays.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,21 +17,21 @@ pub(crate) trait Tree: Lister {
     /// Removes the directory `dir` of `bucket` (empty: the bucket itself) if it is empty.
     ///
     /// # Errors
-    /// `Conflict` when it is not, `NotFound` when it is not there.
+    /// `Conflict` when it is not empty, `NotFound` when it does not exist.
     fn remove_dir(&mut self, bucket: &str, dir: &str) -> impl Future<Output = Result<(), OpError>>;
 }
 
-/// Removes `dir` (empty: the bucket itself) and the directories in it, if there is no file in any of
-/// them; returns whether it did.
+/// Removes `dir` (empty: the bucket itself) and its subdirectories, if none of them contains a file.
+/// Returns whether it removed them.
 ///
 /// # Errors
-/// As the store says.
+/// The cluster's error.
 pub(crate) async fn remove_empty<T: Tree>(
     tree: &mut T,
     bucket: &str,
     dir: &str,
 ) -> Result<bool, OpError> {
-    // Each directory before those in it.
+    // Parents before their children.
     let mut dirs = vec![dir.to_owned()];
     let mut at = 0;
     while let Some(dir) = dirs.get(at).cloned() {
@@ -80,11 +80,11 @@ pub(crate) async fn remove_bucket<T: Tree>(tree: &mut T, bucket: &str) -> Result
     }
 }
 
-/// Removes the directories of `keys`, which were deleted, as far as they are empty now and lie in the
-/// directory of `prefix`; that directory too, but never the bucket.
+/// Removes the directories of the deleted `keys` that are now empty and below the directory of `prefix`,
+/// and that directory itself, but never the bucket.
 ///
 /// # Errors
-/// As the store says.
+/// The cluster's error.
 pub(crate) async fn after_deleting<T: Tree>(
     tree: &mut T,
     bucket: &str,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_empty_trees_go() {
+    fn only_empty_trees_are_removed() {
         let mut tree = paths(&["a/", "a/b/", "a/c/", "d/", "d/file"]);
         assert!(block_on(remove_empty(&mut tree, "b", "a/")).unwrap());
         assert!(!block_on(remove_empty(&mut tree, "b", "d/")).unwrap());

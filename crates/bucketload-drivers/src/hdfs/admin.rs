@@ -1,4 +1,4 @@
-//! Listings, buckets (directories below the root) and the untimed calls of the control plane.
+//! Listings, buckets (directories below the root) and untimed control-plane calls.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,11 @@ use bucketload_core::record::Probe;
 use bytes::Bytes;
 use hdfs_native::client::ListStatusIterator;
 
-use super::error::meaning;
+use super::error::to_op_error;
 use super::ops::DIRECTORY;
 use super::session::HdfsSession;
 use crate::hadoop::prune::{self, Tree};
-use crate::hadoop::semantics::found_bucket;
+use crate::hadoop::semantics::check_is_directory;
 use crate::hadoop::walk::{Entry, Lister};
 use crate::hadoop::{listing, path};
 use crate::http::answer::{MAX_SMALL, too_long};
@@ -21,6 +21,7 @@ use crate::http::control::{ensure_bucket, unless_gone};
 
 /// Entries taken from the library at a time: a page of the name node.
 const PAGE: usize = 1000;
+
 impl Lister for HdfsSession {
     type Cursor = Option<ListStatusIterator>;
 
@@ -38,8 +39,8 @@ impl Lister for HdfsSession {
             let Some(status) = entries.next().await else {
                 return Ok(false);
             };
-            let status = status.map_err(meaning)?;
-            // A file that is listed stands for itself; it has no name within the path.
+            let status = status.map_err(to_op_error)?;
+            // A listed file is its own only entry and has no name within the path.
             let inside = status.path.strip_prefix(path.trim_end_matches('/'));
             let name = inside.and_then(|rest| rest.strip_prefix('/'));
             into.push_back(Entry {
@@ -85,7 +86,7 @@ impl HdfsSession {
         probe.started();
         let made = self.client.mkdirs(&path, DIRECTORY, true).await;
         probe.first_byte_and_done();
-        made.map(|()| DONE).map_err(meaning)
+        made.map(|()| DONE).map_err(to_op_error)
     }
 
     pub(super) async fn find_bucket(
@@ -98,7 +99,7 @@ impl HdfsSession {
         probe.started();
         let status = self.client.get_file_info(&path).await;
         probe.first_byte_and_done();
-        found_bucket(bucket, status.map_err(meaning)?.isdir)
+        check_is_directory(bucket, status.map_err(to_op_error)?.isdir)
     }
 
     pub(super) async fn remove_bucket(
@@ -164,7 +165,7 @@ impl Admin for HdfsSession {
             path::check(bucket, key)?;
             unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
         }
-        // Only where this session has looked before: other directories are none of its business.
+        // Only below the prefix that this session listed; other directories may not belong to the run.
         let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
             return Ok(());
         };
@@ -179,23 +180,23 @@ impl Admin for HdfsSession {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
         let created = self.client.create(&path, &self.inner.replace).await;
-        let mut writer = created.map_err(meaning)?;
+        let mut writer = created.map_err(to_op_error)?;
         if !body.is_empty() {
             let bytes = Bytes::copy_from_slice(body);
-            writer.write_bytes(bytes).await.map_err(meaning)?;
+            writer.write_bytes(bytes).await.map_err(to_op_error)?;
         }
-        writer.close().await.map_err(meaning)
+        writer.close().await.map_err(to_op_error)
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
-        let reader = self.client.read(&path).await.map_err(meaning)?;
+        let reader = self.client.read(&path).await.map_err(to_op_error)?;
         let length = reader.file_length();
         if length > MAX_SMALL {
             return Err(too_long(0));
         }
-        let bytes = reader.read_range(0, length).await.map_err(meaning)?;
+        let bytes = reader.read_range(0, length).await.map_err(to_op_error)?;
         Ok(bytes.to_vec())
     }
 }

@@ -1,11 +1,11 @@
-//! Untimed calls of the control plane.
+//! Untimed control-plane calls.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::list::NameNode;
-use super::request::Call;
+use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::{listing, path, prune};
 use crate::http::answer::{MAX_SMALL, too_long};
@@ -59,7 +59,7 @@ impl Admin for WebHdfsSession {
             path::check(bucket, key)?;
             unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
         }
-        // Only where this session has looked before: other directories are none of its business.
+        // Only below the prefix that this session listed; other directories may not belong to the run.
         let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
             return Ok(());
         };
@@ -81,11 +81,11 @@ impl Admin for WebHdfsSession {
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         path::check(bucket, key)?;
         let probe = &mut Probe::untimed();
-        let call = Call::new("GET", "OPEN&noredirect=true", bucket, key);
+        let call = NameNodeCall::new("GET", "OPEN&noredirect=true", bucket, key);
         let location = self.locate(&call, probe).await?;
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, MAX_SMALL);
-        self.take(&location, &mut sink, probe).await?;
+        self.read_from(&location, &mut sink, probe).await?;
         match sink.overflow {
             false => Ok(body),
             true => Err(too_long(200)),

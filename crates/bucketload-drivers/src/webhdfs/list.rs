@@ -8,23 +8,23 @@ use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::documents;
-use super::request::Call;
+use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::prune::Tree;
-use crate::hadoop::semantics::found_bucket;
+use crate::hadoop::semantics::check_is_directory;
 use crate::hadoop::walk::{Entry, Lister};
 use crate::hadoop::{listing, path};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 
-/// The name node as a source of directory entries, asked by a session within an operation.
+/// The name node as a source of directory entries, for one operation of a session.
 pub(super) struct NameNode<'a> {
     pub(super) session: &'a mut WebHdfsSession,
     pub(super) probe: &'a mut Probe,
 }
 
 impl Lister for NameNode<'_> {
-    /// The last name of the page before.
+    /// The last name of the previous page.
     type Cursor = Option<String>;
 
     async fn page(
@@ -40,7 +40,7 @@ impl Lister for NameNode<'_> {
         if !after.is_empty() {
             query.parameter("startAfter", after);
         }
-        let call = Call::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
+        let call = NameNodeCall::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
         let body = self.session.fetch(&call, self.probe).await?;
         let (entries, more) = documents::batch(&body)?;
         match entries.last() {
@@ -48,7 +48,7 @@ impl Lister for NameNode<'_> {
             None if more => {
                 return Err(OpError::new(
                     ErrorKind::Protocol,
-                    "an empty page of a listing says that entries follow",
+                    "an empty page of a listing claims that entries follow",
                 ));
             }
             None => {}
@@ -77,7 +77,7 @@ impl WebHdfsSession {
             session: self,
             probe,
         };
-        // On the heap: a walk has more state than other operations have room for.
+        // Boxed because a walk's state would enlarge the future of every operation.
         let items = Box::pin(listing::count(&mut lister, request)).await?;
         if items == 0 {
             self.find_bucket(request.bucket, probe).await?;
@@ -92,13 +92,13 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(bucket, "key")?;
         let body = self
-            .fetch(&Call::new("PUT", "MKDIRS", bucket, ""), probe)
+            .fetch(&NameNodeCall::new("PUT", "MKDIRS", bucket, ""), probe)
             .await?;
         match documents::boolean(&body)? {
             true => Ok(DONE),
             false => Err(OpError::new(
                 ErrorKind::Conflict,
-                "the name node made no directory",
+                "the name node did not create the directory",
             )),
         }
     }
@@ -110,7 +110,7 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(bucket, "key")?;
         let is_dir = |status: &documents::FileStatus<'_>| Ok(status.is_dir());
-        found_bucket(bucket, self.status(bucket, "", probe, is_dir).await?)
+        check_is_directory(bucket, self.status(bucket, "", probe, is_dir).await?)
     }
 
     pub(super) async fn remove_bucket(
