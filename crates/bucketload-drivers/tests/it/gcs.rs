@@ -136,7 +136,7 @@ fn an_object_that_became_shorter_is_found() {
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt);
-        assert!(error.detail.contains("100 bytes has 99"), "{error}");
+        assert!(error.detail.contains("has 99 of 100 bytes"), "{error}");
     });
 }
 

@@ -144,7 +144,7 @@ fn a_file_that_became_shorter_is_found() {
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt);
-        assert!(error.detail.contains("took 99 of 100 bytes"), "{error}");
+        assert!(error.detail.contains("stored 99 of 100 bytes"), "{error}");
     });
 }
 
