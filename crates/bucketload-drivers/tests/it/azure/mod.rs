@@ -218,7 +218,7 @@ fn only_appended_blobs_grow() {
         append.content = Some(arena.content(0, 1, 0, 10));
         let error = session.execute(&append, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
-        assert!(error.detail.contains("that an append made"), "{error}");
+        assert!(error.detail.contains("that an append created"), "{error}");
         // The first append of a blob is three requests, the next is one.
         append.key = "log";
         for requests in [3, 1, 1] {
