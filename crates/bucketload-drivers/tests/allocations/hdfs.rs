@@ -8,14 +8,14 @@ use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::hadoop::HadoopOverrides;
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_testkit::alloc::calls;
-use bucketload_testkit::hdfs::Fake;
+use bucketload_testkit::hdfs::FakeHdfs;
 
 use crate::support::{op, probe, run};
 
 #[test]
 fn a_steady_state_allocates_nothing() {
     let arena = Arena::new(PayloadKind::Random, 1);
-    let fake = Fake::start();
+    let fake = FakeHdfs::start();
     let files = [4096, 250_000].map(|size| {
         let content = arena.content(0, size, 0, size);
         let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ fn a_steady_state_allocates_nothing() {
             let left = size as usize - bytes.len();
             bytes.extend_from_slice(content.segment(bytes.len() as u64, left).as_bytes());
         }
-        fake.plant(&format!("/b/{size}"), &bytes, 100_000);
+        fake.add_file(&format!("/b/{size}"), &bytes, 100_000);
         (size.to_string(), content)
     });
     let overrides = HadoopOverrides {

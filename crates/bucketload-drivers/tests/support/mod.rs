@@ -13,6 +13,7 @@ use std::rc::Rc;
 use bucketload_core::driver::{Driver, WorkerId};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
+use bucketload_drivers::conformance::{Quirks, Suite};
 use bucketload_drivers::s3::{Credentials, Endpoint, S3Config, S3Driver, S3Session};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -152,11 +153,7 @@ impl Responder {
 
 pub(crate) async fn open(config: S3Config) -> S3Session {
     let driver = S3Driver::new(config).unwrap();
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut probe()).await.unwrap()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 async fn serve<S: Fn(&Received) -> Answer>(this: Responder, mut stream: TcpStream, script: Rc<S>) {
@@ -247,13 +244,33 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, test)
 }
 
-/// A probe whose clock counts its readings: instants are in the order in which they were taken.
-pub(crate) fn probe() -> Probe {
+/// A clock that counts its readings on this thread.
+pub(crate) fn clock() -> u64 {
     thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    Probe::new(|| {
-        TICKS.set(TICKS.get() + 1);
-        TICKS.get()
-    })
+    TICKS.set(TICKS.get() + 1);
+    TICKS.get()
+}
+
+/// A probe with [`clock`]: its times are in the order of the readings.
+pub(crate) fn probe() -> Probe {
+    Probe::new(clock)
+}
+
+pub(crate) const WORKER: WorkerId = WorkerId {
+    thread: 0,
+    worker: 0,
+};
+
+/// Runs the shared suite and fails unless every check passes; `what` describes the driver's settings.
+pub(crate) async fn suite_passes(driver: &impl Driver, quirks: Quirks, what: &str) {
+    let suite = Suite {
+        bucket: "suite".to_owned(),
+        quirks,
+        clock,
+    };
+    let results = suite.run(driver).await.unwrap();
+    let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
+    assert!(failures.is_empty(), "{what}: {failures:#?}");
 }
 
 pub(crate) fn op(class: OpClass, size: u64) -> Op {

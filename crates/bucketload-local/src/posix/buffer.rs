@@ -24,6 +24,10 @@ pub(super) struct Buffer {
     at: NonNull<u8>,
     len: usize,
     /// The region of the memory; `None` for no memory.
+    #[cfg_attr(
+        not(feature = "io-uring"),
+        expect(dead_code, reason = "keeps the memory mapped")
+    )]
     region: Option<Arc<Region>>,
 }
 

@@ -1,5 +1,6 @@
 //! The engines, which make the system calls of a step.
 
+#[cfg(feature = "io-uring")]
 use std::os::fd::AsFd;
 #[cfg(feature = "io-uring")]
 use std::rc::Rc;
