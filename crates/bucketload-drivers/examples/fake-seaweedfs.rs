@@ -1,5 +1,5 @@
-//! A fake SeaweedFS for conformance runs where no real one can be had: `fake-seaweedfs FILER_PORT
-//! MASTER_PORT` serves both interfaces over memory on loopback until it is ended.
+//! A fake SeaweedFS for conformance runs where no real one is available: `fake-seaweedfs FILER_PORT
+//! MASTER_PORT` serves both interfaces on loopback, with objects in memory, until it is stopped.
 
 use std::net::TcpListener;
 use std::process::ExitCode;

@@ -172,7 +172,7 @@ fn volume_answer(blobs: &mut Blobs, server: usize, request: &HttpRequest) -> Htt
         .requests
         .push(format!("{} {}", request.method, request.path));
     let Some((volume, rest)) = request.path[1..].split_once(',') else {
-        return refuse(400, "no file id");
+        return refuse(400, "no file ID");
     };
     let Ok(volume) = volume.parse::<u32>() else {
         return refuse(400, "no volume");

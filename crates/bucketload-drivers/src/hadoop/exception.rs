@@ -159,7 +159,7 @@ mod tests {
     fn classes_map_to_error_kinds() {
         let full = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are 2 \
                     datanode(s) running and no node(s) are excluded in this operation.";
-        let nobody = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are \
+        let unplaced = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are \
                       0 datanode(s) running and no node(s) are excluded in this operation.";
         let past = "Offset=1000 out of the range [0, 10); OPEN, path=/b/k";
         for (class, message, status, kind) in [
@@ -218,7 +218,7 @@ mod tests {
                 ErrorKind::Server,
             ),
             ("java.io.IOException", full, 403, ErrorKind::Full),
-            ("java.io.IOException", nobody, 403, ErrorKind::Server),
+            ("java.io.IOException", unplaced, 403, ErrorKind::Server),
             ("java.io.IOException", past, 403, ErrorKind::Rejected),
             ("java.io.IOException", "anything", 0, ErrorKind::Server),
             ("some.Other", "", 403, ErrorKind::Auth),

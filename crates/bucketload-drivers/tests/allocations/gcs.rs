@@ -1,7 +1,7 @@
 //! Steady-state operations of the Google Cloud Storage driver allocate nothing. The responder runs on
 //! other threads; allocations are counted on the client's thread only.
 
-use bucketload_core::driver::{Driver, Session, WorkerId};
+use bucketload_core::driver::{Driver, Session};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::gcs::{Account, GcsConfig, GcsDriver, GcsSession};
@@ -9,7 +9,7 @@ use bucketload_drivers::http::{Endpoint, Secret};
 use bucketload_testkit::alloc::calls;
 use bucketload_testkit::http::{HttpRequest, HttpResponse, serve};
 
-use crate::support::{op, probe, request, run};
+use crate::support::{WORKER, op, probe, request, run};
 
 fn answer(request: &HttpRequest) -> HttpResponse {
     match (request.method.as_str(), request.path.as_str()) {
@@ -53,12 +53,8 @@ async fn session() -> GcsSession {
     let endpoint = Endpoint::parse(&format!("http://{}", serve(answer)), "test").unwrap();
     let mut config = GcsConfig::new(vec![endpoint]);
     config.account = Some(Account::Token(Secret::new("ya29.token")));
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     let driver = GcsDriver::new(config).unwrap();
-    driver.open(worker, &mut probe()).await.unwrap()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Steady-state operations allocate nothing, and an idle session is small.
 //!
-//! The responder runs on another thread; allocations are counted on the client's thread only. A program of its own,
-//! for it replaces the allocator.
+//! The responder runs on another thread; allocations are counted on the client's thread only. This is a separate test
+//! program because it replaces the global allocator.
 
 mod gcs;
 mod hdfs;

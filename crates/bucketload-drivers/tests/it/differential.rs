@@ -1,7 +1,5 @@
-//! The same random operations on the drivers of several APIs, judged by one model. (S3 and Azure Blob
+//! The same random operations on the drivers of several APIs, checked against one model. (S3 and Azure Blob
 //! Storage: `conformance.rs` and `azure`.)
-
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::Driver;
 use bucketload_core::op::OpClass;
@@ -13,12 +11,9 @@ use bucketload_local::posix::{PosixConfig, PosixDriver};
 use bucketload_testkit::gcs::FakeGcs;
 use bucketload_testkit::swift::FakeSwift;
 
-fn clock() -> u64 {
-    static TICKS: AtomicU64 = AtomicU64::new(1);
-    TICKS.fetch_add(1, Ordering::Relaxed)
-}
+use crate::support::clock;
 
-/// The model agrees with `driver`, known as `name`, which performs all of `classes`.
+/// Asserts that `driver`, named `name`, behaves as the model does and performs each of `classes` often.
 fn agrees<D: Driver>(name: &str, driver: &D, classes: &[OpClass]) {
     let test = Differential {
         bucket: "differential".to_owned(),

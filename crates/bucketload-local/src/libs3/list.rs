@@ -138,7 +138,7 @@ impl Libs3Session {
         loop {
             items += self.list_page(most, probe, request.watch, None)?;
             pages += 1;
-            // A page without entries would repeat for ever.
+            // A page without entries would repeat forever.
             if !self.page.more || self.page.last.is_empty() {
                 break;
             }

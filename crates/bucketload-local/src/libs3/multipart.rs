@@ -189,7 +189,7 @@ impl Libs3Session {
         self.second.set(id)?;
         let context = self.inner.context(&self.bucket);
         let (key, id) = (self.key.as_ptr(), self.second.as_ptr());
-        // SAFETY: the strings live until the call returns and the handler for ever; its callbacks use no data.
+        // SAFETY: the strings live until the call returns and the handler is static; its callbacks use no data.
         unsafe { abort(&raw const context, key, id, 0, &ABORT) };
         Ok(())
     }

@@ -432,15 +432,15 @@ mod tests {
             let got = invocation(&client, &config, &config.endpoints[0], dir.path(), 2).unwrap();
             let holds = |text: &std::ffi::OsStr| text.to_string_lossy().contains(SECRET);
             assert!(!got.args.iter().any(|arg| holds(arg)), "{tool}");
-            let mut stdout_error = got.env.iter().any(|(_, value)| holds(value));
+            let mut secret_found = got.env.iter().any(|(_, value)| holds(value));
             let mut all = Vec::new();
             files(dir.path(), &mut all);
             for file in all {
                 let mode = file.metadata().unwrap().permissions().mode();
                 assert_eq!(mode & 0o777, 0o600, "{}", file.display());
-                stdout_error |= std::fs::read_to_string(&file).unwrap().contains(SECRET);
+                secret_found |= std::fs::read_to_string(&file).unwrap().contains(SECRET);
             }
-            assert!(stdout_error, "{tool} does not know the secret");
+            assert!(secret_found, "{tool} does not know the secret");
         }
     }
 

@@ -203,7 +203,7 @@ mod tests {
             };
             let status = format!("/proc/{pid}/stat");
             let begun = Instant::now();
-            // Gone, or a zombie that nobody has collected yet.
+            // Gone, or a zombie that has not been waited for yet.
             while std::fs::read_to_string(&status).is_ok_and(|text| !text.contains(") Z ")) {
                 assert!(begun.elapsed() < PATIENCE, "process {pid} lives on");
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -90,7 +90,7 @@ impl DataNodes {
             let kept = failure.filter(|first| first.kind == ErrorKind::Corrupt);
             failure = Some(kept.unwrap_or(error));
         }
-        Err(failure.unwrap_or_else(nobody))
+        Err(failure.unwrap_or_else(no_node))
     }
 
     /// The index of the node at `address`.
@@ -169,7 +169,7 @@ impl DataNode {
     ) -> Result<(), OpError> {
         self.idle = false;
         let Some(conn) = &mut self.conn else {
-            return Err(nobody());
+            return Err(no_node());
         };
         {
             let mut request = Buffer::take();
@@ -209,7 +209,7 @@ impl DataNode {
 }
 
 #[cold]
-fn nobody() -> OpError {
+fn no_node() -> OpError {
     OpError::new(ErrorKind::Server, "no data node has a block of the file")
 }
 
