@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
 
 /// An entry of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub(crate) trait Lister {
         after: &str,
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
+        probe: &mut Probe,
     ) -> impl Future<Output = Result<bool, OpError>>;
 }
 
@@ -115,6 +117,7 @@ impl<C: Default> Walk<C> {
     pub(crate) async fn next<L: Lister<Cursor = C>>(
         &mut self,
         lister: &mut L,
+        probe: &mut Probe,
     ) -> Result<Option<Found>, OpError> {
         loop {
             let Some(frame) = self.frames.last_mut() else {
@@ -127,6 +130,7 @@ impl<C: Default> Walk<C> {
                     &frame.after,
                     &mut frame.cursor,
                     &mut frame.entries,
+                    probe,
                 );
                 frame.more = match page.await {
                     Ok(more) => more,
@@ -242,6 +246,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::record::Probe;
     use proptest::prelude::*;
 
     use super::{Entry, Found, Lister, Walk, compare};
@@ -271,6 +276,7 @@ mod tests {
             after: &str,
             cursor: &mut Self::Cursor,
             into: &mut VecDeque<Entry>,
+            _probe: &mut Probe,
         ) -> Result<bool, OpError> {
             self.pages += 1;
             let mut names: Vec<Entry> = Vec::new();
@@ -314,7 +320,7 @@ mod tests {
     fn list(tree: &mut Tree, prefix: &str, after: &str, flat: bool) -> Vec<String> {
         let mut walk = Walk::new("b", prefix, after, flat);
         let mut out = Vec::new();
-        while let Some(found) = block_on(walk.next(tree)).unwrap() {
+        while let Some(found) = block_on(walk.next(tree, &mut Probe::untimed())).unwrap() {
             match found {
                 Found::Key(name) | Found::Group(name) => out.push(name),
             }

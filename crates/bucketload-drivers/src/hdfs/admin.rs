@@ -10,14 +10,15 @@ use bytes::Bytes;
 use hdfs_native::client::ListStatusIterator;
 
 use super::error::to_op_error;
-use super::ops::DIRECTORY;
+use super::ops::{DIRECTORY, call_done};
 use super::session::HdfsSession;
+use crate::hadoop::listing::{self, Listed};
+use crate::hadoop::path;
 use crate::hadoop::prune::{self, Tree};
-use crate::hadoop::semantics::check_is_directory;
+use crate::hadoop::semantics::{check_deleted, check_is_directory};
 use crate::hadoop::walk::{Entry, Lister};
-use crate::hadoop::{listing, path};
 use crate::http::answer::{MAX_SMALL, too_long};
-use crate::http::control::{ensure_bucket, unless_gone};
+use crate::http::control::ensure_bucket;
 
 /// Entries taken from the library at a time: a page of the name node.
 const PAGE: usize = 1000;
@@ -32,6 +33,7 @@ impl Lister for HdfsSession {
         _after: &str,
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
+        _probe: &mut Probe,
     ) -> Result<bool, OpError> {
         let path = self.path(bucket, dir);
         let entries = cursor.get_or_insert_with(|| self.client.list_status_iter(&path, false));
@@ -53,8 +55,15 @@ impl Lister for HdfsSession {
 }
 
 impl Tree for HdfsSession {
-    async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
-        self.unlink(bucket, dir, &mut Probe::untimed()).await
+    fn listed(&mut self) -> &mut Listed<Self::Cursor> {
+        &mut self.listed
+    }
+
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+        let path = self.path(bucket, key);
+        probe.started();
+        let deleted = self.client.delete(&path, false).await;
+        check_deleted(call_done(probe, deleted)?)
     }
 }
 
@@ -65,7 +74,7 @@ impl HdfsSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         probe.started();
-        let items = listing::count(self, request).await;
+        let items = listing::count(self, request, probe).await;
         probe.first_byte_and_done();
         let items = items?;
         if items == 0 {
@@ -116,7 +125,7 @@ impl HdfsSession {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         probe.started();
         loop {
-            let more = self.page("", "", "", &mut cursor, &mut page).await;
+            let more = self.page("", "", "", &mut cursor, &mut page, probe).await;
             probe.first_byte_and_done();
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more? {
@@ -150,26 +159,11 @@ impl Admin for HdfsSession {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        self.listed = Some((bucket.to_owned(), prefix.to_owned()));
-        let mut walk = self.walk.take();
-        let page = listing::page(self, &mut walk, bucket, prefix, after).await?;
-        self.walk = walk;
-        if page.keys.is_empty() && after.is_none() {
-            self.head_bucket(bucket).await?;
-        }
-        Ok(page)
+        listing::page(self, bucket, prefix, after).await
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
-        for key in keys {
-            path::check(bucket, key)?;
-            unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
-        }
-        // Only below the prefix that this session listed; other directories may not belong to the run.
-        let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
-            return Ok(());
-        };
-        prune::after_deleting(self, bucket, &prefix, keys).await
+        prune::delete_keys(self, bucket, keys).await
     }
 
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {

@@ -19,9 +19,9 @@ use std::pin::{Pin, pin};
 use super::error::to_op_error;
 use super::session::HdfsSession;
 use crate::hadoop::path;
+use crate::hadoop::prune::Tree as _;
 use crate::hadoop::semantics::{
-    check_deleted, explain_empty_read, is_existing_file, is_missing_parent, now_ms, past_the_end,
-    size_of_file,
+    explain_empty_read, is_existing_file, is_missing_parent, now_ms, past_the_end, size_of_file,
 };
 use crate::http::reading::Reading;
 use crate::http::sink::Sink;
@@ -63,7 +63,10 @@ async fn write_all(
 }
 
 /// Reports the end of a single call to `probe`.
-fn call_done<T>(probe: &mut Probe, result: hdfs_native::Result<T>) -> Result<T, OpError> {
+pub(super) fn call_done<T>(
+    probe: &mut Probe,
+    result: hdfs_native::Result<T>,
+) -> Result<T, OpError> {
     probe.first_byte_and_done();
     result.map_err(to_op_error)
 }
@@ -252,22 +255,6 @@ impl HdfsSession {
         self.unlink(request.bucket, request.key, probe)
             .await
             .map(|()| DONE)
-    }
-
-    /// Deletes a file or an empty directory.
-    ///
-    /// # Errors
-    /// `NotFound` when neither exists, `Conflict` when the directory is not empty.
-    pub(super) async fn unlink(
-        &mut self,
-        bucket: &str,
-        key: &str,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
-        let path = self.path(bucket, key);
-        probe.started();
-        let deleted = self.client.delete(&path, false).await;
-        check_deleted(call_done(probe, deleted)?)
     }
 }
 

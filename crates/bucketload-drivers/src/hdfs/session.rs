@@ -12,9 +12,9 @@ use hdfs_native::client::ListStatusIterator;
 
 use super::direct::DirectReader;
 use super::driver::DriverShared;
+use crate::hadoop::listing::Listed;
 use crate::hadoop::path;
 use crate::hadoop::semantics::unsupported;
-use crate::hadoop::walk::Walk;
 use crate::http::parked::park;
 
 /// A session of the HDFS driver.
@@ -23,14 +23,11 @@ pub struct HdfsSession {
     pub(super) client: Client,
     /// Connections for reads without the library.
     direct: Option<DirectReader>,
-    /// The control plane's unfinished listing.
-    pub(super) walk: Option<Box<Walk<Option<ListStatusIterator>>>>,
-    /// Bucket and prefix that the control plane listed last.
-    pub(super) listed: Option<(String, String)>,
+    pub(super) listed: Listed<Option<ListStatusIterator>>,
 }
 
 impl HdfsSession {
-    pub(super) const fn new(
+    pub(super) fn new(
         inner: Arc<DriverShared>,
         client: Client,
         direct: Option<DirectReader>,
@@ -39,8 +36,7 @@ impl HdfsSession {
             inner,
             client,
             direct,
-            walk: None,
-            listed: None,
+            listed: Listed::default(),
         }
     }
 

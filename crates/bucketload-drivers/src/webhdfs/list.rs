@@ -10,20 +10,15 @@ use bucketload_core::record::Probe;
 use super::documents;
 use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
+use crate::hadoop::listing::{self, Listed};
+use crate::hadoop::path;
 use crate::hadoop::prune::Tree;
-use crate::hadoop::semantics::check_is_directory;
+use crate::hadoop::semantics::{check_deleted, check_is_directory};
 use crate::hadoop::walk::{Entry, Lister};
-use crate::hadoop::{listing, path};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 
-/// The name node as a source of directory entries, for one operation of a session.
-pub(super) struct NameNode<'a> {
-    pub(super) session: &'a mut WebHdfsSession,
-    pub(super) probe: &'a mut Probe,
-}
-
-impl Lister for NameNode<'_> {
+impl Lister for WebHdfsSession {
     /// The last name of the previous page.
     type Cursor = Option<String>;
 
@@ -34,6 +29,7 @@ impl Lister for NameNode<'_> {
         after: &str,
         cursor: &mut Option<String>,
         into: &mut VecDeque<Entry>,
+        probe: &mut Probe,
     ) -> Result<bool, OpError> {
         let mut query = Buffer::take();
         let after = cursor.as_deref().unwrap_or(after);
@@ -41,7 +37,7 @@ impl Lister for NameNode<'_> {
             query.parameter("startAfter", after);
         }
         let call = NameNodeCall::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
-        let body = self.session.fetch(&call, self.probe).await?;
+        let body = self.fetch(&call, probe).await?;
         let (entries, more) = documents::batch(&body)?;
         match entries.last() {
             Some(last) => *cursor = Some(last.name.clone().into_owned()),
@@ -61,9 +57,15 @@ impl Lister for NameNode<'_> {
     }
 }
 
-impl Tree for NameNode<'_> {
-    async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
-        self.session.unlink(bucket, dir, self.probe).await
+impl Tree for WebHdfsSession {
+    fn listed(&mut self) -> &mut Listed<Self::Cursor> {
+        &mut self.listed
+    }
+
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+        let call = NameNodeCall::new("DELETE", "DELETE&recursive=false", bucket, key);
+        let body = self.fetch(&call, probe).await?;
+        check_deleted(documents::boolean(&body)?)
     }
 }
 
@@ -73,12 +75,8 @@ impl WebHdfsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut lister = NameNode {
-            session: self,
-            probe,
-        };
         // Boxed because a walk's state would enlarge the future of every operation.
-        let items = Box::pin(listing::count(&mut lister, request)).await?;
+        let items = Box::pin(listing::count(self, request, probe)).await?;
         if items == 0 {
             self.find_bucket(request.bucket, probe).await?;
         }
@@ -126,11 +124,7 @@ impl WebHdfsSession {
     pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         loop {
-            let mut lister = NameNode {
-                session: self,
-                probe,
-            };
-            let more = lister.page("", "", "", &mut cursor, &mut page).await?;
+            let more = self.page("", "", "", &mut cursor, &mut page, probe).await?;
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more {
                 return Ok(Completion { items, ..DONE });

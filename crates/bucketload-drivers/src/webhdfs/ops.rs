@@ -5,12 +5,12 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::documents;
 use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::path;
+use crate::hadoop::prune::Tree as _;
 use crate::hadoop::semantics::{
-    check_deleted, explain_empty_read, is_existing_file, is_missing_parent, now_ms, size_of_file,
+    explain_empty_read, is_existing_file, is_missing_parent, now_ms, size_of_file,
 };
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
@@ -197,21 +197,6 @@ impl WebHdfsSession {
         self.unlink(request.bucket, request.key, probe)
             .await
             .map(|()| DONE)
-    }
-
-    /// Deletes a file or an empty directory.
-    ///
-    /// # Errors
-    /// `NotFound` when neither exists, `Conflict` when the directory is not empty.
-    pub(super) async fn unlink(
-        &mut self,
-        bucket: &str,
-        key: &str,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
-        let call = NameNodeCall::new("DELETE", "DELETE&recursive=false", bucket, key);
-        let body = self.fetch(&call, probe).await?;
-        check_deleted(documents::boolean(&body)?)
     }
 
     /// Writes a small file, untimed.

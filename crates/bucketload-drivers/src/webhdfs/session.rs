@@ -18,8 +18,8 @@ use super::redirect::DataNodes;
 use super::request::{self, NameNodeCall, SecondStepBody};
 use super::upload::Upload;
 use crate::hadoop::exception::{RemoteException, to_error};
+use crate::hadoop::listing::Listed;
 use crate::hadoop::semantics::unsupported;
-use crate::hadoop::walk::Walk;
 use crate::http::answer::{as_text, too_long};
 use crate::http::connection::Connection;
 use crate::http::exchange::{Refusal, Reply};
@@ -39,10 +39,7 @@ pub struct WebHdfsSession {
     connection: Connection,
     nodes: DataNodes,
     source: Option<IpAddr>,
-    /// The control plane's unfinished listing.
-    pub(super) walk: Option<Box<Walk<Option<String>>>>,
-    /// Bucket and prefix that the control plane listed last.
-    pub(super) listed: Option<(String, String)>,
+    pub(super) listed: Listed<Option<String>>,
 }
 
 impl WebHdfsSession {
@@ -53,8 +50,7 @@ impl WebHdfsSession {
             connection: Connection::new(0, source),
             nodes: DataNodes::new(source),
             source,
-            walk: None,
-            listed: None,
+            listed: Listed::default(),
         }
     }
 
