@@ -1,10 +1,10 @@
-//! A fake SeaweedFS for conformance runs where no real one can be had: `fake-seaweedfs FILER_PORT
-//! MASTER_PORT` serves both interfaces over memory on loopback until it is ended.
+//! A fake SeaweedFS for conformance runs where no real one is available: `fake-seaweedfs FILER_PORT
+//! MASTER_PORT` serves both interfaces on loopback, with objects in memory, until it is stopped.
 
 use std::net::TcpListener;
 use std::process::ExitCode;
 
-use bucketload_testkit::seaweedfs::Seaweed;
+use bucketload_testkit::seaweedfs::FakeSeaweed;
 
 fn main() -> ExitCode {
     let ports: Vec<u16> = std::env::args()
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     let bind = |port| TcpListener::bind(("127.0.0.1", port));
     match (bind(filer), bind(master)) {
         (Ok(filer), Ok(master)) => {
-            let fake = Seaweed::start_at(filer, master);
+            let fake = FakeSeaweed::start_at(filer, master);
             println!("filer {} master {}", fake.filer, fake.master);
             loop {
                 std::thread::park();

@@ -1,11 +1,11 @@
-//! Drivers that reach their target without a connection of their own:
+//! Drivers that reach their target without a network connection:
 //!
 //! - [`posix`]: file systems
 //! - [`libs3`]: any library with the libs3 C interface
-//! - [`null`]: nothing at all, to show what the client itself costs
+//! - [`null`]: no target at all, to show the client's own cost
 //!
-//! A driver's `DESCRIPTOR` says how its URLs, flags and settings become a driver. Drivers of services over HTTP are
-//! another crate, so that a change of one side does not compile the other.
+//! A driver's `DESCRIPTOR` defines its URLs, flags and settings. Drivers for HTTP services are in another crate, so a
+//! change to one side does not recompile the other.
 
 pub mod libs3;
 pub mod null;

@@ -1,8 +1,8 @@
-//! The null target: every operation succeeds at once. It shows what the client itself costs and is
-//! what a run is calibrated against.
+//! The null target: every operation succeeds at once. It shows the client's own cost, and runs are
+//! calibrated against it.
 //!
-//! Only the control plane remembers anything: the few small objects that mark ownership, so that a
-//! run against the null target goes through the same steps as any other.
+//! Only the control plane keeps data: the few small objects that mark ownership, so a run against the
+//! null target takes the same steps as any other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -75,7 +75,7 @@ pub struct NullSession {
 
 impl NullSession {
     fn marks(&self) -> MutexGuard<'_, Marks> {
-        // The marks are plain values: a panic elsewhere leaves nothing half done.
+        // A panic elsewhere cannot leave the marks inconsistent.
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +91,7 @@ impl NullSession {
     }
 }
 
-/// Bytes that the operation would have moved.
+/// Bytes that the operation would have transferred.
 const fn bytes_of(op: &Op) -> u64 {
     match op.class {
         OpClass::RangePut => match op.range {
@@ -138,7 +138,7 @@ impl Admin for NullSession {
         self.check_bucket(bucket)?;
         let mut marks = self.marks();
         if marks.objects.keys().any(|(b, _)| b == bucket) {
-            let detail = format!("BucketNotEmpty: `{bucket}` holds objects");
+            let detail = format!("BucketNotEmpty: `{bucket}` contains objects");
             return Err(OpError::new(ErrorKind::Conflict, detail));
         }
         marks.buckets.remove(bucket);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn ownership_marks_are_remembered_across_sessions() {
+    fn ownership_marks_are_shared_by_sessions() {
         run(async {
             let driver = NullDriver::new();
             let mut probe = Probe::untimed();

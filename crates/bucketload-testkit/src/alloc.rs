@@ -1,11 +1,11 @@
-//! An allocator that counts. A program that wants it says so with `#[global_allocator]`; such programs are apart
-//! from the other tests of their crate, for it replaces the allocator of them all.
+//! A counting allocator. A program installs it with `#[global_allocator]`, which affects the whole program, so such
+//! tests are separate programs.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The system's allocator, with counts of what is asked of it.
+/// The system's allocator, with counters.
 pub struct Counting;
 
 thread_local! {
@@ -20,7 +20,7 @@ pub fn calls() -> u64 {
     CALLS.get()
 }
 
-/// Bytes that this thread has allocated and not freed; what other threads free of it counts as theirs.
+/// Bytes that this thread has allocated minus those it has freed.
 pub fn live() -> i64 {
     LIVE.get()
 }
@@ -30,7 +30,7 @@ pub fn calls_of_all() -> u64 {
     OF_ALL.load(Relaxed)
 }
 
-/// The counters are initialised by constants and have no destructor: they neither allocate nor ever go away.
+/// The counters have constant initialisers and no destructor, so they never allocate and always exist.
 fn count(calls: u64, bytes: i64) {
     CALLS.set(CALLS.get() + calls);
     LIVE.set(LIVE.get() + bytes);
@@ -39,7 +39,7 @@ fn count(calls: u64, bytes: i64) {
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator unchanged; counting does not allocate.
+// SAFETY: every call goes to the system's allocator unchanged; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);

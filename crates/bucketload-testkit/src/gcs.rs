@@ -1,11 +1,11 @@
-//! A fake of Google Cloud Storage's JSON API that follows its reference, as far as the driver goes:
+//! A fake of Google Cloud Storage's JSON API that follows its reference to the extent that the driver needs:
 //! buckets, media and resumable uploads, reads, metadata, listings, rewrite, compose and batches.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::http::{Heard, Said, decode, member, quoted, serve};
+use crate::http::{HttpRequest, HttpResponse, decode, grouped, member, quoted, serve};
 
 /// An object.
 #[derive(Clone, Debug, Default)]
@@ -19,32 +19,32 @@ struct State {
     buckets: BTreeMap<String, BTreeMap<String, Object>>,
     /// Open uploads: bucket, name, bytes.
     uploads: BTreeMap<String, (String, String, Vec<u8>)>,
-    /// Rewrites that were answered with a token once.
+    /// Number of rewrite requests. Every other one is answered with a token.
     rewrites: u32,
-    heard: Vec<String>,
+    requests: Vec<String>,
 }
 
 /// The service.
 #[derive(Clone)]
-pub struct Gcs {
-    /// Where it listens.
+pub struct FakeGcs {
+    /// Address of the service.
     pub addr: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
-impl Gcs {
-    /// Starts it; `allow` judges the `Authorization` field.
+impl FakeGcs {
+    /// Starts the service; `allow` checks the `Authorization` field.
     pub fn start(allow: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let state = Arc::<Mutex<State>>::default();
         let shared = Arc::clone(&state);
-        let addr = serve(move |heard| {
+        let addr = serve(move |request| {
             let state = &mut *shared.lock().unwrap();
-            let who = heard.header("authorization");
+            let who = request.header("authorization");
             state
-                .heard
-                .push(format!("{} {} {who}", heard.method, heard.path));
+                .requests
+                .push(format!("{} {} {who}", request.method, request.path));
             match allow(who) {
-                true => answer(state, heard),
+                true => answer(state, request),
                 false => refuse(401, "authError", "Invalid Credentials"),
             }
         });
@@ -52,8 +52,8 @@ impl Gcs {
     }
 
     /// Requests so far: method, path and authorization.
-    pub fn heard(&self) -> Vec<String> {
-        self.state.lock().unwrap().heard.clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.state.lock().unwrap().requests.clone()
     }
 
     /// Names of the objects in `bucket`.
@@ -64,39 +64,39 @@ impl Gcs {
     }
 }
 
-fn refuse(status: u16, reason: &str, message: &str) -> Said {
+fn refuse(status: u16, reason: &str, message: &str) -> HttpResponse {
     let text = format!(
         r#"{{"error":{{"code":{status},"message":{},"errors":[{{"reason":"{reason}"}}]}}}}"#,
         quoted(message)
     );
-    Said::new(status, text).with("Content-Type", "application/json")
+    HttpResponse::new(status, text).with("Content-Type", "application/json")
 }
 
-fn absent() -> Said {
+fn absent() -> HttpResponse {
     refuse(404, "notFound", "No such object or bucket")
 }
 
-fn answer(state: &mut State, heard: &Heard) -> Said {
-    if heard.path == "/batch/storage/v1" {
-        return batch(state, heard);
+fn answer(state: &mut State, request: &HttpRequest) -> HttpResponse {
+    if request.path == "/batch/storage/v1" {
+        return batch(state, request);
     }
-    let (upload, path) = match heard.path.strip_prefix("/upload") {
+    let (upload, path) = match request.path.strip_prefix("/upload") {
         Some(path) => (true, path),
-        None => (false, heard.path.as_str()),
+        None => (false, request.path.as_str()),
     };
     let Some(rest) = path.strip_prefix("/storage/v1/b") else {
-        return Said::new(404, "Not Found");
+        return HttpResponse::new(404, "Not Found");
     };
     let parts: Vec<String> = rest.split('/').skip(1).map(decode).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    match (heard.method.as_str(), parts.as_slice()) {
-        ("POST", []) => make_bucket(state, heard),
+    match (request.method.as_str(), parts.as_slice()) {
+        ("POST", []) => make_bucket(state, request),
         ("GET", []) => {
             let items = state.buckets.keys();
             let items: Vec<String> = items
                 .map(|n| format!("{{\"name\":{}}}", quoted(n)))
                 .collect();
-            Said::new(200, format!("{{\"items\":[{}]}}", items.join(",")))
+            HttpResponse::new(200, format!("{{\"items\":[{}]}}", items.join(",")))
         }
         (method, [bucket]) => {
             let Some(objects) = state.buckets.get(*bucket) else {
@@ -106,61 +106,61 @@ fn answer(state: &mut State, heard: &Heard) -> Said {
                 ("DELETE", false) => refuse(409, "conflict", "The bucket is not empty"),
                 ("DELETE", true) => {
                     state.buckets.remove(*bucket);
-                    Said::new(204, "")
+                    HttpResponse::new(204, "")
                 }
-                _ => Said::new(200, "{}"),
+                _ => HttpResponse::new(200, "{}"),
             }
         }
         (_, [bucket, ..]) if !state.buckets.contains_key(*bucket) => absent(),
-        (method, [bucket, "o"]) if upload => uploaded(state, heard, method, bucket),
-        ("GET", [bucket, "o"]) => list(&state.buckets[*bucket], heard),
+        (method, [bucket, "o"]) if upload => uploaded(state, request, method, bucket),
+        ("GET", [bucket, "o"]) => list(&state.buckets[*bucket], request),
         ("POST", [bucket, "o", name, "rewriteTo", "b", to, "o", target]) => {
             let Some(object) = state.buckets[*bucket].get(*name).cloned() else {
                 return absent();
             };
             state.rewrites += 1;
             if state.rewrites % 2 == 1 {
-                return Said::new(200, r#"{"done":false,"rewriteToken":"go/on="}"#);
+                return HttpResponse::new(200, r#"{"done":false,"rewriteToken":"go/on="}"#);
             }
-            if heard.parameter("rewriteToken") != "go/on=" {
+            if request.parameter("rewriteToken") != "go/on=" {
                 return refuse(400, "invalid", "no token");
             }
             let bucket = state.buckets.get_mut(*to);
             bucket.map(|objects| objects.insert((*target).to_owned(), object));
-            Said::new(200, r#"{"done":true}"#)
+            HttpResponse::new(200, r#"{"done":true}"#)
         }
-        ("POST", [bucket, "o", name, "compose"]) => compose(state, heard, bucket, name),
-        (method, [bucket, "o", name]) => object(state, heard, method, bucket, name),
-        _ => Said::new(405, ""),
+        ("POST", [bucket, "o", name, "compose"]) => compose(state, request, bucket, name),
+        (method, [bucket, "o", name]) => object(state, request, method, bucket, name),
+        _ => HttpResponse::new(405, ""),
     }
 }
 
-fn make_bucket(state: &mut State, heard: &Heard) -> Said {
-    let name = member(&String::from_utf8_lossy(&heard.body), "name");
+fn make_bucket(state: &mut State, request: &HttpRequest) -> HttpResponse {
+    let name = member(&String::from_utf8_lossy(&request.body), "name");
     match name {
-        Some(_) if heard.parameter("project").is_empty() => refuse(400, "required", "project"),
+        Some(_) if request.parameter("project").is_empty() => refuse(400, "required", "project"),
         Some(name) if state.buckets.contains_key(&name) => refuse(409, "conflict", "yours"),
         Some(name) => {
             state.buckets.insert(name, BTreeMap::new());
-            Said::new(200, "{}")
+            HttpResponse::new(200, "{}")
         }
         None => refuse(400, "required", "name"),
     }
 }
 
-fn uploaded(state: &mut State, heard: &Heard, method: &str, bucket: &str) -> Said {
-    let name = heard.parameter("name").to_owned();
+fn uploaded(state: &mut State, request: &HttpRequest, method: &str, bucket: &str) -> HttpResponse {
+    let name = request.parameter("name").to_owned();
     if name.len() > 1024 {
         return refuse(400, "invalid", "The specified object name is not valid.");
     }
     let objects = state.buckets.get_mut(bucket).unwrap();
-    match (method, heard.parameter("uploadType")) {
+    match (method, request.parameter("uploadType")) {
         ("POST", "media") => {
-            if heard.parameter("ifGenerationMatch") == "0" && objects.contains_key(&name) {
+            if request.parameter("ifGenerationMatch") == "0" && objects.contains_key(&name) {
                 return refuse(412, "conditionNotMet", "there is one");
             }
-            let mut data = heard.body.clone();
-            // A store may take less than was sent.
+            let mut data = request.body.clone();
+            // Simulates a store that keeps less than was sent.
             if name == "short" {
                 data.pop();
             }
@@ -170,61 +170,61 @@ fn uploaded(state: &mut State, heard: &Heard, method: &str, bucket: &str) -> Sai
                 ..Object::default()
             };
             objects.insert(name, object);
-            Said::new(200, text)
+            HttpResponse::new(200, text)
         }
         ("POST", "resumable") => {
             let id = format!("u{}", state.uploads.len());
             let url = format!(
                 "http://{}/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={id}",
-                heard.header("host")
+                request.header("host")
             );
             let upload = (bucket.to_owned(), name, Vec::new());
             state.uploads.insert(id, upload);
-            Said::new(200, "").with("Location", url)
+            HttpResponse::new(200, "").with("Location", url)
         }
-        ("DELETE", "resumable") => match state.uploads.remove(heard.parameter("upload_id")) {
-            Some(_) => Said::new(499, ""),
+        ("DELETE", "resumable") => match state.uploads.remove(request.parameter("upload_id")) {
+            Some(_) => HttpResponse::new(499, ""),
             None => absent(),
         },
-        ("PUT", "resumable") => chunk(state, heard),
+        ("PUT", "resumable") => chunk(state, request),
         _ => refuse(400, "invalid", "uploadType"),
     }
 }
 
-/// A chunk of a resumable upload.
-fn chunk(state: &mut State, heard: &Heard) -> Said {
-    let id = heard.parameter("upload_id").to_owned();
+/// Receives a chunk of a resumable upload.
+fn chunk(state: &mut State, request: &HttpRequest) -> HttpResponse {
+    let id = request.parameter("upload_id").to_owned();
     let Some((bucket, name, mut data)) = state.uploads.remove(&id) else {
         return absent();
     };
-    let range = heard.header("content-range");
+    let range = request.header("content-range");
     let total = range
         .rsplit('/')
         .next()
         .and_then(|n| n.parse::<usize>().ok());
-    data.extend_from_slice(&heard.body);
+    data.extend_from_slice(&request.body);
     if total == Some(data.len()) {
         let object = Object {
             data,
             ..Object::default()
         };
         state.buckets.get_mut(&bucket).unwrap().insert(name, object);
-        return Said::new(200, r#"{"kind":"storage#object"}"#);
+        return HttpResponse::new(200, r#"{"kind":"storage#object"}"#);
     }
-    if !heard.body.len().is_multiple_of(256 * 1024) {
+    if !request.body.len().is_multiple_of(256 * 1024) {
         return refuse(400, "invalid", "no multiple of 256 KiB");
     }
-    // A store may keep less than was sent.
+    // Simulates a store that keeps less than was sent.
     if name.ends_with("forgetful") {
-        data.truncate(heard.body.len() / 2);
+        data.truncate(request.body.len() / 2);
     }
     let have = data.len();
     state.uploads.insert(id, (bucket, name, data));
-    Said::new(308, "").with("Range", format!("bytes=0-{}", have - 1))
+    HttpResponse::new(308, "").with("Range", format!("bytes=0-{}", have - 1))
 }
 
-fn compose(state: &mut State, heard: &Heard, bucket: &str, target: &str) -> Said {
-    let text = String::from_utf8_lossy(&heard.body).into_owned();
+fn compose(state: &mut State, request: &HttpRequest, bucket: &str, target: &str) -> HttpResponse {
+    let text = String::from_utf8_lossy(&request.body).into_owned();
     let names: Vec<String> = text
         .split("{\"name\"")
         .skip(1)
@@ -246,20 +246,26 @@ fn compose(state: &mut State, heard: &Heard, bucket: &str, target: &str) -> Said
         ..Object::default()
     };
     objects.insert(target.to_owned(), object);
-    Said::new(200, "{}")
+    HttpResponse::new(200, "{}")
 }
 
-fn object(state: &mut State, heard: &Heard, method: &str, bucket: &str, name: &str) -> Said {
+fn object(
+    state: &mut State,
+    request: &HttpRequest,
+    method: &str,
+    bucket: &str,
+    name: &str,
+) -> HttpResponse {
     let objects = state.buckets.get_mut(bucket).unwrap();
     let Some(object) = objects.get_mut(name) else {
-        return match heard.parameter("alt") {
-            "media" => Said::new(404, format!("No such object: {bucket}/{name}")),
+        return match request.parameter("alt") {
+            "media" => HttpResponse::new(404, format!("No such object: {bucket}/{name}")),
             _ => absent(),
         };
     };
     match method {
-        "GET" if heard.parameter("alt") == "media" => heard.range_of(&object.data),
-        "GET" if heard.parameter("fields") == "size" => Said::new(
+        "GET" if request.parameter("alt") == "media" => request.range_of(&object.data),
+        "GET" if request.parameter("fields") == "size" => HttpResponse::new(
             200,
             format!("{{\n  \"size\": \"{}\"\n}}", object.data.len()),
         ),
@@ -268,47 +274,33 @@ fn object(state: &mut State, heard: &Heard, method: &str, bucket: &str, name: &s
             let entries: Vec<String> = entries
                 .map(|(k, v)| format!("{}:{}", quoted(k), quoted(v)))
                 .collect();
-            Said::new(200, format!("{{\"metadata\":{{{}}}}}", entries.join(",")))
+            HttpResponse::new(200, format!("{{\"metadata\":{{{}}}}}", entries.join(",")))
         }
         "PATCH" => {
-            match member(&String::from_utf8_lossy(&heard.body), "bucketload") {
+            match member(&String::from_utf8_lossy(&request.body), "bucketload") {
                 Some(value) => object.metadata.insert("bucketload".to_owned(), value),
                 None => object.metadata.remove("bucketload"),
             };
-            Said::new(200, "{}")
+            HttpResponse::new(200, "{}")
         }
         "DELETE" => {
             objects.remove(name);
-            Said::new(204, "")
+            HttpResponse::new(204, "")
         }
-        _ => Said::new(405, ""),
+        _ => HttpResponse::new(405, ""),
     }
 }
 
-/// Objects: list. A page's token is the last entry.
-fn list(objects: &BTreeMap<String, Object>, heard: &Heard) -> Said {
-    let (prefix, delimiter) = (heard.parameter("prefix"), heard.parameter("delimiter"));
-    let most = heard
+/// Objects: list. The token of the next page is the last entry.
+fn list(objects: &BTreeMap<String, Object>, request: &HttpRequest) -> HttpResponse {
+    let (prefix, delimiter) = (request.parameter("prefix"), request.parameter("delimiter"));
+    let most = request
         .parameter("maxResults")
         .parse()
         .unwrap_or(1000)
         .min(1000);
-    let from = heard.parameter("pageToken");
-    // Entries in order: a name, or a group of names.
-    let mut entries: Vec<(String, bool)> = Vec::new();
-    for name in objects.keys().filter(|name| name.starts_with(prefix)) {
-        let rest = &name[prefix.len()..];
-        let cut = (!delimiter.is_empty())
-            .then(|| rest.find(delimiter))
-            .flatten();
-        let entry = match cut {
-            Some(at) => (name[..prefix.len() + at + delimiter.len()].to_owned(), true),
-            None => (name.clone(), false),
-        };
-        if entries.last() != Some(&entry) {
-            entries.push(entry);
-        }
-    }
+    let from = request.parameter("pageToken");
+    let mut entries = grouped(objects.keys(), prefix, delimiter);
     entries.retain(|(name, _)| name.as_str() > from);
     let more = entries.len() > most;
     entries.truncate(most);
@@ -326,28 +318,28 @@ fn list(objects: &BTreeMap<String, Object>, heard: &Heard) -> Said {
         groups.join(","),
         items.join(",")
     );
-    Said::new(200, text)
+    HttpResponse::new(200, text)
 }
 
-/// Each part is a request; so is each part of the answer.
-fn batch(state: &mut State, heard: &Heard) -> Said {
-    let text = String::from_utf8_lossy(&heard.body).into_owned();
+/// Performs a batch: each part is a request, and each part of the answer an answer.
+fn batch(state: &mut State, request: &HttpRequest) -> HttpResponse {
+    let text = String::from_utf8_lossy(&request.body).into_owned();
     let mut out = String::new();
     for part in text.split("--==bucketload==\r\n").skip(1) {
         let Some((_, inner)) = part.split_once("\r\n\r\n") else {
             return refuse(400, "parseError", "no request");
         };
         let mut words = inner.split(' ');
-        let inner = Heard {
+        let inner = HttpRequest {
             method: words.next().unwrap_or_default().to_owned(),
             path: words.next().unwrap_or_default().to_owned(),
-            ..Heard::default()
+            ..HttpRequest::default()
         };
-        let said = answer(state, &inner);
+        let response = answer(state, &inner);
         out += "--b\r\nContent-Type: application/http\r\n\r\n";
-        out += &said.head();
-        out += &String::from_utf8_lossy(&said.body);
+        out += &response.head();
+        out += &String::from_utf8_lossy(&response.body);
         out += "\r\n";
     }
-    Said::new(200, out + "--b--\r\n").with("Content-Type", "multipart/mixed; boundary=b")
+    HttpResponse::new(200, out + "--b--\r\n").with("Content-Type", "multipart/mixed; boundary=b")
 }

@@ -1,5 +1,5 @@
-//! A name node and two data nodes in memory that speak Hadoop's RPC and data transfer protocols, as far as
-//! reads need them. Everything runs on threads of its own; files are planted.
+//! A name node and two data nodes in memory that speak Hadoop's RPC and data transfer protocols to the extent
+//! that reads need. They run on separate threads; tests add the files.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -7,32 +7,33 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Bytes per sum, and of a packet's data.
+/// Bytes per checksum.
 const CHUNK: usize = 512;
+/// Bytes of data per packet.
 const PACKET: usize = 64 * CHUNK;
 
-/// What the name node can be asked.
-const KNOWN: [&str; 3] = ["getServerDefaults", "getFileInfo", "getBlockLocations"];
+/// Methods of the name node.
+const METHODS: [&str; 3] = ["getServerDefaults", "getFileInfo", "getBlockLocations"];
 
-/// A planted file.
+/// A file.
 #[derive(Clone, Default)]
 pub struct File {
-    /// Its bytes.
+    /// Content.
     pub content: Vec<u8>,
     /// Bytes per block.
     pub block: usize,
-    /// Whether somebody is still writing it.
+    /// Whether the file is still being written.
     pub under_construction: bool,
 }
 
 /// How a data node behaves.
 #[derive(Default)]
-pub struct Manners {
-    /// It closes after every read.
+pub struct NodeBehaviour {
+    /// Whether it closes the connection after every read.
     pub closes: AtomicBool,
-    /// Its sums are wrong from this byte of a block on, if above 0.
+    /// If above 0, its checksums are wrong from this byte of a block on.
     pub corrupt_from: AtomicUsize,
-    /// It refuses every read.
+    /// Whether it refuses every read.
     pub refuses: AtomicBool,
     /// Connections so far.
     pub connections: AtomicUsize,
@@ -40,32 +41,32 @@ pub struct Manners {
     pub reads: AtomicUsize,
 }
 
-/// What all threads share.
+/// State that all threads share.
 #[derive(Default)]
 pub struct State {
-    /// Planted files by path.
+    /// Files by path.
     pub files: Mutex<HashMap<String, File>>,
-    /// Methods called, and by whom.
+    /// User and method of every call.
     pub calls: Mutex<Vec<String>>,
-    /// Class of the exception that answers every call.
+    /// Class of the exception that answers every call; empty for none.
     pub exception: Mutex<&'static str>,
-    /// Whether it asks for encrypted transfers.
+    /// Whether the cluster requires encrypted transfers.
     pub encrypts: AtomicBool,
     /// How each data node behaves.
-    pub nodes: [Manners; 2],
-    /// Where data nodes are said to be.
+    pub nodes: [NodeBehaviour; 2],
+    /// Addresses of the data nodes in the name node's answers.
     addresses: Mutex<Vec<SocketAddr>>,
 }
 
 /// A cluster.
-pub struct Fake {
+pub struct FakeHdfs {
     /// `hdfs://127.0.0.1:PORT` of the name node.
     pub url: String,
-    /// What can be set and seen while it runs.
+    /// State to set and inspect during a test.
     pub state: Arc<State>,
 }
 
-impl Fake {
+impl FakeHdfs {
     /// Starts the name node and both data nodes.
     pub fn start() -> Self {
         let state = Arc::new(State::default());
@@ -82,8 +83,8 @@ impl Fake {
         }
     }
 
-    /// Makes the file `path` with blocks of `block` bytes.
-    pub fn plant(&self, path: &str, content: &[u8], block: usize) {
+    /// Adds the file `path` with blocks of `block` bytes.
+    pub fn add_file(&self, path: &str, content: &[u8], block: usize) {
         let file = File {
             content: content.to_vec(),
             block,
@@ -96,14 +97,14 @@ impl Fake {
             .insert(path.to_owned(), file);
     }
 
-    /// Says that the first data node is where nobody listens.
+    /// Gives the first data node an address without a listener.
     pub fn lose_first_node(&self) {
         let nowhere = TcpListener::bind("127.0.0.1:0").unwrap();
         self.state.addresses.lock().unwrap()[0] = nowhere.local_addr().unwrap();
     }
 
-    /// How the data node `number`, 0 or 1, behaves.
-    pub fn node(&self, number: usize) -> &Manners {
+    /// The behaviour of data node `number` (0 or 1).
+    pub fn node(&self, number: usize) -> &NodeBehaviour {
         &self.state.nodes[number]
     }
 }
@@ -196,9 +197,9 @@ fn frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 fn name_node(mut stream: TcpStream, state: &State) -> io::Result<()> {
-    let mut hello = [0; 7];
-    stream.read_exact(&mut hello)?;
-    assert_eq!(&hello, b"hrpc\x09\0\0");
+    let mut greeting = [0; 7];
+    stream.read_exact(&mut greeting)?;
+    assert_eq!(&greeting, b"hrpc\x09\0\0");
     let context = frame(&mut stream)?;
     let mut at = &context[..];
     take_delimited(&mut at);
@@ -215,7 +216,7 @@ fn name_node(mut stream: TcpStream, state: &State) -> io::Result<()> {
         state.calls.lock().unwrap().push(format!("{user} {method}"));
         let id = header[&3].0 >> 1;
         let mut exception = *state.exception.lock().unwrap();
-        if !KNOWN.contains(&method.as_str()) {
+        if !METHODS.contains(&method.as_str()) {
             exception = "java.lang.UnsupportedOperationException";
         }
         let mut answer = Vec::new();
@@ -223,8 +224,8 @@ fn name_node(mut stream: TcpStream, state: &State) -> io::Result<()> {
             answer.extend(delimited(&[number(1, id), number(2, 0)].concat()));
             answer.extend(delimited(&response(&method, &request, state)));
         } else {
-            let said = [bytes(4, exception.as_bytes()), bytes(5, b"m\n\tat java")].concat();
-            answer.extend(delimited(&[number(1, id), number(2, 1), said].concat()));
+            let response = [bytes(4, exception.as_bytes()), bytes(5, b"m\n\tat java")].concat();
+            answer.extend(delimited(&[number(1, id), number(2, 1), response].concat()));
         }
         let mut text = (answer.len() as u32).to_be_bytes().to_vec();
         text.extend(answer);
@@ -266,7 +267,7 @@ fn response(method: &str, request: &HashMap<u64, (u64, Vec<u8>)>, state: &State)
     }
 }
 
-/// `LocatedBlocksProto`. A block's number is where it begins; its pool is the file's path.
+/// `LocatedBlocksProto`. A block's number is its offset; its pool is the file's path.
 fn locations(path: &str, file: &File, (from, length): (usize, usize), state: &State) -> Vec<u8> {
     let mut out = number(1, file.content.len() as u64);
     for begin in (0..file.content.len()).step_by(file.block) {
@@ -305,8 +306,8 @@ fn locations(path: &str, file: &File, (from, length): (usize, usize), state: &St
 }
 
 fn data_node(mut stream: TcpStream, state: &State, which: usize) -> io::Result<()> {
-    let manners = &state.nodes[which];
-    manners.connections.fetch_add(1, Ordering::Relaxed);
+    let behaviour = &state.nodes[which];
+    behaviour.connections.fetch_add(1, Ordering::Relaxed);
     loop {
         let mut head = [0; 3];
         stream.read_exact(&mut head)?;
@@ -324,8 +325,8 @@ fn data_node(mut stream: TcpStream, state: &State, which: usize) -> io::Result<(
         let base = fields(&fields(&request[&1].1)[&1].1);
         let block = fields(&base[&1].1);
         let (from, length) = (request[&2].0 as usize, request[&3].0 as usize);
-        manners.reads.fetch_add(1, Ordering::Relaxed);
-        if manners.refuses.load(Ordering::Relaxed) {
+        behaviour.reads.fetch_add(1, Ordering::Relaxed);
+        if behaviour.refuses.load(Ordering::Relaxed) {
             let refusal = [number(1, 1), bytes(5, b"Replica not found")].concat();
             stream.write_all(&delimited(&refusal))?;
             return Ok(());
@@ -340,9 +341,9 @@ fn data_node(mut stream: TcpStream, state: &State, which: usize) -> io::Result<(
         let end = (from + length).next_multiple_of(CHUNK).min(content.len());
         let checksum = [number(1, 2), number(2, CHUNK as u64)].concat();
         let info = [bytes(1, &checksum), number(2, start as u64)].concat();
-        // In several writes, as Hadoop does.
+        // In several writes, like Hadoop.
         stream.write_all(&delimited(&[number(1, 0), bytes(4, &info)].concat()))?;
-        let wrong = manners.corrupt_from.load(Ordering::Relaxed);
+        let wrong = behaviour.corrupt_from.load(Ordering::Relaxed);
         for at in (start..end).step_by(PACKET) {
             let data = &content[at..end.min(at + PACKET)];
             stream.write_all(&packet_head(at, data, wrong))?;
@@ -352,7 +353,7 @@ fn data_node(mut stream: TcpStream, state: &State, which: usize) -> io::Result<(
         let mut status = [0; 3];
         stream.read_exact(&mut status)?;
         assert_eq!(status, [2, 8, 6]);
-        if manners.closes.load(Ordering::Relaxed) {
+        if behaviour.closes.load(Ordering::Relaxed) {
             return Ok(());
         }
     }

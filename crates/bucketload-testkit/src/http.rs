@@ -1,16 +1,16 @@
-//! A small HTTP service on loopback for fakes of storage services: a thread per connection, a function
-//! that answers.
+//! A small HTTP service on loopback for fakes of storage services, with a thread per connection and a function that
+//! answers requests; and helpers for their listings and documents.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// A request as it was received.
+/// A received request.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct HttpRequest {
     /// Method.
     pub method: String,
-    /// Path as it stood in the request.
+    /// Path as written in the request.
     pub path: String,
     /// Parameters, decoded.
     pub query: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub struct Heard {
     pub body: Vec<u8>,
 }
 
-impl Heard {
+impl HttpRequest {
     /// Reads the request line and the fields.
     fn parse(head: &str) -> Option<Self> {
         let mut lines = head.lines();
@@ -45,54 +45,54 @@ impl Heard {
         })
     }
 
-    /// The value of a header field; empty when there is none.
+    /// The value of a header field; empty if missing.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// The value of a parameter; empty when there is none.
+    /// The value of a parameter; empty if missing.
     pub fn parameter(&self, name: &str) -> &str {
         let found = self.query.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// Whether there is a parameter of that name.
+    /// Whether the request has the parameter `name`.
     pub fn has(&self, name: &str) -> bool {
         self.query.iter().any(|(n, _)| n == name)
     }
 
-    /// The bytes of `data` that the request asks for, with status and fields; 416 past the end.
-    pub fn range_of(&self, data: &[u8]) -> Said {
+    /// The answer with the requested range of `data`, or all of it; 416 past the end.
+    pub fn range_of(&self, data: &[u8]) -> HttpResponse {
         let Some(range) = self.header("range").strip_prefix("bytes=") else {
-            return Said::new(200, data);
+            return HttpResponse::new(200, data);
         };
         let (first, last) = range.split_once('-').unwrap_or((range, ""));
         let first: usize = first.parse().unwrap_or(0);
         if first >= data.len() {
-            return Said::new(416, "");
+            return HttpResponse::new(416, "");
         }
         let last = last
             .parse::<usize>()
             .map_or(data.len(), |n| n + 1)
             .min(data.len());
         let content = format!("bytes {first}-{}/{}", last - 1, data.len());
-        Said::new(206, &data[first..last]).with("Content-Range", content)
+        HttpResponse::new(206, &data[first..last]).with("Content-Range", content)
     }
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct HttpResponse {
     /// Status code.
     pub status: u16,
-    /// Header fields but for the length of the body.
+    /// Header fields except the length of the body.
     pub fields: Vec<(String, String)>,
-    /// Body; an answer to HEAD is sent without it.
+    /// Body; not sent in an answer to HEAD.
     pub body: Vec<u8>,
 }
 
-impl Said {
+impl HttpResponse {
     /// An answer without further fields.
     pub fn new(status: u16, body: impl AsRef<[u8]>) -> Self {
         Self {
@@ -124,6 +124,26 @@ impl Said {
             self.body.len()
         )
     }
+}
+
+/// The entries of a listing of sorted `names` with `prefix`: each name, or the group up to `delimiter` that it belongs
+/// to, once. The flag marks groups. An empty delimiter groups nothing.
+pub fn grouped<'a>(
+    names: impl Iterator<Item = &'a String>,
+    prefix: &str,
+    delimiter: &str,
+) -> Vec<(String, bool)> {
+    let mut entries: Vec<(String, bool)> = names
+        .filter(|name| name.starts_with(prefix))
+        .map(|name| match name[prefix.len()..].find(delimiter) {
+            Some(at) if !delimiter.is_empty() => {
+                (name[..prefix.len() + at + delimiter.len()].to_owned(), true)
+            }
+            _ => (name.clone(), false),
+        })
+        .collect();
+    entries.dedup();
+    entries
 }
 
 /// Undoes percent-encoding.
@@ -161,7 +181,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// The string member `name` of a flat JSON document, as the drivers write them.
+/// The string member `name` of a flat JSON document in the drivers' form.
 pub fn member(document: &str, name: &str) -> Option<String> {
     let after = document.split(&format!("\"{name}\":\"")).nth(1)?;
     let mut out = String::new();
@@ -175,10 +195,10 @@ pub fn member(document: &str, name: &str) -> Option<String> {
     }
 }
 
-/// Starts a service on a port of its own; it ends with the process.
+/// Starts a service on a free port; it ends with the process.
 pub fn serve<F>(answer: F) -> SocketAddr
 where
-    F: Fn(&Heard) -> Said + Send + Sync + 'static,
+    F: Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static,
 {
     listen(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
 }
@@ -186,7 +206,7 @@ where
 /// Starts a service at `listener`.
 pub fn listen<F>(listener: TcpListener, answer: F) -> SocketAddr
 where
-    F: Fn(&Heard) -> Said + Send + Sync + 'static,
+    F: Fn(&HttpRequest) -> HttpResponse + Send + Sync + 'static,
 {
     let addr = listener.local_addr().unwrap();
     let answer = Arc::new(answer);
@@ -199,7 +219,7 @@ where
     addr
 }
 
-fn talk(mut stream: TcpStream, answer: &dyn Fn(&Heard) -> Said) -> Option<()> {
+fn talk(mut stream: TcpStream, answer: &dyn Fn(&HttpRequest) -> HttpResponse) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut held = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -211,18 +231,18 @@ fn talk(mut stream: TcpStream, answer: &dyn Fn(&Heard) -> Said) -> Option<()> {
             let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
             held.extend_from_slice(&buffer[..n]);
         };
-        let mut heard = Heard::parse(std::str::from_utf8(&held[..end]).ok()?)?;
-        let length: usize = heard.header("content-length").parse().unwrap_or(0);
+        let mut request = HttpRequest::parse(std::str::from_utf8(&held[..end]).ok()?)?;
+        let length: usize = request.header("content-length").parse().unwrap_or(0);
         while held.len() < end + length {
             let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
             held.extend_from_slice(&buffer[..n]);
         }
-        heard.body = held[end..end + length].to_vec();
+        request.body = held[end..end + length].to_vec();
         held.drain(..end + length);
-        let said = answer(&heard);
-        let mut bytes = said.head().into_bytes();
-        if heard.method != "HEAD" {
-            bytes.extend_from_slice(&said.body);
+        let response = answer(&request);
+        let mut bytes = response.head().into_bytes();
+        if request.method != "HEAD" {
+            bytes.extend_from_slice(&response.body);
         }
         stream.write_all(&bytes).ok()?;
     }

@@ -1,7 +1,7 @@
-//! What tests and examples of several crates share: an allocator that counts, and fakes of storage services that
-//! follow the services' documents and know nothing of our drivers. Never part of a shipped crate.
+//! Shared code of several crates' tests and examples: a counting allocator, and fakes of storage services that follow
+//! the services' documentation and do not depend on our drivers. Never part of a shipped crate.
 //!
-//! A fake listens on loopback, answers on threads of its own and ends with its process.
+//! A fake listens on loopback, answers on its own threads and ends with its process.
 
 pub mod alloc;
 pub mod gcs;

@@ -1,13 +1,13 @@
-//! A fake of SeaweedFS that follows its wiki ("Filer Server API", "Master Server API", "Volume Server
-//! API") as far as the driver goes: a filer over a tree in memory, and a master with volume servers.
+//! A fake of SeaweedFS that follows its wiki ("Filer Server API", "Master Server API", "Volume Server API") to
+//! the extent that the driver needs: a filer over a tree in memory, and a master with volume servers.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use crate::http::{Heard, Said, decode, listen, quoted};
+use crate::http::{HttpRequest, HttpResponse, decode, listen, quoted};
 
-/// The filer's tree: absolute paths, folders without a slash at their end.
+/// The filer's tree: absolute paths, folders without a trailing slash.
 type Tree = BTreeMap<String, Node>;
 
 #[derive(Clone, Debug, Default)]
@@ -17,42 +17,42 @@ struct Node {
     tags: BTreeMap<String, String>,
 }
 
-/// What master and volume servers hold.
+/// State of master and volume servers.
 #[derive(Debug, Default)]
 struct Blobs {
-    /// Files by volume and the rest of the file id.
+    /// Files by volume and the rest of the file ID.
     files: BTreeMap<(u32, String), Vec<u8>>,
     /// Volumes of a collection.
     collections: BTreeMap<String, Vec<u32>>,
     assigned: u64,
-    heard: Vec<String>,
+    requests: Vec<String>,
 }
 
 /// The running services.
 #[derive(Clone)]
-pub struct Seaweed {
-    /// Where the filer listens.
+pub struct FakeSeaweed {
+    /// Address of the filer.
     pub filer: SocketAddr,
-    /// Where the master listens.
+    /// Address of the master.
     pub master: SocketAddr,
     blobs: Arc<Mutex<Blobs>>,
 }
 
-/// Volume servers.
+/// Number of volume servers.
 const SERVERS: usize = 3;
 
-fn refuse(status: u16, text: &str) -> Said {
-    Said::new(status, format!("{{\"error\":{}}}", quoted(text)))
+fn refuse(status: u16, text: &str) -> HttpResponse {
+    HttpResponse::new(status, format!("{{\"error\":{}}}", quoted(text)))
 }
 
-impl Seaweed {
+impl FakeSeaweed {
     /// Starts filer, master and volume servers.
     pub fn start() -> Self {
         let any = || TcpListener::bind("127.0.0.1:0").unwrap();
         Self::start_at(any(), any())
     }
 
-    /// Starts them with the filer and the master at given ports.
+    /// Starts filer and master on the given listeners, and the volume servers.
     pub fn start_at(filer: TcpListener, master: TcpListener) -> Self {
         let tree = Mutex::new(Tree::new());
         let root = Node {
@@ -60,20 +60,22 @@ impl Seaweed {
             ..Node::default()
         };
         tree.lock().unwrap().insert("/buckets".to_owned(), root);
-        let filer = listen(filer, move |heard| file(&mut tree.lock().unwrap(), heard));
+        let filer = listen(filer, move |request| {
+            filer_answer(&mut tree.lock().unwrap(), request)
+        });
         let blobs = Arc::<Mutex<Blobs>>::default();
         let servers: Vec<SocketAddr> = (0..SERVERS)
             .map(|server| {
                 let blobs = Arc::clone(&blobs);
                 let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                listen(listener, move |heard| {
-                    blob(&mut blobs.lock().unwrap(), server, heard)
+                listen(listener, move |request| {
+                    volume_answer(&mut blobs.lock().unwrap(), server, request)
                 })
             })
             .collect();
         let shared = Arc::clone(&blobs);
-        let master = listen(master, move |heard| {
-            direct(&mut shared.lock().unwrap(), &servers, heard)
+        let master = listen(master, move |request| {
+            master_answer(&mut shared.lock().unwrap(), &servers, request)
         });
         Self {
             filer,
@@ -82,27 +84,29 @@ impl Seaweed {
         }
     }
 
-    /// Requests that master and volume servers got.
-    pub fn heard(&self) -> Vec<String> {
-        self.blobs.lock().unwrap().heard.clone()
+    /// Requests to master and volume servers so far.
+    pub fn requests(&self) -> Vec<String> {
+        self.blobs.lock().unwrap().requests.clone()
     }
 
-    /// Files on each volume server.
+    /// Number of files on all volume servers.
     pub fn files(&self) -> usize {
         self.blobs.lock().unwrap().files.len()
     }
 }
 
-/// The volume server that holds `volume`.
+/// The volume server of `volume`.
 fn home(volume: u32) -> usize {
     volume as usize % SERVERS
 }
 
-/// The master.
-fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
-    blobs.heard.push(format!("{} {}", heard.method, heard.path));
-    let collection = heard.parameter("collection").to_owned();
-    match heard.path.as_str() {
+/// Answers a request to the master.
+fn master_answer(blobs: &mut Blobs, servers: &[SocketAddr], request: &HttpRequest) -> HttpResponse {
+    blobs
+        .requests
+        .push(format!("{} {}", request.method, request.path));
+    let collection = request.parameter("collection").to_owned();
+    match request.path.as_str() {
         "/dir/assign" => {
             let next = 5 + 4 * blobs.collections.len() as u32;
             let volumes = blobs.collections.entry(collection);
@@ -112,7 +116,7 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
             let cookie = (blobs.assigned as u32).wrapping_mul(0x9e37_79b9);
             let key = format!("{:x}", blobs.assigned);
             let pad = if key.len() % 2 == 1 { "0" } else { "" };
-            Said::new(
+            HttpResponse::new(
                 200,
                 format!(
                     r#"{{"fid":"{volume},{pad}{key}{cookie:08x}","url":"{0}","publicUrl":"{0}","count":1}}"#,
@@ -120,12 +124,12 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
                 ),
             )
         }
-        "/dir/lookup" => match heard.parameter("volumeId").parse::<u32>() {
-            // The filer's files are in the volumes 1 to 4.
+        "/dir/lookup" => match request.parameter("volumeId").parse::<u32>() {
+            // The filer's files are in volumes 1 to 4.
             Ok(volume)
                 if volume <= 4 || blobs.collections.values().any(|v| v.contains(&volume)) =>
             {
-                Said::new(
+                HttpResponse::new(
                     200,
                     format!(
                         r#"{{"volumeOrFileId":"{volume}","locations":[{{"url":"{0}","publicUrl":"{0}"}}]}}"#,
@@ -133,7 +137,7 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
                     ),
                 )
             }
-            _ => Said::new(
+            _ => HttpResponse::new(
                 404,
                 r#"{"volumeOrFileId":"0","error":"volume id 0 not found"}"#,
             ),
@@ -144,7 +148,7 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
                 .map(|name| format!(r#"{{"collection":{},"replication":"000"}}"#, quoted(name)))
                 .collect();
             let text = layouts.join(",");
-            Said::new(
+            HttpResponse::new(
                 200,
                 format!(r#"{{"Topology":{{"Max":9,"Layouts":[{text}]}},"Version":"fake"}}"#),
             )
@@ -154,7 +158,7 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
                 blobs
                     .files
                     .retain(|(volume, _), _| !volumes.contains(volume));
-                Said::new(204, "")
+                HttpResponse::new(204, "")
             }
             None => refuse(400, &format!("collection {collection} does not exist")),
         },
@@ -162,11 +166,13 @@ fn direct(blobs: &mut Blobs, servers: &[SocketAddr], heard: &Heard) -> Said {
     }
 }
 
-/// A volume server.
-fn blob(blobs: &mut Blobs, server: usize, heard: &Heard) -> Said {
-    blobs.heard.push(format!("{} {}", heard.method, heard.path));
-    let Some((volume, rest)) = heard.path[1..].split_once(',') else {
-        return refuse(400, "no file id");
+/// Answers a request to a volume server.
+fn volume_answer(blobs: &mut Blobs, server: usize, request: &HttpRequest) -> HttpResponse {
+    blobs
+        .requests
+        .push(format!("{} {}", request.method, request.path));
+    let Some((volume, rest)) = request.path[1..].split_once(',') else {
+        return refuse(400, "no file ID");
     };
     let Ok(volume) = volume.parse::<u32>() else {
         return refuse(400, "no volume");
@@ -175,46 +181,46 @@ fn blob(blobs: &mut Blobs, server: usize, heard: &Heard) -> Said {
         return refuse(404, "volume is elsewhere");
     }
     let name = (volume, rest.to_owned());
-    match (heard.method.as_str(), blobs.files.get(&name)) {
+    match (request.method.as_str(), blobs.files.get(&name)) {
         ("PUT", _) => {
-            let text = format!(r#"{{"size":{},"eTag":"0"}}"#, heard.body.len());
-            blobs.files.insert(name, heard.body.clone());
-            Said::new(201, text)
+            let text = format!(r#"{{"size":{},"eTag":"0"}}"#, request.body.len());
+            blobs.files.insert(name, request.body.clone());
+            HttpResponse::new(201, text)
         }
-        (_, None) => Said::new(404, ""),
-        ("GET" | "HEAD", Some(data)) => heard.range_of(data),
+        (_, None) => HttpResponse::new(404, ""),
+        ("GET" | "HEAD", Some(data)) => request.range_of(data),
         ("DELETE", Some(data)) => {
             let text = format!(r#"{{"size":{}}}"#, data.len());
             blobs.files.remove(&name);
-            Said::new(202, text)
+            HttpResponse::new(202, text)
         }
-        _ => Said::new(405, ""),
+        _ => HttpResponse::new(405, ""),
     }
 }
 
-/// The filer.
-fn file(tree: &mut Tree, heard: &Heard) -> Said {
-    let whole = decode(&heard.path);
+/// Answers a request to the filer.
+fn filer_answer(tree: &mut Tree, request: &HttpRequest) -> HttpResponse {
+    let whole = decode(&request.path);
     let path = whole.trim_end_matches('/').to_owned();
     let node = tree.get(&path).cloned();
-    match (heard.method.as_str(), node) {
-        ("PUT", Some(_)) if heard.has("tagging") => {
-            let tags = heard
+    match (request.method.as_str(), node) {
+        ("PUT", Some(_)) if request.has("tagging") => {
+            let tags = request
                 .headers
                 .iter()
                 .filter(|(n, _)| n.starts_with("seaweed-"));
             let tags: Vec<_> = tags.cloned().collect();
             let node = tree.entry(path).or_default();
             node.tags.extend(tags);
-            Said::new(202, "")
+            HttpResponse::new(202, "")
         }
-        ("DELETE", Some(_)) if heard.has("tagging") => {
+        ("DELETE", Some(_)) if request.has("tagging") => {
             tree.entry(path).or_default().tags.clear();
-            Said::new(202, "")
+            HttpResponse::new(202, "")
         }
-        (_, None) if heard.has("tagging") => Said::new(404, ""),
-        ("PUT", node) => write(tree, heard, &path, node),
-        ("POST", node) if heard.has("mv.from") => rename(tree, heard, path, node),
+        (_, None) if request.has("tagging") => HttpResponse::new(404, ""),
+        ("PUT", node) => write(tree, request, &path, node),
+        ("POST", node) if request.has("mv.from") => rename(tree, request, path, node),
         ("POST", Some(_)) => refuse(500, &format!("dir {path} already exists")),
         ("POST", None) if whole.ends_with('/') => {
             let node = Node {
@@ -222,43 +228,45 @@ fn file(tree: &mut Tree, heard: &Heard) -> Said {
                 ..Node::default()
             };
             tree.insert(path, node);
-            Said::new(201, "{}")
+            HttpResponse::new(201, "{}")
         }
-        ("DELETE", None) => Said::new(204, ""),
+        ("DELETE", None) => HttpResponse::new(204, ""),
         ("DELETE", Some(_)) => {
             let below = format!("{path}/");
             let full = tree.keys().any(|p| p.starts_with(&below));
-            // As a filer with `-recursiveDelete`: everything goes unless one asks for less.
-            match (full, heard.parameter("recursive")) {
+            // Like a filer with `-recursiveDelete`: deletes everything unless the request forbids it.
+            match (full, request.parameter("recursive")) {
                 (true, "false") => refuse(500, &format!("fail to delete non-empty folder: {path}")),
                 _ => {
                     tree.retain(|p, _| *p != path && !p.starts_with(&below));
-                    Said::new(204, "")
+                    HttpResponse::new(204, "")
                 }
             }
         }
-        (_, None) => Said::new(404, ""),
-        ("GET", Some(_)) if heard.has("metadata") => {
-            // One chunk, in a volume that depends on the path.
+        (_, None) => HttpResponse::new(404, ""),
+        ("GET", Some(_)) if request.has("metadata") => {
+            // One chunk in a volume that depends on the path.
             let volume = 1 + path.len() % 4;
             let text = format!(r#"{{"chunks":[{{"file_id":"{volume},0163703763","size":1}}]}}"#);
-            Said::new(200, text)
+            HttpResponse::new(200, text)
         }
-        ("GET" | "HEAD", Some(node)) if node.folder => match heard.header("accept") {
-            "application/json" => list(tree, heard, &path),
-            _ => Said::new(200, "<html>a folder</html>"),
+        ("GET" | "HEAD", Some(node)) if node.folder => match request.header("accept") {
+            "application/json" => list(tree, request, &path),
+            _ => HttpResponse::new(200, "<html>a folder</html>"),
         },
         ("GET" | "HEAD", Some(node)) => {
-            let said = heard.range_of(&node.data);
+            let response = request.range_of(&node.data);
             let tags = node.tags.values().cloned();
-            tags.fold(said, |said, value| said.with("Seaweed-Bucketload", value))
+            tags.fold(response, |response, value| {
+                response.with("Seaweed-Bucketload", value)
+            })
         }
-        _ => Said::new(405, ""),
+        _ => HttpResponse::new(405, ""),
     }
 }
 
-/// Makes the folders above `path`.
-fn parents(tree: &mut Tree, path: &str) -> Result<(), Said> {
+/// Creates the folders above `path`.
+fn parents(tree: &mut Tree, path: &str) -> Result<(), HttpResponse> {
     for (at, _) in path.match_indices('/').skip(1) {
         let node = tree.entry(path[..at].to_owned()).or_insert_with(|| Node {
             folder: true,
@@ -271,9 +279,9 @@ fn parents(tree: &mut Tree, path: &str) -> Result<(), Said> {
     Ok(())
 }
 
-fn write(tree: &mut Tree, heard: &Heard, path: &str, node: Option<Node>) -> Said {
+fn write(tree: &mut Tree, request: &HttpRequest, path: &str, node: Option<Node>) -> HttpResponse {
     if path.split('/').any(|name| name.len() > 255) {
-        return Said::new(414, "");
+        return HttpResponse::new(414, "");
     }
     if node.as_ref().is_some_and(|node| node.folder) {
         return refuse(
@@ -281,25 +289,30 @@ fn write(tree: &mut Tree, heard: &Heard, path: &str, node: Option<Node>) -> Said
             &format!("existing {path} should be a file, it already exists"),
         );
     }
-    if let Err(said) = parents(tree, path) {
-        return said;
+    if let Err(response) = parents(tree, path) {
+        return response;
     }
     let mut node = node.unwrap_or_default();
-    if heard.parameter("op") != "append" {
+    if request.parameter("op") != "append" {
         node = Node::default();
     }
-    node.data.extend_from_slice(&heard.body);
-    // As an old filer that keeps the beginning only.
+    node.data.extend_from_slice(&request.body);
+    // Like an old filer that keeps only the beginning.
     if path.ends_with("/bucket/short") {
         node.data.pop();
     }
     let text = format!(r#"{{"name":"x","size":{}}}"#, node.data.len());
     tree.insert(path.to_owned(), node);
-    Said::new(201, text)
+    HttpResponse::new(201, text)
 }
 
-fn rename(tree: &mut Tree, heard: &Heard, path: String, node: Option<Node>) -> Said {
-    let from = heard.parameter("mv.from").to_owned();
+fn rename(
+    tree: &mut Tree,
+    request: &HttpRequest,
+    path: String,
+    node: Option<Node>,
+) -> HttpResponse {
+    let from = request.parameter("mv.from").to_owned();
     let Some(source) = tree.get(&from).cloned() else {
         let text = format!("failed to get src entry '{from}', err: filer: no entry is found");
         return refuse(400, &text);
@@ -307,18 +320,18 @@ fn rename(tree: &mut Tree, heard: &Heard, path: String, node: Option<Node>) -> S
     if node.is_some_and(|node| node.folder) {
         return refuse(400, "cannot overwrite");
     }
-    if let Err(said) = parents(tree, &path) {
-        return said;
+    if let Err(response) = parents(tree, &path) {
+        return response;
     }
     tree.remove(&from);
     tree.insert(path, source);
-    Said::new(204, "")
+    HttpResponse::new(204, "")
 }
 
-/// A page of a folder, in the order of names.
-fn list(tree: &Tree, heard: &Heard, path: &str) -> Said {
-    let most: usize = heard.parameter("limit").parse().unwrap_or(100);
-    let start = heard
+/// A page of a folder, sorted by name.
+fn list(tree: &Tree, request: &HttpRequest, path: &str) -> HttpResponse {
+    let most: usize = request.parameter("limit").parse().unwrap_or(100);
+    let start = request
         .parameter("namePattern")
         .trim_end_matches('*')
         .to_owned();
@@ -327,7 +340,7 @@ fn list(tree: &Tree, heard: &Heard, path: &str) -> Said {
         .iter()
         .filter_map(|(path, node)| Some((path.strip_prefix(&below)?, node)))
         .filter(|(name, _)| !name.contains('/') && name.starts_with(&start))
-        .filter(|(name, _)| *name > heard.parameter("lastFileName"))
+        .filter(|(name, _)| *name > request.parameter("lastFileName"))
         .collect();
     entries.sort_by_key(|(name, _)| *name);
     let more = entries.len() > most;
@@ -348,5 +361,5 @@ fn list(tree: &Tree, heard: &Heard, path: &str) -> Said {
         r#"{{"Path":{},"Entries":{shown},"Limit":{most},"ShouldDisplayLoadMore":{more}}}"#,
         quoted(path)
     );
-    Said::new(200, text)
+    HttpResponse::new(200, text)
 }

@@ -1,95 +1,82 @@
 //! A server of the toy API (`bucketload_drivers::toy`), with buckets in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
-use crate::http::{Heard, Said, decode, serve};
+use crate::http::{HttpRequest, HttpResponse, decode, grouped, serve};
 
 type Bucket = BTreeMap<String, Vec<u8>>;
 
-/// Starts the server on a port of its own; it ends with the process.
+/// Starts the server on a free port; it ends with the process.
 pub fn start() -> SocketAddr {
     let buckets = Mutex::new(BTreeMap::<String, Bucket>::new());
-    serve(move |heard| answer(&mut buckets.lock().unwrap(), heard))
+    serve(move |request| answer(&mut buckets.lock().unwrap(), request))
 }
 
-fn answer(buckets: &mut BTreeMap<String, Bucket>, heard: &Heard) -> Said {
-    let path = heard.path.trim_start_matches('/');
+fn answer(buckets: &mut BTreeMap<String, Bucket>, request: &HttpRequest) -> HttpResponse {
+    let path = request.path.trim_start_matches('/');
     let (name, key) = path.split_once('/').unwrap_or((path, ""));
     let (name, key) = (decode(name), decode(key));
-    if (heard.method.as_str(), key.is_empty()) == ("PUT", true) {
+    if (request.method.as_str(), key.is_empty()) == ("PUT", true) {
         return match buckets.contains_key(&name) {
-            true => Said::new(409, "there is such a bucket"),
+            true => HttpResponse::new(409, "the bucket exists"),
             false => {
                 buckets.insert(name, Bucket::new());
-                Said::new(204, "")
+                HttpResponse::new(204, "")
             }
         };
     }
     let Some(bucket) = buckets.get_mut(&name) else {
-        return Said::new(404, "there is no such bucket");
+        return HttpResponse::new(404, "the bucket does not exist");
     };
-    match (heard.method.as_str(), key.is_empty()) {
-        ("GET", true) => list(bucket, heard),
-        ("DELETE", true) if !bucket.is_empty() => Said::new(409, "the bucket is not empty"),
+    match (request.method.as_str(), key.is_empty()) {
+        ("GET", true) => list(bucket, request),
+        ("DELETE", true) if !bucket.is_empty() => HttpResponse::new(409, "the bucket is not empty"),
         ("DELETE", true) => {
             buckets.remove(&name);
-            Said::new(204, "")
+            HttpResponse::new(204, "")
         }
-        ("PUT", false) if key.len() > 1024 => Said::new(400, "the key is too long"),
+        ("PUT", false) if key.len() > 1024 => HttpResponse::new(400, "the key is too long"),
         ("PUT", false) => {
-            bucket.insert(key, heard.body.clone());
-            Said::new(204, "")
+            bucket.insert(key, request.body.clone());
+            HttpResponse::new(204, "")
         }
         ("GET" | "HEAD", false) => match bucket.get(&key) {
-            Some(data) => heard.range_of(data),
-            None => Said::new(404, "there is no such object"),
+            Some(data) => request.range_of(data),
+            None => HttpResponse::new(404, "the object does not exist"),
         },
         ("DELETE", false) => {
             bucket.remove(&key);
-            Said::new(204, "")
+            HttpResponse::new(204, "")
         }
-        _ => Said::new(405, "there is no such request"),
+        _ => HttpResponse::new(405, "unknown request"),
     }
 }
 
-fn list(bucket: &Bucket, heard: &Heard) -> Said {
+fn list(bucket: &Bucket, request: &HttpRequest) -> HttpResponse {
     let [prefix, delimiter, after] =
-        ["prefix", "delimiter", "after"].map(|name| heard.parameter(name));
-    let most = match heard.parameter("count").parse() {
+        ["prefix", "delimiter", "after"].map(|name| request.parameter(name));
+    let most = match request.parameter("count").parse() {
         Ok(0) | Err(_) => 1000,
         Ok(count) => count,
     };
-    let matching = bucket.keys().filter_map(|key| {
-        let rest = key.strip_prefix(prefix)?;
-        let end = rest.find(delimiter).filter(|_| !delimiter.is_empty());
-        Some(match end {
-            Some(end) => (
-                key[..prefix.len() + end + delimiter.len()].to_owned(),
-                "group",
-            ),
-            None => (key.clone(), "key"),
-        })
-    });
-    let all: BTreeSet<(String, &str)> =
-        matching.filter(|(name, _)| name.as_str() > after).collect();
+    let mut entries = grouped(bucket.keys(), prefix, delimiter);
+    entries.retain(|(name, _)| name.as_str() > after);
+    let more = entries.len() > most;
+    entries.truncate(most);
     let mut page = String::new();
-    for (name, kind) in all.iter().take(most) {
+    for (name, is_group) in &entries {
+        let kind = if *is_group { "group" } else { "key" };
         page += &format!("{kind} {}\n", encoded(name));
     }
-    if let Some((last, _)) = all
-        .iter()
-        .take(most)
-        .next_back()
-        .filter(|_| all.len() > most)
-    {
+    if let Some((last, _)) = entries.last().filter(|_| more) {
         page += &format!("next {}\n", encoded(last));
     }
-    Said::new(200, page)
+    HttpResponse::new(200, page)
 }
 
-/// Every byte but letters, digits and slashes percent-encoded.
+/// Percent-encodes every byte except letters, digits and slashes.
 fn encoded(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'/';
     let bytes = text.bytes();

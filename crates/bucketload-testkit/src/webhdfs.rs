@@ -1,6 +1,6 @@
-//! A name node and a data node in memory, as far as the driver speaks to them, with the manners of
-//! Hadoop 3.4: `100 Continue` before every write, a connection per operation at the data node,
-//! exceptions as JSON with status 403.
+//! A name node and a data node in memory, to the extent that the driver needs. They behave like Hadoop 3.4:
+//! `100 Continue` before every write, a connection per operation at the data node, exceptions as JSON with
+//! status 403.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,38 +9,38 @@ use std::sync::{Arc, Mutex};
 
 use crate::http::decode;
 
-/// How the fake misbehaves.
+/// How the cluster behaves; the default is a healthy cluster.
 #[derive(Clone, Debug, Default)]
-pub struct Manners {
-    /// Answer with 307 instead of JSON, as name nodes before 3.0 do.
+pub struct Behaviour {
+    /// Redirect with 307 instead of JSON, like name nodes before 3.0.
     pub redirect: bool,
-    /// Say so instead of doing anything.
+    /// Answer every request with a `StandbyException`.
     pub standby: bool,
     /// Refuse writes.
     pub safe_mode: bool,
-    /// Serve files that are longer than this as empty.
+    /// Serve files longer than this as empty.
     pub empty_above: Option<usize>,
-    /// Where to send to instead of the data node.
+    /// Redirect to this URL instead of the data node.
     pub send_to: Option<String>,
 }
 
 /// Paths and their content; `None` for directories.
 pub type Tree = BTreeMap<String, Option<Vec<u8>>>;
 
-/// What both servers share.
+/// State that both servers share.
 pub struct State {
     /// The files.
     pub tree: Mutex<Tree>,
-    /// How they misbehave from now on.
-    pub manners: Mutex<Manners>,
-    /// Request lines that arrived at the name node.
-    pub seen: Mutex<Vec<String>>,
+    /// The current behaviour.
+    pub behaviour: Mutex<Behaviour>,
+    /// Request lines that the name node received.
+    pub requests: Mutex<Vec<String>>,
     data: String,
 }
 
 /// The running servers. Their threads end with the process.
-pub struct Fake {
-    /// What can be set and seen while it runs.
+pub struct FakeWebHdfs {
+    /// State to set and inspect during a test.
     pub state: Arc<State>,
     /// `http://127.0.0.1:PORT` of the name node.
     pub url: String,
@@ -59,16 +59,16 @@ impl Request {
     }
 }
 
-impl Fake {
-    /// Starts both.
-    pub fn start(manners: Manners) -> Self {
+impl FakeWebHdfs {
+    /// Starts both servers.
+    pub fn start(behaviour: Behaviour) -> Self {
         let bind = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (name, data) = (bind(), bind());
         let url = |listener: &TcpListener| format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
             tree: Mutex::new(BTreeMap::from([("/".to_owned(), None)])),
-            manners: Mutex::new(manners),
-            seen: Mutex::default(),
+            behaviour: Mutex::new(behaviour),
+            requests: Mutex::default(),
             data: url(&data),
         });
         let fake = Self {
@@ -145,10 +145,10 @@ fn exception((status, class, message): (u16, &'static str, String)) -> (u16, Str
 fn name_node(state: &State, mut stream: TcpStream) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some((request, line)) = read_head(&mut reader) {
-        state.seen.lock().unwrap().push(line.trim().to_owned());
+        state.requests.lock().unwrap().push(line.trim().to_owned());
         let op = request.get("op").to_owned();
-        match manage(state, &request) {
-            Ok(body) if body.starts_with("http") && !state.manners.lock().unwrap().redirect => {
+        match perform(state, &request) {
+            Ok(body) if body.starts_with("http") && !state.behaviour.lock().unwrap().redirect => {
                 let document = serde_json::json!({ "Location": body }).to_string();
                 send(&mut stream, 200, "", &document);
             }
@@ -180,7 +180,7 @@ fn status_of(name: &str, content: &Option<Vec<u8>>) -> serde_json::Value {
         "type": if content.is_some() { "FILE" } else { "DIRECTORY" }})
 }
 
-/// Names in a directory, in a name node's order.
+/// Names in a directory, in the order of a name node.
 fn names(tree: &Tree, dir: &str) -> Vec<String> {
     let front = if dir == "/" {
         "/".to_owned()
@@ -208,9 +208,9 @@ fn make_dirs(tree: &mut Tree, path: &str) -> Result<(), (u16, &'static str, Stri
     Ok(())
 }
 
-fn manage(state: &State, request: &Request) -> Answer {
-    let manners = state.manners.lock().unwrap().clone();
-    if manners.standby {
+fn perform(state: &State, request: &Request) -> Answer {
+    let behaviour = state.behaviour.lock().unwrap().clone();
+    if behaviour.standby {
         let class = "org.apache.hadoop.ipc.StandbyException";
         return Err((
             403,
@@ -221,7 +221,7 @@ fn manage(state: &State, request: &Request) -> Answer {
     let mut tree = state.tree.lock().unwrap();
     let path = request.path.as_str();
     let op = request.get("op");
-    if manners.safe_mode && !matches!(op, "GETFILESTATUS" | "LISTSTATUS_BATCH") {
+    if behaviour.safe_mode && !matches!(op, "GETFILESTATUS" | "LISTSTATUS_BATCH") {
         let class = "org.apache.hadoop.hdfs.server.namenode.SafeModeException";
         return Err((403, class, "Name node is in safe mode.".to_owned()));
     }
@@ -231,7 +231,7 @@ fn manage(state: &State, request: &Request) -> Answer {
     }
     let there = tree.get(path).cloned();
     let to_data = || {
-        let front = manners
+        let front = behaviour
             .send_to
             .clone()
             .unwrap_or_else(|| state.data.clone());
@@ -346,13 +346,13 @@ fn data_node(state: &State, mut stream: TcpStream) {
     let Some((request, _)) = read_head(&mut reader) else {
         return;
     };
-    let manners = state.manners.lock().unwrap().clone();
+    let behaviour = state.behaviour.lock().unwrap().clone();
     let close = "Connection: close\r\n";
     if request.method == "GET" {
         let content = state.tree.lock().unwrap()[&request.path].clone().unwrap();
         let from: usize = request.get("offset").parse().unwrap_or(0);
         let most: usize = request.get("length").parse().unwrap_or(usize::MAX);
-        let part = match manners.empty_above {
+        let part = match behaviour.empty_above {
             Some(most) if content.len() > most => &[][..],
             _ => &content[from..content.len().min(from.saturating_add(most))],
         };
@@ -379,7 +379,7 @@ fn data_node(state: &State, mut stream: TcpStream) {
         if let Some(refusal) = refusal {
             let (status, body) = exception(refusal);
             send(&mut stream, status, close, &body);
-            // What was sent unasked is taken, lest the answer be lost with a reset.
+            // Read a body that was sent already, so the answer is not lost with a reset.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = std::io::copy(&mut reader, &mut std::io::sink());
             return;

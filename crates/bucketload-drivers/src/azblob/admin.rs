@@ -1,5 +1,5 @@
-//! Untimed calls of the control plane. They allocate freely and explain themselves well: an account
-//! that cannot be used is found out here, before a run.
+//! Untimed control-plane calls. They may allocate, and their errors are detailed: they detect an
+//! unusable account before a run.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -8,41 +8,46 @@ use bucketload_core::record::Probe;
 use crate::http::answer::{no_way_on, unreadable};
 use crate::http::control::{ensure_bucket, name_missing};
 use crate::http::outgoing::Body;
+use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
 
 use super::batch::MAX_BATCH;
-use super::head::Call;
+use super::head::AzureCall;
 use super::ops_blocks::EMPTY_LIST;
-use super::ops_list::{Listing, MAX_PAGE, decode_marked, without_mark};
+use super::ops_list::{ListQuery, MAX_PAGE, decode_marked, without_mark};
+use super::ops_object::BLOCK_BLOB;
 use super::session::AzureSession;
-use super::sign::Field;
 
 impl AzureSession {
-    /// Answers to HEAD have no body: asks again in a way that makes the server explain itself.
+    /// Repeats a refused HEAD, whose answer has no body, as a listing whose refusal has one.
     async fn explain(&mut self, container: &str, error: OpError) -> OpError {
         if error.status == 0 || error.kind == ErrorKind::NotFound {
             return error;
         }
-        match self.page(container, "", "", "1", None).await {
+        let probe = &mut Probe::untimed();
+        match self.page(container, "", "", "1", None, probe).await {
             Err(better) if better.status == error.status => better,
             _ => error,
         }
     }
 
-    /// A page of names.
-    async fn page(
+    /// Lists a page of names from the marker `after`.
+    pub(super) async fn page(
         &mut self,
         container: &str,
         prefix: &str,
         include: &str,
         most: &str,
         after: Option<&str>,
+        probe: &mut Probe,
     ) -> Result<KeyPage, OpError> {
-        let query = Listing::new("", include, after.unwrap_or(""), most, prefix);
-        let call = Call::new("GET", container, "").query(query.as_slice());
+        let query = ListQuery::new("", include, after.unwrap_or(""), most, prefix);
+        let call = AzureCall::new("GET", container, "").query(query.as_slice());
         let mut request = self.bare(&call);
-        let mut body = self.fetch(&mut request, MAX_PAGE).await?;
+        let mut body = Buffer::take();
+        self.document(&mut request, &mut body, MAX_PAGE, probe)
+            .await?;
         decode_marked(&mut body);
         let mut page = KeyPage::default();
         xml::leaves(without_mark(&body), |path, text| match *path {
@@ -87,13 +92,14 @@ impl Admin for AzureSession {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        self.page(bucket, prefix, "", "1000", after).await
+        let probe = &mut Probe::untimed();
+        self.page(bucket, prefix, "", "1000", after, probe).await
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
         for keys in keys.chunks(MAX_BATCH as usize) {
             match self.delete_batch(bucket, keys, &mut Probe::untimed()).await {
-                // A signature may permit deletions but no batches (Azurite then answers 500).
+                // A SAS may permit deletions but not batches (Azurite then answers 500).
                 Err(error) if !error.kind.breaks_connection() => {
                     for key in keys {
                         self.delete_one(bucket, key).await?;
@@ -105,17 +111,18 @@ impl Admin for AzureSession {
         Ok(())
     }
 
-    /// Throws away the blocks of blobs that were never committed. A blob that exists keeps its
-    /// uncommitted blocks: they cannot be removed without changing it, and expire after a week.
+    /// Discards the blocks of blobs that were never committed. An existing blob keeps its
+    /// uncommitted blocks: they cannot be removed without changing the blob, and expire after a week.
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
         let mut aborted = 0;
         let mut after: Option<String> = None;
         loop {
             let from = after.as_deref();
-            let page = self.page(bucket, prefix, "uncommittedblobs", "1000", from);
+            let probe = &mut Probe::untimed();
+            let page = self.page(bucket, prefix, "uncommittedblobs", "1000", from, probe);
             let page = page.await?;
             for key in page.keys {
-                // Never touch what is not ours, nor what is a blob.
+                // Leave committed blobs and keys outside the prefix alone.
                 if key.starts_with(prefix) && self.is_absent(bucket, &key).await? {
                     aborted += u64::from(self.discard_blocks(bucket, key).await?);
                 }
@@ -128,24 +135,21 @@ impl Admin for AzureSession {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let fields = [Field {
-            name: "x-ms-blob-type",
-            value: b"BlockBlob",
-        }];
-        let call = Call::new("PUT", bucket, key).fields(&fields);
+        let fields = [BLOCK_BLOB];
+        let call = AzureCall::new("PUT", bucket, key).fields(&fields);
         let mut prepared = self.prepare(&call, Body::Bytes(body));
         self.settle(&mut prepared).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        let mut request = self.bare(&Call::new("GET", bucket, key));
+        let mut request = self.bare(&AzureCall::new("GET", bucket, key));
         self.small(&mut request).await
     }
 }
 
 impl AzureSession {
     async fn is_absent(&mut self, bucket: &str, key: &str) -> Result<bool, OpError> {
-        let mut prepared = self.bare(&Call::new("HEAD", bucket, key));
+        let mut prepared = self.bare(&AzureCall::new("HEAD", bucket, key));
         match self.settle(&mut prepared).await {
             Ok(()) => Ok(false),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(true),
@@ -153,8 +157,9 @@ impl AzureSession {
         }
     }
 
-    /// Ends the blocks of a blob that was never committed: an empty list makes an empty blob of
-    /// them, unless a blob has come meanwhile, and that is deleted. Returns whether it was done.
+    /// Discards the blocks of a blob that was never committed: commits an empty list, unless
+    /// another client has created the blob meanwhile, and deletes the resulting empty blob.
+    /// Returns whether it did.
     async fn discard_blocks(&mut self, bucket: &str, key: String) -> Result<bool, OpError> {
         let probe = &mut Probe::untimed();
         match self.commit(bucket, &key, EMPTY_LIST, "*", probe).await {
@@ -166,9 +171,9 @@ impl AzureSession {
         Ok(true)
     }
 
-    /// Deletes a blob that may be gone already.
+    /// Deletes a blob; a missing blob is no error, a missing container is.
     async fn delete_one(&mut self, bucket: &str, key: &str) -> Result<(), OpError> {
-        let mut prepared = self.bare(&Call::new("DELETE", bucket, key));
+        let mut prepared = self.bare(&AzureCall::new("DELETE", bucket, key));
         match self.settle(&mut prepared).await {
             Err(error) if error.kind != ErrorKind::NotFound => Err(error),
             Err(error) if error.detail.starts_with("ContainerNotFound") => Err(error),

@@ -1,8 +1,8 @@
-//! Blob Batch: several deletions in one request, each with a signature of its own.
+//! Blob Batch: several deletions in one request, each with its own signature.
 //!
 //! The body and the answer are `multipart/mixed` documents whose parts are HTTP requests and answers
-//! ("Blob Batch", Azure Storage REST API reference). Every part is answered by itself: a blob that
-//! is not there is no failure of the operation.
+//! ("Blob Batch", Azure Storage REST API reference). Each part has its own status. A missing blob
+//! does not fail the operation.
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -15,8 +15,8 @@ use crate::http::pool::Buffer;
 use crate::http::render::each_key;
 use crate::http::session::HttpSession as _;
 
-use super::error_map::Explained;
-use super::head::{Call, HeadWriter};
+use super::error_map::RefusalDetails;
+use super::head::{AzureCall, HeadWriter};
 use super::session::AzureSession;
 use super::sign::Param;
 
@@ -25,20 +25,11 @@ pub(super) const MAX_BATCH: u64 = 256;
 /// Most bytes of an answer: 256 refusals with their documents.
 const MAX_ANSWER: usize = 4 << 20;
 
-/// Names in paths are escaped, so that no part of a body can look like this.
+/// Names in paths are escaped, so the boundary cannot occur inside a part.
 const BOUNDARY: &str = "batch_9f6e24c2-5b7f-4c39-8a55-0d4b61a3e7f0";
 const CONTENT_TYPE: &str = "multipart/mixed; boundary=batch_9f6e24c2-5b7f-4c39-8a55-0d4b61a3e7f0";
 
-const QUERY: [Param<'static>; 2] = [
-    Param {
-        name: "comp",
-        value: "batch",
-    },
-    Param {
-        name: "restype",
-        value: "container",
-    },
-];
+const QUERY: [Param<'static>; 2] = [("comp", "batch"), ("restype", "container")];
 
 /// Appends the deletion of one blob as part `number`.
 fn push_delete(
@@ -66,24 +57,24 @@ fn push_end(out: &mut Vec<u8>) {
     }
 }
 
-/// What an answer to a batch says.
+/// Outcome of a batch.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Answered {
+struct BatchAnswer {
     /// Parts with a status.
     parts: u64,
-    /// Parts that failed for another reason than that there is no such blob.
+    /// Parts that failed for a reason other than a missing blob.
     failed: u64,
-    /// Status and code of the first of them.
+    /// Status and code of the first failed part.
     status: u16,
     code: String,
 }
 
-/// Reads the status of each part and, of refusals, the code.
-fn read_answer(body: &[u8]) -> Answered {
-    let mut out = Answered::default();
-    // The status of the part that is being read, when it may be a failure.
+/// Reads the status of each part and the code of each refused part.
+fn read_answer(body: &[u8]) -> BatchAnswer {
+    let mut out = BatchAnswer::default();
+    // The status of the current part, while it may still prove a failure.
     let mut open = None;
-    let fail = |out: &mut Answered, status: u16, code: &str| {
+    let fail = |out: &mut BatchAnswer, status: u16, code: &str| {
         if status == 404 && matches!(code, "BlobNotFound" | "") {
             return;
         }
@@ -177,9 +168,9 @@ impl AzureSession {
         count: u64,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let call = Call {
+        let call = AzureCall {
             content_type: CONTENT_TYPE,
-            ..Call::new("POST", container, "").query(&QUERY)
+            ..AzureCall::new("POST", container, "").query(&QUERY)
         };
         let mut prepared = self.prepare(&call, Body::Bytes(document));
         let mut body = Buffer::take();
@@ -187,8 +178,8 @@ impl AzureSession {
             .await?;
         let answered = read_answer(&body);
         if answered.failed > 0 {
-            let explained = Explained::with_code(&answered.code);
-            let mut error = self.refused_as(answered.status, &explained);
+            let refusal = RefusalDetails::with_code(&answered.code);
+            let mut error = self.refused_as(answered.status, &refusal);
             error.detail = format!(
                 "{} of {count} blobs were not deleted; {}",
                 answered.failed, error.detail
@@ -200,7 +191,7 @@ impl AzureSession {
             return Err(OpError::new(
                 ErrorKind::Protocol,
                 format!(
-                    "{count} blobs were to be deleted, {} were answered",
+                    "the batch of {count} deletions got {} answers",
                     answered.parts
                 ),
             ));
@@ -213,18 +204,18 @@ impl AzureSession {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Answered, BOUNDARY, CONTENT_TYPE, push_delete, push_end, read_answer};
+    use super::{BOUNDARY, BatchAnswer, CONTENT_TYPE, push_delete, push_end, read_answer};
     use crate::azblob::head::HeadWriter;
     use crate::azblob::{Auth, AzureConfig};
     use crate::http::Endpoint;
 
     #[test]
-    fn the_type_names_the_boundary() {
+    fn the_content_type_names_the_boundary() {
         assert!(CONTENT_TYPE.ends_with(BOUNDARY));
     }
 
     #[test]
-    fn bodies_are_requests_between_boundaries() {
+    fn a_batch_body_holds_requests_between_boundaries() {
         let endpoint = Endpoint::parse("http://127.0.0.1:1/acc", "test").unwrap();
         let config = AzureConfig::new(vec![endpoint.clone()], "acc", Auth::Sas("sig=x".into()));
         let mut writer = HeadWriter::new(&config, &endpoint, || 784_111_777);
@@ -244,7 +235,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), want);
     }
 
-    /// The form of the answer in the documentation of Blob Batch.
+    /// An answer in the form that the documentation of Blob Batch shows.
     fn answer(parts: &[(u16, &str)]) -> Vec<u8> {
         let mut out = String::new();
         for (i, (status, code)) in parts.iter().enumerate() {
@@ -260,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_from_blobs_that_are_gone() {
+    fn missing_blobs_are_not_failures() {
         let good = read_answer(&answer(&[(202, ""), (404, "BlobNotFound"), (404, "")]));
         assert_eq!((good.parts, good.failed), (3, 0));
         let bad = read_answer(&answer(&[
@@ -269,19 +260,19 @@ mod tests {
             (404, "ContainerNotFound"),
             (500, ""),
         ]));
-        let want = Answered {
+        let want = BatchAnswer {
             parts: 4,
             failed: 3,
             status: 403,
             code: "AuthenticationFailed".to_owned(),
         };
         assert_eq!(bad, want);
-        assert_eq!(read_answer(b""), Answered::default());
+        assert_eq!(read_answer(b""), BatchAnswer::default());
     }
 
     proptest! {
         #[test]
-        fn no_answer_makes_it_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn reading_any_answer_does_not_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
             read_answer(&body);
         }
     }

@@ -1,4 +1,5 @@
-//! Checksums of object content as Azure Blob Storage takes them. Computed before the timed start.
+//! Checksums of object content in the forms that Azure Blob Storage accepts. Computed before the
+//! timed start.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -56,7 +57,7 @@ mod tests {
     use super::{Base64, ContentChecksum, CrcAlgorithm, Span};
 
     #[test]
-    fn the_checksum_is_the_one_that_the_service_computes() {
+    fn the_checksum_matches_the_service() {
         // What the service answered to a Put Blob of these bytes, as recorded in the tests of the
         // public SDK for JavaScript (storage-blob, syncuploadfromurl).
         let value = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, b"Hello World");
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_covered() {
+    fn a_checksum_covers_exactly_its_span() {
         let arena = Arena::new(PayloadKind::Zeros, 0);
         let content = arena.content(0, 0, 0, 16);
         let span = Span {

@@ -1,4 +1,4 @@
-//! Everything the driver needs to know, with a note of where each value came from.
+//! Configuration of the driver, with the origin of each value.
 //!
 //! [`AzureConfig::new`] builds one directly (tests); `AzureConfig::discover` follows the
 //! conventions of the Azure tools.
@@ -10,18 +10,18 @@ use crate::http::{ConfigError, Endpoint, Origin, Secret, TlsConfig};
 
 use super::sign;
 
-/// Version of the service that every request asks for (`x-ms-version`): the first one with append
-/// blocks of up to 100 MiB. Answers do not change their form when the service is renewed.
+/// Service version that every request asks for (`x-ms-version`): the first with append blocks of up
+/// to 100 MiB. Naming a version keeps the form of answers stable when the service is updated.
 pub const API_VERSION: &str = "2022-11-02";
 
-/// How requests prove that they may be made.
+/// How requests are authorised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Auth {
     /// Signed with the account's key (base64).
     SharedKey(Secret),
-    /// With a shared access signature: the query that stands for it, without the question mark.
+    /// With a shared access signature: its query string, without the question mark.
     Sas(Secret),
-    /// Not at all: containers with public access only.
+    /// No authorisation: only containers with public access.
     Anonymous,
 }
 
@@ -73,10 +73,10 @@ impl AzureConfig {
         }
     }
 
-    /// Checks what no single field can.
+    /// Checks the configuration as a whole.
     ///
     /// # Errors
-    /// The first thing that cannot work.
+    /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let fail = |place: &str, problem: &str, remedy: &str| {
             Err(ConfigError::new(place, problem, remedy))
@@ -90,7 +90,7 @@ impl AzureConfig {
                 if self.account.is_empty() || !self.account.bytes().all(legal) {
                     return fail(
                         "account name",
-                        "it is missing, or holds more than lower-case letters and digits",
+                        "it is missing, or has characters other than lower-case letters and digits",
                         "set AZURE_STORAGE_ACCOUNT",
                     );
                 }
@@ -98,7 +98,7 @@ impl AzureConfig {
                     return fail(
                         "account key",
                         "it is empty or not base64",
-                        "copy it as the portal shows it, with the `==` at its end",
+                        "copy it as the portal shows it, including the trailing `==`",
                     );
                 }
             }
@@ -107,7 +107,7 @@ impl AzureConfig {
                 if !token.bytes().all(|b| b.is_ascii_graphic()) || token.contains('#') {
                     return fail(
                         "SAS token",
-                        "it holds blanks or other characters that a URL cannot have",
+                        "it contains blanks or other characters that a URL cannot have",
                         "copy the query of the URL, without quotes",
                     );
                 }
@@ -118,7 +118,7 @@ impl AzureConfig {
                     return fail(
                         "SAS token",
                         "it has no signature (sig=…)",
-                        "copy the whole query of the URL; a shell needs quotes around its `&`",
+                        "copy the whole query of the URL; quote it in a shell because of the `&`",
                     );
                 }
             }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_and_secrets_do_not_print() {
+    fn bad_settings_are_refused_and_secrets_are_not_printed() {
         assert_eq!(with("acc1", Auth::SharedKey("c2VjcmV0".into())), Ok(()));
         assert_eq!(with("", Auth::Sas("sv=1&sig=abc%3D".into())), Ok(()));
         assert_eq!(with("", Auth::Anonymous), Ok(()));

@@ -1,34 +1,34 @@
 //! Connection strings: `NAME=VALUE` pairs separated by semicolons ("Configure Azure Storage
-//! connection strings", Azure Storage documentation). Names are compared without case; names of
-//! other services (queues, tables, files) are passed over.
+//! connection strings", Azure Storage documentation). Names are case-insensitive. Names for other
+//! services (queues, tables, files) are ignored.
 
 use crate::http::{ConfigError, Endpoint, Secret};
 
 use super::config::Auth;
 
-/// Account of the storage emulator, the same everywhere ("Use the Azurite emulator", "Well-known
-/// storage account and key").
+/// The storage emulator's fixed account ("Use the Azurite emulator", "Well-known storage account
+/// and key").
 const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
-/// Its key, which is public.
+/// The key of that account, which is public.
 const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 /// Where the emulator listens.
 const DEVELOPMENT_PROXY: &str = "http://127.0.0.1:10000";
 
-/// What a connection string says.
+/// A parsed connection string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(super) struct ConnectionString {
     pub(super) endpoint: Endpoint,
     /// Empty when only the endpoint is named.
     pub(super) account: String,
     pub(super) auth: Auth,
 }
 
-/// Reads `text`, which stood at `place`.
+/// Parses `text`, which was found at `place`.
 ///
 /// # Errors
-/// What is missing or malformed; never with a value in it, since that may be the key.
-pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
+/// When a part is missing or malformed. The message never shows a value, which may be the key.
+pub(super) fn parse(text: &str, place: &str) -> Result<ConnectionString, ConfigError> {
     let fail = |problem: String, remedy: &str| Err(ConfigError::new(place, problem, remedy));
     let mut pairs = Vec::new();
     for (i, part) in text.split(';').enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
         let Some((name, value)) = part.split_once('=') else {
             return fail(
                 format!("part {} of the connection string has no `=`", i + 1),
-                "write NAME=VALUE;NAME=VALUE, in quotes where a shell reads it",
+                "write NAME=VALUE;NAME=VALUE, in quotes in a shell",
             );
         };
         pairs.push((name.trim(), value.trim()));
@@ -55,13 +55,13 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
         let proxy = get("DevelopmentStorageProxyUri").unwrap_or(DEVELOPMENT_PROXY);
         let url = match proxy == DEVELOPMENT_PROXY {
             true => format!("{proxy}/{DEVELOPMENT_ACCOUNT}"),
-            // As the documentation has it, `http://myProxyUri`: without a port.
+            // The documentation writes `http://myProxyUri`, without a port.
             false if proxy.matches(':').count() < 2 => {
                 format!("{proxy}:10000/{DEVELOPMENT_ACCOUNT}")
             }
             false => format!("{}/{DEVELOPMENT_ACCOUNT}", proxy.trim_end_matches('/')),
         };
-        return Ok(Parsed {
+        return Ok(ConnectionString {
             endpoint: Endpoint::parse(&url, place)?,
             account: DEVELOPMENT_ACCOUNT.to_owned(),
             auth: Auth::SharedKey(DEVELOPMENT_KEY.into()),
@@ -80,7 +80,7 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
         (None, None) => {
             return fail(
                 "the connection string has neither AccountKey nor SharedAccessSignature".to_owned(),
-                "copy the whole string; a shell needs quotes around its semicolons",
+                "copy the whole string; quote it in a shell because of the semicolons",
             );
         }
     };
@@ -98,7 +98,7 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
             Endpoint::parse(&format!("{scheme}://{account}.blob.{suffix}"), place)?
         }
     };
-    Ok(Parsed {
+    Ok(ConnectionString {
         account: match account.is_empty() {
             true => account_of(&endpoint),
             false => account.to_owned(),
@@ -108,13 +108,13 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Parsed, ConfigError> {
     })
 }
 
-/// A shared access signature as it is appended to a query.
+/// A shared access signature in the form that is appended to a query.
 pub(super) fn sas_token(text: &str) -> Secret {
     Secret::new(text.trim().trim_start_matches('?').trim_start_matches('&'))
 }
 
-/// The account that an endpoint names: in its path (emulators) or as its first label. Empty if it
-/// names none.
+/// The account that an endpoint names: in its path (emulators) or in its first host label. Empty if
+/// it names none.
 pub(super) fn account_of(endpoint: &Endpoint) -> String {
     let in_path = endpoint.base_path.trim_start_matches('/');
     if !in_path.is_empty() {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_and_no_value_is_shown() {
+    fn errors_name_the_missing_part_and_show_no_value() {
         for (text, word) in [
             (
                 "AccountName=acc",
@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(text in "\\PC{0,200}") {
+        fn arbitrary_text_does_not_panic(text in "\\PC{0,200}") {
             let _ = parse(&text, "test");
         }
 

@@ -1,4 +1,4 @@
-//! What the Azure Blob driver says of itself.
+//! The descriptor of the Azure Blob driver.
 
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
@@ -18,11 +18,11 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         write: "1 request; the blob appears whole",
         overwrite: Semantics::ATOMIC,
         parts: "blocks, then their list; blocks belong to the blob, the first list wins",
-        append: "1 request; only to blobs that an append made",
+        append: "1 request; only to blobs that an append created",
         rename: Semantics::NONE,
-        list: "names by prefix, sorted, up to 5,000 a page; pages may come short",
+        list: "names by prefix, sorted, up to 5,000 a page; pages may be shorter",
         delete_nothing: Semantics::MISSED,
-        delete_many: "1 request for up to 256 blobs, each signed by itself",
+        delete_many: "1 request for up to 256 blobs, each signed separately",
     },
     flags: &[
         &flags::HTTP,
@@ -41,13 +41,10 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
 /// Flags, then environment, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<AzureConfig, OpenError> {
     let settings = request.settings;
-    let tls = TlsConfig::of(settings);
     let overrides = AzureOverrides {
         endpoint_url: settings.joined(&flags::ENDPOINT_URL),
         no_sign_request: settings.has(&flags::NO_SIGN_REQUEST),
-        no_verify_ssl: tls.insecure,
-        ca_bundle: tls.ca_bundle,
-        client_cert: tls.client,
+        tls: TlsConfig::of(settings),
         checksum: settings.parse(&flags::CHECKSUM)?,
         source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
     };

@@ -1,14 +1,12 @@
 //! Finds account, endpoint and credentials by the conventions of the Azure tools.
 //!
 //! Precedence: flag, `AZURE_STORAGE_CONNECTION_STRING`, the single variables
-//! (`AZURE_STORAGE_ACCOUNT` with `AZURE_STORAGE_SAS_TOKEN` or `AZURE_STORAGE_KEY`), default. A
-//! connection string therefore wins over everything else in the environment, and a signature wins
-//! over a key, as in the Azure CLI.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
+//! (`AZURE_STORAGE_ACCOUNT` with `AZURE_STORAGE_SAS_TOKEN` or `AZURE_STORAGE_KEY`), default. As in
+//! the Azure CLI, a connection string takes precedence over everything else in the environment, and
+//! a SAS over a key.
 
 use crate::http::{ConfigError, Endpoint, Origin, Source, TlsConfig};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::config::{Auth, AzureConfig, ContentChecksum};
 use super::connection_string::{self, account_of, sas_token};
@@ -18,26 +16,22 @@ const ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const KEY: &str = "AZURE_STORAGE_KEY";
 const SAS: &str = "AZURE_STORAGE_SAS_TOKEN";
 const SERVICE_ENDPOINT: &str = "AZURE_STORAGE_SERVICE_ENDPOINT";
-/// Variables of ways to log in that are not offered.
+/// Variables of login methods that the driver does not support.
 const OAUTH: [&str; 3] = [
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
     "AZURE_FEDERATED_TOKEN_FILE",
 ];
 
-/// What the caller (command line, workload file) sets; everything else is looked up.
+/// Settings from the caller (command line, workload file); everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct AzureOverrides {
     /// `--endpoint-url`: URLs of the account's blob service, separated by commas, with ranges.
     pub endpoint_url: Option<String>,
     /// `--no-sign-request`: anonymous access.
     pub no_sign_request: bool,
-    /// `--no-verify-ssl` (`--insecure`): accept any certificate.
-    pub no_verify_ssl: bool,
-    /// `--ca-bundle`.
-    pub ca_bundle: Option<PathBuf>,
-    /// `--client-cert` and `--client-key`.
-    pub client_cert: Option<(PathBuf, PathBuf)>,
+    /// `--no-verify-ssl`, `--ca-bundle`, `--client-cert` and `--client-key`.
+    pub tls: TlsConfig,
     /// `--checksum`.
     pub checksum: Option<ContentChecksum>,
     /// `--source-address`, repeated.
@@ -50,7 +44,7 @@ impl AzureConfig {
     /// Collects the configuration from `overrides` and the environment (`env` looks a variable up).
     ///
     /// # Errors
-    /// A setting that cannot be used, with its place and a remedy; or no credentials at all.
+    /// When a setting cannot be used, or no credentials are found.
     pub fn discover(overrides: &AzureOverrides, env: Env<'_>) -> Result<Self, ConfigError> {
         let get = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let string = get(CONNECTION_STRING)
@@ -88,7 +82,7 @@ impl AzureConfig {
             (None, None, None) => {
                 return Err(ConfigError::new(
                     ACCOUNT,
-                    "neither an account nor an endpoint is named",
+                    "neither an account nor an endpoint is set",
                     "set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with \
                      AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN",
                 ));
@@ -108,20 +102,15 @@ impl AzureConfig {
         config
             .source_addresses
             .clone_from(&overrides.source_addresses);
-        config.tls = TlsConfig {
-            ca_bundle: overrides.ca_bundle.clone(),
-            insecure: overrides.no_verify_ssl,
-            client: overrides.client_cert.clone(),
-            no_resume: false,
-        };
+        config.tls = overrides.tls.clone();
         config.origins = origins(&config, account_source, endpoint_source, auth_source);
         config.check()?;
         Ok(config)
     }
 }
 
-/// An emulator at a bare address takes the account from the path ("Use the Azurite emulator", "IP
-/// style").
+/// Puts the account into the path for a bare address, where emulators expect it ("Use the Azurite
+/// emulator", "IP style").
 fn put_account_in_path(endpoint: &mut Endpoint, account: &str) {
     let host = endpoint.host.as_str();
     let bare =
@@ -153,7 +142,7 @@ fn authorisation(
     Err(match OAUTH.into_iter().find(|name| get(name).is_some()) {
         Some(name) => ConfigError::new(
             name,
-            "logging in through Microsoft Entra ID is not offered",
+            "logging in through Microsoft Entra ID is not supported",
             remedy,
         ),
         None => ConfigError::new("credentials", "there are none", remedy),

@@ -22,7 +22,7 @@ fn key(text: &str) -> Auth {
 }
 
 #[test]
-fn the_connection_string_wins() {
+fn the_connection_string_takes_precedence() {
     let config = plain(&[
         ("AZURE_STORAGE_CONNECTION_STRING", STRING),
         ("AZURE_STORAGE_ACCOUNT", "other"),
@@ -44,7 +44,7 @@ fn the_connection_string_wins() {
 }
 
 #[test]
-fn a_signature_wins_over_a_key() {
+fn a_sas_takes_precedence_over_a_key() {
     let account = ("AZURE_STORAGE_ACCOUNT", "acc");
     let config = plain(&[account, ("AZURE_STORAGE_KEY", "a2V5")]).unwrap();
     assert_eq!(config.auth, key("a2V5"));
@@ -62,13 +62,13 @@ fn a_signature_wins_over_a_key() {
 }
 
 #[test]
-fn flags_win_over_the_environment() {
+fn flags_take_precedence_over_the_environment() {
     let overrides = AzureOverrides {
         endpoint_url: Some("http://127.0.0.1:9".to_owned()),
         ..AzureOverrides::default()
     };
     let config = discover(&overrides, &[("AZURE_STORAGE_CONNECTION_STRING", STRING)]).unwrap();
-    // A bare address takes the account from the path.
+    // An endpoint at a bare address gets the account as its path.
     assert_eq!(config.endpoints[0].url(), "http://127.0.0.1:9/fromstring");
     let overrides = AzureOverrides {
         no_sign_request: true,
@@ -98,7 +98,7 @@ fn accounts_are_read_from_endpoints() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_the_missing_setting() {
     for (env, words) in [
         (
             &[][..],
@@ -110,7 +110,7 @@ fn what_is_missing_is_named() {
         ),
         (
             &[("AZURE_STORAGE_ACCOUNT", "a"), ("AZURE_CLIENT_ID", "x")][..],
-            ["AZURE_CLIENT_ID", "not offered"],
+            ["AZURE_CLIENT_ID", "not supported"],
         ),
         (
             &[("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a")][..],

@@ -1,4 +1,4 @@
-//! The driver: what all threads share, and what the sessions of one thread share.
+//! The driver, the state that all sessions share, and the state that one thread's sessions share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,15 +20,15 @@ use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;
 use super::session::AzureSession;
 
-/// The fields that name a request to the service's operator.
+/// The header fields that identify a request to the service's operator.
 const IDS: IdFields = IdFields {
     request: "x-ms-request-id",
     extended: "x-ms-client-request-id",
 };
 
-/// What the API has an operation for. There is no upload to begin, to list or to abort: blocks
-/// belong to their blob until a list of blocks is committed or a week has passed. There is one
-/// listing; accounts without a hierarchical namespace have no renames.
+/// Operations that the API supports. Uploads cannot be begun, listed or aborted: blocks belong to
+/// their blob until a block list is committed or a week has passed. The API has one kind of listing;
+/// accounts without a hierarchical namespace have no renames.
 const CLASSES: &[OpClass] = &[
     OpClass::Get,
     OpClass::RangeGet,
@@ -53,29 +53,29 @@ const CLASSES: &[OpClass] = &[
 /// The native driver for Azure Blob Storage: one connection per session.
 #[derive(Clone)]
 pub struct AzureDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(AzureDriver);
 
-/// What all sessions share.
-pub(super) struct Inner {
+/// State that all sessions share.
+pub(super) struct DriverShared {
     config: AzureConfig,
     client: Client,
 }
 
-opaque_debug!(AzureDriver, Shared);
+opaque_debug!(AzureDriver, ThreadShared);
 
 impl AzureDriver {
-    /// A driver for the account that `config` describes. Nothing is connected yet.
+    /// A driver for the account that `config` describes. Does not connect yet.
     ///
     /// # Errors
-    /// When the configuration cannot work, or names a certificate file that cannot be used.
+    /// When the configuration cannot work, or names an unusable certificate file.
     pub fn new(config: AzureConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let client = Client::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
-            inner: Arc::new(Inner { config, client }),
+            inner: Arc::new(DriverShared { config, client }),
         })
     }
 
@@ -122,22 +122,22 @@ impl Driver for AzureDriver {
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
-        let shared = Shared::of_this_thread(&self.inner, endpoint);
+        let shared = ThreadShared::of_this_thread(&self.inner, endpoint);
         let mut session = AzureSession::new(shared, source);
         session.connect(probe).await?;
         Ok(session)
     }
 }
 
-/// What the sessions of one thread to one endpoint share: the signer and the rendered head.
-pub(super) struct Shared {
-    driver: Arc<Inner>,
+/// State that one thread's sessions to one endpoint share: the signer and the rendered head.
+pub(super) struct ThreadShared {
+    driver: Arc<DriverShared>,
     pub(super) endpoint: usize,
     pub(super) writer: RefCell<HeadWriter>,
 }
 
-impl Shared {
-    fn of_this_thread(driver: &Arc<Inner>, endpoint: usize) -> Rc<Self> {
+impl ThreadShared {
+    fn of_this_thread(driver: &Arc<DriverShared>, endpoint: usize) -> Rc<Self> {
         per_thread::shared(driver.client.number(), endpoint, || {
             let config = &driver.config;
             let writer = HeadWriter::new(config, &config.endpoints[endpoint], wall_seconds);

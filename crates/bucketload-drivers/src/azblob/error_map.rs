@@ -1,9 +1,8 @@
-//! From a refusal to an [`OpError`]: status and error code give the kind, the document and the
-//! configuration give the facts for the operator.
+//! Turns a refusal into an [`OpError`]: status and error code determine the kind; the document and
+//! the configuration supply details for the operator.
 //!
-//! Codes are those of "Common REST API error codes" and "Blob Storage error codes" (Azure Storage
-//! REST API reference). Answers to HEAD have no document; the code then stands in
-//! `x-ms-error-code` alone.
+//! The codes come from "Common REST API error codes" and "Blob Storage error codes" (Azure Storage
+//! REST API reference). Answers to HEAD have no document; only `x-ms-error-code` carries the code.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_s3::{date, encode, xml};
@@ -12,23 +11,24 @@ use crate::http::answer::{self, one_line};
 use crate::http::exchange::Refusal;
 
 use super::config::{Auth, AzureConfig};
+use super::ops_list::without_mark;
 
-/// How far the clocks may differ ("Authorize with Shared Key": 15 minutes), in seconds.
+/// Largest allowed clock difference ("Authorize with Shared Key": 15 minutes), in seconds.
 const MAX_SKEW: u64 = 15 * 60;
 
-/// What a refusal says.
+/// Facts from a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Explained {
+pub(super) struct RefusalDetails {
     pub(super) code: String,
     message: String,
-    /// Why the signature was not accepted.
+    /// Why the service rejected the signature.
     authentication: String,
     /// The server's clock, seconds since 1970.
     server_time: Option<u64>,
 }
 
-impl Explained {
-    /// What a bare code says.
+impl RefusalDetails {
+    /// A refusal of which only the error code is known.
     pub(super) fn with_code(code: &str) -> Self {
         Self {
             code: tidy(code),
@@ -36,7 +36,7 @@ impl Explained {
         }
     }
 
-    /// Reads as much as is there.
+    /// Reads the document and header fields; whatever is missing stays empty.
     pub(super) fn of(refusal: &Refusal) -> Self {
         let mut out = Self::parse(&refusal.body);
         if out.code.is_empty() {
@@ -48,18 +48,16 @@ impl Explained {
 
     fn parse(body: &[u8]) -> Self {
         let mut out = Self::default();
-        // A byte order mark stands in front of the service's documents.
-        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
         // A damaged document still yields the fields before the damage.
-        let _ = xml::leaves(body, |path, text| match *path {
+        let _ = xml::leaves(without_mark(body), |path, text| match *path {
             ["Error", "Code"] => out.code = tidy(&text.get()),
             ["Error", "Message"] => {
-                // The lines after the first repeat request id and time.
+                // Later lines repeat the request ID and time.
                 let text = text.get();
                 out.message = tidy(text.split("\nRequestId:").next().unwrap_or(""));
             }
             ["Error", "AuthenticationErrorDetail"] => {
-                // What follows is the string that was signed.
+                // The string that the server signed follows.
                 let text = text.get();
                 let first = text.split("Server used following").next().unwrap_or("");
                 out.authentication = tidy(first).trim_end_matches('.').to_owned();
@@ -70,12 +68,12 @@ impl Explained {
     }
 }
 
-/// One line without control characters, of bounded length, without signatures.
+/// Reduces `text` to one line of bounded length, without control characters and signatures.
 fn tidy(text: &str) -> String {
     one_line(&without_signatures(text))
 }
 
-/// Replaces the value of every `sig=` by `***`.
+/// Replaces the value of every `sig=` with `***`.
 fn without_signatures(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -90,30 +88,30 @@ fn without_signatures(text: &str) -> String {
     out
 }
 
-/// The error that an answer with `status` means. `now` is our clock, seconds since 1970.
+/// The error for an answer with `status`. `now` is the local clock, in seconds since 1970.
 pub(super) fn to_error(
     status: u16,
-    explained: &Explained,
+    refusal: &RefusalDetails,
     config: &AzureConfig,
     now: u64,
 ) -> OpError {
-    let code = explained.code.as_str();
-    let kind = kind_of(status, code, &explained.message);
-    let mut detail = answer::said(status, code, explained.message.trim_end_matches('.'));
-    if !explained.authentication.is_empty() {
-        detail += &format!(" ({})", explained.authentication);
+    let code = refusal.code.as_str();
+    let kind = kind_of(status, code, &refusal.message);
+    let mut detail = answer::said(status, code, refusal.message.trim_end_matches('.'));
+    if !refusal.authentication.is_empty() {
+        detail += &format!(" ({})", refusal.authentication);
     }
     if kind == ErrorKind::Auth {
-        detail += &authentication_hint(code, explained, config, now);
+        detail += &authentication_hint(code, refusal, config, now);
     }
     detail += match code {
         "InvalidResourceName" => {
-            "; a container's name has 3 to 63 lower-case letters, digits and single hyphens"
+            "; container names have 3 to 63 lower-case letters, digits and single hyphens"
         }
         "ContainerBeingDeleted" => {
-            "; the name of a deleted container cannot be used for some 30 seconds"
+            "; the name of a deleted container cannot be reused for about 30 seconds"
         }
-        "PublicAccessNotPermitted" => "; the account allows no anonymous access",
+        "PublicAccessNotPermitted" => "; the account does not allow anonymous access",
         "BlobArchived" => "; the blob is in the archive tier",
         _ => "",
     };
@@ -125,21 +123,21 @@ pub(super) fn to_error(
     OpError::with_status(kind, status, detail)
 }
 
-/// What the user can do about a refused authorisation.
+/// Advice for the user on a refused authorisation.
 fn authentication_hint(
     code: &str,
-    explained: &Explained,
+    refusal: &RefusalDetails,
     config: &AzureConfig,
     now: u64,
 ) -> String {
-    if let Some(server) = explained.server_time
+    if let Some(server) = refusal.server_time
         && server.abs_diff(now) > MAX_SKEW
     {
         let minutes = server.abs_diff(now) / 60;
         let word = if now > server { "ahead of" } else { "behind" };
         return format!(
-            "; this machine's clock is {minutes} minutes {word} the server's, at most 15 are \
-             allowed: set it"
+            "; this machine's clock is {minutes} minutes {word} the server's; at most 15 are \
+             allowed, so set the clock"
         );
     }
     match &config.auth {
@@ -168,7 +166,7 @@ fn authentication_hint(
         Auth::SharedKey(_) => {
             let more = match code {
                 "AuthenticationFailed" => "",
-                _ => ", and that the account's network rules admit this machine",
+                _ => ", and that the account's network rules allow this machine",
             };
             format!(
                 "; check that AZURE_STORAGE_KEY (or AccountKey) is the key of account `{}`{more}",
@@ -181,7 +179,7 @@ fn authentication_hint(
     }
 }
 
-/// The meaning of a status with an error code.
+/// The error kind for a status and an error code.
 fn kind_of(status: u16, code: &str, message: &str) -> ErrorKind {
     let no_space = status >= 500 && message.to_ascii_lowercase().contains("no space left");
     if status == 507 || no_space || code == "InsufficientStorage" {
@@ -205,9 +203,9 @@ fn kind_of(status: u16, code: &str, message: &str) -> ErrorKind {
         "UnsupportedHttpVerb" | "APINotImplemented" | "StrictModelNotSupported" => {
             return ErrorKind::Unsupported;
         }
-        // The caller is authorised and nothing changes; the request cannot be served.
+        // The caller is authorised, and repeating the request would not help.
         "BlobArchived" | "BlobBeingRehydrated" => return ErrorKind::Rejected,
-        // Another upload to the same blob was committed first, and threw our blocks away.
+        // Another upload to the same blob was committed first and discarded our blocks.
         "InvalidBlockList" => return ErrorKind::Conflict,
         _ => {}
     }

@@ -1,7 +1,7 @@
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_s3::date::parse_iso;
 
-use super::{Explained, to_error, without_signatures};
+use super::{RefusalDetails, to_error, without_signatures};
 use crate::azblob::{Auth, AzureConfig};
 use crate::http::Endpoint;
 
@@ -21,14 +21,19 @@ fn now() -> u64 {
 fn refused(status: u16, body: &str, auth: Auth) -> OpError {
     to_error(
         status,
-        &Explained::parse(body.as_bytes()),
+        &RefusalDetails::parse(body.as_bytes()),
         &config(auth),
         now(),
     )
 }
 
 fn coded(status: u16, code: &str, auth: Auth) -> OpError {
-    to_error(status, &Explained::with_code(code), &config(auth), now())
+    to_error(
+        status,
+        &RefusalDetails::with_code(code),
+        &config(auth),
+        now(),
+    )
 }
 
 /// A refusal as the service sends it ("Status and error codes", Azure Storage REST API reference).
@@ -54,13 +59,13 @@ fn a_wrong_key_is_explained() {
     for part in ["RequestId", "string to sign", "x-ms-date", "\n"] {
         assert!(!error.detail.contains(part), "{part}: {error}");
     }
-    // An answer to HEAD has the code only.
+    // An answer to HEAD carries only the code.
     let error = coded(403, "AuthenticationFailed", key());
     assert!(error.detail.contains("AZURE_STORAGE_KEY"), "{error}");
 }
 
 #[test]
-fn a_signature_is_told_from_its_time() {
+fn an_invalid_time_is_distinguished_from_a_bad_signature() {
     let sas = |times: &str| Auth::Sas(format!("sv=1&sp=rl&{times}&sig=c2VjcmV0").as_str().into());
     for (times, word) in [
         (
@@ -82,20 +87,20 @@ fn a_signature_is_told_from_its_time() {
 
 #[test]
 fn a_wrong_clock_is_explained() {
-    let mut explained = Explained::with_code("AuthenticationFailed");
-    explained.server_time = Some(now() - 3600);
-    let error = to_error(403, &explained, &config(key()), now());
+    let mut refusal = RefusalDetails::with_code("AuthenticationFailed");
+    refusal.server_time = Some(now() - 3600);
+    let error = to_error(403, &refusal, &config(key()), now());
     assert!(error.detail.contains("60 minutes ahead of"), "{error}");
-    explained.server_time = Some(now() + 20 * 60);
-    let error = to_error(403, &explained, &config(key()), now());
+    refusal.server_time = Some(now() + 20 * 60);
+    let error = to_error(403, &refusal, &config(key()), now());
     assert!(error.detail.contains("20 minutes behind"), "{error}");
-    explained.server_time = Some(now() + 60);
-    let error = to_error(403, &explained, &config(key()), now());
+    refusal.server_time = Some(now() + 60);
+    let error = to_error(403, &refusal, &config(key()), now());
     assert!(!error.detail.contains("clock"), "{error}");
 }
 
 #[test]
-fn codes_and_statuses_have_meanings() {
+fn codes_and_statuses_map_to_error_kinds() {
     for (status, code, kind) in [
         (404, "BlobNotFound", ErrorKind::NotFound),
         (404, "ContainerNotFound", ErrorKind::NotFound),
@@ -132,7 +137,7 @@ fn codes_and_statuses_have_meanings() {
 }
 
 #[test]
-fn signatures_and_keys_never_pass() {
+fn error_messages_never_contain_signatures_or_keys() {
     assert_eq!(
         without_signatures("at http://h/b?sig=a%2Bb%3D&se=1 and sig=x/y+= end"),
         "at http://h/b?sig=***&se=1 and sig=*** end"
@@ -141,8 +146,11 @@ fn signatures_and_keys_never_pass() {
     let error = refused(400, body, key());
     assert_eq!(&*error.detail, "X: key *** sig=***");
     assert_eq!(
-        Explained::parse(b"<Error><Code>Half</Code><Mess").code,
+        RefusalDetails::parse(b"<Error><Code>Half</Code><Mess").code,
         "Half"
     );
-    assert_eq!(Explained::parse(b"no document"), Explained::default());
+    assert_eq!(
+        RefusalDetails::parse(b"no document"),
+        RefusalDetails::default()
+    );
 }

@@ -1,5 +1,5 @@
-//! Request heads. What does not change within a second is rendered once per second; a request
-//! copies it and adds method, path, signature and its own header fields.
+//! Request heads. The part that is constant within a second is rendered once per second; each
+//! request copies it and adds method, path, signature and its own header fields.
 //!
 //! ```text
 //! GET /container/blob ‖  HTTP/1.1\r\nHost: … x-ms-date: … Authorization: SharedKey account: ‖
@@ -13,25 +13,25 @@ use bucketload_s3::date::{self, HttpDate};
 use bucketload_s3::encode;
 
 use crate::http::Endpoint;
+use crate::http::render::{Render as _, USER_AGENT};
 
 use super::config::{API_VERSION, Auth, AzureConfig};
-use super::sign::{Field, Param, Parts, Signer};
+use super::sign::{Field, Param, SignedParts, Signer};
 
-/// No request has more signed fields.
+/// Most signed fields of a request.
 const MAX_FIELDS: usize = 8;
-const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
-/// How long a signature that we make for the source of a copy may be used, in seconds.
+/// How long the signature for the source of a copy is valid, in seconds.
 const SOURCE_LIFETIME: u64 = 3600;
 
-/// A request. Make it, render it and let it go before anything is awaited.
+/// A request before rendering. Drop it before any await.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct AzureCall<'a> {
     pub(super) method: &'static str,
     pub(super) container: &'a str,
     pub(super) key: &'a str,
     /// Sorted by name.
     pub(super) query: &'a [Param<'a>],
-    /// Fields whose names begin with `x-ms-`, without date, version and range; sorted by name.
+    /// Fields whose names begin with `x-ms-`, except date, version and range; sorted by name.
     pub(super) fields: &'a [Field<'a>],
     pub(super) content_md5: &'a [u8],
     pub(super) content_type: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct Call<'a> {
     pub(super) range: Option<ByteRange>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> AzureCall<'a> {
     pub(super) const fn new(method: &'static str, container: &'a str, key: &'a str) -> Self {
         Self {
             method,
@@ -66,6 +66,7 @@ impl<'a> Call<'a> {
 }
 
 /// Signed fields of a request, sorted by name.
+#[derive(Clone, Copy)]
 struct Fields<'a> {
     list: [Field<'a>; MAX_FIELDS],
     len: usize,
@@ -75,14 +76,10 @@ impl<'a> Fields<'a> {
     /// The fields of `own`, which is sorted.
     ///
     /// # Panics
-    /// When there are more than any operation needs.
+    /// When there are more than [`MAX_FIELDS`].
     fn of(own: &[Field<'a>]) -> Self {
-        const NONE: Field<'static> = Field {
-            name: "",
-            value: b"",
-        };
         let mut fields = Self {
-            list: [NONE; MAX_FIELDS],
+            list: [("", b""); MAX_FIELDS],
             len: own.len(),
         };
         fields.list[..own.len()].copy_from_slice(own);
@@ -91,9 +88,9 @@ impl<'a> Fields<'a> {
 
     fn insert(&mut self, name: &'static str, value: &'a [u8]) {
         let mut at = self.len;
-        self.list[at] = Field { name, value };
+        self.list[at] = (name, value);
         self.len += 1;
-        while at > 0 && self.list[at - 1].name > name {
+        while at > 0 && self.list[at - 1].0 > name {
             self.list.swap(at - 1, at);
             at -= 1;
         }
@@ -113,7 +110,7 @@ pub(super) struct HeadWriter {
     /// Shared access signature; empty without one.
     sas: String,
     clock: fn() -> u64,
-    /// The second (since 1970) that `date` and `middle` are for.
+    /// The second (since 1970) for which `date` and `middle` were rendered.
     second: u64,
     date: HttpDate,
     /// From the end of the request target to the signature or the own fields.
@@ -133,7 +130,7 @@ impl HeadWriter {
     /// A writer for requests to `endpoint`; `clock` gives seconds since 1970.
     pub(super) fn new(config: &AzureConfig, endpoint: &Endpoint, clock: fn() -> u64) -> Self {
         let signer = match &config.auth {
-            // The configuration was checked: the key is base64.
+            // `AzureConfig::check` made sure that the key is base64.
             Auth::SharedKey(key) => Signer::new(&config.account, key.expose()),
             _ => None,
         };
@@ -189,9 +186,9 @@ impl HeadWriter {
         }
     }
 
-    /// Appends the head of `call` to `out`; `length` is that of the body.
+    /// Appends the head of `call`, whose body has `length` bytes.
     #[inline]
-    pub(super) fn render(&mut self, out: &mut Vec<u8>, call: &Call<'_>, length: u64) {
+    pub(super) fn render(&mut self, out: &mut Vec<u8>, call: &AzureCall<'_>, length: u64) {
         self.refresh();
         out.extend_from_slice(call.method.as_bytes());
         out.push(b' ');
@@ -207,14 +204,13 @@ impl HeadWriter {
         if !self.range.is_empty() {
             fields.insert("x-ms-range", &self.range);
         }
-        let own = fields.len;
         let signature = match &mut self.signer {
             None => None,
             Some(signer) => {
-                let mut signed = Fields::of(fields.as_slice());
+                let mut signed = fields;
                 signed.insert("x-ms-date", &self.date);
                 signed.insert("x-ms-version", API_VERSION.as_bytes());
-                Some(signer.sign(&Parts {
+                Some(signer.sign(&SignedParts {
                     method: call.method,
                     length,
                     content_md5: call.content_md5,
@@ -231,17 +227,17 @@ impl HeadWriter {
             out.extend_from_slice(signature);
             out.extend_from_slice(b"\r\n");
         }
-        for field in &fields.list[..own] {
-            push_field(out, field.name, field.value);
+        for (name, value) in fields.as_slice() {
+            out.field(name, value);
         }
-        if !call.content_md5.is_empty() {
-            push_field(out, "Content-MD5", call.content_md5);
-        }
-        if !call.content_type.is_empty() {
-            push_field(out, "Content-Type", call.content_type.as_bytes());
-        }
-        if !call.if_none_match.is_empty() {
-            push_field(out, "If-None-Match", call.if_none_match.as_bytes());
+        for (name, value) in [
+            ("Content-MD5", call.content_md5),
+            ("Content-Type", call.content_type.as_bytes()),
+            ("If-None-Match", call.if_none_match.as_bytes()),
+        ] {
+            if !value.is_empty() {
+                out.field(name, value);
+            }
         }
         if matches!(call.method, "PUT" | "POST") {
             out.extend_from_slice(b"Content-Length: ");
@@ -251,7 +247,7 @@ impl HeadWriter {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Appends a DELETE as it stands inside a batch: its version is that of the batch.
+    /// Appends a DELETE for a batch, which carries the version for all its parts.
     pub(super) fn render_inner_delete(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
         self.refresh();
         out.extend_from_slice(b"DELETE ");
@@ -260,29 +256,26 @@ impl HeadWriter {
         let path_end = out.len();
         push_target_query(out, &[], &self.sas);
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        push_field(out, "x-ms-date", &self.date);
+        out.field("x-ms-date", &self.date);
         if let Some(signer) = &mut self.signer {
-            let signature = signer.sign(&Parts {
+            let signature = signer.sign(&SignedParts {
                 method: "DELETE",
                 length: 0,
                 content_md5: b"",
                 content_type: "",
                 if_none_match: "",
-                fields: &[Field {
-                    name: "x-ms-date",
-                    value: &self.date,
-                }],
+                fields: &[("x-ms-date", &self.date)],
                 path: &out[path..path_end],
                 query: &[],
             });
             push_authorization(out, signer);
             out.extend_from_slice(&signature);
-            out.extend_from_slice(b"\r\n");
+            out.text("\r\n");
         }
-        out.extend_from_slice(b"Content-Length: 0\r\n\r\n");
+        out.text("Content-Length: 0\r\n\r\n");
     }
 
-    /// Appends the URL of a blob that the service is to read itself, with the permission to do so.
+    /// Appends the URL of a blob for the service to read, with the permission to do so.
     pub(super) fn push_source_url(&mut self, out: &mut Vec<u8>, container: &str, key: &str) {
         self.refresh();
         for piece in [self.scheme, "://", &self.authority] {
@@ -294,7 +287,7 @@ impl HeadWriter {
             signer.push_read_sas(out, container, key, self.second + SOURCE_LIFETIME);
         } else if !self.sas.is_empty() {
             out.push(b'?');
-            out.extend_from_slice(self.sas.as_bytes());
+            out.text(&self.sas);
         }
     }
 }
@@ -305,9 +298,9 @@ fn push_authorization(out: &mut Vec<u8>, signer: &Signer) {
     }
 }
 
-/// Appends `/base/container/key`; `/` alone when there is nothing else.
+/// Appends `/base/container/key`; only `/` if all three are empty.
 fn push_path(out: &mut Vec<u8>, base: &str, container: &str, key: &str) {
-    out.extend_from_slice(base.as_bytes());
+    out.text(base);
     out.push(b'/');
     encode::push_query(out, container);
     if !key.is_empty() {
@@ -318,16 +311,16 @@ fn push_path(out: &mut Vec<u8>, base: &str, container: &str, key: &str) {
 
 fn push_target_query(out: &mut Vec<u8>, query: &[Param<'_>], sas: &str) {
     let mut mark = b'?';
-    for param in query {
+    for (name, value) in query {
         out.push(mark);
-        out.extend_from_slice(param.name.as_bytes());
+        out.text(name);
         out.push(b'=');
-        encode::push_query(out, param.value);
+        encode::push_query(out, value);
         mark = b'&';
     }
     if !sas.is_empty() {
         out.push(mark);
-        out.extend_from_slice(sas.as_bytes());
+        out.text(sas);
     }
 }
 
@@ -336,14 +329,6 @@ fn push_range(out: &mut Vec<u8>, range: ByteRange) {
     encode::push_decimal(out, range.offset);
     out.push(b'-');
     encode::push_decimal(out, range.offset + range.len.max(1) - 1);
-}
-
-#[inline]
-fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

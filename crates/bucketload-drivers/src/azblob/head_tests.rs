@@ -2,8 +2,8 @@ use std::cell::Cell;
 
 use bucketload_core::op::ByteRange;
 
-use super::{Call, HeadWriter};
-use crate::azblob::sign::{Field, Param};
+use super::{AzureCall, HeadWriter};
+use crate::azblob::sign::Field;
 use crate::azblob::{Auth, AzureConfig};
 use crate::http::Endpoint;
 
@@ -18,7 +18,7 @@ fn writer(auth: Auth) -> HeadWriter {
     HeadWriter::new(&config, &endpoint, || NOW.get())
 }
 
-fn head(writer: &mut HeadWriter, call: &Call<'_>, length: u64) -> String {
+fn head(writer: &mut HeadWriter, call: &AzureCall<'_>, length: u64) -> String {
     let mut out = Vec::new();
     writer.render(&mut out, call, length);
     String::from_utf8(out).unwrap()
@@ -29,13 +29,13 @@ const RANGE: Option<ByteRange> = Some(ByteRange {
     len: 10,
 });
 
-/// The signature is the one that another implementation of HMAC-SHA256 made.
+/// The expected signature comes from another implementation of HMAC-SHA256.
 #[test]
 fn signed_heads() {
     let mut writer = writer(Auth::SharedKey(KEY.into()));
-    let call = Call {
+    let call = AzureCall {
         range: RANGE,
-        ..Call::new("GET", "box", "key")
+        ..AzureCall::new("GET", "box", "key")
     };
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
@@ -48,14 +48,11 @@ fn signed_heads() {
              x-ms-range: bytes=10-19\r\n\r\n"
         )
     );
-    let fields = [Field {
-        name: "x-ms-blob-type",
-        value: b"BlockBlob",
-    }];
-    let put = Call {
+    let fields: [Field<'_>; 1] = [("x-ms-blob-type", b"BlockBlob")];
+    let put = AzureCall {
         content_md5: b"sQqNsWTgdUEFt6mb5y4/5Q==",
         if_none_match: "*",
-        ..Call::new("PUT", "box", "a b").fields(&fields)
+        ..AzureCall::new("PUT", "box", "a b").fields(&fields)
     };
     let text = head(&mut writer, &put, 11);
     for line in [
@@ -70,9 +67,9 @@ fn signed_heads() {
 }
 
 #[test]
-fn a_new_second_is_another_signature() {
+fn a_new_second_changes_the_signature() {
     let mut writer = writer(Auth::SharedKey(KEY.into()));
-    let call = Call::new("GET", "box", "key");
+    let call = AzureCall::new("GET", "box", "key");
     let first = head(&mut writer, &call, 0);
     assert_eq!(head(&mut writer, &call, 0), first);
     NOW.set(NOW.get() + 1);
@@ -90,21 +87,12 @@ fn a_new_second_is_another_signature() {
 #[test]
 fn a_shared_access_signature_ends_the_query() {
     let mut writer = writer(Auth::Sas("sv=1&sig=a%2Bb".into()));
-    let call = Call::new("HEAD", "box", "key");
+    let call = AzureCall::new("HEAD", "box", "key");
     let text = head(&mut writer, &call, 0);
     assert!(text.starts_with("HEAD /devstoreaccount1/box/key?sv=1&sig=a%2Bb HTTP/1.1"));
     assert!(!text.contains("Authorization"));
-    let query = [
-        Param {
-            name: "comp",
-            value: "list",
-        },
-        Param {
-            name: "prefix",
-            value: "a/b&c",
-        },
-    ];
-    let call = Call::new("GET", "box", "").query(&query);
+    let query = [("comp", "list"), ("prefix", "a/b&c")];
+    let call = AzureCall::new("GET", "box", "").query(&query);
     let text = head(&mut writer, &call, 0);
     let line = "GET /devstoreaccount1/box?comp=list&prefix=a%2Fb%26c&sv=1&sig=a%2Bb HTTP/1.1";
     assert!(text.starts_with(line), "{text}");

@@ -6,9 +6,9 @@
 //!                                batch                checksum
 //! ```
 //!
-//! A session turns a request of the workload into one or more calls (`ops_*`). A call's head is
-//! rendered and signed (`head`, `sign`) before the timed start. Failures become meanings in
-//! `error_map`. Containers are what the rest of the program calls buckets, blobs are its objects.
+//! A session turns each request of the workload into one or more calls (`ops_*`). It renders and
+//! signs a call's head (`head`, `sign`) before the timed start. `error_map` interprets failures.
+//! Azure's containers are the program's buckets, and its blobs are the program's objects.
 
 mod admin;
 mod batch;

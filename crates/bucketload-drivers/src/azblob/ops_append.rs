@@ -1,5 +1,5 @@
-//! Appends. Only append blobs grow: an append makes one where there is no blob, and is refused
-//! where there is a block blob, as every other write makes one.
+//! Appends. Only append blobs can grow. An append creates one if there is no blob yet; the service
+//! refuses to append to a block blob, which every other write creates.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -12,14 +12,14 @@ use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 
-use super::error_map::Explained;
-use super::head::Call;
+use super::error_map::RefusalDetails;
+use super::head::AzureCall;
 use super::ops_object::checked;
 use super::session::AzureSession;
-use super::sign::{Field, Param};
+use super::sign::Field;
 
 impl AzureSession {
-    /// Append Block; for the first one of a blob Append Block, Put Blob, Append Block.
+    /// Append Block; for a new blob Append Block, Put Blob, Append Block.
     pub(super) async fn append(
         &mut self,
         request: &Request<'_>,
@@ -39,23 +39,23 @@ impl AzureSession {
         let Some(refusal) = &reply.refusal else {
             return Ok(done);
         };
-        let explained = Explained::of(refusal);
-        if reply.status != 404 || explained.code != "BlobNotFound" {
-            return Err(self.append_refused(reply.status, &explained));
+        let refusal = RefusalDetails::of(refusal);
+        if reply.status != 404 || refusal.code != "BlobNotFound" {
+            return Err(self.append_refused(reply.status, &refusal));
         }
         self.make_append_blob(request, probe).await?;
         let reply = self.append_block(request, span, probe).await?;
         match &reply.refusal {
             None => Ok(done),
-            Some(refusal) => Err(self.append_refused(reply.status, &Explained::of(refusal))),
+            Some(refusal) => Err(self.append_refused(reply.status, &RefusalDetails::of(refusal))),
         }
     }
 
-    fn append_refused(&self, status: u16, explained: &Explained) -> OpError {
-        let mut error = self.refused_as(status, explained);
-        if explained.code == "InvalidBlobType" {
+    fn append_refused(&self, status: u16, refusal: &RefusalDetails) -> OpError {
+        let mut error = self.refused_as(status, refusal);
+        if refusal.code == "InvalidBlobType" {
             error.detail = format!(
-                "{}; only blobs that an append made can be appended to",
+                "{}; only blobs that an append created can be appended to",
                 error.detail
             )
             .into();
@@ -72,40 +72,30 @@ impl AzureSession {
         let mut prepared = {
             let checksum = self.shared.config().checksum;
             let sum = checksum.map(|algorithm| (algorithm, algorithm.of(span)));
-            let sum = sum.as_ref().map(|(algorithm, sum)| (*algorithm, sum));
-            let query = [Param {
-                name: "comp",
-                value: "appendblock",
-            }];
-            let mut fields = [Field {
-                name: "",
-                value: b"",
-            }];
-            let call = Call::new("PUT", request.bucket, request.key).query(&query);
-            let call = checked(call, sum, &mut fields, 0);
+            let query = [("comp", "appendblock")];
+            let mut fields: [Field<'_>; 1] = [("", b"")];
+            let call = AzureCall::new("PUT", request.bucket, request.key).query(&query);
+            let call = checked(call, sum.as_ref(), &mut fields, 0);
             self.prepare(&call, Body::Content(span))
         };
         self.attempt(&mut prepared, &mut Ignore, probe).await
     }
 
-    /// Makes an empty append blob unless there is a blob.
+    /// Creates an empty append blob unless the blob exists.
     async fn make_append_blob(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let fields = [Field {
-            name: "x-ms-blob-type",
-            value: b"AppendBlob",
-        }];
-        let call = Call {
+        let fields: [Field<'_>; 1] = [("x-ms-blob-type", b"AppendBlob")];
+        let call = AzureCall {
             if_none_match: "*",
-            ..Call::new("PUT", request.bucket, request.key).fields(&fields)
+            ..AzureCall::new("PUT", request.bucket, request.key).fields(&fields)
         };
         let mut prepared = self.bare(&call);
         match self.perform(&mut prepared, &mut Ignore, probe).await {
             Ok(_) => Ok(()),
-            // Somebody was quicker.
+            // Another client created it first.
             Err(error) if error.kind == ErrorKind::Conflict => Ok(()),
             Err(error) => Err(error),
         }

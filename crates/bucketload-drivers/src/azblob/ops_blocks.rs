@@ -1,9 +1,9 @@
 //! Uploads in blocks: one operation of the workload, several requests (Put Block, Put Block List).
 //!
-//! Blocks belong to their blob, not to an upload. Each upload therefore gives its blocks names of
-//! its own. Whoever commits first throws the other's blocks away, whose commit is then refused.
-//! Nothing can be aborted: blocks that no list names expire after a week, or when the blob is
-//! written in another way. `Admin::abort_uploads` removes what interrupted runs have left.
+//! Blocks belong to their blob, not to an upload, so each upload gives its blocks unique names. The
+//! first commit discards the blocks of a concurrent upload, whose commit the service then refuses.
+//! An upload cannot be aborted: blocks outside a committed list expire after a week, or when the
+//! blob is written in another way. `Admin::abort_uploads` removes blocks that interrupted runs left.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -16,20 +16,20 @@ use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use crate::http::span::Span;
 
-use super::head::Call;
+use super::head::AzureCall;
 use super::ops_object::checked;
 use super::session::AzureSession;
-use super::sign::{Field, Param};
+use super::sign::Field;
 
 /// Most blocks of a blob ("Scalability and performance targets for Blob Storage").
 const MAX_BLOCKS: u64 = 50_000;
 
-/// The list of blocks of an empty blob.
+/// The block list of an empty blob.
 pub(super) const EMPTY_LIST: &[u8] =
     b"<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList></BlockList>";
 
-/// Name of a block: hexadecimal digits of the upload and decimal ones of the block, in base64. All
-/// names have the same length, as the service wants it, and need no escaping.
+/// Name of a block: the upload's number in hexadecimal and the block's in decimal, together in
+/// base64. All names have the same length, as the service requires, and need no escaping.
 struct BlockId([u8; 28]);
 
 impl BlockId {
@@ -58,7 +58,8 @@ impl BlockId {
     }
 }
 
-/// Cuts `size` bytes into blocks of `block` bytes (0 = one block); an empty blob has none.
+/// Splits `size` bytes into blocks of `block` bytes (0 = one block); an empty blob has none. Returns
+/// the number of blocks and their size.
 fn blocks_of(size: u64, block: u64) -> Result<(u64, u64), OpError> {
     let block = if block == 0 { size.max(1) } else { block };
     let count = size.div_ceil(block);
@@ -90,12 +91,12 @@ impl AzureSession {
                 len: block.min(content.size() - offset),
             }
         };
-        // Hashing is not part of the operation: it is done for all blocks before the first request.
+        // Hash all blocks before the first request, so hashing is not timed.
         let checksum = self.shared.config().checksum;
         let mut sums = std::mem::take(&mut self.sums);
         sums.clear();
         if let Some(algorithm) = checksum {
-            sums.extend((0..count).map(|number| algorithm.of(span_of(number))));
+            sums.extend((0..count).map(|number| (algorithm, algorithm.of(span_of(number)))));
         }
         let upload = self.upload;
         self.upload = upload.wrapping_add(1);
@@ -104,22 +105,10 @@ impl AzureSession {
         for number in 0..count {
             let id = BlockId::new(upload, number);
             let mut prepared = {
-                let query = [
-                    Param {
-                        name: "blockid",
-                        value: id.as_str(),
-                    },
-                    Param {
-                        name: "comp",
-                        value: "block",
-                    },
-                ];
-                let sum = checksum.zip(sums.get(number as usize));
-                let mut fields = [Field {
-                    name: "",
-                    value: b"",
-                }];
-                let call = Call::new("PUT", request.bucket, request.key).query(&query);
+                let query = [("blockid", id.as_str()), ("comp", "block")];
+                let sum = sums.get(number as usize);
+                let mut fields: [Field<'_>; 1] = [("", b"")];
+                let call = AzureCall::new("PUT", request.bucket, request.key).query(&query);
                 let call = checked(call, sum, &mut fields, 0);
                 self.prepare(&call, Body::Content(span_of(number)))
             };
@@ -139,7 +128,7 @@ impl AzureSession {
         })
     }
 
-    /// Makes a blob of the blocks in `list`; with `if_none_match` `*` only if there is no blob.
+    /// Commits the blocks in `list` as a blob; with `if_none_match` `*` only if no blob exists.
     pub(super) async fn commit(
         &mut self,
         container: &str,
@@ -148,14 +137,11 @@ impl AzureSession {
         if_none_match: &'static str,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let query = [Param {
-            name: "comp",
-            value: "blocklist",
-        }];
-        let call = Call {
+        let query = [("comp", "blocklist")];
+        let call = AzureCall {
             content_type: "application/xml",
             if_none_match,
-            ..Call::new("PUT", container, key).query(&query)
+            ..AzureCall::new("PUT", container, key).query(&query)
         };
         let mut prepared = self.prepare(&call, Body::Bytes(list));
         self.perform(&mut prepared, &mut Ignore, probe).await?;
@@ -181,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_are_base64_that_a_query_can_carry(upload in any::<u64>(), number in 0u64..50_000) {
+        fn block_names_are_base64_without_special_characters(upload in any::<u64>(), number in 0u64..50_000) {
             let id = BlockId::new(upload, number);
             prop_assert!(id.as_str().bytes().all(|b| b.is_ascii_alphanumeric()), "{}", id.as_str());
             let raw = base64::engine::general_purpose::STANDARD.decode(id.as_str()).unwrap();

@@ -1,7 +1,7 @@
 //! Operations on containers.
 //!
-//! The service deletes a container with everything in it. A bucket that holds objects must not
-//! vanish, so a deletion looks first: it takes two requests, and a blob that somebody writes between
+//! The service deletes a container together with its blobs. Deleting a bucket must not delete
+//! objects, so a deletion lists the container first. It takes two requests; a blob written between
 //! them is lost.
 
 use bucketload_core::driver::{Completion, DONE};
@@ -13,15 +13,12 @@ use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
 
-use super::head::Call;
-use super::ops_list::{Listing, MAX_PAGE, without_mark};
+use super::head::AzureCall;
+use super::ops_list::{MAX_PAGE, without_mark};
 use super::session::AzureSession;
 use super::sign::Param;
 
-const CONTAINER: [Param<'static>; 1] = [Param {
-    name: "restype",
-    value: "container",
-}];
+const CONTAINER: [Param<'static>; 1] = [("restype", "container")];
 
 impl AzureSession {
     async fn on_container(
@@ -30,7 +27,7 @@ impl AzureSession {
         container: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new(method, container, "").query(&CONTAINER);
+        let call = AzureCall::new(method, container, "").query(&CONTAINER);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
     }
@@ -51,7 +48,7 @@ impl AzureSession {
         self.on_container("HEAD", container, probe).await
     }
 
-    /// Deletes a container unless there is something in it.
+    /// Deletes a container if it is empty.
     pub(super) async fn delete_container(
         &mut self,
         container: &str,
@@ -61,41 +58,25 @@ impl AzureSession {
             return Err(OpError::new(
                 ErrorKind::Conflict,
                 format!(
-                    "container `{container}` is not empty; Azure would delete it with its blobs"
+                    "container `{container}` is not empty; Azure would delete its blobs with it"
                 ),
             ));
         }
         self.on_container("DELETE", container, probe).await
     }
 
-    /// Whether there is a blob, a snapshot or an uncommitted blob.
+    /// Whether the container holds a blob, a snapshot or an uncommitted blob.
     async fn holds_blobs(&mut self, container: &str, probe: &mut Probe) -> Result<bool, OpError> {
-        let mut body = Buffer::take();
-        let mut from = String::new();
+        let include = "snapshots,uncommittedblobs";
+        let mut from: Option<String> = None;
         loop {
-            let mut prepared = {
-                let query = Listing::new("", "snapshots,uncommittedblobs", &from, "1", "");
-                let call = Call::new("GET", container, "").query(query.as_slice());
-                self.bare(&call)
-            };
-            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
-                .await?;
-            let mut found = false;
-            let mut next = String::new();
-            xml::leaves(without_mark(&body), |path, text| match *path {
-                [_, "Blobs", "Blob", "Name"] => found = true,
-                [_, "NextMarker"] => next = text.get(),
-                _ => {}
-            })
-            .map_err(|e| unreadable("listing", e))?;
-            // A page may be empty although more follow.
-            if found || next.is_empty() {
-                return Ok(found);
+            let page = self.page(container, "", include, "1", from.as_deref(), probe);
+            let page = page.await?;
+            // An empty page need not be the last.
+            if !page.keys.is_empty() || page.next.is_none() {
+                return Ok(!page.keys.is_empty());
             }
-            if next == from {
-                return Err(no_way_on());
-            }
-            from = next;
+            from = page.next;
         }
     }
 
@@ -108,18 +89,9 @@ impl AzureSession {
         let mut items = 0;
         loop {
             let mut prepared = {
-                let query = [
-                    Param {
-                        name: "comp",
-                        value: "list",
-                    },
-                    Param {
-                        name: "marker",
-                        value: &from,
-                    },
-                ];
+                let query = [("comp", "list"), ("marker", &from)];
                 let query = &query[..1 + usize::from(!from.is_empty())];
-                self.bare(&Call::new("GET", "", "").query(query))
+                self.bare(&AzureCall::new("GET", "", "").query(query))
             };
             self.document(&mut prepared, &mut body, MAX_PAGE, probe)
                 .await?;

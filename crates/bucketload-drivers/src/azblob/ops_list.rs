@@ -1,6 +1,6 @@
 //! List Blobs: pages by marker.
 //!
-//! A page is received whole and read after its last byte, outside the service time. A listing counts
+//! A session receives a page in full, then parses it outside the service time. A listing counts its
 //! entries: blobs and common prefixes.
 
 use bucketload_core::driver::{Completion, DONE};
@@ -13,21 +13,21 @@ use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::{encode, xml};
 
-use super::head::Call;
+use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Param;
 
 /// Most bytes of a page: 5000 names of 1024 characters, escaped, with their properties.
 pub(super) const MAX_PAGE: usize = 64 << 20;
 
-/// The query of a listing, in the order in which it is signed.
-pub(super) struct Listing<'a> {
+/// The query of a listing, in signing order.
+pub(super) struct ListQuery<'a> {
     params: [Param<'a>; 7],
     len: usize,
 }
 
-impl<'a> Listing<'a> {
-    /// Lists blobs that begin with `prefix`. Whatever is empty is left out.
+impl<'a> ListQuery<'a> {
+    /// Lists blobs that begin with `prefix`. Empty parameters are left out.
     pub(super) fn new(
         delimiter: &'a str,
         include: &'a str,
@@ -36,10 +36,7 @@ impl<'a> Listing<'a> {
         prefix: &'a str,
     ) -> Self {
         let mut listing = Self {
-            params: [Param {
-                name: "comp",
-                value: "list",
-            }; 7],
+            params: [("comp", "list"); 7],
             len: 1,
         };
         for (name, value) in [
@@ -51,7 +48,7 @@ impl<'a> Listing<'a> {
             ("restype", "container"),
         ] {
             if !value.is_empty() {
-                listing.params[listing.len] = Param { name, value };
+                listing.params[listing.len] = (name, value);
                 listing.len += 1;
             }
         }
@@ -63,13 +60,13 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The document behind a byte order mark.
+/// Strips the byte order mark that the service puts in front of its documents.
 pub(super) fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Names that XML cannot carry come percent-encoded, marked by an attribute (since version
-/// 2021-02-12). Writes them as everything else is written.
+/// Names that XML cannot represent arrive percent-encoded, marked by an attribute (since version
+/// 2021-02-12). Rewrites them as ordinary escaped text.
 pub(super) fn decode_marked(body: &mut Vec<u8>) {
     const MARK: &str = "<Name Encoded=\"true\">";
     let text = as_text(body);
@@ -82,7 +79,7 @@ pub(super) fn decode_marked(body: &mut Vec<u8>) {
         let (name, behind) = after.split_once('<').unwrap_or((after, ""));
         out.extend_from_slice(before.as_bytes());
         out.extend_from_slice(b"<Name>");
-        // A plus sign stands for itself here.
+        // A plus sign is literal here.
         xml::push_escaped(&mut out, &encode::decode(&name.replace('+', "%2B")));
         if behind.is_empty() {
             rest = "";
@@ -116,8 +113,8 @@ impl AzureSession {
         loop {
             let mut prepared = {
                 let delimiter = request.delimiter;
-                let query = Listing::new(delimiter, "", as_text(&from), most, request.key);
-                let call = Call::new("GET", request.bucket, "").query(query.as_slice());
+                let query = ListQuery::new(delimiter, "", as_text(&from), most, request.key);
+                let call = AzureCall::new("GET", request.bucket, "").query(query.as_slice());
                 self.bare(&call)
             };
             self.document(&mut prepared, &mut body, MAX_PAGE, probe)
@@ -156,18 +153,18 @@ impl AzureSession {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, decode_marked};
+    use super::{ListQuery, decode_marked};
     use bucketload_s3::xml;
 
     #[test]
-    fn queries_are_sorted_and_hold_what_is_asked_for() {
-        let names = |listing: &Listing<'_>| {
-            let names: Vec<_> = listing.as_slice().iter().map(|p| p.name).collect();
+    fn queries_are_sorted_and_leave_out_empty_parameters() {
+        let names = |listing: &ListQuery<'_>| {
+            let names: Vec<_> = listing.as_slice().iter().map(|(name, _)| *name).collect();
             assert!(names.is_sorted());
             names.len()
         };
-        assert_eq!(names(&Listing::new("", "", "", "", "")), 2);
-        assert_eq!(names(&Listing::new("/", "x", "m", "5", "p")), 7);
+        assert_eq!(names(&ListQuery::new("", "", "", "", "")), 2);
+        assert_eq!(names(&ListQuery::new("/", "x", "m", "5", "p")), 7);
     }
 
     #[test]

@@ -15,32 +15,26 @@ use crate::http::span::Span;
 
 use super::checksum::Base64;
 use super::config::ContentChecksum;
-use super::error_map::Explained;
-use super::head::Call;
+use super::error_map::RefusalDetails;
+use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Field;
 
-const BLOCK_BLOB: Field<'static> = Field {
-    name: "x-ms-blob-type",
-    value: b"BlockBlob",
-};
+pub(super) const BLOCK_BLOB: Field<'static> = ("x-ms-blob-type", b"BlockBlob");
 
-/// Adds the checksum of a body to its call: `fields` is sorted and has room for one more at `at`.
+/// Adds the checksum of a body to its call. `fields` is sorted and has a spare slot at `at`.
 pub(super) fn checked<'a>(
-    call: Call<'a>,
-    sum: Option<(ContentChecksum, &'a Base64)>,
+    call: AzureCall<'a>,
+    sum: Option<&'a (ContentChecksum, Base64)>,
     fields: &'a mut [Field<'a>],
     at: usize,
-) -> Call<'a> {
+) -> AzureCall<'a> {
     match sum {
         Some((ContentChecksum::Crc64, sum)) => {
-            fields[at] = Field {
-                name: "x-ms-content-crc64",
-                value: sum.as_bytes(),
-            };
+            fields[at] = ("x-ms-content-crc64", sum.as_bytes());
             call.fields(&fields[..=at])
         }
-        Some((ContentChecksum::Md5, sum)) => Call {
+        Some((ContentChecksum::Md5, sum)) => AzureCall {
             content_md5: sum.as_bytes(),
             ..call.fields(&fields[..at])
         },
@@ -48,7 +42,7 @@ pub(super) fn checked<'a>(
     }
 }
 
-/// Notes whether the service has finished a copy before it answered.
+/// Records the status of a copy that the service had not finished when it answered.
 #[derive(Default)]
 struct CopyStatus {
     status: String,
@@ -73,9 +67,9 @@ impl AzureSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
-        let call = Call {
+        let call = AzureCall {
             range: reading.range(),
-            ..Call::new("GET", request.bucket, request.key)
+            ..AzureCall::new("GET", request.bucket, request.key)
         };
         let mut prepared = self.bare(&call);
         let reply = self.perform(&mut prepared, &mut reading, probe).await?;
@@ -89,11 +83,11 @@ impl AzureSession {
     ) -> Result<Completion, OpError> {
         match self.put_blob(request, probe).await? {
             Ok(done) => Ok(done),
-            Err((status, explained)) => Err(self.refused_as(status, &explained)),
+            Err((status, refusal)) => Err(self.refused_as(status, &refusal)),
         }
     }
 
-    /// Put Blob on condition that there is no blob. A refusal of the condition is a success without
+    /// Put Blob on condition that no blob exists. A failed condition counts as a success without
     /// items.
     pub(super) async fn put_if_absent(
         &mut self,
@@ -102,31 +96,30 @@ impl AzureSession {
     ) -> Result<Completion, OpError> {
         match self.put_blob(request, probe).await? {
             Ok(done) => Ok(Completion { items: 1, ..done }),
-            // "The specified blob already exists" is a conflict, not a failed precondition.
-            Err((409, explained)) if explained.code == "BlobAlreadyExists" => Ok(DONE),
+            // "The specified blob already exists" comes as 409, not as 412.
+            Err((409, refusal)) if refusal.code == "BlobAlreadyExists" => Ok(DONE),
             Err((412, _)) => Ok(DONE),
-            Err((status, explained)) => Err(self.refused_as(status, &explained)),
+            Err((status, refusal)) => Err(self.refused_as(status, &refusal)),
         }
     }
 
-    /// Writes a blob in one request; a refusal is handed back as it came.
+    /// Writes a blob in one request. Returns a refusal unjudged.
     async fn put_blob(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Result<Completion, (u16, Explained)>, OpError> {
+    ) -> Result<Result<Completion, (u16, RefusalDetails)>, OpError> {
         let span = Span::whole(content_of(request)?);
         let mut prepared = {
             let checksum = self.shared.config().checksum;
-            // Hashing is not part of the operation: it is done before the request.
+            // Hash before the request, so hashing is not timed.
             let sum = checksum.map(|algorithm| (algorithm, algorithm.of(span)));
-            let sum = sum.as_ref().map(|(algorithm, sum)| (*algorithm, sum));
             let mut fields = [BLOCK_BLOB; 2];
-            let mut call = Call::new("PUT", request.bucket, request.key);
+            let mut call = AzureCall::new("PUT", request.bucket, request.key);
             if request.op.class == OpClass::PutIfAbsent {
                 call.if_none_match = "*";
             }
-            let call = checked(call, sum, &mut fields, 1);
+            let call = checked(call, sum.as_ref(), &mut fields, 1);
             self.prepare(&call, Body::Content(span))
         };
         let reply = self.attempt(&mut prepared, &mut Ignore, probe).await?;
@@ -135,7 +128,7 @@ impl AzureSession {
                 bytes: span.len,
                 ..DONE
             }),
-            Some(refusal) => Err((reply.status, Explained::of(refusal))),
+            Some(refusal) => Err((reply.status, RefusalDetails::of(refusal))),
         })
     }
 
@@ -144,7 +137,7 @@ impl AzureSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("HEAD", request.bucket, request.key);
+        let call = AzureCall::new("HEAD", request.bucket, request.key);
         let mut prepared = self.bare(&call);
         let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
         size_of_object(&reply)
@@ -155,13 +148,13 @@ impl AzureSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("DELETE", request.bucket, request.key);
+        let call = AzureCall::new("DELETE", request.bucket, request.key);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
     }
 
-    /// Copy Blob From URL: the service answers when the copy is there. It fetches the source by
-    /// itself and needs a permission for that, which the URL carries.
+    /// Copy Blob From URL: the service answers once the copy exists. It fetches the source itself;
+    /// the source URL carries the permission for that.
     pub(super) async fn copy(
         &mut self,
         request: &Request<'_>,
@@ -172,17 +165,11 @@ impl AzureSession {
             let mut writer = self.shared.writer.borrow_mut();
             writer.push_source_url(&mut source, request.bucket, request.source);
         }
-        let fields = [
-            Field {
-                name: "x-ms-copy-source",
-                value: &source,
-            },
-            Field {
-                name: "x-ms-requires-sync",
-                value: b"true",
-            },
+        let fields: [Field<'_>; 2] = [
+            ("x-ms-copy-source", &source),
+            ("x-ms-requires-sync", b"true"),
         ];
-        let call = Call::new("PUT", request.bucket, request.key).fields(&fields);
+        let call = AzureCall::new("PUT", request.bucket, request.key).fields(&fields);
         let mut prepared = self.bare(&call);
         let mut sink = CopyStatus::default();
         let reply = self.perform(&mut prepared, &mut sink, probe).await?;
@@ -192,7 +179,10 @@ impl AzureSession {
         Err(OpError::with_status(
             ErrorKind::Protocol,
             reply.status,
-            format!("the copy was answered as `{}`, not as done", sink.status),
+            format!(
+                "the copy ended with status `{}`, not `success`",
+                sink.status
+            ),
         ))
     }
 }

@@ -12,17 +12,14 @@ use crate::http::session::HttpSession as _;
 use crate::http::sink::Ignore;
 use bucketload_s3::{encode, xml};
 
-use super::head::Call;
+use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Param;
 
-/// Most bytes of a set of tags: ten of 128 and 256 characters, escaped.
+/// Most bytes of a tag set: ten tags of 128 and 256 characters, escaped.
 const MAX_TAGS: usize = 64 * 1024;
 
-const TAGS: [Param<'static>; 1] = [Param {
-    name: "comp",
-    value: "tags",
-}];
+const TAGS: [Param<'static>; 1] = [("comp", "tags")];
 
 impl AzureSession {
     pub(super) async fn put_tagging(
@@ -43,7 +40,7 @@ impl AzureSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let call = Call::new("GET", request.bucket, request.key).query(&TAGS);
+        let call = AzureCall::new("GET", request.bucket, request.key).query(&TAGS);
         let mut prepared = self.bare(&call);
         let mut body = Buffer::take();
         self.document(&mut prepared, &mut body, MAX_TAGS, probe)
@@ -56,7 +53,7 @@ impl AzureSession {
         Ok(Completion { items, ..DONE })
     }
 
-    /// Sets an empty set: there is no request that removes tags.
+    /// Sets an empty tag set: no request removes tags.
     pub(super) async fn delete_tagging(
         &mut self,
         request: &Request<'_>,
@@ -76,9 +73,9 @@ impl AzureSession {
         document.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"utf-8\"?><Tags><TagSet>");
         document.extend_from_slice(tags);
         document.extend_from_slice(b"</TagSet></Tags>");
-        let call = Call {
+        let call = AzureCall {
             content_type: "application/xml",
-            ..Call::new("PUT", request.bucket, request.key).query(&TAGS)
+            ..AzureCall::new("PUT", request.bucket, request.key).query(&TAGS)
         };
         let mut prepared = self.prepare(&call, Body::Bytes(&document));
         let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;

@@ -1,4 +1,4 @@
-//! One worker's session: its connection and what it shares with the thread's others.
+//! One worker's session: its connection and the state shared with the thread's other sessions.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -18,27 +18,29 @@ use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession;
+
 use bucketload_wire::clock::wall_seconds;
 
 use super::checksum::Base64;
-use super::driver::Shared;
-use super::error_map::{self, Explained};
-use super::head::Call;
+use super::config::ContentChecksum;
+use super::driver::ThreadShared;
+use super::error_map::{self, RefusalDetails};
+use super::head::AzureCall;
 
 /// A session of the Azure Blob driver.
 #[derive(Debug)]
 pub struct AzureSession {
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<ThreadShared>,
     connection: Connection,
-    /// Number of the next upload in blocks; begins at random, so that two sessions that write the
-    /// same blob at the same time do not mix their blocks.
+    /// Number of the next block upload. Starts at random, so two sessions that write the same blob
+    /// at the same time do not mix their blocks.
     pub(super) upload: u64,
-    /// Checksums of an upload's blocks; without memory until the first one that needs it.
-    pub(super) sums: Vec<Base64>,
+    /// Checksums of an upload's blocks; allocated by the first upload that needs them.
+    pub(super) sums: Vec<(ContentChecksum, Base64)>,
 }
 
 impl AzureSession {
-    pub(super) fn new(shared: Rc<Shared>, source: Option<IpAddr>) -> Self {
+    pub(super) fn new(shared: Rc<ThreadShared>, source: Option<IpAddr>) -> Self {
         Self {
             connection: Connection::new(shared.endpoint, source),
             shared,
@@ -53,8 +55,8 @@ impl AzureSession {
         self.connection.calls()
     }
 
-    /// Renders and signs; sends nothing.
-    pub(super) fn prepare<'a>(&self, call: &Call<'_>, body: Body<'a>) -> Plain<'a> {
+    /// Renders and signs a request without sending it.
+    pub(super) fn prepare<'a>(&self, call: &AzureCall<'_>, body: Body<'a>) -> Plain<'a> {
         let mut head = Buffer::take();
         let mut writer = self.shared.writer.borrow_mut();
         writer.render(&mut head, call, body.len());
@@ -62,13 +64,13 @@ impl AzureSession {
     }
 
     /// A request without a body.
-    pub(super) fn bare(&self, call: &Call<'_>) -> Plain<'static> {
+    pub(super) fn bare(&self, call: &AzureCall<'_>) -> Plain<'static> {
         self.prepare(call, NO_BODY)
     }
 
-    /// The error that `explained` means.
-    pub(super) fn refused_as(&self, status: u16, explained: &Explained) -> OpError {
-        error_map::to_error(status, explained, self.shared.config(), wall_seconds())
+    /// The error for `refusal`.
+    pub(super) fn refused_as(&self, status: u16, refusal: &RefusalDetails) -> OpError {
+        error_map::to_error(status, refusal, self.shared.config(), wall_seconds())
     }
 }
 
@@ -79,26 +81,26 @@ impl HttpSession for AzureSession {
     }
 
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
-        self.refused_as(status, &Explained::of(refusal))
+        self.refused_as(status, &RefusalDetails::of(refusal))
     }
 }
 
-/// An operation that the API does not have.
+/// The error for an operation that the API does not have.
 #[cold]
-fn not_offered(class: OpClass) -> OpError {
+fn unsupported(class: OpClass) -> OpError {
     let why = match class {
-        OpClass::ListV1 => "there is one listing; use `list`",
+        OpClass::ListV1 => "it has one kind of listing; use `list`",
         OpClass::MultipartAbort | OpClass::ListUploads => {
-            "there are no uploads to list or abort: blocks that are not committed belong to their \
-             blob and expire after a week"
+            "it has no uploads to list or abort: uncommitted blocks belong to their blob and expire \
+             after a week"
         }
-        OpClass::Rename => "blobs of a flat account are copied and deleted",
+        OpClass::Rename => "copy and delete instead",
         OpClass::Touch => "a blob's time changes only with its content or properties",
-        _ => "this driver does not do it",
+        _ => "this driver does not support it",
     };
     OpError::new(
         ErrorKind::Unsupported,
-        format!("Azure Blob Storage offers no {class}: {why}"),
+        format!("Azure Blob Storage has no {class}: {why}"),
     )
 }
 
@@ -114,7 +116,7 @@ impl Session for AzureSession {
             OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
-            // The others are several requests, or one with a document to be built or read.
+            // The others send several requests, or build or read a document.
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
             OpClass::Append => park(self.append(request, probe)).await,
@@ -127,7 +129,7 @@ impl Session for AzureSession {
             OpClass::HeadBucket => park(self.head_container(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.delete_container(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_containers(probe)).await,
-            class => Err(not_offered(class)),
+            class => Err(unsupported(class)),
         }
     }
 

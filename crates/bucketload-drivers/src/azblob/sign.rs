@@ -1,9 +1,9 @@
 //! Shared Key signatures and shared access signatures.
 //!
-//! The string that is signed is fixed by "Authorize with Shared Key" (Azure Storage REST API
-//! reference; the form for Blob Storage since version 2009-09-19, with an empty length for empty
-//! bodies since 2015-02-21), that of shared access signatures by "Create a service SAS" (form of
-//! version 2020-12-06). The key's HMAC states are computed once.
+//! "Authorize with Shared Key" (Azure Storage REST API reference) defines the string to sign for
+//! requests: the form for Blob Storage since version 2009-09-19, with an empty length for empty
+//! bodies since 2015-02-21. "Create a service SAS" defines it for shared access signatures (form of
+//! version 2020-12-06). The HMAC states of the key are computed once.
 
 use std::fmt;
 
@@ -17,23 +17,15 @@ use super::config::API_VERSION;
 /// An HMAC-SHA256 in base64.
 pub(super) type Signature = [u8; 44];
 
-/// A header field; names are in lower case.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'a> {
-    pub(super) name: &'static str,
-    pub(super) value: &'a [u8],
-}
+/// Name, in lower case, and value of a header field.
+pub(super) type Field<'a> = (&'static str, &'a [u8]);
 
-/// A query parameter, unescaped; names are in lower case.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Param<'a> {
-    pub(super) name: &'static str,
-    pub(super) value: &'a str,
-}
+/// Name, in lower case, and unescaped value of a query parameter.
+pub(super) type Param<'a> = (&'static str, &'a str);
 
-/// What is signed of a request.
+/// The signed parts of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct SignedParts<'a> {
     pub(super) method: &'static str,
     /// Length of the body.
     pub(super) length: u64,
@@ -42,7 +34,7 @@ pub(super) struct Parts<'a> {
     pub(super) if_none_match: &'a str,
     /// The fields whose names begin with `x-ms-`, sorted by name.
     pub(super) fields: &'a [Field<'a>],
-    /// Path as it stands in the request line.
+    /// Path as written in the request line.
     pub(super) path: &'a [u8],
     /// Sorted by name.
     pub(super) query: &'a [Param<'a>],
@@ -52,7 +44,7 @@ pub(super) struct Parts<'a> {
 pub(super) struct Signer {
     account: String,
     key: HmacKey,
-    /// Scratch for the string that is signed.
+    /// Reused for the string to sign.
     scratch: Vec<u8>,
 }
 
@@ -64,13 +56,13 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// The bytes of a key; `None` when it is empty or no base64.
+/// The bytes of a key; `None` when it is empty or not base64.
 pub(super) fn decode_key(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok().filter(|key| !key.is_empty())
 }
 
 impl Signer {
-    /// A signer for `account`; `None` when `key` is no base64.
+    /// A signer for `account`; `None` when `key` is not base64.
     pub(super) fn new(account: &str, key: &str) -> Option<Self> {
         Some(Self {
             account: account.to_owned(),
@@ -84,7 +76,7 @@ impl Signer {
     }
 
     /// The signature of a request.
-    pub(super) fn sign(&mut self, parts: &Parts<'_>) -> Signature {
+    pub(super) fn sign(&mut self, parts: &SignedParts<'_>) -> Signature {
         self.scratch.clear();
         push_string_to_sign(&mut self.scratch, &self.account, parts);
         self.mac()
@@ -97,8 +89,8 @@ impl Signer {
         out
     }
 
-    /// Appends a query that allows whoever has it to read one blob until `expiry` (seconds since
-    /// 1970): what the service needs to fetch the source of a copy.
+    /// Appends a query that permits its holder to read one blob until `expiry` (seconds since
+    /// 1970). The service needs it to fetch the source of a copy.
     pub(super) fn push_read_sas(
         &mut self,
         out: &mut Vec<u8>,
@@ -132,8 +124,8 @@ impl Signer {
     }
 }
 
-/// Appends the string that is signed.
-fn push_string_to_sign(out: &mut Vec<u8>, account: &str, parts: &Parts<'_>) {
+/// Appends the string to sign.
+fn push_string_to_sign(out: &mut Vec<u8>, account: &str, parts: &SignedParts<'_>) {
     out.extend_from_slice(parts.method.as_bytes());
     // Content-Encoding and Content-Language are never sent.
     out.extend_from_slice(b"\n\n\n");
@@ -144,25 +136,25 @@ fn push_string_to_sign(out: &mut Vec<u8>, account: &str, parts: &Parts<'_>) {
     out.extend_from_slice(parts.content_md5);
     out.push(b'\n');
     out.extend_from_slice(parts.content_type.as_bytes());
-    // Date (x-ms-date stands in its place), If-Modified-Since and If-Match are never sent.
+    // Date (replaced by x-ms-date), If-Modified-Since and If-Match are never sent.
     out.extend_from_slice(b"\n\n\n\n");
     out.extend_from_slice(parts.if_none_match.as_bytes());
-    // Nor are If-Unmodified-Since and Range (x-ms-range).
+    // Nor are If-Unmodified-Since and Range (replaced by x-ms-range).
     out.extend_from_slice(b"\n\n\n");
-    for field in parts.fields {
-        out.extend_from_slice(field.name.as_bytes());
+    for (name, value) in parts.fields {
+        out.extend_from_slice(name.as_bytes());
         out.push(b':');
-        out.extend_from_slice(field.value);
+        out.extend_from_slice(value);
         out.push(b'\n');
     }
     out.push(b'/');
     out.extend_from_slice(account.as_bytes());
     out.extend_from_slice(parts.path);
-    for param in parts.query {
+    for (name, value) in parts.query {
         out.push(b'\n');
-        out.extend_from_slice(param.name.as_bytes());
+        out.extend_from_slice(name.as_bytes());
         out.push(b':');
-        out.extend_from_slice(param.value.as_bytes());
+        out.extend_from_slice(value.as_bytes());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which client performs the operations: the flags, and the driver with the client that they name.
+//! The choice of the client that performs the operations: its flags, and the driver with that client.
 
 use std::str::FromStr;
 
@@ -10,30 +10,28 @@ use super::cli::{CliEngine, Tool};
 use crate::http::ConfigError;
 use crate::s3::{S3Config, S3Driver};
 
-/// The client.
 pub(crate) static ENGINE: Flag = Flag::new(
     "--engine",
-    Value::Checked("NAME", Value::parses::<Choice>),
+    Value::Checked("NAME", Value::parses::<EngineChoice>),
     Scope::Client,
     "Client that performs the operations: native, aws-sdk, object-store, opendal or cli:PROGRAM",
 )
 .with_more(
-    "The libraries are parts of a build with the cargo feature engine-NAME; the programs (aws, mc, rclone, s3cmd; \
-     swift, az and gsutil for swift://, az:// and gs:// targets) are looked for on the PATH.",
+    "A library needs a build with the cargo feature engine-NAME. The programs (aws, mc, rclone, s3cmd; swift, az and \
+     gsutil for swift://, az:// and gs:// targets) must be on the PATH.",
 );
 
-/// Its own retries.
 pub(crate) static RETRIES: Flag = Flag::new(
     "--engine-retries",
     Value::Checked("N", Value::parses::<u32>),
     Scope::Client,
-    "How often the engine may repeat a request by itself; 0 unless given",
+    "How often the engine may repeat a request by itself; default 0",
 );
 
-/// The flags that choose the client: its name, and its own retries.
+/// The flags for the client: its name and its own retries.
 pub const FLAGS: [&Flag; 2] = [&ENGINE, &RETRIES];
 
-/// Libraries that this build is without, and the features that build them in.
+/// Libraries missing from this build, and the cargo features that include them.
 pub const ABSENT: &[(&str, &str)] = &[
     #[cfg(not(feature = "engine-aws-sdk"))]
     ("aws-sdk", "engine-aws-sdk"),
@@ -45,7 +43,7 @@ pub const ABSENT: &[(&str, &str)] = &[
 
 /// Client engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Choice {
+enum EngineChoice {
     /// Bucketload's own client.
     #[default]
     Native,
@@ -59,7 +57,7 @@ enum Choice {
     Cli(Tool),
 }
 
-impl FromStr for Choice {
+impl FromStr for EngineChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -71,14 +69,14 @@ impl FromStr for Choice {
             _ => match text.strip_prefix("cli:") {
                 Some(name) => name.parse().map(Self::Cli),
                 None => Err(format!(
-                    "`{text}` is no engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
+                    "`{text}` is not an engine; use native, aws-sdk, object-store, opendal or cli:PROGRAM"
                 )),
             },
         }
     }
 }
 
-/// Whether our own client is asked for.
+/// Whether the native client is requested.
 pub(crate) fn is_native(request: &OpenRequest<'_>) -> bool {
     matches!(request.settings.get(&ENGINE), None | Some("native"))
 }
@@ -87,26 +85,26 @@ fn retries(request: &OpenRequest<'_>) -> Result<u32, OpenError> {
     Ok(request.settings.parse(&RETRIES)?.unwrap_or(0))
 }
 
-/// The client `tool` where it is asked for, made by `open` with its retries; `None` for our own.
+/// Opens the client `tool` with its retries if it is requested; `None` for the native client.
 ///
 /// # Errors
-/// When another is asked for, it is not installed, or it cannot be told a setting.
+/// When another client is requested, `tool` is not installed, or it does not support a setting.
 pub(crate) fn of_cloud(
     request: &OpenRequest<'_>,
     tool: Tool,
     open: impl FnOnce(u32) -> Result<CliEngine, ConfigError>,
 ) -> Result<Option<CliEngine>, OpenError> {
     match request.settings.parse(&ENGINE)?.unwrap_or_default() {
-        Choice::Native => Ok(None),
-        Choice::Cli(named) if named == tool => Ok(Some(open(retries(request)?)?)),
+        EngineChoice::Native => Ok(None),
+        EngineChoice::Cli(named) if named == tool => Ok(Some(open(retries(request)?)?)),
         _ => Err(OpenError::Usage(format!(
-            "--engine: no such client drives {}:// targets; leave the flag out for `native`",
+            "--engine: this client does not support {}:// targets; omit the flag for `native`",
             tool.scheme().unwrap_or("s3")
         ))),
     }
 }
 
-/// `driver`, whose operations `engine` performs if there is one.
+/// `driver`, with its operations performed by `engine` if there is one.
 pub(crate) fn in_front_of(driver: impl Into<AnyDriver>, engine: Option<CliEngine>) -> AnyDriver {
     match engine {
         None => driver.into(),
@@ -114,10 +112,10 @@ pub(crate) fn in_front_of(driver: impl Into<AnyDriver>, engine: Option<CliEngine
     }
 }
 
-/// The driver for the S3 target of `config` with the client that is asked for.
+/// The driver for the S3 target of `config`, with the requested client.
 ///
 /// # Errors
-/// When the client is not part of this build, not installed, or cannot be told a setting.
+/// When the client is not part of this build, is not installed, or does not support a setting.
 pub(crate) fn of_s3(
     native: S3Driver,
     config: &S3Config,
@@ -125,18 +123,18 @@ pub(crate) fn of_s3(
 ) -> Result<AnyDriver, OpenError> {
     let retries = retries(request)?;
     match request.settings.parse(&ENGINE)?.unwrap_or_default() {
-        Choice::Native => Ok(native.into()),
-        Choice::Cli(tool) => {
+        EngineChoice::Native => Ok(native.into()),
+        EngineChoice::Cli(tool) => {
             let engine = CliEngine::new(tool, config, retries)?;
             Ok(EngineDriver::new(native, engine).into())
         }
-        Choice::AwsSdk => aws_sdk(native, config, retries),
-        Choice::ObjectStore => object_store(native, config, retries),
-        Choice::Opendal => opendal(native, config, retries),
+        EngineChoice::AwsSdk => aws_sdk(native, config, retries),
+        EngineChoice::ObjectStore => object_store(native, config, retries),
+        EngineChoice::Opendal => opendal(native, config, retries),
     }
 }
 
-/// One function per library: the driver where it is part of the build, the reason where it is not.
+/// Defines the function for a library: it opens the driver, or fails if the library is not part of the build.
 macro_rules! library {
     ($function:ident, $feature:literal, $name:literal, $module:ident :: $engine:ident) => {
         #[cfg(feature = $feature)]
@@ -154,8 +152,8 @@ macro_rules! library {
             Err(OpenError::usage(concat!(
                 "--engine: ",
                 $name,
-                " is not part of this build, as it is large; \
-                 build it in: cargo build --release -p bucketload --features ",
+                " is not part of this build because of its size; \
+                 include it: cargo build --release -p bucketload --features ",
                 $feature
             )))
         }
@@ -173,14 +171,14 @@ library!(opendal, "engine-opendal", "opendal", opendal::OpendalEngine);
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Tool};
+    use super::{EngineChoice, Tool};
 
     #[test]
     fn engines_have_names() {
-        assert_eq!("cli:s3cmd".parse(), Ok(Choice::Cli(Tool::S3cmd)));
-        let wrong = "cli:curl".parse::<Choice>().unwrap_err();
+        assert_eq!("cli:s3cmd".parse(), Ok(EngineChoice::Cli(Tool::S3cmd)));
+        let wrong = "cli:curl".parse::<EngineChoice>().unwrap_err();
         assert!(wrong.contains("s3cmd, swift"), "{wrong}");
-        let wrong = "minio".parse::<Choice>().unwrap_err();
+        let wrong = "minio".parse::<EngineChoice>().unwrap_err();
         assert!(wrong.contains("object-store"), "{wrong}");
     }
 }

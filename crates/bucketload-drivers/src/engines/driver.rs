@@ -1,5 +1,5 @@
-//! The driver and the sessions of every engine: operations by the engine's client, untimed calls by
-//! the native driver of the same target.
+//! The driver and the sessions of every engine: the engine's client performs the operations, the
+//! native driver of the same target performs the untimed calls.
 
 use std::fmt;
 use std::future::Future;
@@ -12,40 +12,40 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-/// What an engine says about itself. Never holds secrets.
+/// An engine's description of itself. Contains no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineFacts {
-    /// Its name on the command line.
+    /// The engine's name on the command line.
     pub name: String,
-    /// Version, retries, checksums, and whatever else decides what a measurement means.
+    /// Version, retries, checksums, and everything else that affects the meaning of a measurement.
     pub settings: Vec<(String, String)>,
 }
 
 /// A client stack that performs operations, bound to a target.
 pub trait Engine: Send + Sync + 'static {
-    /// What one worker uses.
+    /// The client of one worker.
     type Client: Client;
 
-    /// The operation classes that it performs.
+    /// The supported operation classes.
     fn classes(&self) -> &[OpClass];
 
-    /// What it is.
+    /// The engine's description of itself.
     fn facts(&self) -> EngineFacts;
 
-    /// A client for one worker, on the calling load thread.
+    /// Creates a client for one worker, on the calling load thread.
     ///
     /// # Errors
-    /// When none can be made.
+    /// When the client cannot be created.
     fn client(&self, worker: WorkerId) -> Result<Self::Client, OpError>;
 }
 
-/// What one worker uses.
+/// The client of one worker.
 pub trait Client: 'static {
-    /// Performs one operation of a class that the engine names. The contract of
-    /// [`Session::execute`] holds but for allocations, which are the client's own business.
+    /// Performs one operation of a class that the engine supports. The contract of
+    /// [`Session::execute`] applies, except that the client may allocate.
     ///
     /// # Errors
-    /// The failure by meaning.
+    /// When the operation fails; the error's kind says how.
     fn execute(
         &mut self,
         request: &Request<'_>,
@@ -68,7 +68,7 @@ impl<E> fmt::Debug for EngineDriver<E> {
 }
 
 impl<E: Engine> EngineDriver<E> {
-    /// Operations by `engine`, everything else by `native`.
+    /// A driver whose operations `engine` performs, and everything else `native`.
     pub fn new(native: impl Into<AnyDriver>, engine: E) -> Self {
         let native = native.into();
         Self {
@@ -79,8 +79,8 @@ impl<E: Engine> EngineDriver<E> {
     }
 }
 
-/// Settings of the native driver that say nothing about an engine.
-const OWN_SETTINGS: [&str; 3] = ["signing", "checksum", "source addresses"];
+/// Settings of the native driver that do not apply to an engine.
+const NATIVE_SETTINGS: [&str; 3] = ["signing", "checksum", "source addresses"];
 
 impl<E: Engine> Driver for EngineDriver<E> {
     type Session = EngineSession<E::Client>;
@@ -98,7 +98,7 @@ impl<E: Engine> Driver for EngineDriver<E> {
         let engine = self.engine.facts();
         facts
             .settings
-            .retain(|(name, _)| !OWN_SETTINGS.contains(&name.as_str()));
+            .retain(|(name, _)| !NATIVE_SETTINGS.contains(&name.as_str()));
         facts.engine = engine.name;
         facts.settings.extend(engine.settings);
         facts.settings.push((
@@ -123,7 +123,7 @@ impl<E: Engine> Driver for EngineDriver<E> {
     }
 }
 
-/// One worker's client, and the native session that performs the untimed calls.
+/// One worker's client, and the native session for the untimed calls.
 pub struct EngineSession<C> {
     client: C,
     native: AnyDriver,
@@ -206,7 +206,7 @@ impl<C: 'static> Admin for EngineSession<C> {
     }
 }
 
-/// The refusal of a class that an engine does not name.
+/// The error for a class that an engine does not support.
 pub(crate) fn unsupported(engine: &str, class: OpClass) -> OpError {
     OpError::new(
         ErrorKind::Unsupported,

@@ -1,5 +1,5 @@
-//! What a client's error means, from what it lets through: the store's answer where there was one,
-//! else the chain of causes, else text.
+//! The meaning of a client's error, from the available facts: the store's answer if there was one,
+//! else the chain of causes, else the text.
 
 #[cfg(any(test, feature = "http-engines"))]
 use std::{error::Error, io};
@@ -8,26 +8,10 @@ use bucketload_core::error::ErrorKind;
 #[cfg(feature = "http-engines")]
 use bucketload_core::error::OpError;
 
-/// Longest text taken over from a client, in characters.
-const MAX_TEXT: usize = 300;
+#[cfg(any(test, feature = "http-engines"))]
+use crate::http::answer::one_line;
 
-/// One line without control characters, of bounded length.
-pub(crate) fn tidy(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let mut out = String::new();
-    for word in words.filter(|word| !word.is_empty()) {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    match out.char_indices().nth(MAX_TEXT) {
-        Some((at, _)) => format!("{}…", &out[..at]),
-        None => out,
-    }
-}
-
-/// The meaning of a failure without an answer of the store: the first cause that tells.
+/// The kind of a failure without an answer of the store: that of the first recognised cause.
 #[cfg(any(test, feature = "http-engines"))]
 pub(crate) fn kind_of_cause(error: &(dyn Error + 'static)) -> ErrorKind {
     let mut at = Some(error);
@@ -67,10 +51,10 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
         }
         at = cause.source();
     }
-    tidy(&out)
+    one_line(&out)
 }
 
-/// Phrases by which clients tell what happened, in the order in which they are looked for.
+/// Phrases that identify a failure in clients' texts, in search order.
 const PHRASES: [(&str, ErrorKind); 28] = [
     ("certificate", ErrorKind::Tls),
     ("handshake", ErrorKind::Tls),
@@ -102,7 +86,7 @@ const PHRASES: [(&str, ErrorKind); 28] = [
     ("no space left", ErrorKind::Full),
 ];
 
-/// The meaning of a text about a failure below the protocol, if it is one.
+/// The kind of failure that a text describes, if it is a failure below the protocol.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     let text = text.to_ascii_lowercase();
     PHRASES
@@ -111,14 +95,14 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
         .map(|(_, kind)| *kind)
 }
 
-/// A failure without an answer, with its causes as detail.
+/// The error for a failure without an answer, with its causes as detail.
 #[cfg(feature = "http-engines")]
 pub(crate) fn from_cause(error: &(dyn Error + 'static)) -> OpError {
     OpError::new(kind_of_cause(error), chain(error))
 }
 
-/// What an error of a library means that came when the last answer had `status` (0: there was none).
-/// Libraries put the answer's document, or its code, into their text.
+/// The error for a library's error after an answer with `status` (0: no answer). Libraries include the
+/// answer's document, or its code, in their text.
 #[cfg(any(feature = "engine-object-store", feature = "engine-opendal"))]
 pub(crate) fn from_answer(
     status: u16,
@@ -156,7 +140,7 @@ pub(crate) fn from_answer(
             && let Some(from) = whole.find(start).map(|at| at + start.len())
             && let Some(len) = whole[from..].find('"')
         {
-            *field = tidy(&whole[from..from + len]);
+            *field = one_line(&whole[from..from + len]);
         }
     }
     if document.code.is_empty() && document.message.is_empty() {
@@ -178,7 +162,7 @@ mod tests {
 
     use bucketload_core::error::ErrorKind;
 
-    use super::{chain, kind_of_cause, kind_of_text, tidy};
+    use super::{chain, kind_of_cause, kind_of_text};
 
     #[derive(Debug)]
     struct Outer(io::Error);
@@ -214,13 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_recognised_and_kept_short() {
+    fn texts_are_recognised() {
         assert_eq!(
             kind_of_text("[Errno 111] Connection refused"),
             Some(ErrorKind::Connect)
         );
         assert_eq!(kind_of_text("all is well"), None);
-        assert_eq!(tidy("a\n\n b\x1b[1m\tc"), "a b [1m c");
-        assert_eq!(tidy(&"x".repeat(400)).chars().count(), 301);
     }
 }

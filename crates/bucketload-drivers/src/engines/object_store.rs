@@ -1,7 +1,7 @@
-//! The crate `object_store` as an engine: what DataFusion, Polars and their like read through.
+//! The crate `object_store` as an engine: the client of DataFusion, Polars and similar programs.
 //!
-//! It names objects by paths, so keys with empty, `.` or `..` parts or an outer slash are refused
-//! here: it would turn them into others. It has no operation for buckets, tags or uploads under way.
+//! The crate names objects by paths and would change keys with empty, `.` or `..` parts or an outer
+//! slash, so this engine refuses them. It has no operations for buckets, tags or unfinished uploads.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use object_store::{
     PutMode, PutOptions, PutPayload, RetryConfig,
 };
 
-use super::marks::Marks;
-use super::of_thread::{EngineId, Slot, of_this_thread};
 use super::payload::{Payload, content_of, keys_of, parts_of};
+use super::per_thread::{EngineId, Slot, of_this_thread};
 use super::reading::check_range;
-use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
+use super::shared_probe::SharedProbe;
+use super::{Client, Engine, EngineFacts, check_settings, driver::unsupported, failure};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 use crate::s3::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config};
 
-/// Version that this is written for; the lock file pins the exact one.
+/// The supported version; the lock file pins the exact one.
 const VERSION: &str = "object_store 0.14";
 
-/// What it has an operation for.
+/// Supported operations.
 const CLASSES: [OpClass; 11] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -51,7 +51,7 @@ const CLASSES: [OpClass; 11] = [
 ];
 
 thread_local! {
-    static OF_THREAD: Slot<HttpClient> = const { RefCell::new(None) };
+    static THREAD_CLIENT: Slot<HttpClient> = const { RefCell::new(None) };
 }
 
 /// `object_store` bound to an S3 target.
@@ -67,24 +67,21 @@ impl ObjectStoreEngine {
     /// The library for the target of `config`; it may repeat a request `retries` times.
     ///
     /// # Errors
-    /// When it cannot be told a setting, or a file of certificates cannot be used.
+    /// When it does not support a setting, or a certificate file cannot be used.
     pub fn new(config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
-        let fail = |problem: &str| {
-            let remedy = "leave the flag out, or use --engine native";
-            Err(ConfigError::new("engine object-store", problem, remedy))
-        };
-        if !matches!(config.payload, PayloadMode::Unsigned | PayloadMode::Signed) {
-            return fail("it signs payloads whole (--payload-signing)");
-        }
-        if !matches!(config.checksum, None | Some(ChecksumAlgorithm::Sha256)) {
-            return fail("of checksums it is told sha256 or none (--checksum)");
-        }
-        if config.tls.client.is_some() {
-            return fail("it shows no client certificate (--client-cert)");
-        }
-        if !config.source_addresses.is_empty() {
-            return fail("it cannot be told where to connect from (--source-address)");
-        }
+        let streamed = !matches!(config.payload, PayloadMode::Unsigned | PayloadMode::Signed);
+        let other_checksum = !matches!(config.checksum, None | Some(ChecksumAlgorithm::Sha256));
+        check_settings(
+            "object-store",
+            config,
+            &[
+                (streamed, "it signs only whole payloads (--payload-signing)"),
+                (
+                    other_checksum,
+                    "it supports only the checksum sha256 (--checksum)",
+                ),
+            ],
+        )?;
         let mut options = ClientOptions::new()
             .with_allow_http(true)
             .with_allow_invalid_certificates(config.tls.insecure);
@@ -147,7 +144,7 @@ impl Engine for ObjectStoreEngine {
     }
 
     fn client(&self, worker: WorkerId) -> Result<ObjectStoreClient, OpError> {
-        let http = OF_THREAD.with(|slot| {
+        let http = THREAD_CLIENT.with(|slot| {
             of_this_thread(slot, self.id, || {
                 ReqwestConnector::default()
                     .connect(&self.options)
@@ -159,44 +156,45 @@ impl Engine for ObjectStoreEngine {
             endpoint: worker.worker as usize % self.config.endpoints.len(),
             http,
             store: None,
-            marks: Marks::default(),
+            shared_probe: SharedProbe::default(),
             payload: Payload::default(),
         })
     }
 }
 
-/// Gives every store the watched client.
+/// Creates the watched client for every store.
 #[derive(Debug)]
-struct Watching {
+struct WatchedConnector {
     http: HttpClient,
-    marks: Marks,
+    shared_probe: SharedProbe,
 }
 
-impl HttpConnector for Watching {
+impl HttpConnector for WatchedConnector {
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(Watched {
             http: self.http.clone(),
-            marks: self.marks.clone(),
+            shared_probe: self.shared_probe.clone(),
         }))
     }
 }
 
-/// Counts and times what passes.
+/// Counts and times the requests.
 #[derive(Debug)]
 struct Watched {
     http: HttpClient,
-    marks: Marks,
+    shared_probe: SharedProbe,
 }
 
 #[async_trait]
 impl HttpService for Watched {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        self.marks.started();
+        self.shared_probe.started();
         let response = self.http.execute(request).await?;
         let fields = response.headers();
-        self.marks.answered(response.status().as_u16(), |name| {
-            fields.get(name).map(|value| value.as_bytes())
-        });
+        self.shared_probe
+            .answered(response.status().as_u16(), |name| {
+                fields.get(name).map(|value| value.as_bytes())
+            });
         Ok(response)
     }
 }
@@ -207,20 +205,22 @@ pub struct ObjectStoreClient {
     engine: ObjectStoreEngine,
     endpoint: usize,
     http: HttpClient,
-    /// The store of a bucket: it belongs to one.
+    /// The store of the last bucket; a store belongs to one bucket.
     store: Option<(String, AmazonS3)>,
-    marks: Marks,
+    shared_probe: SharedProbe,
     payload: Payload,
 }
 
-/// The path that names just `key`.
+/// The path for exactly `key`.
 fn path(key: &str) -> Result<Path, OpError> {
     let refused = |why: String| OpError::new(ErrorKind::Rejected, why);
     let path =
-        Path::parse(key).map_err(|e| refused(format!("object_store has no path for it: {e}")))?;
+        Path::parse(key).map_err(|e| refused(format!("object_store cannot name it: {e}")))?;
     match path.as_ref() == key {
         true => Ok(path),
-        false => Err(refused(format!("object_store would name {key:?} {path}"))),
+        false => Err(refused(format!(
+            "object_store would change {key:?} to {path}"
+        ))),
     }
 }
 
@@ -236,7 +236,7 @@ impl ObjectStoreClient {
         let virtual_host = config.addressing == Addressing::Virtual;
         let url = match virtual_host {
             false => endpoint.url(),
-            // It takes the URL of the bucket then.
+            // The library then expects the URL of the bucket.
             true => endpoint.url().replacen("://", &format!("://{bucket}."), 1),
         };
         let mut builder = AmazonS3Builder::new()
@@ -250,9 +250,9 @@ impl ObjectStoreClient {
                 max_retries: self.engine.retries as usize,
                 ..RetryConfig::default()
             })
-            .with_http_connector(Watching {
+            .with_http_connector(WatchedConnector {
                 http: self.http.clone(),
-                marks: self.marks.clone(),
+                shared_probe: self.shared_probe.clone(),
             });
         builder = match &config.credentials {
             None => builder.with_skip_signature(true),
@@ -274,11 +274,11 @@ impl ObjectStoreClient {
         Ok(store)
     }
 
-    /// Marks the end of a call and says what its failure means.
-    fn ended<T>(&self, result: object_store::Result<T>) -> Result<T, OpError> {
-        self.marks.probe().done();
+    /// Marks the end of a call and interprets its failure.
+    fn call_done<T>(&self, result: object_store::Result<T>) -> Result<T, OpError> {
+        self.shared_probe.lock().done();
         result.map_err(|error| {
-            let status = self.marks.probe().status();
+            let status = self.shared_probe.lock().status();
             failure::from_answer(status, &error, &self.engine.config)
         })
     }
@@ -294,7 +294,7 @@ impl ObjectStoreClient {
         };
         let answer = match store.get_opts(&path, options).await {
             Ok(answer) => answer,
-            error => return self.ended(error).map(|_| Completion::default()),
+            error => return self.call_done(error).map(|_| Completion::default()),
         };
         let start = answer.range.start;
         let mut received = 0;
@@ -302,9 +302,9 @@ impl ObjectStoreClient {
         while let Some(bytes) = body.next().await {
             let bytes = match bytes {
                 Ok(bytes) => bytes,
-                // The answer's head was fine: what broke off is its body.
+                // The head was a success; only the body is incomplete.
                 Err(error) => {
-                    self.marks.probe().done();
+                    self.shared_probe.lock().done();
                     return Err(failure::from_cause(&error));
                 }
             };
@@ -313,8 +313,8 @@ impl ObjectStoreClient {
                 reading.data(&bytes);
             }
         }
-        self.marks.probe().done();
-        let status = self.marks.probe().status();
+        self.shared_probe.lock().done();
+        let status = self.shared_probe.lock().status();
         check_range(request, status, None)?;
         reading.judge(status, received, Some(start))
     }
@@ -333,7 +333,7 @@ impl ObjectStoreClient {
         };
         let payload = PutPayload::from_iter(pieces);
         let result = store.put_opts(&path, payload, options).await;
-        match self.ended(result) {
+        match self.call_done(result) {
             Ok(_) => Ok(Completion {
                 bytes: content.size(),
                 items: u64::from(absent),
@@ -349,14 +349,14 @@ impl ObjectStoreClient {
         let content = content_of(request)?;
         let (count, part) = parts_of(content.size(), request.op.count)?;
         let created = store.put_multipart(&path).await;
-        let mut upload = self.ended(created)?;
+        let mut upload = self.call_done(created)?;
         for number in 0..count {
             let pieces = self.payload.pieces(content, number * part, part);
             let sent = upload.put_part(PutPayload::from_iter(pieces)).await;
-            self.ended(sent)?;
+            self.call_done(sent)?;
         }
         let completed = upload.complete().await;
-        self.ended(completed)?;
+        self.call_done(completed)?;
         Ok(Completion {
             bytes: content.size(),
             items: count,
@@ -367,15 +367,15 @@ impl ObjectStoreClient {
     async fn multipart_abort(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let created = store.put_multipart(&path).await;
-        let mut upload = self.ended(created)?;
+        let mut upload = self.call_done(created)?;
         let aborted = upload.abort().await;
-        self.ended(aborted).map(|()| Completion::default())
+        self.call_done(aborted).map(|()| Completion::default())
     }
 
     async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let result = store.head(&path).await;
-        self.ended(result).map(|meta| Completion {
+        self.call_done(result).map(|meta| Completion {
             object_size: meta.size,
             ..Completion::default()
         })
@@ -384,7 +384,7 @@ impl ObjectStoreClient {
     async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let result = store.delete(&path).await;
-        self.ended(result).map(|()| Completion::default())
+        self.call_done(result).map(|()| Completion::default())
     }
 
     async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
@@ -394,10 +394,10 @@ impl ObjectStoreClient {
         let mut deleted = store.delete_stream(futures_util::stream::iter(paths?).boxed());
         let mut items = 0;
         while let Some(one) = deleted.next().await {
-            self.ended(one)?;
+            self.call_done(one)?;
             items += 1;
         }
-        self.marks.probe().done();
+        self.shared_probe.lock().done();
         Ok(Completion {
             items,
             ..Completion::default()
@@ -409,7 +409,7 @@ impl ObjectStoreClient {
         let result = store
             .copy(&path(request.source)?, &path(request.key)?)
             .await;
-        self.ended(result).map(|()| Completion::default())
+        self.call_done(result).map(|()| Completion::default())
     }
 
     async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
@@ -426,7 +426,7 @@ impl ObjectStoreClient {
                 ..PaginatedListOptions::default()
             };
             let result = store.list_paginated(Some(request.key), options).await;
-            let page = self.ended(result)?;
+            let page = self.call_done(result)?;
             items += (page.result.objects.len() + page.result.common_prefixes.len()) as u64;
             if let Some(watch) = request.watch {
                 let objects = page.result.objects.iter();
@@ -469,9 +469,9 @@ impl Client for ObjectStoreClient {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let marks = self.marks.clone();
-        let _lent = marks.lend(probe);
-        // On the heap: the library's futures would otherwise be part of every session's task.
+        let shared_probe = self.shared_probe.clone();
+        let _lent = shared_probe.lend(probe);
+        // Boxed: the library's futures would otherwise enlarge every session's task.
         Box::pin(self.perform(request)).await
     }
 }

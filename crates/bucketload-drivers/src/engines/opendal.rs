@@ -1,8 +1,9 @@
 //! The crate `opendal` as an engine.
 //!
-//! It names objects by paths of its own rules (outer blanks and doubled slashes are dropped, a final
-//! slash makes a folder; URLs lose `.` and `..`), so keys that it would change are refused here. It chooses by itself between
-//! one request and a multipart upload, and has no operation for buckets, tags or uploads under way.
+//! The crate names objects by paths with its own rules: it drops outer blanks and doubled slashes, a final
+//! slash means a folder, and URLs lose `.` and `..`. This engine refuses keys that the crate would change.
+//! The crate itself chooses between one request and a multipart upload. It has no operations for buckets,
+//! tags or unfinished uploads.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -19,19 +20,19 @@ use opendal::services::S3;
 use opendal::{Buffer, HttpBody, HttpTransport, HttpTransporter, OperationContext, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
-use super::marks::Marks;
-use super::of_thread::{EngineId, Slot, of_this_thread};
 use super::payload::{Payload, content_of, keys_of};
+use super::per_thread::{EngineId, Slot, of_this_thread};
 use super::reading::check_range;
-use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
+use super::shared_probe::SharedProbe;
+use super::{Client, Engine, EngineFacts, check_settings, driver::unsupported, failure};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 use crate::s3::{Addressing, ConfigError, PayloadMode, S3Config};
 
-/// Version that this is written for; the lock file pins the exact one.
+/// The supported version; the lock file pins the exact one.
 const VERSION: &str = "opendal 0.59";
 
-/// What it has an operation for.
+/// Supported operations.
 const CLASSES: [OpClass; 9] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -45,7 +46,7 @@ const CLASSES: [OpClass; 9] = [
 ];
 
 thread_local! {
-    static OF_THREAD: Slot<ReqwestTransport> = const { RefCell::new(None) };
+    static THREAD_CLIENT: Slot<ReqwestTransport> = const { RefCell::new(None) };
 }
 
 /// `opendal` bound to an S3 target.
@@ -62,24 +63,18 @@ impl OpendalEngine {
     /// The library for the target of `config`; it may repeat a request `retries` times.
     ///
     /// # Errors
-    /// When it cannot be told a setting, or a file of certificates cannot be used.
+    /// When it does not support a setting, or a certificate file cannot be used.
     pub fn new(config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
-        let fail = |problem: &str| {
-            let remedy = "leave the flag out, or use --engine native";
-            Err(ConfigError::new("engine opendal", problem, remedy))
-        };
-        if config.payload != PayloadMode::Unsigned {
-            return fail("it never signs payloads (--payload-signing)");
-        }
-        if config.checksum.is_some() {
-            return fail("it is not told a checksum here (--checksum)");
-        }
-        if config.tls.client.is_some() {
-            return fail("it shows no client certificate (--client-cert)");
-        }
-        if !config.source_addresses.is_empty() {
-            return fail("it is not told where to connect from (--source-address)");
-        }
+        let signed = config.payload != PayloadMode::Unsigned;
+        let checksum = config.checksum.is_some();
+        check_settings(
+            "opendal",
+            config,
+            &[
+                (signed, "it never signs payloads (--payload-signing)"),
+                (checksum, "this engine does not set checksums (--checksum)"),
+            ],
+        )?;
         let mut trusted = Vec::new();
         if let Some(path) = &config.tls.ca_bundle {
             let broken = |e: String| {
@@ -143,22 +138,22 @@ impl Engine for OpendalEngine {
 
     fn client(&self, worker: WorkerId) -> Result<OpendalClient, OpError> {
         let transport =
-            OF_THREAD.with(|slot| of_this_thread(slot, self.id, || self.transport()))?;
+            THREAD_CLIENT.with(|slot| of_this_thread(slot, self.id, || self.transport()))?;
         Ok(OpendalClient {
             engine: self.clone(),
             endpoint: worker.worker as usize % self.config.endpoints.len(),
             transport,
             operator: None,
-            marks: Marks::default(),
+            shared_probe: SharedProbe::default(),
             payload: Payload::default(),
         })
     }
 }
 
-/// Counts and times what passes.
+/// Counts and times the requests.
 struct Watched {
     transport: ReqwestTransport,
-    marks: Marks,
+    shared_probe: SharedProbe,
 }
 
 impl HttpTransport for Watched {
@@ -166,12 +161,13 @@ impl HttpTransport for Watched {
         &self,
         request: http::Request<Buffer>,
     ) -> opendal::Result<http::Response<HttpBody>> {
-        self.marks.started();
+        self.shared_probe.started();
         let response = self.transport.fetch(request).await?;
         let fields = response.headers();
-        self.marks.answered(response.status().as_u16(), |name| {
-            fields.get(name).map(|value| value.as_bytes())
-        });
+        self.shared_probe
+            .answered(response.status().as_u16(), |name| {
+                fields.get(name).map(|value| value.as_bytes())
+            });
         Ok(response)
     }
 }
@@ -182,25 +178,25 @@ pub struct OpendalClient {
     engine: OpendalEngine,
     endpoint: usize,
     transport: ReqwestTransport,
-    /// The operator of a bucket: it belongs to one.
+    /// The operator of the last bucket; an operator belongs to one bucket.
     operator: Option<(String, Operator)>,
-    marks: Marks,
+    shared_probe: SharedProbe,
     payload: Payload,
 }
 
-/// Refuses a key that would be changed.
+/// Refuses a key that the library would change.
 fn check(key: &str) -> Result<(), OpError> {
     // URLs lose their dot segments on the way.
     let dots = key.split('/').any(|part| matches!(part, "." | ".."));
     if !key.is_empty() && !dots && normalize_path(key) == key && !key.ends_with('/') {
         return Ok(());
     }
-    let detail = format!("opendal would take {key:?} for another name");
+    let detail = format!("opendal would change the key {key:?}");
     Err(OpError::new(ErrorKind::Rejected, detail))
 }
 
-/// The bytes of `range` that there are: it takes an answer that ends with the object for one that
-/// was cut off.
+/// The part of `range` inside the object: the library treats an answer that ends with the object as
+/// truncated.
 fn within(request: &Request<'_>, range: ByteRange) -> Range<u64> {
     let size = match request.content.filter(|_| request.verify) {
         Some(content) => content.size(),
@@ -244,7 +240,7 @@ impl OpendalClient {
         };
         let transport = HttpTransporter::new(Watched {
             transport: self.transport.clone(),
-            marks: self.marks.clone(),
+            shared_probe: self.shared_probe.clone(),
         });
         let mut operator = Operator::new(builder)
             .map_err(|e| failure::from_cause(&e))?
@@ -257,11 +253,11 @@ impl OpendalClient {
         Ok(operator)
     }
 
-    /// Marks the end of a call and says what its failure means.
-    fn ended<T>(&self, result: opendal::Result<T>) -> Result<T, OpError> {
-        self.marks.probe().done();
+    /// Marks the end of a call and interprets its failure.
+    fn call_done<T>(&self, result: opendal::Result<T>) -> Result<T, OpError> {
+        self.shared_probe.lock().done();
         result.map_err(|error| {
-            let status = self.marks.probe().status();
+            let status = self.shared_probe.lock().status();
             failure::from_answer(status, &error, &self.engine.config)
         })
     }
@@ -279,13 +275,13 @@ impl OpendalClient {
         };
         let mut body = match opened.await {
             Ok(body) => body,
-            error => return self.ended(error).map(|_| Completion::default()),
+            error => return self.call_done(error).map(|_| Completion::default()),
         };
         let mut received = 0;
         while let Some(buffer) = body.next().await {
             let buffer = match buffer {
                 Ok(buffer) => buffer,
-                error => return self.ended(error).map(|_| Completion::default()),
+                error => return self.call_done(error).map(|_| Completion::default()),
             };
             for bytes in buffer {
                 received += bytes.len() as u64;
@@ -294,8 +290,8 @@ impl OpendalClient {
                 }
             }
         }
-        self.marks.probe().done();
-        let status = self.marks.probe().status();
+        self.shared_probe.lock().done();
+        let status = self.shared_probe.lock().status();
         check_range(request, status, None)?;
         reading.judge(status, received, None)
     }
@@ -313,7 +309,7 @@ impl OpendalClient {
             }
             false => operator.write(request.key, buffer).await,
         };
-        match self.ended(result) {
+        match self.call_done(result) {
             Ok(_) => Ok(Completion {
                 bytes: content.size(),
                 items: u64::from(absent),
@@ -328,7 +324,7 @@ impl OpendalClient {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let result = operator.stat(request.key).await;
-        self.ended(result).map(|meta| Completion {
+        self.call_done(result).map(|meta| Completion {
             object_size: meta.content_length(),
             ..Completion::default()
         })
@@ -338,7 +334,7 @@ impl OpendalClient {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let result = operator.delete(request.key).await;
-        self.ended(result).map(|()| Completion::default())
+        self.call_done(result).map(|()| Completion::default())
     }
 
     async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
@@ -346,7 +342,7 @@ impl OpendalClient {
         let keys = keys_of(request, 1000)?;
         keys.iter().try_for_each(|key| check(key))?;
         let result = operator.delete_iter(keys).await;
-        self.ended(result).map(|()| Completion {
+        self.call_done(result).map(|()| Completion {
             items: request.op.count,
             ..Completion::default()
         })
@@ -357,18 +353,18 @@ impl OpendalClient {
         check(request.source)?;
         check(request.key)?;
         let result = operator.copy(request.source, request.key).await;
-        self.ended(result).map(|_| Completion::default())
+        self.call_done(result).map(|_| Completion::default())
     }
 
     async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
         let operator = self.operator(request.bucket)?;
         let op = &request.op;
         if !matches!(request.delimiter, "" | "/") {
-            let detail = "opendal groups keys by slashes only";
+            let detail = "opendal groups keys only by slashes";
             return Err(OpError::new(ErrorKind::Rejected, detail));
         }
         if !request.key.is_empty() && normalize_path(request.key) != request.key {
-            let detail = format!("opendal would list another prefix than {:?}", request.key);
+            let detail = format!("opendal would change the prefix {:?}", request.key);
             return Err(OpError::new(ErrorKind::Rejected, detail));
         }
         let mut call = operator
@@ -379,9 +375,9 @@ impl OpendalClient {
         }
         let mut lister = match call.await {
             Ok(lister) => lister,
-            error => return self.ended(error).map(|_| Completion::default()),
+            error => return self.call_done(error).map(|_| Completion::default()),
         };
-        // It fetches the next page only when it is asked for what stands there.
+        // The lister fetches a page only when an entry of it is needed.
         let most = match (op.pages, op.count) {
             (0, _) | (_, 0) => u64::MAX,
             (pages, count) => count.saturating_mul(u64::from(pages)),
@@ -391,7 +387,7 @@ impl OpendalClient {
             let entry = match lister.next().await {
                 None => break,
                 Some(Ok(entry)) => entry,
-                Some(error) => return self.ended(error).map(|_| Completion::default()),
+                Some(error) => return self.call_done(error).map(|_| Completion::default()),
             };
             items += 1;
             if let Some(watch) = request.watch.filter(|_| entry.metadata().is_file()) {
@@ -403,7 +399,7 @@ impl OpendalClient {
         {
             watch.cut_short();
         }
-        self.marks.probe().done();
+        self.shared_probe.lock().done();
         Ok(Completion {
             items,
             ..Completion::default()
@@ -430,9 +426,9 @@ impl Client for OpendalClient {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let marks = self.marks.clone();
-        let _lent = marks.lend(probe);
-        // On the heap: the library's futures would otherwise be part of every session's task.
+        let shared_probe = self.shared_probe.clone();
+        let _lent = shared_probe.lend(probe);
+        // Boxed: the library's futures would otherwise enlarge every session's task.
         Box::pin(self.perform(request)).await
     }
 }

@@ -1,7 +1,7 @@
-//! Content as reference-counted buffers, which libraries keep for as long as they like.
+//! Content as reference-counted buffers, which libraries may keep as long as they like.
 //!
-//! All but the stamps are views of the arena itself, so no byte of an object is copied or generated
-//! for a request, and memory does not grow with object size but by some 32 bytes per 256 KiB.
+//! All buffers except the stamps are views of the arena, so a request copies or generates almost no
+//! bytes. Memory grows with the object size only by some 32 bytes per 256 KiB.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Payload {
     /// `len` bytes of `content` from `offset` on, in order.
     pub(crate) fn pieces(&mut self, content: &Content<'_>, offset: u64, len: u64) -> Vec<Bytes> {
         let memory = content.memory();
-        // The arena of a run stays the same; its memory cannot be another's while we hold it.
+        // An equal address means the same arena: its memory cannot be reused while `self` holds it.
         if self.arena.as_ptr() != memory.as_ptr() {
             self.arena = Bytes::from_owner(Arc::clone(memory));
         }
@@ -47,10 +47,10 @@ impl Payload {
     }
 }
 
-/// The keys of a deletion of several.
+/// The keys of a `delete-many`.
 ///
 /// # Errors
-/// When there are none or more than `most`.
+/// When the request has no keys or more than `most`.
 pub(crate) fn keys_of(request: &Request<'_>, most: u64) -> Result<Vec<String>, OpError> {
     let count = request.op.count;
     let Some(keys) = request.keys.filter(|_| (1..=most).contains(&count)) else {
@@ -89,7 +89,7 @@ mod tests {
     use super::Payload;
 
     #[test]
-    fn pieces_are_the_content_and_lie_in_the_arena() {
+    fn pieces_are_views_of_the_arena_with_the_content() {
         let arena = Arena::new(PayloadKind::Random, 1);
         let mut payload = Payload::default();
         for (size, offset, len) in [

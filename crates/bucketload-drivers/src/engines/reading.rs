@@ -1,4 +1,4 @@
-//! Ranges and names as HTTP clients of S3 take them, and what an answer to a ranged read says.
+//! Ranges and names in the forms that S3's HTTP clients expect, and a check of answers to ranged reads.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
@@ -16,12 +16,12 @@ pub(crate) fn copy_source(request: &Request<'_>) -> String {
     encode::push_query(&mut out, request.bucket);
     out.push(b'/');
     encode::push_key(&mut out, request.source);
-    // Encoding leaves ASCII only.
+    // The encoded text is ASCII.
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Checks that an answer to `request` is partial where it has to be; returns where it says that its
-/// bytes begin.
+/// Checks that an answer to `request` is partial where necessary; returns the offset of its first byte
+/// according to `content_range`.
 ///
 /// # Errors
 /// `Protocol` when the range was ignored.

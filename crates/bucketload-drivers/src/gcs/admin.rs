@@ -1,5 +1,5 @@
-//! Untimed calls of the control plane. They allocate freely and explain themselves well: a target that
-//! cannot be used is found out here, before a run.
+//! Untimed control-plane calls. They may allocate, and their errors are detailed: they detect an
+//! unusable target before a run.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -13,8 +13,6 @@ use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
-use bucketload_s3::encode;
-
 impl Admin for GcsSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         let create =
@@ -23,9 +21,9 @@ impl Admin for GcsSession {
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        match self.head_one_bucket(bucket, &mut Probe::untimed()).await {
+        match self.head_bucket_timed(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
-            // Who may use the objects need not be allowed to see the bucket itself.
+            // Permission to use the objects does not imply permission to see the bucket.
             Err(error) if error.kind == ErrorKind::Auth && error.status == 403 => {
                 let body = &mut Vec::new();
                 let probe = &mut Probe::untimed();
@@ -83,7 +81,7 @@ impl Admin for GcsSession {
             }
             match self.send_batch(&mut batch, &mut Probe::untimed()).await {
                 Ok(()) => {}
-                // Whoever has no batches deletes one by one, from the beginning.
+                // The server has no batches: delete one by one, starting over.
                 Err(error) if matches!(error.status, 404 | 405 | 501) => {
                     return self.delete_each(bucket, keys).await;
                 }
@@ -93,17 +91,13 @@ impl Admin for GcsSession {
         Ok(())
     }
 
-    /// Cloud Storage does not list unfinished uploads; they cost nothing and end after a week.
+    /// Cloud Storage does not list unfinished uploads; they cost nothing and expire after a week.
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
         Ok(0)
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let mut head = self.begin("POST");
-        head.text("/upload/storage/v1/b/");
-        encode::push_query(&mut head, bucket);
-        head.text("/o?uploadType=media");
-        head.parameter("name", key);
+        let head = self.begin_upload("media", bucket, key);
         let mut request = self.with(head, "application/octet-stream", Body::Bytes(body));
         self.settle(&mut request).await
     }

@@ -1,4 +1,4 @@
-//! Everything the Google Cloud Storage driver needs to know, with a note of where each value came from.
+//! Configuration of the Google Cloud Storage driver, with the origin of each value.
 
 use std::net::IpAddr;
 
@@ -9,10 +9,10 @@ use crate::http::{ConfigError, Endpoint, Origin, TlsConfig};
 /// How an object is written in parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LargeObject {
-    /// One resumable upload; each part is a chunk of it.
+    /// One resumable upload, in which each part is a chunk.
     #[default]
     Resumable,
-    /// Each part is an object of its own; the parts are composed and deleted.
+    /// Each part is a separate object; the parts are composed, then deleted.
     Compose,
 }
 
@@ -26,9 +26,9 @@ named_enum!(LargeObject, "way of writing large objects", {
 pub struct GcsConfig {
     /// Where to connect; worker `w` uses endpoint `w` modulo their number.
     pub endpoints: Vec<Endpoint>,
-    /// Who asks; `None` sends anonymous requests.
+    /// The account to authenticate as; `None` for anonymous requests.
     pub account: Option<Account>,
-    /// Project that buckets are made in and listed of; empty when unknown.
+    /// Project in which buckets are created and listed; empty when unknown.
     pub project: String,
     /// How an object is written in parts.
     pub large_object: LargeObject,
@@ -55,7 +55,7 @@ impl GcsConfig {
         }
     }
 
-    /// Checks what no single field can.
+    /// Checks the configuration as a whole.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -71,7 +71,7 @@ impl GcsConfig {
         if !self.project.bytes().all(legal) {
             return Err(ConfigError::new(
                 "project",
-                "it holds characters that a project cannot have",
+                "it contains characters that a project cannot have",
                 "set GOOGLE_CLOUD_PROJECT to the project's id or number",
             ));
         }

@@ -1,4 +1,4 @@
-//! What the Google Cloud Storage driver says of itself.
+//! The descriptor of the Google Cloud Storage driver.
 
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
@@ -13,10 +13,10 @@ static TOKEN_FILE: Flag = Flag::new(
     "--token-file",
     Value::File("FILE"),
     Scope::Service,
-    "File with an access token for Google Cloud Storage, read again every minute",
+    "File with an access token for Google Cloud Storage, reread every minute",
 )
 .with_more(
-    "Unless given: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, what `gcloud auth \
+    "Default: GOOGLE_OAUTH_ACCESS_TOKEN, the file GOOGLE_APPLICATION_CREDENTIALS, the file that `gcloud auth \
      application-default login` wrote, or the metadata server.",
 );
 
@@ -26,11 +26,11 @@ static LARGE_OBJECT: Flag = Flag::new(
         "WAY",
         &[
             ("resumable", "One resumable upload in chunks"),
-            ("compose", "Objects that are composed and deleted"),
+            ("compose", "One object per part, composed and then deleted"),
         ],
     ),
     Scope::Service,
-    "How Google Cloud Storage gets objects in parts; unless given `resumable`",
+    "How to upload an object in parts to Google Cloud Storage; default `resumable`",
 );
 
 /// The driver of `gs://`.
@@ -42,12 +42,12 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     semantics: Semantics {
         write: "1 request; the object appears whole",
         overwrite: Semantics::ATOMIC,
-        parts: "begin, then parts of a resumable upload; or objects that are composed, which listings see",
+        parts: "a resumable upload in chunks; or one object per part, visible in listings, then composed",
         append: Semantics::NONE,
         rename: Semantics::NONE,
         list: "names by prefix, sorted, up to 1,000 a page",
         delete_nothing: Semantics::MISSED,
-        delete_many: "1 request for each 100 keys",
+        delete_many: "1 request per 100 keys",
     },
     flags: &[
         &flags::HTTP,

@@ -1,25 +1,25 @@
 //! Finds endpoint, credentials and project by the conventions of Google's tools.
 //!
-//! Precedence of every value: flag, environment, file, default. Credentials are looked for in the order
-//! of "How Application Default Credentials works" (Google Cloud); an access token that is given
-//! directly comes before them. An emulator is spoken to anonymously, as Google's clients do.
+//! Precedence of every value: flag, environment, file, default. Credentials are looked up in the order
+//! of "How Application Default Credentials works" (Google Cloud), after an access token that is given
+//! directly. Requests to an emulator are anonymous, as with Google's clients.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::auth::Account;
 use super::auth::account;
-use super::auth::grant::usable;
+use super::auth::grant::valid_token;
 use super::config::{GcsConfig, LargeObject};
 use crate::http::{ConfigError, Endpoint, Origin, Source, TlsConfig};
 
 /// Google's own endpoint.
 const ENDPOINT: &str = "https://storage.googleapis.com";
 
-/// Where a virtual machine's metadata server is.
+/// Host of a virtual machine's metadata server.
 const METADATA_HOST: &str = "metadata.google.internal";
 
-/// What the caller (command line, workload file) sets; everything else is looked up.
+/// Settings from the caller (command line, workload file); everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct GcsOverrides {
     /// `--endpoint-url`: URLs separated by commas, with ranges.
@@ -44,7 +44,7 @@ impl GcsConfig {
     /// files of Google's tools below `home`.
     ///
     /// # Errors
-    /// A setting that cannot be used, with its place and a remedy.
+    /// When a setting cannot be used.
     pub fn discover(
         overrides: &GcsOverrides,
         env: &dyn Fn(&str) -> Option<String>,
@@ -106,7 +106,7 @@ impl GcsConfig {
     }
 }
 
-/// The account, the project that its file names, and where it was found.
+/// The account, the project that its file names, and the origin of both.
 fn credentials(
     overrides: &GcsOverrides,
     named: &dyn Fn(&'static str) -> Found<String>,
@@ -123,10 +123,10 @@ fn credentials(
     }
     for name in ["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"] {
         if let Some((token, source)) = named(name) {
-            let token = usable(token.trim()).ok_or_else(|| {
+            let token = valid_token(token.trim()).ok_or_else(|| {
                 ConfigError::new(
                     name,
-                    "it holds blanks or control characters",
+                    "it contains blanks or control characters",
                     "set it to the token alone, as `gcloud auth print-access-token` prints it",
                 )
             })?;

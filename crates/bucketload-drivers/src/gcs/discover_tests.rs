@@ -23,7 +23,7 @@ fn source_of(config: &GcsConfig, name: &str) -> Source {
 }
 
 #[test]
-fn without_anything_it_is_googles_service_as_the_machine_itself() {
+fn the_default_is_googles_service_with_the_metadata_server() {
     let config = discover(&GcsOverrides::default(), &[], None).unwrap();
     assert_eq!(config.endpoints[0].url(), "https://storage.googleapis.com");
     let Some(Account::Metadata(endpoint)) = config.account else {
@@ -33,7 +33,7 @@ fn without_anything_it_is_googles_service_as_the_machine_itself() {
 }
 
 #[test]
-fn emulators_are_spoken_to_anonymously() {
+fn emulators_get_anonymous_requests() {
     for host in ["127.0.0.1:4443", "http://127.0.0.1:4443"] {
         let env = [
             ("STORAGE_EMULATOR_HOST", host),
@@ -44,7 +44,7 @@ fn emulators_are_spoken_to_anonymously() {
         assert_eq!(config.endpoints[0].url(), "http://127.0.0.1:4443");
         assert_eq!((config.account, config.project.as_str()), (None, "p"));
     }
-    // With another endpoint it is no emulator that is spoken to.
+    // An explicit endpoint is not treated as an emulator.
     let overrides = GcsOverrides {
         endpoint_url: Some("https://gcs.example".to_owned()),
         ..GcsOverrides::default()
@@ -58,7 +58,7 @@ fn emulators_are_spoken_to_anonymously() {
 }
 
 #[test]
-fn credentials_are_taken_in_order() {
+fn credentials_are_looked_up_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let user = r#"{"type":"authorized_user","client_id":"c","client_secret":"s",
         "refresh_token":"r","quota_project_id":"q"}"#;
@@ -107,7 +107,7 @@ fn credentials_are_taken_in_order() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_name_the_setting() {
     let none = GcsOverrides::default();
     let cases: [(&[(&str, &str)], &str); 4] = [
         (
@@ -116,7 +116,7 @@ fn mistakes_are_named() {
         ),
         (
             &[("GOOGLE_OAUTH_ACCESS_TOKEN", "a b")],
-            "GOOGLE_OAUTH_ACCESS_TOKEN: it holds blanks",
+            "GOOGLE_OAUTH_ACCESS_TOKEN: it contains blanks",
         ),
         (
             &[("STORAGE_EMULATOR_HOST", "ftp://x")],
@@ -124,7 +124,7 @@ fn mistakes_are_named() {
         ),
         (
             &[("GOOGLE_CLOUD_PROJECT", "a b")],
-            "project: it holds characters",
+            "project: it contains characters",
         ),
     ];
     for (env, part) in cases {

@@ -1,4 +1,4 @@
-//! The driver: what all sessions share.
+//! The driver and the state that all sessions share.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
 use super::auth::Account;
-use super::auth::grant::Grantor;
-use super::auth::keeper::Keeper;
+use super::auth::grant::TokenSource;
+use super::auth::refresher::TokenRefresher;
 use super::config::GcsConfig;
 use super::session::GcsSession;
 use crate::http::client::{Client, IdFields};
@@ -17,8 +17,8 @@ use crate::http::config::facts;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, opaque_debug};
 
-/// What the JSON API can do. Cloud Storage has one way of listing, cannot list unfinished uploads, and
-/// composes whole objects only.
+/// Operations of the JSON API. Cloud Storage has one kind of listing, cannot list unfinished uploads, and
+/// composes only whole objects.
 const CLASSES: [OpClass; 18] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -44,27 +44,27 @@ const CLASSES: [OpClass; 18] = [
 /// session.
 #[derive(Clone)]
 pub struct GcsDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(GcsDriver);
 
-/// What all sessions share.
-pub(crate) struct Inner {
+/// State that all sessions share.
+pub(crate) struct DriverShared {
     pub(crate) config: GcsConfig,
     pub(crate) client: Client,
     /// None for anonymous requests.
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) refresher: Option<TokenRefresher>,
 }
 
-opaque_debug!(GcsDriver, Inner);
+opaque_debug!(GcsDriver, DriverShared);
 
 impl GcsDriver {
-    /// A driver for the target that `config` describes. Where requests need a token, a thread begins to
-    /// obtain it; nothing else is connected yet.
+    /// A driver for the target that `config` describes. If requests need a token, a thread starts to
+    /// obtain it; the driver does not connect otherwise.
     ///
     /// # Errors
-    /// When the configuration cannot work, or names a key or certificate file that cannot be used.
+    /// When the configuration cannot work, or names an unusable key or certificate file.
     pub fn new(config: GcsConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let ids = IdFields {
@@ -72,21 +72,21 @@ impl GcsDriver {
             extended: "",
         };
         let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
-        let keeper = match &config.account {
+        let refresher = match &config.account {
             None => None,
             Some(account) => {
-                let grantor = Grantor::new(account.clone(), &config.tls)?;
-                let started = Keeper::start(grantor).map_err(|e| {
+                let source = TokenSource::new(account.clone(), &config.tls)?;
+                let started = TokenRefresher::start(source).map_err(|e| {
                     ConfigError::new("credentials", e.to_string(), "free threads or descriptors")
                 })?;
                 Some(started)
             }
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DriverShared {
                 config,
                 client,
-                keeper,
+                refresher,
             }),
         })
     }

@@ -1,4 +1,4 @@
-//! From a refusal to an [`OpError`]: status and reason give the kind, the message the facts for the
+//! Turns a refusal into an [`OpError`]: status and reason determine the kind; the message informs the
 //! operator (Cloud Storage JSON API, "HTTP status and error codes").
 
 use bucketload_core::error::{ErrorKind, OpError};
@@ -6,17 +6,17 @@ use bucketload_core::error::{ErrorKind, OpError};
 use crate::http::answer::{self, one_line};
 use crate::json;
 
-/// What a refusal says.
+/// Facts from a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Said {
+struct RefusalDetails {
     /// `reason` of the first error, such as `rateLimitExceeded`.
     reason: String,
     message: String,
 }
 
-impl Said {
-    /// Reads a JSON error; a body of another form (media requests are refused in plain text) is the
-    /// message itself.
+impl RefusalDetails {
+    /// Reads a JSON error. Any other body is itself the message: media requests are refused in plain
+    /// text.
     fn read(body: &[u8]) -> Self {
         let mut said = Self::default();
         let read = json::values(body, |path, value| {
@@ -26,7 +26,7 @@ impl Said {
                     said.reason = text.get();
                 }
                 ["error", "message"] | ["error_description"] => said.message = text.get(),
-                // What the token check of the front end answers.
+                // The form of the front end's token check.
                 ["error"] => said.reason = text.get(),
                 _ => {}
             }
@@ -40,9 +40,9 @@ impl Said {
     }
 }
 
-/// The error that an answer with `status` and `body` means.
+/// The error for an answer with `status` and `body`.
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
-    let said = Said::read(body);
+    let said = RefusalDetails::read(body);
     let detail = answer::said(status, &said.reason, &said.message);
     OpError::with_status(kind_of(status, &said.reason), status, detail)
 }
@@ -53,7 +53,7 @@ fn kind_of(status: u16, reason: &str) -> ErrorKind {
             return ErrorKind::Throttled;
         }
         "quotaExceeded" if status == 403 => return ErrorKind::Full,
-        // The caller is authorised; what is asked for cannot be done to this object.
+        // The caller is authorised, but the object does not allow the operation.
         "objectUnderActiveHold" | "retentionPolicyNotMet" | "sslRequired" => {
             return ErrorKind::Rejected;
         }
@@ -61,7 +61,7 @@ fn kind_of(status: u16, reason: &str) -> ErrorKind {
     }
     match status {
         410 => ErrorKind::NotFound,
-        // An upload whose connection broke is reported as a timeout; it may be repeated.
+        // The store reports an upload with a broken connection as a timeout; it may be repeated.
         408 => ErrorKind::Server,
         _ => answer::kind_of(status),
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_and_reasons_have_meanings() {
+    fn statuses_and_reasons_map_to_error_kinds() {
         for (status, reason, kind) in [
             (404, "notFound", ErrorKind::NotFound),
             (412, "conditionNotMet", ErrorKind::Conflict),
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_input_does_not_panic(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
             let error = to_error(status, &body);
             prop_assert!(!error.detail.contains('\n'));
         }

@@ -1,15 +1,14 @@
-//! The native Google Cloud Storage driver: the JSON API. (The XML API is S3's; HMAC keys go to the S3
-//! driver.)
+//! The native Google Cloud Storage driver, for the JSON API. (The S3 driver speaks the XML API, with HMAC
+//! keys.)
 //!
 //! ```text
 //! discover ── config ── driver ── session ── ops_* ── http core
-//!   auth/account         auth/keeper  admin    json, error_map
+//!   auth/account         auth/refresher  admin    json, error_map
 //!                        auth/grant, auth/jwt
 //! ```
 //!
-//! A session turns a request of the workload into one or more calls (`ops_*`). Tokens are obtained and
-//! renewed by a thread of their own (`auth/keeper`), never by an operation. Failures become meanings in
-//! `error_map`.
+//! A session turns each request of the workload into one or more calls (`ops_*`). A dedicated thread
+//! obtains and renews tokens (`auth/refresher`), never an operation. `error_map` interprets failures.
 
 mod admin;
 mod auth;

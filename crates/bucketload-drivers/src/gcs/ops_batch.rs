@@ -1,7 +1,7 @@
 //! Deleting several objects in one request: the batch endpoint (Cloud Storage, "Batch requests").
 //!
-//! A batch is a `multipart/mixed` document whose parts are requests; so is the answer, whose parts are
-//! answers. What one request deletes in S3 takes a batch per hundred keys here.
+//! A batch is a `multipart/mixed` document whose parts are requests; its answer is one whose parts are
+//! answers. S3 deletes up to 1000 keys in one request; here a batch deletes 100.
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -19,11 +19,11 @@ use bucketload_s3::encode;
 /// Most requests in a batch (Cloud Storage, "Batch requests").
 pub(crate) const MAX_CALLS: u64 = 100;
 
-/// What separates the parts. It cannot stand in a request: keys are escaped.
+/// Separates the parts. It cannot occur in a request because keys are escaped.
 const BOUNDARY: &str = "==bucketload==";
 const CONTENT_TYPE: &str = "multipart/mixed; boundary=\"==bucketload==\"";
 
-/// A batch that is being filled.
+/// A batch under construction.
 pub(crate) struct Batch {
     document: Buffer,
     calls: u64,
@@ -37,12 +37,11 @@ impl Batch {
         }
     }
 
-    /// Whether there is no more room.
     pub(crate) const fn is_full(&self) -> bool {
         self.calls == MAX_CALLS
     }
 
-    /// Adds the deletion of `key` with `suffix`.
+    /// Adds the deletion of `key` followed by `suffix`.
     pub(crate) fn delete(&mut self, session: &GcsSession, bucket: &str, key: &str, suffix: &str) {
         self.calls += 1;
         let document = &mut self.document;
@@ -63,28 +62,27 @@ impl Batch {
     }
 }
 
-/// What a batch's answer says.
+/// Outcome of a batch.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Answers<'a> {
-    /// Parts with an answer.
+struct BatchAnswer<'a> {
+    /// Parts that the server answered.
     count: u64,
-    /// Objects that were not deleted although they are there.
+    /// Objects that exist and were not deleted.
     failed: u64,
-    /// Status and document of the first of them.
+    /// Status and document of the first failure.
     first: Option<(u16, &'a [u8])>,
 }
 
-/// Reads the answer to a batch of deletions. What is already gone counts as deleted.
-fn answers(body: &[u8]) -> Answers<'_> {
-    let mut out = Answers::default();
+/// Reads the answer to a batch of deletions. A missing object counts as deleted.
+fn read_answer(body: &[u8]) -> BatchAnswer<'_> {
+    let mut out = BatchAnswer::default();
     let mut at = 0;
     let line_at = |at: usize| {
         let rest = &body[at..];
         let len = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         (&rest[..len], at + len + 1)
     };
-    // A status line stands at the beginning of a line, and the documents are JSON, whose lines never
-    // begin like one.
+    // The documents are JSON, whose lines never start like a status line.
     while at < body.len() {
         let (line, next) = line_at(at);
         at = next.min(body.len());
@@ -110,7 +108,7 @@ fn answers(body: &[u8]) -> Answers<'_> {
     out
 }
 
-/// The document of the answer whose head begins at `rest`: from the empty line to the boundary.
+/// The document of the answer whose head starts at `rest`: from the empty line to the boundary.
 fn document(rest: &[u8]) -> &[u8] {
     let find = |text: &[u8], what: &[u8]| text.windows(what.len()).position(|w| w == what);
     let begin = find(rest, b"\r\n\r\n").map_or(rest.len(), |at| at + 4);
@@ -133,7 +131,7 @@ impl GcsSession {
             ));
         };
         let mut batch = Batch::new();
-        // Batches are sent between keys, so the key's memory is lent here and not by `each_key`.
+        // `each_key` cannot await, and a full batch is sent between two keys.
         let mut lent = Buffer::take();
         let mut key = String::from_utf8(std::mem::take(&mut *lent)).unwrap_or_default();
         let mut outcome = Ok(());
@@ -155,7 +153,7 @@ impl GcsSession {
         })
     }
 
-    /// Sends what is in `batch` and empties it.
+    /// Sends `batch` and empties it.
     pub(crate) async fn send_batch(
         &mut self,
         batch: &mut Batch,
@@ -177,19 +175,19 @@ impl GcsSession {
             .document(&mut request, &mut body, 8 * MAX_DOCUMENT, probe)
             .await?;
         document.clear();
-        let said = answers(&body);
-        if said.count != sent {
+        let answer = read_answer(&body);
+        if answer.count != sent {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,
-                format!("{} answers came to a batch of {sent} requests", said.count),
+                format!("the batch of {sent} requests got {} answers", answer.count),
             ));
         }
-        let Some((status, document)) = said.first else {
+        let Some((status, document)) = answer.first else {
             return Ok(());
         };
         let mut error = self.refusal(status, document);
-        error.detail = format!("{} keys were not deleted; {}", said.failed, error.detail).into();
+        error.detail = format!("{} keys were not deleted; {}", answer.failed, error.detail).into();
         Err(error)
     }
 }
@@ -198,7 +196,7 @@ impl GcsSession {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Answers, answers};
+    use super::{BatchAnswer, read_answer};
 
     const MIXED: &[u8] = b"--batch_x\r\nContent-Type: application/http\r\nContent-ID: <response-1>\r\n\r\n\
         HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n\r\n--batch_x\r\n\
@@ -208,24 +206,24 @@ mod tests {
         HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\n\r\n{\r\n\"error\":1}\r\n--batch_x--";
 
     #[test]
-    fn each_answer_counts() {
-        let expected = Answers {
+    fn every_answer_counts() {
+        let expected = BatchAnswer {
             count: 3,
             failed: 1,
             first: Some((403, b"{\r\n\"error\":1}")),
         };
-        assert_eq!(answers(MIXED), expected);
-        assert_eq!(answers(b""), Answers::default());
-        assert_eq!(answers(b"HTTP/1.1 500").first, Some((500, &b""[..])));
+        assert_eq!(read_answer(MIXED), expected);
+        assert_eq!(read_answer(b""), BatchAnswer::default());
+        assert_eq!(read_answer(b"HTTP/1.1 500").first, Some((500, &b""[..])));
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(at in 0usize..600, byte in any::<u8>(), cut in 0usize..600) {
+        fn arbitrary_input_does_not_panic(at in 0usize..600, byte in any::<u8>(), cut in 0usize..600) {
             let mut text = MIXED.to_vec();
             let len = text.len();
             text[at % len] = byte;
-            answers(&text[..cut % len]);
+            read_answer(&text[..cut % len]);
         }
     }
 }

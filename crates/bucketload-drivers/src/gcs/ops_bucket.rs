@@ -5,22 +5,21 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
 use super::ops_list::MAX_PAGE;
-use super::session::GcsSession;
+use super::session::{GcsSession, push_bucket};
 use crate::http::answer::{as_text, unreadable};
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
-use bucketload_s3::encode;
 
 impl GcsSession {
-    /// The beginning of a request about the buckets of the project.
+    /// Starts a request about the project's buckets.
     fn begin_in_project(&mut self, method: &str) -> Result<Buffer, OpError> {
         if self.shared.config.project.is_empty() {
             return Err(OpError::new(
                 ErrorKind::Rejected,
-                "buckets belong to a project, and none is named; set GOOGLE_CLOUD_PROJECT",
+                "buckets belong to a project, and none is set; set GOOGLE_CLOUD_PROJECT",
             ));
         }
         let mut head = self.begin(method);
@@ -29,16 +28,14 @@ impl GcsSession {
         Ok(head)
     }
 
-    /// A request about one bucket.
-    async fn about(
+    async fn on_bucket(
         &mut self,
         method: &str,
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut head = self.begin(method);
-        head.text("/storage/v1/b/");
-        encode::push_query(&mut head, bucket);
+        push_bucket(&mut head, bucket);
         head.text("?fields=name");
         let mut request = self.bare(head);
         self.complete(&mut request, probe).await
@@ -58,12 +55,12 @@ impl GcsSession {
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn head_one_bucket(
+    pub(crate) async fn head_bucket_timed(
         &mut self,
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        self.about("GET", bucket, probe).await
+        self.on_bucket("GET", bucket, probe).await
     }
 
     pub(crate) async fn remove_bucket(
@@ -71,7 +68,7 @@ impl GcsSession {
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        self.about("DELETE", bucket, probe).await
+        self.on_bucket("DELETE", bucket, probe).await
     }
 
     pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {

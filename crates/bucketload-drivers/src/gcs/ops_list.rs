@@ -1,28 +1,27 @@
-//! Listings (Objects: list). A page is received whole and read after its last byte, outside the service
-//! time. Listings count entries: keys and common prefixes.
+//! Listings (Objects: list). A session receives a page in full, then parses it outside the service
+//! time. A listing counts its entries: keys and common prefixes.
 
 use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use super::session::GcsSession;
+use super::session::{GcsSession, push_bucket};
 use crate::http::answer::{as_text, no_way_on, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::json::{self, Value};
-use bucketload_s3::encode;
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, escaped, with their metadata.
 pub(crate) const MAX_PAGE: usize = 32 << 20;
 
-/// What is asked for of each object: what a listing of S3 tells, so that pages of both APIs carry the
-/// same facts. Without it, an object's whole metadata (some 900 bytes) would come.
+/// The fields to return for each object: those of an S3 listing, so pages of both APIs carry the same
+/// facts. The default is an object's whole metadata (some 900 bytes).
 const FIELDS: &str = "&fields=items(name,size,updated,etag),nextPageToken,prefixes";
 
-/// Reads a page: shows each key to `key`, writes where to go on into `next` (empty at the end), and
-/// returns the number of common prefixes.
+/// Reads a page: passes each key to `key`, writes the token of the next page into `next` (empty at the
+/// end), and returns the number of common prefixes.
 pub(crate) fn read_page(
     body: &[u8],
     next: &mut Vec<u8>,
@@ -87,8 +86,7 @@ impl GcsSession {
         }
     }
 
-    /// Asks for a page of at most `count` entries (0: as many as the store likes) and receives it into
-    /// `body`.
+    /// Requests a page of at most `count` entries (0: the store decides) and receives it into `body`.
     pub(crate) async fn page(
         &mut self,
         bucket: &str,
@@ -100,8 +98,7 @@ impl GcsSession {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let mut head = self.begin("GET");
-        head.text("/storage/v1/b/");
-        encode::push_query(&mut head, bucket);
+        push_bucket(&mut head, bucket);
         head.text("/o?");
         head.parameter("prefix", prefix);
         if !delimiter.is_empty() {
@@ -143,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = read_page(&bytes, &mut Vec::new(), |key| drop(key.get()));
         }
     }

@@ -1,5 +1,5 @@
-//! Operations on one object: get, range-get, put, head, delete, copy, and custom metadata in the place
-//! of tags.
+//! Operations on one object: get, range-get, put, head, delete, copy, and custom metadata instead of
+//! tags.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -36,8 +36,8 @@ impl GcsSession {
         reading.finish(&reply)
     }
 
-    /// A media upload on condition that there is no live object (`ifGenerationMatch=0`). A refusal of
-    /// the condition is a success without items.
+    /// A media upload on condition that no live object exists (`ifGenerationMatch=0`). A failed
+    /// condition counts as a success without items.
     pub(crate) async fn put_if_absent(
         &mut self,
         request: &Request<'_>,
@@ -66,7 +66,7 @@ impl GcsSession {
             .await
     }
 
-    /// A media upload of `span` as `key` with `suffix`.
+    /// A media upload of `span` as `key` followed by `suffix`.
     pub(crate) async fn upload_as(
         &mut self,
         bucket: &str,
@@ -76,11 +76,7 @@ impl GcsSession {
         absent: bool,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut head = self.begin("POST");
-        head.text("/upload/storage/v1/b/");
-        encode::push_query(&mut head, bucket);
-        head.text("/o?uploadType=media");
-        head.parameter("name", key);
+        let mut head = self.begin_upload("media", bucket, key);
         encode::push_query(&mut head, suffix);
         if absent {
             head.text("&ifGenerationMatch=0");
@@ -89,7 +85,7 @@ impl GcsSession {
         let mut request = self.with(head, "application/octet-stream", Body::Content(span));
         let mut size = Size::new();
         let reply = self.perform(&mut request, &mut size, probe).await?;
-        taken(&reply, &size, span.len)?;
+        check_size(&reply, &size, span.len)?;
         Ok(Completion {
             bytes: span.len,
             ..DONE
@@ -111,7 +107,7 @@ impl GcsSession {
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,
-                "the object's metadata holds no size",
+                "the object's metadata contains no size",
             ));
         };
         Ok(Completion {
@@ -131,8 +127,8 @@ impl GcsSession {
         self.complete(&mut request, probe).await
     }
 
-    /// Objects: rewrite. Large ones, or those that change place, take several requests; the token of an
-    /// answer goes into the next.
+    /// Objects: rewrite. Large objects, or those that change location, take several requests; each
+    /// answer's token goes into the next request.
     pub(crate) async fn copy(
         &mut self,
         request: &Request<'_>,
@@ -170,13 +166,13 @@ impl GcsSession {
                 return Err(OpError::with_status(
                     ErrorKind::Protocol,
                     reply.status,
-                    "the rewrite is not done and does not say how to go on",
+                    "the rewrite is not done, and its answer has no token to continue",
                 ));
             }
         }
     }
 
-    /// Cloud Storage has no tags of objects; custom metadata is what applications put there.
+    /// Cloud Storage has no object tags; applications use custom metadata instead.
     pub(crate) async fn put_tagging(
         &mut self,
         request: &Request<'_>,
@@ -226,7 +222,7 @@ impl GcsSession {
             .await?;
         let mut items = 0;
         json::values(&answer, |path, value| {
-            // What was removed is gone, or empty (fake-gcs-server).
+            // Removed metadata is absent, or empty (fake-gcs-server).
             let set = value.text().is_some_and(|text| !text.is_empty());
             items += u64::from(set && matches!(path, ["metadata", _]));
         })
@@ -235,13 +231,13 @@ impl GcsSession {
     }
 }
 
-/// Checks that an upload was taken as long as it is.
-pub(crate) fn taken(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError> {
+/// Checks that the object of an upload of `len` bytes has that size.
+pub(crate) fn check_size(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError> {
     match size.get() {
-        Some(taken) if taken != len => Err(OpError::with_status(
+        Some(stored) if stored != len => Err(OpError::with_status(
             ErrorKind::Corrupt,
             reply.status,
-            format!("the object made of {len} bytes has {taken}"),
+            format!("the store has {stored} of {len} bytes"),
         )),
         _ => Ok(()),
     }

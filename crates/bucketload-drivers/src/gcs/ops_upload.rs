@@ -1,11 +1,11 @@
-//! Objects in parts: a resumable upload in chunks, or objects that are composed.
+//! Objects in parts: a resumable upload in chunks, or composed objects.
 //!
-//! **Resumable** (Cloud Storage, "Resumable uploads"): a POST opens the upload and says where it is, a
-//! PUT sends each chunk, the last one makes the object. N parts are N + 1 requests.
+//! **Resumable** (Cloud Storage, "Resumable uploads"): a POST opens the upload and returns its location,
+//! a PUT sends each chunk, and the last PUT creates the object. N parts are N + 1 requests.
 //!
-//! **Compose** (Cloud Storage, "Composite objects"): each part is an object beside the final one; up to
-//! 32 are composed at a time, so that more than 32 parts take a second level; then all parts are
-//! deleted in batches. The object appears whole, as with any other upload.
+//! **Compose** (Cloud Storage, "Composite objects"): each part is an object next to the final one. One
+//! request composes up to 32 objects, so more than 32 parts take a second level. Afterwards all parts
+//! are deleted in batches. The object appears atomically, as with any other upload.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -14,7 +14,7 @@ use bucketload_core::record::Probe;
 
 use super::config::LargeObject;
 use super::ops_batch::Batch;
-use super::ops_object::taken;
+use super::ops_object::check_size;
 use super::session::{GcsSession, push_object};
 use crate::http::outgoing::{Body, NO_BODY, Plain};
 use crate::http::pool::Buffer;
@@ -26,15 +26,15 @@ use crate::json;
 use crate::json_size::Size;
 use bucketload_s3::encode;
 
-/// Chunks of a resumable upload but the last are multiples of this (Cloud Storage, "Perform resumable
-/// uploads").
+/// All chunks of a resumable upload except the last are multiples of this size (Cloud Storage, "Perform
+/// resumable uploads").
 pub(crate) const CHUNK_UNIT: u64 = 256 * 1024;
 
 /// Most objects in one compose request (Cloud Storage, "Quotas & limits").
 const MAX_SOURCES: u64 = 32;
 
-/// Path and query of `location`, a URL at `authority`. Uploads go on where they began: the
-/// connection of the session.
+/// Path and query of `location`, a URL at `authority`. An upload stays on the session's connection, so
+/// other hosts are refused.
 fn path_of<'a>(location: &'a [u8], authority: &str) -> Option<&'a [u8]> {
     let text = std::str::from_utf8(location).ok()?;
     let (_, rest) = text.split_once("://")?;
@@ -44,9 +44,9 @@ fn path_of<'a>(location: &'a [u8], authority: &str) -> Option<&'a [u8]> {
     (host == authority && legal).then_some(path.as_bytes())
 }
 
-/// One past the last byte that the store has, from the `Range` field of its answer to a chunk
-/// (`bytes=0-262143`; no field: nothing yet).
-fn received(range: &str) -> u64 {
+/// Number of bytes that the store has, from the `Range` field of its answer to a chunk
+/// (`bytes=0-262143`; no field means none).
+fn received_bytes(range: &str) -> u64 {
     let last = range
         .strip_prefix("bytes=0-")
         .and_then(|n| n.parse::<u64>().ok());
@@ -69,7 +69,7 @@ impl GcsSession {
         }
     }
 
-    /// Opens a resumable upload of `size` bytes; `location` gets its URL.
+    /// Opens a resumable upload of `size` bytes and writes its path and query into `location`.
     async fn open_upload(
         &mut self,
         request: &Request<'_>,
@@ -77,11 +77,7 @@ impl GcsSession {
         location: &mut Vec<u8>,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let mut head = self.begin("POST");
-        head.text("/upload/storage/v1/b/");
-        encode::push_query(&mut head, request.bucket);
-        head.text("/o?uploadType=resumable");
-        head.parameter("name", request.key);
+        let mut head = self.begin_upload("resumable", request.bucket, request.key);
         self.fields(&mut head);
         head.text("X-Upload-Content-Type: application/octet-stream\r\n");
         if let Some(size) = size {
@@ -105,7 +101,7 @@ impl GcsSession {
             None => Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,
-                "the answer does not say where the upload goes on, or sends it to another host",
+                "the answer has no location for the upload, or one on another host",
             )),
         }
     }
@@ -119,7 +115,7 @@ impl GcsSession {
         let (size, chunk) = (content.size(), request.op.count);
         if chunk == 0 || (size > chunk && chunk % CHUNK_UNIT != 0) {
             return Err(rejected(format!(
-                "parts of {chunk} bytes: chunks of a resumable upload are multiples of 256 KiB"
+                "parts of {chunk} bytes: chunks of a resumable upload must be multiples of 256 KiB"
             )));
         }
         let mut location = Buffer::take();
@@ -130,7 +126,7 @@ impl GcsSession {
             let len = chunk.min(size - at);
             let last = at + len == size;
             let mut head = self.begin("PUT");
-            // The location holds the base path already.
+            // The location already contains the base path.
             head.truncate(b"PUT ".len());
             head.extend_from_slice(&location);
             self.fields(&mut head);
@@ -151,13 +147,13 @@ impl GcsSession {
                 len,
             };
             let mut request = Plain::with(head, Body::Content(span));
-            let mut told = Size::new();
-            let mut reply = self.attempt(&mut request, &mut told, probe).await?;
+            let mut stored_size = Size::new();
+            let mut reply = self.attempt(&mut request, &mut stored_size, probe).await?;
             chunks += 1;
             at += len;
             match (reply.refusal.take(), last) {
                 (None, true) => {
-                    taken(&reply, &told, size)?;
+                    check_size(&reply, &stored_size, size)?;
                     return Ok(Completion {
                         bytes: size,
                         items: chunks,
@@ -168,11 +164,11 @@ impl GcsSession {
                     return Err(OpError::with_status(
                         ErrorKind::Protocol,
                         reply.status,
-                        format!("the upload was taken as complete after {at} of {size} bytes"),
+                        format!("the store took the upload as complete after {at} of {size} bytes"),
                     ));
                 }
                 (Some(refusal), false) if reply.status == 308 => {
-                    let have = received(&refusal.field("range"));
+                    let have = received_bytes(&refusal.field("range"));
                     if have != at {
                         return Err(OpError::with_status(
                             ErrorKind::Server,
@@ -186,7 +182,7 @@ impl GcsSession {
         }
     }
 
-    /// Opens an upload and cancels it again.
+    /// Opens an upload and cancels it.
     pub(crate) async fn begin_and_cancel(
         &mut self,
         request: &Request<'_>,
@@ -219,7 +215,7 @@ impl GcsSession {
         let parts = size.div_ceil(part.max(1)).max(1);
         if part == 0 || parts > MAX_SOURCES * MAX_SOURCES {
             return Err(rejected(format!(
-                "{size} bytes in parts of {part}: an object is composed of at most {} parts; \
+                "{size} bytes in parts of {part}: an object can be composed of at most {} parts; \
                  make the parts larger",
                 MAX_SOURCES * MAX_SOURCES
             )));
@@ -231,7 +227,7 @@ impl GcsSession {
                 offset: i * part,
                 len: part.min(size - i * part),
             };
-            name(&mut suffix, "part", i);
+            write_suffix(&mut suffix, "part", i);
             let (bucket, key) = (request.bucket, request.key);
             self.upload_as(bucket, key, &suffix, span, false, probe)
                 .await?;
@@ -243,7 +239,7 @@ impl GcsSession {
         for group in 0..groups {
             let first = group * MAX_SOURCES;
             let count = MAX_SOURCES.min(parts - first);
-            name(&mut suffix, "group", group);
+            write_suffix(&mut suffix, "group", group);
             self.compose(request, &suffix, "part", first, count, probe)
                 .await?;
         }
@@ -254,7 +250,7 @@ impl GcsSession {
         let mut batch = Batch::new();
         for (kind, count) in [("part", parts), ("group", groups)] {
             for i in 0..count {
-                name(&mut suffix, kind, i);
+                write_suffix(&mut suffix, kind, i);
                 batch.delete(self, request.bucket, request.key, &suffix);
                 if batch.is_full() {
                     self.send_batch(&mut batch, probe).await?;
@@ -269,7 +265,8 @@ impl GcsSession {
         })
     }
 
-    /// Composes `count` objects from `first` on of `kind` to the request's key with `suffix`.
+    /// Composes `count` objects of `kind`, starting at number `first`, into the request's key followed
+    /// by `suffix`.
     async fn compose(
         &mut self,
         request: &Request<'_>,
@@ -286,7 +283,7 @@ impl GcsSession {
         let mut source = String::with_capacity(request.key.len() + 24);
         let mut part = String::with_capacity(24);
         for i in first..first + count {
-            name(&mut part, kind, i);
+            write_suffix(&mut part, kind, i);
             source.clear();
             source.push_str(request.key);
             source.push_str(&part);
@@ -308,8 +305,8 @@ impl GcsSession {
     }
 }
 
-/// The end of the name of a part or group: its number, after a mark that says what it is.
-fn name(out: &mut String, kind: &str, i: u64) {
+/// Writes the suffix of a part's or group's name: its kind and number.
+fn write_suffix(out: &mut String, kind: &str, i: u64) {
     use std::fmt::Write;
     out.clear();
     // Writing to a string cannot fail.
@@ -320,10 +317,10 @@ fn name(out: &mut String, kind: &str, i: u64) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{path_of, received};
+    use super::{path_of, received_bytes};
 
     #[test]
-    fn uploads_go_on_where_they_began() {
+    fn an_upload_location_on_another_host_is_refused() {
         let url = b"http://h:1/upload/storage/v1/b/b/o?uploadType=resumable&upload_id=x";
         assert_eq!(path_of(url, "h:1"), Some(&url[10..]));
         for (url, host) in [
@@ -338,18 +335,18 @@ mod tests {
     }
 
     #[test]
-    fn ranges_tell_what_was_taken() {
-        assert_eq!(received("bytes=0-262143"), 262_144);
-        assert_eq!(received(""), 0);
-        assert_eq!(received("bytes=5-9"), 0);
-        assert_eq!(received("bytes=0-18446744073709551615"), u64::MAX);
+    fn ranges_give_the_number_of_received_bytes() {
+        assert_eq!(received_bytes("bytes=0-262143"), 262_144);
+        assert_eq!(received_bytes(""), 0);
+        assert_eq!(received_bytes("bytes=5-9"), 0);
+        assert_eq!(received_bytes("bytes=0-18446744073709551615"), u64::MAX);
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..100), text in any::<String>()) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..100), text in any::<String>()) {
             path_of(&bytes, &text);
-            received(&text);
+            received_bytes(&text);
         }
     }
 }

@@ -1,7 +1,4 @@
-//! One worker's connection, and how its requests are rendered.
-//!
-//! A request is rendered as [`Rendering`] says: method and base path, then path and query by the operation, then the
-//! fields of every request.
+//! One worker's session: its connection and the rendering of its requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,34 +9,40 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
-use super::auth::keeper::Bearer;
-use super::driver::Inner;
+use super::auth::refresher::Bearer;
+use super::driver::DriverShared;
 use super::error_map;
 use crate::http::Endpoint;
 use crate::http::client::Client;
 use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
 use crate::http::parked::park;
+use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
 use crate::http::session::{HttpSession, Rendering};
 use bucketload_s3::encode;
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]
 pub struct GcsSession {
-    pub(crate) shared: Arc<Inner>,
+    pub(crate) shared: Arc<DriverShared>,
     endpoint: usize,
     connection: Connection,
-    /// The token's number and header line; none for anonymous requests.
+    /// The token's generation and header line; none for anonymous requests.
     bearer: Option<(u64, Arc<Bearer>)>,
 }
 
 impl GcsSession {
     pub(crate) fn new(
-        shared: Arc<Inner>,
+        shared: Arc<DriverShared>,
         endpoint: usize,
         source: Option<IpAddr>,
     ) -> Result<Self, OpError> {
-        let bearer = shared.keeper.as_ref().map(|k| k.bearer()).transpose()?;
+        let bearer = shared
+            .refresher
+            .as_ref()
+            .map(|refresher| refresher.bearer())
+            .transpose()?;
         Ok(Self {
             shared,
             endpoint,
@@ -54,12 +57,23 @@ impl GcsSession {
         self.connection.calls()
     }
 
-    /// Where the session's requests go: the value of their `Host` field.
+    /// The value of the requests' `Host` field.
     pub(crate) fn authority(&self) -> &str {
         &self.shared.client.endpoints()[self.endpoint].authority
     }
 
-    /// The error that a refusal with `body` means.
+    /// Starts an upload of type `kind` to an object.
+    pub(crate) fn begin_upload(&mut self, kind: &str, bucket: &str, key: &str) -> Buffer {
+        let mut head = self.begin("POST");
+        head.text("/upload");
+        push_bucket(&mut head, bucket);
+        head.text("/o?");
+        head.parameter("uploadType", kind);
+        head.parameter("name", key);
+        head
+    }
+
+    /// The error for a refusal with `body`.
     #[cold]
     pub(crate) fn refusal(&self, status: u16, body: &[u8]) -> OpError {
         let mut error = error_map::to_error(status, body);
@@ -88,31 +102,38 @@ impl HttpSession for GcsSession {
 impl Rendering for GcsSession {
     fn fields(&mut self, head: &mut Vec<u8>) {
         head.extend_from_slice(self.shared.client.fields(self.endpoint));
-        if let (Some((turn, bearer)), Some(keeper)) = (&mut self.bearer, &self.shared.keeper) {
-            if keeper.turn() != *turn
-                && let Ok((new_turn, new_bearer)) = keeper.bearer()
+        if let (Some((generation, bearer)), Some(refresher)) =
+            (&mut self.bearer, &self.shared.refresher)
+        {
+            if refresher.generation() != *generation
+                && let Ok((new_generation, new_bearer)) = refresher.bearer()
             {
-                (*turn, *bearer) = (new_turn, new_bearer);
+                (*generation, *bearer) = (new_generation, new_bearer);
             }
             head.extend_from_slice(&bearer.line);
         }
     }
 }
 
+/// Appends the path of a bucket: `/storage/v1/b/BUCKET`.
+pub(crate) fn push_bucket(head: &mut Vec<u8>, bucket: &str) {
+    head.extend_from_slice(b"/storage/v1/b/");
+    encode::push_query(head, bucket);
+}
+
 /// Appends the path of an object: `/storage/v1/b/BUCKET/o/KEY`, where slashes in the key are escaped
 /// (Cloud Storage, "Encoding URI path parts").
 pub(crate) fn push_object(head: &mut Vec<u8>, bucket: &str, key: &str) {
-    head.extend_from_slice(b"/storage/v1/b/");
-    encode::push_query(head, bucket);
+    push_bucket(head, bucket);
     head.extend_from_slice(b"/o/");
     encode::push_query(head, key);
 }
 
-/// A session's refusal of what Cloud Storage does not offer.
+/// The error for an operation that Cloud Storage does not have.
 #[cold]
 fn unsupported(class: OpClass) -> OpError {
     let why = match class {
-        OpClass::ListV1 => "Cloud Storage has one way of listing; use `list`",
+        OpClass::ListV1 => "Cloud Storage has one kind of listing; use `list`",
         OpClass::ListUploads => "Cloud Storage does not list unfinished uploads",
         OpClass::MultipartCopy => "Cloud Storage composes whole objects, not ranges of them",
         _ => "the JSON API has no such operation",
@@ -132,7 +153,7 @@ impl Session for GcsSession {
             OpClass::PutIfAbsent => self.put_if_absent(request, probe).await,
             OpClass::Head => self.head(request, probe).await,
             OpClass::Delete => self.delete(request, probe).await,
-            // The others are several requests, or one with a document to be built or read.
+            // The others send several requests, or build or read a document.
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
             OpClass::List => park(self.list(request, probe)).await,
@@ -142,7 +163,7 @@ impl Session for GcsSession {
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
             OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
-            OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
+            OpClass::HeadBucket => park(self.head_bucket_timed(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
             class => Err(unsupported(class)),

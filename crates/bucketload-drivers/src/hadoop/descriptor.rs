@@ -1,4 +1,4 @@
-//! What the drivers of HDFS say of themselves.
+//! The descriptors of the HDFS drivers.
 
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
@@ -10,7 +10,8 @@ use crate::hdfs::{HdfsConfig, HdfsDriver};
 use crate::http::{Endpoint, TlsConfig};
 use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
-const REPLACED: &str = "the old file goes, then a new one is written: readers may meet neither";
+const REPLACED: &str =
+    "the old file is deleted, then the new one is written: readers may find neither";
 
 /// The driver of `webhdfs://`.
 pub static WEBHDFS: Descriptor = Descriptor {
@@ -19,7 +20,7 @@ pub static WEBHDFS: Descriptor = Descriptor {
     form: UrlForm::ServerAndBucket,
     page: "drivers/hdfs.md",
     semantics: Semantics {
-        write: "2 requests, name node and data node; the file is there before its bytes are",
+        write: "2 requests, name node and data node; the file appears before its bytes",
         overwrite: REPLACED,
         parts: Semantics::NONE,
         append: "2 requests; one writer at a time",
@@ -52,7 +53,7 @@ pub static HDFS: Descriptor = Descriptor {
     name: "hdfs",
     schemes: &["hdfs"],
     semantics: Semantics {
-        write: "create, blocks, complete; the file is there before its bytes are",
+        write: "create, blocks, complete; the file appears before its bytes",
         overwrite: REPLACED,
         parts: Semantics::NONE,
         append: "native; one writer at a time",
@@ -94,7 +95,7 @@ fn overrides(request: &OpenRequest<'_>) -> Result<HadoopOverrides, OpenError> {
     let endpoint_url = settings.joined(&flags::ENDPOINT_URL);
     if let (Some(server), Some(url)) = (request.server, &endpoint_url) {
         return Err(OpenError::Usage(format!(
-            "--endpoint-url: the target names the server {server} and this flag {url}; leave one out \
+            "--endpoint-url: the target names the server {server} and this flag {url}; omit one of them \
              (with the flag, write the target as SCHEME://BUCKET/PREFIX)"
         )));
     }
@@ -106,12 +107,12 @@ fn overrides(request: &OpenRequest<'_>) -> Result<HadoopOverrides, OpenError> {
     })
 }
 
-/// Load is not spread over name nodes: one is active.
+/// Refuses to spread load over several name nodes: only one is active.
 fn one_endpoint(request: &OpenRequest<'_>) -> Result<(), OpenError> {
     match request.endpoints {
         None | Some(1) => Ok(()),
         Some(n) => Err(OpenError::Usage(format!(
-            "endpoints: {n} are wanted, but of the name nodes of HDFS one is active"
+            "endpoints: {n} are requested, but only one name node of HDFS is active"
         ))),
     }
 }

@@ -1,25 +1,23 @@
-//! From a Java exception of the cluster to an [`OpError`].
+//! Turns a Java exception of the cluster into an [`OpError`].
 //!
-//! Name node and data nodes name the class of the exception and a message, WebHDFS as JSON
-//! (`RemoteException`), the RPC protocol as two strings. WebHDFS answers nearly every `IOException`
-//! with status 403, so the class decides; the status only where the class says nothing.
+//! Name node and data nodes send the class of the exception and a message: WebHDFS as JSON
+//! (`RemoteException`), the RPC protocol as two strings. WebHDFS answers nearly every `IOException` with
+//! status 403, so the class determines the kind; the status matters only for unknown classes.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use serde::Deserialize;
 
-/// Longest message taken over, in characters. What follows is a stack trace.
-const MAX_MESSAGE: usize = 300;
+use crate::http::answer::{self, one_line};
 
-/// What WebHDFS says about a failure.
+/// WebHDFS's description of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct RemoteException {
     /// Simple name of the class.
     #[serde(default)]
     pub(crate) exception: String,
-    /// Full name of the class; empty where the server does not tell.
+    /// Full name of the class; empty if the server does not give it.
     #[serde(default, rename = "javaClassName")]
     pub(crate) java_class: String,
-    /// What it says.
     #[serde(default)]
     pub(crate) message: String,
 }
@@ -31,13 +29,13 @@ struct Document {
 }
 
 impl RemoteException {
-    /// The exception in the body of an answer; `None` when it is something else (a page of a proxy).
+    /// The exception in the body of an answer; `None` for any other body (such as a proxy's page).
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let document: Document = serde_json::from_slice(body).ok()?;
         Some(document.remote)
     }
 
-    /// The full name of the class, or what there is of it.
+    /// The full name of the class, or else its simple name.
     pub(crate) fn class(&self) -> &str {
         if self.java_class.is_empty() {
             &self.exception
@@ -52,37 +50,20 @@ fn simple(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
-/// The error that an exception of `class` means. `status` is that of HTTP, 0 without one.
+/// The error for an exception of `class`. `status` is the HTTP status, 0 without one.
 pub(crate) fn to_error(class: &str, message: &str, status: u16) -> OpError {
     let name = simple(class);
     let kind = kind_of(name, message).unwrap_or_else(|| by_status(status));
-    let detail = match (name, tidy(message)) {
-        ("", text) if text.is_empty() => {
-            format!("the cluster answered status {status} without an explanation")
-        }
-        ("", text) => text,
-        (name, text) if text.is_empty() => name.to_owned(),
-        (name, text) => format!("{name}: {text}"),
-    };
-    OpError::with_status(kind, status, detail)
+    OpError::with_status(kind, status, answer::said(status, name, &tidy(message)))
 }
 
-/// The first line of `text`, without control characters, of bounded length.
+/// The first line of `text`, without control characters, of bounded length. A stack trace follows it.
 pub(crate) fn tidy(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty());
-    let clean = line.unwrap_or_default().trim().chars();
-    let mut out: String = clean
-        .filter(|c| !c.is_control())
-        .take(MAX_MESSAGE + 1)
-        .collect();
-    if let Some((at, _)) = out.char_indices().nth(MAX_MESSAGE) {
-        out.truncate(at);
-        out.push('…');
-    }
-    out
+    one_line(line.unwrap_or_default())
 }
 
-/// The meaning of an exception class (Hadoop 3.4, `org.apache.hadoop.{fs,hdfs,ipc,security}`).
+/// The error kind for an exception class (Hadoop 3.4, `org.apache.hadoop.{fs,hdfs,ipc,security}`).
 fn kind_of(name: &str, message: &str) -> Option<ErrorKind> {
     Some(match name {
         "FileNotFoundException" => ErrorKind::NotFound,
@@ -121,16 +102,16 @@ fn kind_of(name: &str, message: &str) -> Option<ErrorKind> {
         | "CannotObtainBlockLengthException" => ErrorKind::Server,
         "ChecksumException" => ErrorKind::Corrupt,
         "IOException" | "RemoteException" => by_message(message),
-        // A data node was asked for an offset at or past the end, of which the name node had not heard.
+        // A data node was asked for an offset at or past the end that the name node did not know yet.
         "EOFException" if message.contains("seek") => ErrorKind::Rejected,
         "EOFException" => ErrorKind::Server,
         _ => return None,
     })
 }
 
-/// Exceptions of the base class, which only their message tells apart.
+/// The error kind for an exception of the base class, which only its message identifies.
 fn by_message(message: &str) -> ErrorKind {
-    // No data node takes the block. With live data nodes that is how a full cluster looks.
+    // No data node accepts the block. With live data nodes that means a full cluster.
     let no_target = message.contains("could only be written to 0 of")
         || message.contains("could only be replicated to 0 nodes");
     let no_space = message.contains("No space left") || message.contains("Out of space");
@@ -144,17 +125,11 @@ fn by_message(message: &str) -> ErrorKind {
     }
 }
 
-/// The meaning of a status without an exception that is known.
+/// The error kind for a status without a known exception.
 fn by_status(status: u16) -> ErrorKind {
     match status {
-        401 | 403 => ErrorKind::Auth,
-        404 => ErrorKind::NotFound,
-        405 | 501 => ErrorKind::Unsupported,
-        409 | 412 => ErrorKind::Conflict,
-        429 => ErrorKind::Throttled,
-        507 => ErrorKind::Full,
-        0 | 500..=599 => ErrorKind::Server,
-        _ => ErrorKind::Rejected,
+        0 => ErrorKind::Server,
+        _ => answer::kind_of(status),
     }
 }
 
@@ -181,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn classes_have_meanings() {
+    fn classes_map_to_error_kinds() {
         let full = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are 2 \
                     datanode(s) running and no node(s) are excluded in this operation.";
-        let nobody = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are \
+        let unplaced = "File /b/k could only be written to 0 of the 1 minReplication nodes. There are \
                       0 datanode(s) running and no node(s) are excluded in this operation.";
         let past = "Offset=1000 out of the range [0, 10); OPEN, path=/b/k";
         for (class, message, status, kind) in [
@@ -243,7 +218,7 @@ mod tests {
                 ErrorKind::Server,
             ),
             ("java.io.IOException", full, 403, ErrorKind::Full),
-            ("java.io.IOException", nobody, 403, ErrorKind::Server),
+            ("java.io.IOException", unplaced, 403, ErrorKind::Server),
             ("java.io.IOException", past, 403, ErrorKind::Rejected),
             ("java.io.IOException", "anything", 0, ErrorKind::Server),
             ("some.Other", "", 403, ErrorKind::Auth),

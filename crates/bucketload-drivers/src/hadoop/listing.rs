@@ -1,29 +1,32 @@
-//! Listings of the two kinds that callers ask for, over a [`Walk`].
+//! Listings over a [`Walk`]: for operations of the workload, and for the control plane.
 
-use bucketload_core::driver::KeyPage;
+use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
+use bucketload_core::record::Probe;
 
 use super::path;
+use super::prune::Tree;
 use super::walk::{Found, Lister, Walk};
 
 /// Keys of a page of the control plane.
 const PAGE: usize = 1000;
 
-/// Lists the keys under `request.key`; with the delimiter `/`, one directory. The size of pages is the
-/// cluster's: `count` and `pages` of the request bound the number of entries together.
+/// Counts the keys under `request.key`; with the delimiter `/`, the entries of one directory. The cluster
+/// determines the size of pages; the request's `count` times `pages` limits the number of entries.
 ///
 /// # Errors
-/// `Unsupported` for other delimiters; as the store says.
+/// `Unsupported` for other delimiters; otherwise the cluster's error.
 pub(crate) async fn count<L: Lister>(
     lister: &mut L,
     request: &Request<'_>,
+    probe: &mut Probe,
 ) -> Result<u64, OpError> {
     let op = &request.op;
     if !matches!(request.delimiter, "" | "/") {
         return Err(OpError::new(
             ErrorKind::Unsupported,
-            "HDFS groups keys by directories: the delimiter can only be `/`",
+            "HDFS groups keys by directory: the delimiter must be `/`",
         ));
     }
     path::check(request.bucket, "key")?;
@@ -41,7 +44,7 @@ pub(crate) async fn count<L: Lister>(
             }
             break;
         }
-        match walk.next(lister).await? {
+        match walk.next(lister, probe).await? {
             None => break,
             Some(Found::Key(key)) => {
                 if let Some(watch) = request.watch {
@@ -55,34 +58,48 @@ pub(crate) async fn count<L: Lister>(
     Ok(items)
 }
 
-/// A page of the keys of `bucket` that begin with `prefix` and come after `after`. `under_way` keeps the
+/// The control plane's last listing.
+#[derive(Default)]
+pub(crate) struct Listed<C> {
+    pub(super) bucket: String,
+    pub(super) prefix: String,
+    /// The walk, if the listing is unfinished.
+    walk: Option<Box<Walk<C>>>,
+}
+
+/// A page of the keys of `bucket` that begin with `prefix` and come after `after`. The session keeps the
 /// walk for the next page.
 ///
 /// # Errors
-/// As the store says.
-pub(crate) async fn page<L: Lister>(
-    lister: &mut L,
-    under_way: &mut Option<Box<Walk<L::Cursor>>>,
+/// `NotFound` when the bucket does not exist; otherwise the cluster's error.
+pub(crate) async fn page<S: Tree + Admin>(
+    session: &mut S,
     bucket: &str,
     prefix: &str,
     after: Option<&str>,
 ) -> Result<KeyPage, OpError> {
     let mut page = KeyPage::default();
     let shown = after.unwrap_or_default();
-    let mut walk = match under_way.take() {
+    let listed = session.listed();
+    bucket.clone_into(&mut listed.bucket);
+    prefix.clone_into(&mut listed.prefix);
+    let mut walk = match listed.walk.take() {
         Some(walk) if after.is_some() && walk.continues(bucket, prefix, shown) => walk,
         _ => Box::new(Walk::new(bucket, prefix, shown, false)),
     };
     let possible = path::prefix_is_possible(prefix);
     while possible && page.keys.len() < PAGE {
-        match walk.next(lister).await? {
+        match walk.next(session, &mut Probe::untimed()).await? {
             Some(Found::Key(key) | Found::Group(key)) => page.keys.push(key),
             None => break,
         }
     }
     if page.keys.len() == PAGE {
         page.next = page.keys.last().cloned();
-        *under_way = Some(walk);
+        session.listed().walk = Some(walk);
+    }
+    if page.keys.is_empty() && after.is_none() {
+        session.head_bucket(bucket).await?;
     }
     Ok(page)
 }

@@ -1,18 +1,18 @@
-//! What the two drivers of HDFS share.
+//! Code that the two HDFS drivers share.
 //!
 //! ```text
-//! semantics                 what operations mean here
-//! settings ── site          where the name nodes are, who asks; Hadoop's own configuration files
-//! path                      bucket and key as a path, and which keys HDFS cannot hold
+//! semantics                 meaning of the operations on HDFS
+//! settings ── site          user and layout of files; Hadoop's own configuration files
+//! path                      bucket and key as a path, and the keys that HDFS cannot store
 //! exception                 a Java exception of the cluster as an [`OpError`](bucketload_core::error::OpError)
 //! walk                      listings: all files under a prefix, in order, page by page
-//! listing                   what operations and the control plane ask of a walk
-//! prune                     directories that hold nothing any more
+//! listing                   listings for operations and for the control plane
+//! prune                     removal of empty directories
 //! ```
 //!
-//! HDFS is a tree of directories, not a map of keys. A bucket is a directory below the driver's root,
-//! and the key `a/b` is the file `b` in its directory `a`. What that changes is documented in
-//! `docs/drivers/hdfs.md` and stands in the conformance suite's quirks.
+//! HDFS is a tree of directories, not a map of keys. A bucket is a directory below the driver's root, and
+//! the key `a/b` is the file `b` in the bucket's directory `a`. `docs/drivers/hdfs.md` and the conformance
+//! suite's quirks describe the consequences.
 
 mod descriptor;
 pub(crate) mod exception;

@@ -1,12 +1,12 @@
 //! Buckets and keys as paths.
 //!
-//! A path is `ROOT/BUCKET/KEY`. Some keys would be another path than they say, because the name node
-//! or a gateway in front of it normalises paths: they are refused here, before a request leaves, so
-//! that no operation ever touches a file that its key does not name.
+//! A path is `ROOT/BUCKET/KEY`. The name node or a gateway in front of it normalises paths, which would
+//! turn some keys into other paths. This module refuses such keys before a request is sent, so no
+//! operation touches a file that its key does not name.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
-/// Refuses a bucket or key that cannot stand in a path as it is.
+/// Refuses a bucket or key that a path cannot contain unchanged.
 ///
 /// # Errors
 /// `Rejected`, with the reason.
@@ -14,7 +14,7 @@ pub(crate) fn check(bucket: &str, key: &str) -> Result<(), OpError> {
     let wrong = match (problem(bucket), problem(key)) {
         (Some(problem), _) => Some(("bucket", bucket, problem)),
         (None, Some(problem)) => Some(("key", key, problem)),
-        (None, None) if bucket.contains('/') => Some(("bucket", bucket, "it holds a `/`")),
+        (None, None) if bucket.contains('/') => Some(("bucket", bucket, "it contains a `/`")),
         (None, None) => None,
     };
     match wrong {
@@ -28,24 +28,24 @@ fn refused(what: &str, name: &str, problem: &str) -> OpError {
     let shown: String = name.chars().take(80).collect();
     OpError::new(
         ErrorKind::Rejected,
-        format!("HDFS cannot hold the {what} `{shown}`: {problem}"),
+        format!("HDFS cannot store the {what} `{shown}`: {problem}"),
     )
 }
 
-/// What makes `name` impossible as one or several segments of a path.
+/// Why `name` cannot be one or several segments of a path, if so.
 fn problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("it is empty");
     }
     let mut segments = name.split('/');
     segments.find_map(|segment| match segment {
-        "" => Some("a segment of it is empty"),
-        "." | ".." => Some("a segment of it is `.` or `..`"),
+        "" => Some("one of its segments is empty"),
+        "." | ".." => Some("one of its segments is `.` or `..`"),
         _ => None,
     })
 }
 
-/// Whether a prefix of keys can match anything: its directories must be possible.
+/// Whether a prefix can match any key: its directories must be valid.
 pub(crate) fn prefix_is_possible(prefix: &str) -> bool {
     match prefix.rsplit_once('/') {
         Some((directories, _)) => problem(directories).is_none(),
@@ -53,7 +53,7 @@ pub(crate) fn prefix_is_possible(prefix: &str) -> bool {
     }
 }
 
-/// Appends `ROOT/BUCKET/KEY` to `out`; the key may be empty. `root` has no slash at its end.
+/// Appends `ROOT/BUCKET/KEY` to `out`; the key may be empty. `root` has no trailing slash.
 pub(crate) fn push(out: &mut String, root: &str, bucket: &str, key: &str) {
     out.push_str(root);
     for part in [bucket, key] {
@@ -67,7 +67,7 @@ pub(crate) fn push(out: &mut String, root: &str, bucket: &str, key: &str) {
     }
 }
 
-/// The directory that holds `key`: `a/b` of `a/b/c`; `None` when that is the bucket.
+/// The directory of `key`: `a/b` for `a/b/c`; `None` if it is the bucket.
 pub(crate) fn parent(key: &str) -> Option<&str> {
     key.rsplit_once('/').map(|(parent, _)| parent)
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_other_paths_are_refused() {
+    fn keys_that_would_become_other_paths_are_refused() {
         for (bucket, key) in [
             ("b", ""),
             ("b", "/a"),

@@ -1,44 +1,59 @@
-//! Removing directories that hold nothing.
+//! Removal of empty directories.
 //!
-//! Objects stores forget a directory with its last key, HDFS does not. Whoever removes a bucket, or the
-//! keys under a prefix that it listed before, therefore removes the empty directories there too: one by
-//! one, from the bottom, and never recursively, so that a file that appears meanwhile stays.
+//! In an object store a directory disappears with its last key; in HDFS it stays. Removing a bucket, or
+//! the keys under a prefix that the session listed, therefore also removes the empty directories: one by
+//! one, deepest first, and never recursively, so a file that appears meanwhile stays.
 
 use std::collections::VecDeque;
 use std::future::Future;
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
 
+use super::listing::Listed;
 use super::path;
 use super::walk::{Entry, Lister};
+use crate::http::control::unless_gone;
 
-/// A tree whose empty directories can be removed.
+/// A session of an HDFS driver, as a tree of files and directories.
 pub(crate) trait Tree: Lister {
-    /// Removes the directory `dir` of `bucket` (empty: the bucket itself) if it is empty.
+    /// The session's last listing for the control plane.
+    fn listed(&mut self) -> &mut Listed<Self::Cursor>;
+
+    /// Removes the file or the empty directory `key` of `bucket` (empty: the bucket itself).
     ///
     /// # Errors
-    /// `Conflict` when it is not, `NotFound` when it is not there.
-    fn remove_dir(&mut self, bucket: &str, dir: &str) -> impl Future<Output = Result<(), OpError>>;
+    /// `Conflict` for a directory that is not empty, `NotFound` when the path does not exist.
+    fn unlink(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        probe: &mut Probe,
+    ) -> impl Future<Output = Result<(), OpError>>;
 }
 
-/// Removes `dir` (empty: the bucket itself) and the directories in it, if there is no file in any of
-/// them; returns whether it did.
+/// Removes `dir` (empty: the bucket itself) and its subdirectories, if none of them contains a file.
+/// Returns whether it removed them.
 ///
 /// # Errors
-/// As the store says.
+/// The cluster's error.
 pub(crate) async fn remove_empty<T: Tree>(
     tree: &mut T,
     bucket: &str,
     dir: &str,
 ) -> Result<bool, OpError> {
-    // Each directory before those in it.
+    let probe = &mut Probe::untimed();
+    // Parents before their children.
     let mut dirs = vec![dir.to_owned()];
     let mut at = 0;
     while let Some(dir) = dirs.get(at).cloned() {
         let mut cursor = T::Cursor::default();
         let mut page: VecDeque<Entry> = VecDeque::new();
         loop {
-            let more = match tree.page(bucket, &dir, "", &mut cursor, &mut page).await {
+            let more = match tree
+                .page(bucket, &dir, "", &mut cursor, &mut page, probe)
+                .await
+            {
                 Ok(more) => more,
                 Err(error) if error.kind == ErrorKind::NotFound => false,
                 Err(error) => return Err(error),
@@ -56,7 +71,7 @@ pub(crate) async fn remove_empty<T: Tree>(
         at += 1;
     }
     for dir in dirs.iter().rev() {
-        match tree.remove_dir(bucket, dir).await {
+        match tree.unlink(bucket, dir, probe).await {
             Ok(()) => {}
             Err(error) if error.kind == ErrorKind::NotFound => {}
             Err(error) if error.kind == ErrorKind::Conflict => return Ok(false),
@@ -80,12 +95,34 @@ pub(crate) async fn remove_bucket<T: Tree>(tree: &mut T, bucket: &str) -> Result
     }
 }
 
-/// Removes the directories of `keys`, which were deleted, as far as they are empty now and lie in the
-/// directory of `prefix`; that directory too, but never the bucket.
+/// Deletes `keys`, and the directories that are empty then below the prefix that the session listed: other
+/// directories may not belong to the run. Missing keys are no error.
 ///
 /// # Errors
-/// As the store says.
-pub(crate) async fn after_deleting<T: Tree>(
+/// The cluster's error.
+pub(crate) async fn delete_keys<T: Tree>(
+    tree: &mut T,
+    bucket: &str,
+    keys: &[String],
+) -> Result<(), OpError> {
+    for key in keys {
+        path::check(bucket, key)?;
+        unless_gone(tree.unlink(bucket, key, &mut Probe::untimed()).await)?;
+    }
+    let listed = tree.listed();
+    if listed.bucket != bucket {
+        return Ok(());
+    }
+    let prefix = listed.prefix.clone();
+    after_deleting(tree, bucket, &prefix, keys).await
+}
+
+/// Removes the directories of the deleted `keys` that are now empty and below the directory of `prefix`,
+/// and that directory itself, but never the bucket.
+///
+/// # Errors
+/// The cluster's error.
+async fn after_deleting<T: Tree>(
     tree: &mut T,
     bucket: &str,
     prefix: &str,
@@ -116,8 +153,9 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::record::Probe;
 
-    use super::{Entry, Lister, Tree, after_deleting, remove_empty};
+    use super::{Entry, Listed, Lister, Tree, after_deleting, remove_empty};
 
     /// Paths below a bucket; directories end with a slash.
     struct Paths(BTreeSet<String>);
@@ -132,6 +170,7 @@ mod tests {
             _after: &str,
             _cursor: &mut (),
             into: &mut VecDeque<Entry>,
+            _probe: &mut Probe,
         ) -> Result<bool, OpError> {
             let inside = self.0.iter().filter_map(|path| path.strip_prefix(dir));
             into.extend(inside.filter_map(|rest| {
@@ -146,7 +185,16 @@ mod tests {
     }
 
     impl Tree for Paths {
-        async fn remove_dir(&mut self, _bucket: &str, dir: &str) -> Result<(), OpError> {
+        fn listed(&mut self) -> &mut Listed<()> {
+            unreachable!("only the control plane lists keys")
+        }
+
+        async fn unlink(
+            &mut self,
+            _bucket: &str,
+            dir: &str,
+            _probe: &mut Probe,
+        ) -> Result<(), OpError> {
             let full = self.0.iter().any(|p| p.starts_with(dir) && p != dir);
             match (full, self.0.remove(dir) || dir.is_empty()) {
                 (true, _) => Err(OpError::new(ErrorKind::Conflict, "not empty")),
@@ -168,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_empty_trees_go() {
+    fn only_empty_trees_are_removed() {
         let mut tree = paths(&["a/", "a/b/", "a/c/", "d/", "d/file"]);
         assert!(block_on(remove_empty(&mut tree, "b", "a/")).unwrap());
         assert!(!block_on(remove_empty(&mut tree, "b", "d/")).unwrap());

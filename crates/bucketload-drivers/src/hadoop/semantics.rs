@@ -1,4 +1,4 @@
-//! What operations mean on HDFS, whichever way it is spoken to.
+//! The meaning of operations on HDFS, for both drivers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
 
-/// What HDFS can do.
+/// Operations of HDFS.
 pub(crate) const CLASSES: [OpClass; 14] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -24,41 +24,41 @@ pub(crate) const CLASSES: [OpClass; 14] = [
     OpClass::ListBuckets,
 ];
 
-/// The refusal of a class that is not among [`CLASSES`], with the reason.
+/// The error for a class that is not in [`CLASSES`], with the reason.
 #[cold]
-pub(crate) fn absent(class: OpClass) -> OpError {
+pub(crate) fn unsupported(class: OpClass) -> OpError {
     let why = match class {
         OpClass::Copy | OpClass::MultipartCopy => {
-            "HDFS cannot copy on the server: a client reads and writes the bytes"
+            "HDFS cannot copy on the server: a client has to read and write the bytes"
         }
         OpClass::DeleteMany => "HDFS deletes one path per request",
         OpClass::ListV1 => "HDFS has one kind of listing; use list",
         OpClass::MultipartPut | OpClass::MultipartAbort | OpClass::ListUploads => {
             "HDFS has no multipart upload: files are written as streams; use put or append"
         }
-        _ => "HDFS has nothing like it",
+        _ => "HDFS has no such operation",
     };
     OpError::new(ErrorKind::Unsupported, format!("{class}: {why}"))
 }
 
-/// Whether an error says that there is a file already, or that somebody is writing one.
-pub(crate) fn exists(error: &OpError) -> bool {
+/// Whether an error means that the file exists or that another client is writing it.
+pub(crate) fn is_existing_file(error: &OpError) -> bool {
     let by_class = error.detail.starts_with("FileAlreadyExistsException")
         || error.detail.starts_with("AlreadyBeingCreatedException");
     by_class && !error.detail.contains("as a directory")
 }
 
-/// Whether a rename failed because the directory of the new name is missing.
-pub(crate) fn lacks_parent(error: &OpError) -> bool {
+/// Whether a rename failed because the directory of the new name does not exist.
+pub(crate) fn is_missing_parent(error: &OpError) -> bool {
     error.kind == ErrorKind::NotFound && error.detail.contains("destination parent")
 }
 
-/// Adds what an empty answer to a read may mean.
+/// Adds a likely cause to the error of a read that returned no bytes.
 #[cold]
-pub(crate) fn late(mut error: OpError, received: u64) -> OpError {
+pub(crate) fn explain_empty_read(mut error: OpError, received: u64) -> OpError {
     if error.kind == ErrorKind::Corrupt && received == 0 {
         error.detail = format!(
-            "{}: HDFS served the file as empty, as it does when a file that was just closed is not \
+            "{}: HDFS returned an empty file, which happens when a file that was just closed is not \
              visible yet",
             error.detail
         )
@@ -73,11 +73,11 @@ pub(crate) fn late(mut error: OpError, received: u64) -> OpError {
 pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
     OpError::new(
         ErrorKind::Rejected,
-        format!("offset {offset} is out of the range of a file of {length} bytes"),
+        format!("offset {offset} is outside the file of {length} bytes"),
     )
 }
 
-/// The size of what a look at a path has found.
+/// The result of a head, from a path's status.
 ///
 /// # Errors
 /// `NotFound` for a directory.
@@ -91,11 +91,11 @@ pub(crate) fn size_of_file(is_dir: bool, size: u64) -> Result<Completion, OpErro
     }
 }
 
-/// The end of a look for a bucket.
+/// Checks that a bucket's path is a directory.
 ///
 /// # Errors
 /// `NotFound` for a file.
-pub(crate) fn found_bucket(bucket: &str, is_dir: bool) -> Result<Completion, OpError> {
+pub(crate) fn check_is_directory(bucket: &str, is_dir: bool) -> Result<Completion, OpError> {
     match is_dir {
         true => Ok(DONE),
         false => Err(OpError::new(
@@ -105,18 +105,18 @@ pub(crate) fn found_bucket(bucket: &str, is_dir: bool) -> Result<Completion, OpE
     }
 }
 
-/// The end of a deletion, which says whether there was anything.
+/// Checks that a deletion found a file.
 ///
 /// # Errors
-/// `NotFound` when there was nothing.
-pub(crate) fn unlinked(was_there: bool) -> Result<(), OpError> {
+/// `NotFound` when it did not.
+pub(crate) fn check_deleted(was_there: bool) -> Result<(), OpError> {
     match was_there {
         true => Ok(()),
-        false => Err(OpError::new(ErrorKind::NotFound, "there is no such file")),
+        false => Err(OpError::new(ErrorKind::NotFound, "the file does not exist")),
     }
 }
 
-/// The time of day for a touch, milliseconds since 1970.
+/// The current time for a touch, in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
@@ -127,33 +127,39 @@ mod tests {
     use bucketload_core::error::{ErrorKind, OpError};
     use bucketload_core::op::OpClass;
 
-    use super::{CLASSES, absent, exists, late};
+    use super::{CLASSES, explain_empty_read, is_existing_file, unsupported};
 
     #[test]
     fn every_other_class_is_refused_with_a_reason() {
         for class in OpClass::ALL.into_iter().filter(|c| !CLASSES.contains(c)) {
-            let error = absent(class);
+            let error = unsupported(class);
             assert_eq!(error.kind, ErrorKind::Unsupported);
             assert!(error.detail.contains("HDFS"), "{error}");
         }
     }
 
     #[test]
-    fn a_file_served_empty_is_named() {
+    fn an_empty_read_gets_an_explanation() {
         let empty = OpError::new(ErrorKind::Corrupt, "0 bytes came instead of 9");
-        assert!(late(empty.clone(), 0).detail.contains("just closed"));
-        assert_eq!(late(empty.clone(), 3), empty);
+        assert!(
+            explain_empty_read(empty.clone(), 0)
+                .detail
+                .contains("just closed")
+        );
+        assert_eq!(explain_empty_read(empty.clone(), 3), empty);
     }
 
     #[test]
-    fn a_directory_in_the_way_is_no_object() {
+    fn an_existing_directory_is_not_an_existing_file() {
         let error = |text: &str| OpError::new(ErrorKind::Conflict, text);
-        assert!(exists(&error(
+        assert!(is_existing_file(&error(
             "FileAlreadyExistsException: /b/k for client 1 already exists"
         )));
-        assert!(!exists(&error(
+        assert!(!is_existing_file(&error(
             "FileAlreadyExistsException: /b/k already exists as a directory"
         )));
-        assert!(!exists(&error("ParentNotDirectoryException: /b/k")));
+        assert!(!is_existing_file(&error(
+            "ParentNotDirectoryException: /b/k"
+        )));
     }
 }

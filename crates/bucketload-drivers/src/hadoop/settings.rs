@@ -1,12 +1,12 @@
-//! What both drivers of HDFS need to be told: who asks, below which directory buckets lie, how files are
-//! laid out. Precedence as everywhere: flag, environment, Hadoop's configuration files, default.
+//! Settings of both HDFS drivers: the user, the directory of the buckets, and the layout of files.
+//! Precedence: flag, environment, Hadoop's configuration files, default.
 
 use std::net::IpAddr;
 
 use super::site::Site;
 use crate::http::config::{ConfigError, Origin, Source, TlsConfig};
 
-/// What the caller decided; everything else is discovered.
+/// Settings from the caller; everything else is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct HadoopOverrides {
     /// Name node of a target in Hadoop's own form, `HOST:PORT`.
@@ -19,12 +19,12 @@ pub struct HadoopOverrides {
     pub source_addresses: Vec<IpAddr>,
 }
 
-/// How files are written and by whom.
+/// User and layout of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileSettings {
-    /// User that requests are made for (simple authentication); `None` leaves it to the cluster.
+    /// User who makes the requests (simple authentication); `None` leaves it to the cluster.
     pub user: Option<String>,
-    /// Directory that holds the buckets, without a slash at its end; empty for the root.
+    /// Directory of the buckets, without a trailing slash; empty for the root.
     pub root: String,
     /// Copies of each block; `None` = the cluster's default.
     pub replication: Option<u32>,
@@ -33,10 +33,10 @@ pub struct FileSettings {
 }
 
 impl FileSettings {
-    /// Discovers everything but the root.
+    /// Looks up everything but the root.
     ///
     /// # Errors
-    /// When a number in a configuration file is none.
+    /// When the user or a number in a configuration file is invalid.
     pub(crate) fn discover(
         site: &Site,
         env: &dyn Fn(&str) -> Option<String>,
@@ -51,7 +51,7 @@ impl FileSettings {
         {
             return Err(ConfigError::new(
                 "HADOOP_USER_NAME",
-                "the user's name holds blanks or characters that are not ASCII",
+                "the user's name contains blanks or characters that are not ASCII",
                 "set HADOOP_USER_NAME to a user of the cluster",
             ));
         }
@@ -68,7 +68,7 @@ impl FileSettings {
         })
     }
 
-    /// The settings that decide about files, as name and value, for the result header.
+    /// The settings as name and value, for the result header.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let or = |value: Option<String>| value.unwrap_or_else(|| "the cluster's".to_owned());
         let user = self.user.clone().unwrap_or_else(|| "none".to_owned());
@@ -118,7 +118,7 @@ fn number(
     Ok(Some(value))
 }
 
-/// A number of bytes with one of Hadoop's suffixes, which are powers of 1024.
+/// Reads a number of bytes with one of Hadoop's suffixes, which are powers of 1024.
 fn size(
     site: &Site,
     key: &str,
@@ -152,10 +152,10 @@ fn size(
     Ok(Some(value))
 }
 
-/// Checks a base directory and takes the slash from its end.
+/// Checks a base directory and strips the trailing slash.
 ///
 /// # Errors
-/// When it cannot be one.
+/// When `path` is not a plain absolute path.
 pub(crate) fn root_of(path: &str, place: &str) -> Result<String, ConfigError> {
     let root = path.trim_end_matches('/');
     let sound = root.is_empty()
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_environment_are_honoured() {
+    fn configuration_files_and_environment_are_read() {
         let found = discover(&property("dfs.blocksize", "64m"), "alice").unwrap();
         assert_eq!(found.user.as_deref(), Some("alice"));
         assert_eq!(found.block_size, Some(64 << 20));

@@ -1,8 +1,8 @@
-//! Hadoop's own configuration files, as far as a client of HDFS needs them.
+//! Hadoop's own configuration files, to the extent that an HDFS client needs them.
 //!
 //! `core-site.xml` and `hdfs-site.xml` of `HADOOP_CONF_DIR` (else of `HADOOP_HOME/etc/hadoop`) are lists
-//! of `property` elements with `name` and `value`; the later file wins. A value may refer to another one
-//! as `${name}`. XML inclusion is not followed.
+//! of `property` elements with `name` and `value`; the later file takes precedence. A value may refer to
+//! another as `${name}`. XML inclusion is not supported.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use bucketload_s3::xml;
 
 use crate::http::config::{ConfigError, Source};
 
-/// The files, in the order in which they are read.
+/// The files, in reading order.
 const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
 
 /// The values of all files, each with the name of its file.
@@ -21,10 +21,10 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Reads the files of the directory that the environment names; none is no error.
+    /// Reads the files in the directory that the environment names, if it names one.
     ///
     /// # Errors
-    /// When a named directory does not exist, or a file is there and cannot be read.
+    /// When the directory does not exist, or an existing file cannot be read.
     pub(crate) fn discover(env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let set = |name: &str| env(name).filter(|value| !value.is_empty());
         let (place, dir) = match (set("HADOOP_CONF_DIR"), set("HADOOP_HOME")) {
@@ -36,7 +36,7 @@ impl Site {
             return Err(ConfigError::new(
                 place,
                 format!("{} is not a directory", dir.display()),
-                "name the directory that holds core-site.xml and hdfs-site.xml, or unset it",
+                "set it to the directory of core-site.xml and hdfs-site.xml, or unset it",
             ));
         }
         let mut site = Self::default();
@@ -74,7 +74,7 @@ impl Site {
         })
     }
 
-    /// The value of `name` and where it stands; an empty value is none.
+    /// The value of `name` and its origin; `None` if it is empty.
     pub(crate) fn get(&self, name: &str) -> Option<(String, Source)> {
         let (value, path) = self.values.get(name)?;
         let source = Source::File(format!("{} {name}", path.display()));
@@ -82,7 +82,7 @@ impl Site {
         (!value.is_empty()).then_some((value, source))
     }
 
-    /// Replaces `${name}` by the value of `name`, up to 20 times; what is not known stays.
+    /// Replaces `${name}` with the value of `name`, up to 20 times; unknown names stay.
     fn expand(&self, value: &str) -> String {
         let mut out = value.to_owned();
         for _ in 0..20 {
@@ -98,8 +98,8 @@ impl Site {
         out
     }
 
-    /// The name nodes of name service `service`, in order: the values of
-    /// `KIND.SERVICE.NODE` for each node in `dfs.ha.namenodes.SERVICE`.
+    /// The name nodes of the name service `service`, in order: the values of `KIND.SERVICE.NODE` for each
+    /// node in `dfs.ha.namenodes.SERVICE`.
     pub(crate) fn name_nodes(&self, service: &str, kind: &str) -> Option<(Vec<String>, Source)> {
         let (nodes, source) = self.get(&format!("dfs.ha.namenodes.{service}"))?;
         let address = |node: &str| self.get(&format!("{kind}.{service}.{}", node.trim()));
@@ -124,7 +124,7 @@ mod tests {
     use super::Site;
 
     #[test]
-    fn files_are_read_and_the_later_one_wins() {
+    fn the_later_file_takes_precedence() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
         let path = dir.path().display().to_string();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_an_error() {
+    fn a_missing_directory_is_an_error() {
         let env = |name: &str| (name == "HADOOP_CONF_DIR").then(|| "/nowhere/at/all".to_owned());
         let error = Site::discover(&env).unwrap_err();
         assert_eq!(error.place, "HADOOP_CONF_DIR");

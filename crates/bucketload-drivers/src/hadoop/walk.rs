@@ -1,38 +1,39 @@
 //! Listings: all files below a bucket whose key begins with a prefix, in order, page by page.
 //!
 //! ```text
-//!  frames (one per directory on the way down) ──▶ next entry ──▶ key
+//!  frames (one per directory on the current path) ──▶ next entry ──▶ key
 //!      └── page after page from a `Lister` (WebHDFS, RPC)
 //! ```
 //!
-//! A name node lists a directory in the order of the names' bytes, as signed numbers (bytes from 0x80
-//! on come first). Keys follow in that order of whole keys: a directory `a` comes after the file `a-b`,
-//! because its keys begin with `a/`. Memory is one page of each directory on the way down, whatever
-//! their number; a listing that goes on in another walk starts over and skips what it has shown.
+//! A name node sorts the names in a directory by their bytes as signed numbers (bytes from 0x80 on come
+//! first). A walk returns whole keys in that order: a directory `a` comes after the file `a-b`, because
+//! its keys begin with `a/`. A walk keeps one page of each directory on the current path in memory,
+//! however many entries there are. A listing that a new walk continues starts over and skips the keys
+//! already shown.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::future::Future;
 
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::record::Probe;
 
 /// An entry of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Name within the directory; empty for the listed path itself, when that is a file.
     pub(crate) name: String,
-    /// Whether it is a directory.
     pub(crate) is_dir: bool,
 }
 
-/// Where entries come from.
+/// A source of directory entries.
 pub(crate) trait Lister {
-    /// Keeps the place in a directory.
+    /// The position in a directory.
     type Cursor: Default;
 
-    /// Appends the next entries of the directory `dir` (a key prefix: empty, or with a slash at its end)
-    /// to `into`, in the name node's order; returns whether there are more. `after` is a name to begin
-    /// behind when the cursor is new; empty for the start. A lister may ignore it.
+    /// Appends the next entries of the directory `dir` (a key prefix: empty, or with a trailing slash) to
+    /// `into`, in the name node's order; returns whether more follow. With a new cursor, the listing
+    /// starts after the name `after` (empty: at the beginning). A lister may ignore `after`.
     fn page(
         &mut self,
         bucket: &str,
@@ -40,39 +41,40 @@ pub(crate) trait Lister {
         after: &str,
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
+        probe: &mut Probe,
     ) -> impl Future<Output = Result<bool, OpError>>;
 }
 
-/// A directory that is being listed.
+/// A directory on the current path.
 struct Frame<C> {
-    /// Its keys' common beginning.
+    /// Common prefix of the directory's keys.
     dir: String,
     cursor: C,
     after: String,
     entries: VecDeque<Entry>,
     more: bool,
-    /// Directories whose turn comes after entries that begin with their name and a byte below `/`.
+    /// Directories to enter after the entries that begin with their name and a byte below `/`.
     waiting: Vec<String>,
 }
 
-/// What a walk comes upon.
+/// One result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A file: its key.
+    /// The key of a file.
     Key(String),
-    /// A directory, with a slash at its end, in walks that do not go down.
+    /// A directory, with a trailing slash, in walks that do not enter directories.
     Group(String),
 }
 
-/// A listing under way.
+/// An unfinished listing.
 pub(crate) struct Walk<C> {
     bucket: String,
     prefix: String,
     /// Length of the prefix's directory part.
     base: usize,
-    /// Whether directories are shown instead of entered.
+    /// Whether the walk returns directories instead of entering them.
     flat: bool,
-    /// Keys up to this one have been shown; empty at the start.
+    /// The last key returned; empty at the start.
     shown: String,
     frames: Vec<Frame<C>>,
 }
@@ -99,7 +101,7 @@ impl<C: Default> Walk<C> {
         }
     }
 
-    /// Whether this walk would go on behind `key`, in a listing of `bucket` and `prefix`.
+    /// Whether this walk is a listing of `bucket` and `prefix` that continues after `key`.
     pub(crate) fn continues(&self, bucket: &str, prefix: &str, key: &str) -> bool {
         (
             self.bucket.as_str(),
@@ -108,14 +110,14 @@ impl<C: Default> Walk<C> {
         ) == (bucket, prefix, key)
     }
 
-    /// The next one; `None` at the end. A directory that has gone meanwhile is empty; so is one that
-    /// never was.
+    /// The next result; `None` at the end. A missing directory counts as empty.
     ///
     /// # Errors
-    /// As the store says.
+    /// The cluster's error.
     pub(crate) async fn next<L: Lister<Cursor = C>>(
         &mut self,
         lister: &mut L,
+        probe: &mut Probe,
     ) -> Result<Option<Found>, OpError> {
         loop {
             let Some(frame) = self.frames.last_mut() else {
@@ -128,6 +130,7 @@ impl<C: Default> Walk<C> {
                     &frame.after,
                     &mut frame.cursor,
                     &mut frame.entries,
+                    probe,
                 );
                 frame.more = match page.await {
                     Ok(more) => more,
@@ -185,7 +188,7 @@ impl<C: Default> Walk<C> {
         self.shown.is_empty() || compare(key.as_bytes(), self.shown.as_bytes()) == Ordering::Greater
     }
 
-    /// Goes down into `dir`, unless all of it was shown already; shows it in flat walks.
+    /// Enters `dir`, unless all its keys were returned already; returns it in flat walks.
     fn enter(&mut self, dir: String) -> Option<Found> {
         if !self.is_new(&dir) && !self.shown.starts_with(&dir) {
             return None;
@@ -213,18 +216,18 @@ fn compare(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Whether the entry `name` comes before the keys of the directory `dir`, which stands before it in the
-/// name node's order.
+/// Whether the entry `name` comes before the keys of the directory `dir`, although the name node lists
+/// `dir` first.
 fn comes_before(name: &str, dir: &str) -> bool {
     let next = name.strip_prefix(dir).and_then(|rest| rest.bytes().next());
     next.is_some_and(|byte| (byte as i8) < b'/' as i8)
 }
 
-/// A name that comes before all names with the beginning `start`, and close to them: saves reading a large
-/// directory up to there. Empty where there is no such name.
+/// A name shortly before all names that begin with `start`. Starting there avoids reading a large
+/// directory up to that point. Empty if there is no such name.
 fn just_before(start: &str) -> String {
     match start.as_bytes().last() {
-        // Between the two there are no names but those that begin with the shorter one.
+        // Only names that begin with the returned name lie between it and `start`.
         Some(&last @ 0x21..=0x7e) => {
             let mut name = start[..start.len() - 1].to_owned();
             let byte = if last - 1 == b'/' { last - 2 } else { last - 1 };
@@ -243,6 +246,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::record::Probe;
     use proptest::prelude::*;
 
     use super::{Entry, Found, Lister, Walk, compare};
@@ -272,6 +276,7 @@ mod tests {
             after: &str,
             cursor: &mut Self::Cursor,
             into: &mut VecDeque<Entry>,
+            _probe: &mut Probe,
         ) -> Result<bool, OpError> {
             self.pages += 1;
             let mut names: Vec<Entry> = Vec::new();
@@ -315,7 +320,7 @@ mod tests {
     fn list(tree: &mut Tree, prefix: &str, after: &str, flat: bool) -> Vec<String> {
         let mut walk = Walk::new("b", prefix, after, flat);
         let mut out = Vec::new();
-        while let Some(found) = block_on(walk.next(tree)).unwrap() {
+        while let Some(found) = block_on(walk.next(tree, &mut Probe::untimed())).unwrap() {
             match found {
                 Found::Key(name) | Found::Group(name) => out.push(name),
             }
@@ -324,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_in_order_of_whole_keys() {
+    fn keys_are_in_order_of_whole_keys() {
         let mut tree = Tree::of(["a/x", "a-b", "a0", "a/b/c", "a-/y", "b", "\u{e4}"]);
         assert_eq!(
             list(&mut tree, "", "", false),
@@ -337,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_select() {
+    fn a_prefix_selects_its_keys() {
         let mut tree = Tree::of(["p/a 1", "p/a 2", "p/a/3", "p/b", "pq", "q/x"]);
         assert_eq!(
             list(&mut tree, "p/a", "", false),
@@ -359,7 +364,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_listing_goes_on_anywhere(
+        fn a_listing_can_continue_after_any_key(
             keys in prop::collection::btree_set("[ab\u{e4}.0-]{1,3}(/[ab-]{1,2}){0,2}", 1..25),
             at in any::<prop::sample::Index>(),
         ) {

@@ -1,4 +1,4 @@
-//! Listings, buckets (directories below the root) and the untimed calls of the control plane.
+//! Listings, buckets (directories below the root) and untimed control-plane calls.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,20 @@ use bucketload_core::record::Probe;
 use bytes::Bytes;
 use hdfs_native::client::ListStatusIterator;
 
-use super::error::meaning;
-use super::ops::DIRECTORY;
+use super::error::to_op_error;
+use super::ops::{DIRECTORY, call_done};
 use super::session::HdfsSession;
+use crate::hadoop::listing::{self, Listed};
+use crate::hadoop::path;
 use crate::hadoop::prune::{self, Tree};
-use crate::hadoop::semantics::found_bucket;
+use crate::hadoop::semantics::{check_deleted, check_is_directory};
 use crate::hadoop::walk::{Entry, Lister};
-use crate::hadoop::{listing, path};
 use crate::http::answer::{MAX_SMALL, too_long};
-use crate::http::control::{ensure_bucket, unless_gone};
+use crate::http::control::ensure_bucket;
 
 /// Entries taken from the library at a time: a page of the name node.
 const PAGE: usize = 1000;
+
 impl Lister for HdfsSession {
     type Cursor = Option<ListStatusIterator>;
 
@@ -31,6 +33,7 @@ impl Lister for HdfsSession {
         _after: &str,
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
+        _probe: &mut Probe,
     ) -> Result<bool, OpError> {
         let path = self.path(bucket, dir);
         let entries = cursor.get_or_insert_with(|| self.client.list_status_iter(&path, false));
@@ -38,8 +41,8 @@ impl Lister for HdfsSession {
             let Some(status) = entries.next().await else {
                 return Ok(false);
             };
-            let status = status.map_err(meaning)?;
-            // A file that is listed stands for itself; it has no name within the path.
+            let status = status.map_err(to_op_error)?;
+            // A listed file is its own only entry and has no name within the path.
             let inside = status.path.strip_prefix(path.trim_end_matches('/'));
             let name = inside.and_then(|rest| rest.strip_prefix('/'));
             into.push_back(Entry {
@@ -52,8 +55,15 @@ impl Lister for HdfsSession {
 }
 
 impl Tree for HdfsSession {
-    async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
-        self.unlink(bucket, dir, &mut Probe::untimed()).await
+    fn listed(&mut self) -> &mut Listed<Self::Cursor> {
+        &mut self.listed
+    }
+
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+        let path = self.path(bucket, key);
+        probe.started();
+        let deleted = self.client.delete(&path, false).await;
+        check_deleted(call_done(probe, deleted)?)
     }
 }
 
@@ -64,7 +74,7 @@ impl HdfsSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         probe.started();
-        let items = listing::count(self, request).await;
+        let items = listing::count(self, request, probe).await;
         probe.first_byte_and_done();
         let items = items?;
         if items == 0 {
@@ -85,7 +95,7 @@ impl HdfsSession {
         probe.started();
         let made = self.client.mkdirs(&path, DIRECTORY, true).await;
         probe.first_byte_and_done();
-        made.map(|()| DONE).map_err(meaning)
+        made.map(|()| DONE).map_err(to_op_error)
     }
 
     pub(super) async fn find_bucket(
@@ -98,7 +108,7 @@ impl HdfsSession {
         probe.started();
         let status = self.client.get_file_info(&path).await;
         probe.first_byte_and_done();
-        found_bucket(bucket, status.map_err(meaning)?.isdir)
+        check_is_directory(bucket, status.map_err(to_op_error)?.isdir)
     }
 
     pub(super) async fn remove_bucket(
@@ -115,7 +125,7 @@ impl HdfsSession {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         probe.started();
         loop {
-            let more = self.page("", "", "", &mut cursor, &mut page).await;
+            let more = self.page("", "", "", &mut cursor, &mut page, probe).await;
             probe.first_byte_and_done();
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more? {
@@ -149,26 +159,11 @@ impl Admin for HdfsSession {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        self.listed = Some((bucket.to_owned(), prefix.to_owned()));
-        let mut walk = self.walk.take();
-        let page = listing::page(self, &mut walk, bucket, prefix, after).await?;
-        self.walk = walk;
-        if page.keys.is_empty() && after.is_none() {
-            self.head_bucket(bucket).await?;
-        }
-        Ok(page)
+        listing::page(self, bucket, prefix, after).await
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
-        for key in keys {
-            path::check(bucket, key)?;
-            unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
-        }
-        // Only where this session has looked before: other directories are none of its business.
-        let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
-            return Ok(());
-        };
-        prune::after_deleting(self, bucket, &prefix, keys).await
+        prune::delete_keys(self, bucket, keys).await
     }
 
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
@@ -179,23 +174,23 @@ impl Admin for HdfsSession {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
         let created = self.client.create(&path, &self.inner.replace).await;
-        let mut writer = created.map_err(meaning)?;
+        let mut writer = created.map_err(to_op_error)?;
         if !body.is_empty() {
             let bytes = Bytes::copy_from_slice(body);
-            writer.write_bytes(bytes).await.map_err(meaning)?;
+            writer.write_bytes(bytes).await.map_err(to_op_error)?;
         }
-        writer.close().await.map_err(meaning)
+        writer.close().await.map_err(to_op_error)
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
-        let reader = self.client.read(&path).await.map_err(meaning)?;
+        let reader = self.client.read(&path).await.map_err(to_op_error)?;
         let length = reader.file_length();
         if length > MAX_SMALL {
             return Err(too_long(0));
         }
-        let bytes = reader.read_range(0, length).await.map_err(meaning)?;
+        let bytes = reader.read_range(0, length).await.map_err(to_op_error)?;
         Ok(bytes.to_vec())
     }
 }

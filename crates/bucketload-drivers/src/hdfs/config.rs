@@ -1,15 +1,15 @@
-//! Which cluster, and who asks.
+//! Configuration of the HDFS driver: the cluster's address and the settings of files.
 //!
 //! Precedence: `--endpoint-url hdfs://…`, the target's `HOST:PORT`, `fs.defaultFS`. A host without a port
-//! is a name service of Hadoop's configuration files if they know it, else a name node at the usual port.
-//! The library reads the same files for whatever else it honours.
+//! is a name service if Hadoop's configuration files define it, else a name node at the default port. The
+//! library reads the same files for its other settings.
 
 use crate::hadoop::settings::{note, root_of};
 use crate::hadoop::site::Site;
 use crate::hadoop::{FileSettings, HadoopOverrides};
 use crate::http::config::{ConfigError, Origin, Source};
 
-/// Port of a name node's RPC server unless it says otherwise.
+/// Default port of a name node's RPC server.
 const PORT: u16 = 8020;
 
 /// Settings of an HDFS target.
@@ -19,21 +19,20 @@ pub struct HdfsConfig {
     pub url: String,
     /// Number of name nodes.
     pub name_nodes: usize,
-    /// How files are written and by whom.
+    /// User and layout of files.
     pub files: FileSettings,
-    /// Why gets and heads go through the library as everything else does; `None` when the driver performs
-    /// them itself.
+    /// Why gets and heads go through the library, like all other operations; `None` when the driver
+    /// performs them itself.
     pub library_reads: Option<String>,
     /// Where the values came from.
     pub origins: Vec<Origin>,
 }
 
 impl HdfsConfig {
-    /// Discovers what `overrides` leave open.
+    /// Looks up every setting that `overrides` do not give.
     ///
     /// # Errors
-    /// When no name node is known, a setting cannot be used, or one was given that this driver has no use
-    /// for.
+    /// When no name node is known or a setting cannot be used.
     pub fn discover(
         overrides: &HadoopOverrides,
         env: &dyn Fn(&str) -> Option<String>,
@@ -47,7 +46,7 @@ impl HdfsConfig {
             Err(ConfigError::new(place.clone(), problem, remedy))
         };
         let Some(rest) = url.strip_prefix("hdfs://") else {
-            return wrong("it does not begin with hdfs://");
+            return wrong("it does not start with hdfs://");
         };
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -55,7 +54,7 @@ impl HdfsConfig {
         };
         let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
         if authority.is_empty() || !authority.bytes().all(legal) {
-            return wrong("it names no host that can be used");
+            return wrong("it does not name a usable host");
         }
         let mut files = FileSettings::discover(&site, env, &mut origins)?;
         files.root = root_of(path, &place)?;
@@ -69,7 +68,7 @@ impl HdfsConfig {
                 return Err(ConfigError::new(
                     source.to_string(),
                     format!(
-                        "no dfs.namenode.rpc-address.{authority}.* says where the name nodes are"
+                        "no dfs.namenode.rpc-address.{authority}.* gives the address of a name node"
                     ),
                     "add one for each name node",
                 ));
@@ -90,8 +89,8 @@ impl HdfsConfig {
     }
 }
 
-/// Why only the library can read from the cluster: what its settings ask for is more than plain
-/// connections to one name node and the data nodes it names.
+/// Why only the library can read from the cluster: the settings require more than plain connections to
+/// one name node and its data nodes. `None` if they do not.
 fn library_reads(
     site: &Site,
     files: &FileSettings,
@@ -129,13 +128,13 @@ fn library_reads(
         return Some(format!("{name} is set"));
     }
     if files.user.is_none() {
-        return Some("no user is named".to_owned());
+        return Some("no user is set".to_owned());
     }
     let service = said(&format!("dfs.ha.namenodes.{authority}"));
     service.map(|_| format!("{authority} is a name service"))
 }
 
-/// The cluster's URL and where it came from.
+/// The cluster's URL and its origin.
 fn cluster(overrides: &HadoopOverrides, site: &Site) -> Result<(String, Source), ConfigError> {
     if let Some(url) = &overrides.endpoint_url {
         return Ok((url.clone(), Source::Flag("--endpoint-url")));
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_left_to_the_library_where_they_are_not_plain() {
+    fn the_library_reads_from_clusters_that_are_not_plain() {
         let why = |property: &str, env: &[(&str, &str)]| {
             let env = |name: &str| {
                 let set = env.iter().find(|(set, _)| *set == name);
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused() {
+    fn bad_addresses_are_refused() {
         for url in [
             "http://h:9870",
             "hdfs://",

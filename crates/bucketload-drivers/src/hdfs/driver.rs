@@ -1,4 +1,4 @@
-//! The driver: one client of the library per load thread, and a way of its own for reads.
+//! The driver: one client of the library per load thread, and its own implementation of reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,47 +9,47 @@ use bucketload_core::record::Probe;
 use hdfs_native::{Client, ClientBuilder, WriteOptions};
 
 use super::config::HdfsConfig;
-use super::direct::{Direct, Door};
-use super::error::meaning;
-use super::io::Io;
+use super::direct::{DirectReader, DirectTarget};
+use super::error::to_op_error;
+use super::io::IoRuntime;
 use super::session::HdfsSession;
 use crate::hadoop::semantics::CLASSES;
 use crate::http::config::ConfigError;
 use crate::http::endpoint::Endpoint;
 
-/// The HDFS driver: reads by itself, everything else by the library `hdfs-native`.
+/// The HDFS driver: performs reads itself, everything else through the library `hdfs-native`.
 #[derive(Clone)]
 pub struct HdfsDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(HdfsDriver);
 
-/// What all sessions share.
-pub(super) struct Inner {
+/// State that all sessions share.
+pub(super) struct DriverShared {
     pub(super) config: HdfsConfig,
-    /// By load thread: each has its own connection to the name node.
+    /// Clients by load thread, each with its own connection to the name node.
     clients: Mutex<HashMap<u16, Client>>,
     pub(super) replace: WriteOptions,
     pub(super) create: WriteOptions,
-    /// Where sessions read without the library; `None` where the library reads.
-    pub(super) door: Option<Door>,
-    io: Io,
+    /// The target of reads without the library; `None` if the library reads.
+    pub(super) target: Option<DirectTarget>,
+    io: IoRuntime,
 }
 
 impl HdfsDriver {
-    /// A driver for the cluster that `config` describes. Nothing is connected yet.
+    /// A driver for the cluster that `config` describes. Does not connect yet.
     ///
     /// # Errors
-    /// When no thread for its connections can be started, or the name node's address is none.
+    /// When no thread for its connections can be started, or the name node's address is invalid.
     pub fn new(config: HdfsConfig) -> Result<Self, ConfigError> {
         let create = WriteOptions {
             block_size: config.files.block_size,
             replication: config.files.replication,
             ..WriteOptions::default()
         };
-        let door = match (&config.library_reads, &config.files.user) {
-            (None, Some(user)) => Some(Door {
+        let target = match (&config.library_reads, &config.files.user) {
+            (None, Some(user)) => Some(DirectTarget {
                 endpoint: Endpoint::parse(
                     &config.url.replacen("hdfs://", "http://", 1),
                     "name node",
@@ -60,13 +60,13 @@ impl HdfsDriver {
             _ => None,
         };
         Ok(Self {
-            inner: Arc::new(Inner {
-                door,
+            inner: Arc::new(DriverShared {
+                target,
                 replace: create.clone().overwrite(true),
                 create,
                 config,
                 clients: Mutex::default(),
-                io: Io::start()?,
+                io: IoRuntime::start()?,
             }),
         })
     }
@@ -78,14 +78,14 @@ impl HdfsDriver {
     }
 }
 
-impl Inner {
+impl DriverShared {
     /// The client of load thread `thread`.
     fn client(&self, thread: u16) -> Result<Client, OpError> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&thread) {
             return Ok(client.clone());
         }
-        // Every name node once: an operation that cannot be done is to fail, not to wait for minutes.
+        // Try every name node once: an operation that cannot succeed must fail, not wait for minutes.
         let attempts = self.config.name_nodes.saturating_sub(1).to_string();
         let mut builder = ClientBuilder::new()
             .with_url(&self.config.url)
@@ -94,7 +94,7 @@ impl Inner {
         if let Some(user) = &self.config.files.user {
             builder = builder.with_user(user);
         }
-        let client = builder.build().map_err(meaning)?;
+        let client = builder.build().map_err(to_op_error)?;
         clients.insert(thread, client.clone());
         Ok(client)
     }
@@ -119,7 +119,7 @@ impl Driver for HdfsDriver {
         let (engine, reads) = match &config.library_reads {
             None => (
                 "native reads, hdfs-native 0.14",
-                "by the driver itself; by the library where a file is encrypted, erasure-coded or being \
+                "by the driver itself; by the library if a file is encrypted, erasure-coded or being \
                  written"
                     .to_owned(),
             ),
@@ -139,14 +139,14 @@ impl Driver for HdfsDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<HdfsSession, OpError> {
         let client = self.inner.client(worker.thread)?;
-        let reached = match &self.inner.door {
-            Some(door) => Direct::open(door, probe).await.map(Some),
+        let reached = match &self.inner.target {
+            Some(target) => DirectReader::open(target, probe).await.map(Some),
             // The library connects with the first call.
             None => client
                 .get_file_info("/")
                 .await
                 .map(|_| None)
-                .map_err(meaning),
+                .map_err(to_op_error),
         };
         let direct = reached.map_err(|mut error| {
             error.detail = format!("name node {}: {}", self.config().url, error.detail).into();

@@ -1,4 +1,4 @@
-//! From the library's errors to an [`OpError`].
+//! Turns the library's errors into an [`OpError`].
 
 use std::io;
 
@@ -7,9 +7,8 @@ use hdfs_native::HdfsError;
 
 use crate::hadoop::exception::{tidy, to_error};
 
-/// What `error` means.
 #[cold]
-pub(super) fn meaning(error: HdfsError) -> OpError {
+pub(super) fn to_op_error(error: HdfsError) -> OpError {
     let of = |kind, text: &str| OpError::new(kind, tidy(text));
     match error {
         HdfsError::IOError(error) => connection(&error),
@@ -41,16 +40,16 @@ pub(super) fn meaning(error: HdfsError) -> OpError {
 }
 
 fn connection(error: &io::Error) -> OpError {
-    use io::ErrorKind as Io;
+    use io::ErrorKind as IoKind;
     let text = error.to_string();
     let kind = match error.kind() {
-        Io::ConnectionRefused
-        | Io::AddrNotAvailable
-        | Io::HostUnreachable
-        | Io::NetworkUnreachable
-        | Io::NotFound => ErrorKind::Connect,
-        Io::TimedOut => ErrorKind::Timeout,
-        // The system's resolver has no kind of its own.
+        IoKind::ConnectionRefused
+        | IoKind::AddrNotAvailable
+        | IoKind::HostUnreachable
+        | IoKind::NetworkUnreachable
+        | IoKind::NotFound => ErrorKind::Connect,
+        IoKind::TimedOut => ErrorKind::Timeout,
+        // Failures of the system's resolver have no specific kind.
         _ if text.contains("lookup address") => ErrorKind::Connect,
         _ => ErrorKind::Reset,
     };
@@ -64,11 +63,11 @@ mod tests {
     use bucketload_core::error::ErrorKind;
     use hdfs_native::HdfsError;
 
-    use super::meaning;
-    use crate::hadoop::semantics::exists;
+    use super::to_op_error;
+    use crate::hadoop::semantics::is_existing_file;
 
     #[test]
-    fn errors_have_meanings() {
+    fn errors_map_to_error_kinds() {
         let rpc = |class: &str| HdfsError::RPCError(class.to_owned(), "m\n\tat x".to_owned());
         let io = |kind: io::ErrorKind| HdfsError::IOError(io::Error::from(kind));
         for (error, kind) in [
@@ -106,7 +105,7 @@ mod tests {
                 ErrorKind::Server,
             ),
         ] {
-            let found = meaning(error);
+            let found = to_op_error(error);
             assert_eq!(found.kind, kind, "{found}");
             assert!(!found.detail.contains('\n'));
         }
@@ -115,6 +114,8 @@ mod tests {
     #[test]
     fn an_existing_file_is_recognised() {
         let message = "/b/k for client 127.0.0.1 already exists".to_owned();
-        assert!(exists(&meaning(HdfsError::AlreadyExists(message))));
+        assert!(is_existing_file(&to_op_error(HdfsError::AlreadyExists(
+            message
+        ))));
     }
 }

@@ -1,10 +1,10 @@
-//! The runtime that the library's connections live on.
+//! The runtime of the library's connections.
 //!
-//! The library keeps idle connections to data nodes in one place for the whole process, whichever thread
-//! made them. A connection waits on the runtime it was made in: on a load thread's own runtime it would
-//! be handed to other threads, fail when its thread has ended, and hang while its thread waits for
-//! something else. So all connections live on one small runtime that lasts as long as the driver; what
-//! load threads await comes from there.
+//! The library pools idle connections to data nodes for the whole process, whichever thread opened them.
+//! A connection is bound to the runtime that created it. On a load thread's own runtime, a pooled
+//! connection would be handed to other threads, fail after its thread has ended, and hang while its thread
+//! waits for something else. So all connections belong to one small runtime that lasts as long as the
+//! driver, and load threads await its results.
 
 use std::num::NonZero;
 
@@ -13,25 +13,25 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::http::config::ConfigError;
 
 /// Most threads of the runtime.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
-/// A runtime for connections. Ends with this value.
+/// A runtime for connections, which ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Io {
-    /// Taken only when it ends.
+pub(super) struct IoRuntime {
+    /// `None` only while dropping.
     runtime: Option<Runtime>,
     handle: Handle,
     threads: usize,
 }
 
-impl Io {
+impl IoRuntime {
     /// Starts a thread for every second core.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When no thread can be started.
     pub(super) fn start() -> Result<Self, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = (cores / 2).clamp(1, MOST_THREADS);
+        let threads = (cores / 2).clamp(1, MAX_THREADS);
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("hdfs-io")
@@ -39,7 +39,7 @@ impl Io {
             .build()
             .map_err(|error| {
                 let remedy = "raise the limit on threads";
-                ConfigError::new("hdfs", format!("no runtime: {error}"), remedy)
+                ConfigError::new("hdfs", format!("cannot start a runtime: {error}"), remedy)
             })?;
         Ok(Self {
             handle: runtime.handle().clone(),
@@ -48,18 +48,16 @@ impl Io {
         })
     }
 
-    /// Where to spawn.
     pub(super) fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Number of threads.
     pub(super) const fn threads(&self) -> usize {
         self.threads
     }
 }
 
-impl Drop for Io {
+impl Drop for IoRuntime {
     fn drop(&mut self) {
         // Drivers are dropped inside runtimes, where waiting for threads is forbidden.
         if let Some(runtime) = self.runtime.take() {

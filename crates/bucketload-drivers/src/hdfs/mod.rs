@@ -1,16 +1,16 @@
-//! The HDFS driver: the RPC protocol, by itself for gets and heads of plain clusters, else through the
-//! client library `hdfs-native`.
+//! The HDFS driver for the RPC protocol: it performs gets and heads on plain clusters itself, everything
+//! else through the client library `hdfs-native`.
 //!
 //! ```text
-//! config ── driver ── session ──┬── direct ── wire              path, listings, meanings: `hadoop`
+//! config ── driver ── session ──┬── direct ── wire              paths, listings, errors: `hadoop`
 //!             │                 └── ops, admin ── hdfs-native
-//!             └── io: the runtime that the library's connections live on
+//!             └── io: the runtime of the library's connections
 //! ```
 //!
-//! What the library does is its own: it shares one connection to the name node among the sessions of a
-//! load thread, keeps connections to data nodes for three seconds, asks another data node when a read
-//! fails, and waits half a second when the name node does not know all blocks of a file at its close.
-//! The result header names it as the engine.
+//! The library shares one connection to the name node among the sessions of a load thread, keeps
+//! connections to data nodes for three seconds, tries another data node when a read fails, and waits half
+//! a second when the name node does not know all blocks of a file at its close. The result header names
+//! the library as the engine.
 
 mod admin;
 mod config;

@@ -1,9 +1,9 @@
-//! Operations on one file.
+//! Operations on one file, through the library.
 //!
-//! The library takes and gives reference-counted buffers. A write copies the content once, a mebibyte at
-//! a time and the first of them before the timed start; the library then sends from there without
-//! copying. What a read gives is looked at where it lies. The requests of an operation are not visible:
-//! the probe counts one.
+//! The library accepts and returns reference-counted buffers. A write copies the content once, one
+//! mebibyte at a time and the first before the timed start; the library sends these buffers without
+//! copying. A read's data are checked in place. The individual requests of an operation are not visible,
+//! so the probe counts one.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -16,11 +16,12 @@ use hdfs_native::file::FileWriter;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 
-use super::error::meaning;
+use super::error::to_op_error;
 use super::session::HdfsSession;
 use crate::hadoop::path;
+use crate::hadoop::prune::Tree as _;
 use crate::hadoop::semantics::{
-    exists, lacks_parent, late, now_ms, past_the_end, size_of_file, unlinked,
+    explain_empty_read, is_existing_file, is_missing_parent, now_ms, past_the_end, size_of_file,
 };
 use crate::http::reading::Reading;
 use crate::http::sink::Sink;
@@ -45,22 +46,29 @@ fn chunk(content: &Content<'_>, at: u64) -> Bytes {
     out.freeze()
 }
 
-/// Writes `first` and all that follows it in `content`, and closes the file.
-async fn pour(writer: &mut FileWriter, content: &Content<'_>, first: Bytes) -> Result<(), OpError> {
+/// Writes `first` and the rest of `content`, then closes the file.
+async fn write_all(
+    writer: &mut FileWriter,
+    content: &Content<'_>,
+    first: Bytes,
+) -> Result<(), OpError> {
     let mut at = first.len() as u64;
     let mut next = first;
     while !next.is_empty() {
-        writer.write_bytes(next).await.map_err(meaning)?;
+        writer.write_bytes(next).await.map_err(to_op_error)?;
         next = chunk(content, at);
         at += next.len() as u64;
     }
-    writer.close().await.map_err(meaning)
+    writer.close().await.map_err(to_op_error)
 }
 
-/// Notes the end of an operation that is one call.
-fn ended<T>(probe: &mut Probe, result: hdfs_native::Result<T>) -> Result<T, OpError> {
+/// Reports the end of a single call to `probe`.
+pub(super) fn call_done<T>(
+    probe: &mut Probe,
+    result: hdfs_native::Result<T>,
+) -> Result<T, OpError> {
     probe.first_byte_and_done();
-    result.map_err(meaning)
+    result.map_err(to_op_error)
 }
 
 impl HdfsSession {
@@ -75,7 +83,7 @@ impl HdfsSession {
         probe.started();
         let reader = self.client.read(&path).await;
         probe.first_byte_and_done();
-        let reader = reader.map_err(meaning)?;
+        let reader = reader.map_err(to_op_error)?;
         let length = reader.file_length() as u64;
         let (offset, size) = match reading.range() {
             Some(range) if range.offset >= length => {
@@ -86,11 +94,11 @@ impl HdfsSession {
         };
         let mut received = 0;
         if size > 0 {
-            // Both are below the file's length, which the library states in this type.
+            // Both are at most the file's length, which the library returns as `usize`.
             let stream = reader.read_range_stream(offset as usize, size as usize);
             let mut stream = pin!(stream);
             while let Some(bytes) = next(stream.as_mut()).await {
-                let bytes = bytes.map_err(meaning)?;
+                let bytes = bytes.map_err(to_op_error)?;
                 received += bytes.len() as u64;
                 probe.done();
                 if reading.wants_body() {
@@ -100,7 +108,7 @@ impl HdfsSession {
         }
         reading
             .judge(0, received, None)
-            .map_err(|error| late(error, received))
+            .map_err(|error| explain_empty_read(error, received))
     }
 
     pub(super) async fn put(
@@ -120,10 +128,10 @@ impl HdfsSession {
         probe.started();
         let writer = self.client.create(&path, options).await;
         probe.first_byte_and_done();
-        let mut writer = writer.map_err(meaning)?;
-        let poured = pour(&mut writer, &content, first).await;
+        let mut writer = writer.map_err(to_op_error)?;
+        let written = write_all(&mut writer, &content, first).await;
         probe.done();
-        poured?;
+        written?;
         let size = content.size();
         Ok(Completion {
             bytes: size,
@@ -131,8 +139,8 @@ impl HdfsSession {
         })
     }
 
-    /// Creates without overwriting. That there is a file, or that somebody is writing one, is a success
-    /// without items.
+    /// Creates without overwriting. If the file exists or another client is writing it, the operation
+    /// succeeds without items.
     pub(super) async fn put_if_absent(
         &mut self,
         request: &Request<'_>,
@@ -140,7 +148,7 @@ impl HdfsSession {
     ) -> Result<Completion, OpError> {
         match self.put(request, false, probe).await {
             Ok(done) => Ok(Completion { items: 1, ..done }),
-            Err(error) if exists(&error) => Ok(DONE),
+            Err(error) if is_existing_file(&error) => Ok(DONE),
             Err(error) => Err(error),
         }
     }
@@ -157,18 +165,18 @@ impl HdfsSession {
         probe.started();
         let writer = self.client.append(&path).await;
         probe.first_byte_and_done();
-        let mut writer = match writer.map_err(meaning) {
+        let mut writer = match writer.map_err(to_op_error) {
             Ok(writer) => writer,
-            // Where there is no file, it begins with these bytes.
+            // The first append creates the file.
             Err(error) if error.kind == ErrorKind::NotFound => {
                 let created = self.client.create(&path, &self.inner.create).await;
-                created.map_err(meaning)?
+                created.map_err(to_op_error)?
             }
             Err(error) => return Err(error),
         };
-        let poured = pour(&mut writer, &content, first).await;
+        let written = write_all(&mut writer, &content, first).await;
         probe.done();
-        poured?;
+        written?;
         Ok(Completion {
             bytes: content.size(),
             ..DONE
@@ -184,9 +192,9 @@ impl HdfsSession {
         let path = self.path(request.bucket, request.key);
         let millis = now_ms();
         probe.started();
-        // All ones are -1 on the wire: the time of the last read stays.
+        // All ones mean -1 on the wire, which leaves the access time unchanged.
         let set = self.client.set_times(&path, millis, u64::MAX).await;
-        match ended(probe, set) {
+        match call_done(probe, set) {
             Err(error) if error.kind == ErrorKind::NotFound => {}
             result => return result.map(|()| DONE),
         }
@@ -194,14 +202,14 @@ impl HdfsSession {
             Ok(mut writer) => writer.close().await,
             Err(error) => Err(error),
         };
-        match ended(probe, made) {
-            // Somebody else made it meanwhile.
-            Err(error) if exists(&error) => Ok(DONE),
+        match call_done(probe, made) {
+            // Another client created it meanwhile.
+            Err(error) if is_existing_file(&error) => Ok(DONE),
             result => result.map(|()| DONE),
         }
     }
 
-    /// Renames over whatever file is there. A directory that is missing is made, in two further calls.
+    /// Renames, replacing an existing file. Creates a missing parent directory, with two more calls.
     pub(super) async fn rename(
         &mut self,
         request: &Request<'_>,
@@ -213,16 +221,16 @@ impl HdfsSession {
         let to = self.path(request.bucket, request.key);
         probe.started();
         let renamed = self.client.rename(&from, &to, true).await;
-        match ended(probe, renamed) {
-            Err(error) if lacks_parent(&error) => {}
+        match call_done(probe, renamed) {
+            Err(error) if is_missing_parent(&error) => {}
             result => return result.map(|()| DONE),
         }
         let parent = path::parent(request.key).unwrap_or_default();
         let parent = self.path(request.bucket, parent);
         let made = self.client.mkdirs(&parent, DIRECTORY, true).await;
-        ended(probe, made)?;
+        call_done(probe, made)?;
         let renamed = self.client.rename(&from, &to, true).await;
-        ended(probe, renamed).map(|()| DONE)
+        call_done(probe, renamed).map(|()| DONE)
     }
 
     pub(super) async fn head(
@@ -234,7 +242,7 @@ impl HdfsSession {
         let path = self.path(request.bucket, request.key);
         probe.started();
         let status = self.client.get_file_info(&path).await;
-        let status = ended(probe, status)?;
+        let status = call_done(probe, status)?;
         size_of_file(status.isdir, status.length as u64)
     }
 
@@ -247,22 +255,6 @@ impl HdfsSession {
         self.unlink(request.bucket, request.key, probe)
             .await
             .map(|()| DONE)
-    }
-
-    /// Deletes a file or an empty directory.
-    ///
-    /// # Errors
-    /// `NotFound` when there is neither, `Conflict` when the directory is not empty.
-    pub(super) async fn unlink(
-        &mut self,
-        bucket: &str,
-        key: &str,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
-        let path = self.path(bucket, key);
-        probe.started();
-        let deleted = self.client.delete(&path, false).await;
-        unlinked(ended(probe, deleted)?)
     }
 }
 
@@ -278,7 +270,7 @@ mod tests {
     use super::{CHUNK, chunk};
 
     #[test]
-    fn chunks_are_the_content() {
+    fn chunks_together_are_the_content() {
         let arena = Arena::new(PayloadKind::Random, 5);
         let size = 2 * CHUNK as u64 + 12_345;
         let content = arena.content(0, 3, 0, size);

@@ -1,5 +1,5 @@
-//! One worker's session: its own connections for reads, and a handle on the library's client of its load
-//! thread.
+//! One worker's session: its own connections for reads, and a handle to its load thread's client of the
+//! library.
 
 use std::sync::Arc;
 
@@ -10,44 +10,45 @@ use bucketload_core::record::Probe;
 use hdfs_native::Client;
 use hdfs_native::client::ListStatusIterator;
 
-use super::direct::Direct;
-use super::driver::Inner;
+use super::direct::DirectReader;
+use super::driver::DriverShared;
+use crate::hadoop::listing::Listed;
 use crate::hadoop::path;
-use crate::hadoop::semantics::absent;
-use crate::hadoop::walk::Walk;
+use crate::hadoop::semantics::unsupported;
 use crate::http::parked::park;
 
 /// A session of the HDFS driver.
 pub struct HdfsSession {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<DriverShared>,
     pub(super) client: Client,
     /// Connections for reads without the library.
-    direct: Option<Direct>,
-    /// The control plane's listing under way.
-    pub(super) walk: Option<Box<Walk<Option<ListStatusIterator>>>>,
-    /// Bucket and prefix that the control plane listed last.
-    pub(super) listed: Option<(String, String)>,
+    direct: Option<DirectReader>,
+    pub(super) listed: Listed<Option<ListStatusIterator>>,
 }
 
 impl HdfsSession {
-    pub(super) const fn new(inner: Arc<Inner>, client: Client, direct: Option<Direct>) -> Self {
+    pub(super) fn new(
+        inner: Arc<DriverShared>,
+        client: Client,
+        direct: Option<DirectReader>,
+    ) -> Self {
         Self {
             inner,
             client,
             direct,
-            walk: None,
-            listed: None,
+            listed: Listed::default(),
         }
     }
 
-    /// A get or range-get by the driver itself, or by the library for files that it leaves to it.
+    /// A get or range-get by the driver itself, or by the library for files that only the library can
+    /// read.
     async fn read(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        if let (Some(direct), Some(door)) = (&mut self.direct, &self.inner.door)
-            && let Some(done) = direct.get(door, request, probe).await?
+        if let (Some(direct), Some(target)) = (&mut self.direct, &self.inner.target)
+            && let Some(done) = direct.get(target, request, probe).await?
         {
             return Ok(done);
         }
@@ -59,8 +60,8 @@ impl HdfsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        match (&mut self.direct, &self.inner.door) {
-            (Some(direct), Some(door)) => direct.head(door, request, probe).await,
+        match (&mut self.direct, &self.inner.target) {
+            (Some(direct), Some(target)) => direct.head(target, request, probe).await,
             _ => Box::pin(self.head(request, probe)).await,
         }
     }
@@ -80,8 +81,7 @@ impl Session for HdfsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        // The library's futures are large and allocate anyway: on the heap, so that idle sessions stay
-        // small.
+        // The library's futures are large and allocate anyway; boxed to keep idle sessions small.
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => park(self.read(request, probe)).await,
             OpClass::Head => park(self.stat(request, probe)).await,
@@ -96,7 +96,7 @@ impl Session for HdfsSession {
             OpClass::HeadBucket => Box::pin(self.find_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => Box::pin(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => Box::pin(self.list_buckets(probe)).await,
-            class => Err(absent(class)),
+            class => Err(unsupported(class)),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Untimed calls of the control plane.
+//! Untimed control-plane calls.
 //!
-//! **Filer**: buckets are folders below `/buckets`. Deleting files leaves their folders behind: those of
-//! a run (`bucketload-…`) are removed once they are empty, others only with the bucket.
+//! **Filer**: buckets are folders below `/buckets`. Deleting files leaves their folders behind. Folders
+//! of a run (`bucketload-…`) are removed once they are empty, others only with the bucket.
 //!
-//! **Master**: a bucket is a collection. What is listed are the objects that this process has written;
-//! what an interrupted run left can only be removed with its collection.
+//! **Master**: a bucket is a collection. A listing shows the objects that this process wrote. Objects
+//! that an interrupted run left can only be removed with their collection.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::config::Mode;
 use super::filer::push_path;
 use super::session::SeaweedSession;
 use super::table::hash;
-use super::walk::{Step, Walk};
+use super::walk::{Walk, WalkStep};
 use crate::http::answer::{MAX_SMALL, too_long, unreadable};
 use crate::http::control::{ensure_bucket, name_missing, unless_gone};
 use crate::http::outgoing::{Body, Plain};
@@ -25,7 +25,7 @@ use crate::http::session::{HttpSession as _, Rendering as _};
 use crate::http::sink::Collect;
 use crate::json::{self, Value};
 
-/// Most bytes of a master's report on its topology.
+/// Most bytes of a master's topology report.
 const MAX_TOPOLOGY: usize = 64 << 20;
 
 /// Keys of a page.
@@ -35,7 +35,7 @@ impl Admin for SeaweedSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| match session.shared.config.mode {
-            // The first file id makes the collection.
+            // Assigning the first file ID creates the collection.
             Mode::Master => session.assign(bucket, probe).await.map(|_| DONE),
             Mode::Filer => session.make_folder(bucket, probe).await,
         };
@@ -44,7 +44,10 @@ impl Admin for SeaweedSession {
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         let found = match self.shared.config.mode {
-            Mode::Filer => self.look_at(bucket, &mut Probe::untimed()).await.map(drop),
+            Mode::Filer => self
+                .check_folder(bucket, &mut Probe::untimed())
+                .await
+                .map(drop),
             Mode::Master => match self.collections().await?.contains(bucket) {
                 true => Ok(()),
                 false => Err(OpError::new(ErrorKind::NotFound, "")),
@@ -56,7 +59,7 @@ impl Admin for SeaweedSession {
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         if let Some(table) = &self.shared.table {
             if !table.page("", 0, 1).0.is_empty() {
-                let text = "objects that this process wrote are still there";
+                let text = "the collection still has objects that this process wrote";
                 return Err(OpError::new(ErrorKind::Conflict, text));
             }
             let mut head = self.begin("GET");
@@ -92,14 +95,14 @@ impl Admin for SeaweedSession {
         }
         let mut walk = Walk::new(bucket, prefix, true, 0);
         if let Some(after) = after {
-            walk = walk.behind(after);
+            walk = walk.resume_after(after);
         }
         let mut keys = Vec::new();
         loop {
             match walk.step(self, 0, &mut Probe::untimed()).await? {
-                Step::Key(key) => keys.push(key),
-                Step::Group(_) => {}
-                Step::Cut | Step::End => {
+                WalkStep::Key(key) => keys.push(key),
+                WalkStep::Group(_) => {}
+                WalkStep::Cut | WalkStep::End => {
                     return Ok(KeyPage {
                         keys,
                         ..KeyPage::default()
@@ -131,12 +134,12 @@ impl Admin for SeaweedSession {
                 }
             };
             unless_gone(deleted)?;
-            folders.extend(own_folders(key).map(str::to_owned));
+            folders.extend(run_folders(key).map(str::to_owned));
         }
         if self.shared.table.is_some() {
             return Ok(());
         }
-        // The deepest first. What is not empty stays.
+        // Deepest first. Folders that are not empty stay.
         let mut folders: Vec<String> = folders.into_iter().collect();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.matches('/').count()));
         for folder in folders {
@@ -175,7 +178,7 @@ impl Admin for SeaweedSession {
             let Some(fid) = table.get(hash(bucket, key)) else {
                 return Err(OpError::new(
                     ErrorKind::NotFound,
-                    "this process wrote no such object",
+                    "this process did not write the object",
                 ));
             };
             let server = self.locate(fid.volume, probe).await?;
@@ -198,7 +201,6 @@ impl Admin for SeaweedSession {
 }
 
 impl SeaweedSession {
-    /// Names of the collections that the master knows.
     async fn collections(&mut self) -> Result<BTreeSet<String>, OpError> {
         let mut head = self.begin("GET");
         head.text("/dir/status");
@@ -206,7 +208,7 @@ impl SeaweedSession {
         let body = self.fetch(&mut request, MAX_TOPOLOGY).await?;
         let mut found = BTreeSet::new();
         json::values(&body, |path, value| {
-            // Newer masters write names in lower case.
+            // Newer masters write field names in lower case.
             if let ([.., layouts, "[]", name], Value::Text(text)) = (path, value)
                 && layouts.eq_ignore_ascii_case("layouts")
                 && name.eq_ignore_ascii_case("collection")
@@ -218,10 +220,10 @@ impl SeaweedSession {
         Ok(found)
     }
 
-    /// Every folder of `bucket`, parents first.
+    /// Every folder of `bucket`, parents first, without trailing slashes.
     ///
     /// # Errors
-    /// `Conflict` when there is an object.
+    /// `Conflict` when the bucket contains an object.
     async fn empty_folders(&mut self, bucket: &str) -> Result<Vec<String>, OpError> {
         let mut found = vec![String::new()];
         let mut at = 0;
@@ -233,7 +235,6 @@ impl SeaweedSession {
             }
         }
         found.remove(0);
-        // Without the slash at the end.
         for folder in &mut found {
             folder.pop();
         }
@@ -241,8 +242,8 @@ impl SeaweedSession {
     }
 }
 
-/// The folders of `key` from the run's own folder (`bucketload-…`) on.
-fn own_folders(key: &str) -> impl Iterator<Item = &str> {
+/// The folders of `key`, starting with the run's folder (`bucketload-…`).
+fn run_folders(key: &str) -> impl Iterator<Item = &str> {
     let own = key.match_indices('/').position({
         let mut begin = 0;
         move |(at, _)| {
@@ -257,11 +258,11 @@ fn own_folders(key: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::own_folders;
+    use super::run_folders;
 
     #[test]
-    fn only_a_runs_own_folders_are_tidied() {
-        let folders = |key| own_folders(key).collect::<Vec<_>>();
+    fn only_folders_of_a_run_are_removed() {
+        let folders = |key| run_folders(key).collect::<Vec<_>>();
         assert_eq!(
             folders("bench/bucketload-1/w/x"),
             ["bench/bucketload-1", "bench/bucketload-1/w"]

@@ -1,26 +1,26 @@
-//! Everything the SeaweedFS driver needs to know, with a note of where each value came from.
+//! Configuration of the SeaweedFS driver, with the origin of each value.
 
 use std::net::IpAddr;
 
 use crate::http::config::named_enum;
 use crate::http::{ConfigError, Endpoint, Origin, Source, TlsConfig};
 
-/// Which of SeaweedFS's own HTTP interfaces is spoken to.
+/// Which of SeaweedFS's own HTTP interfaces the driver uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The filer: objects have paths.
     #[default]
     Filer,
-    /// Master and volume servers: objects have file ids, which the client keeps.
+    /// Master and volume servers: objects have file IDs, which the client keeps.
     Master,
 }
 
 named_enum!(Mode, "interface of SeaweedFS", { Filer => "filer", Master => "master" });
 
-/// Most objects of a master's client unless another number is given.
+/// Default for the most objects that a master's client can keep.
 pub const DEFAULT_OBJECTS: u64 = 1_000_000;
 
-/// Most objects that can be asked for: 16 GiB of file ids.
+/// Largest allowed number of objects: 16 GiB of file IDs.
 const MAX_OBJECTS: u64 = 400_000_000;
 
 /// Settings of a SeaweedFS target.
@@ -28,9 +28,9 @@ const MAX_OBJECTS: u64 = 400_000_000;
 pub struct SeaweedConfig {
     /// Filers or masters; worker `w` uses endpoint `w` modulo their number.
     pub endpoints: Vec<Endpoint>,
-    /// What they are.
+    /// The kind of the endpoints.
     pub mode: Mode,
-    /// With a master: how many objects the client can know at a time.
+    /// With a master: most objects that the client can keep at a time.
     pub objects: u64,
     /// Encryption.
     pub tls: TlsConfig,
@@ -40,7 +40,7 @@ pub struct SeaweedConfig {
     pub origins: Vec<Origin>,
 }
 
-/// What the caller (command line, workload file) sets.
+/// Settings from the caller (command line, workload file).
 #[derive(Clone, Debug, Default)]
 pub struct SeaweedOverrides {
     /// `--endpoint-url`: URLs separated by commas, with ranges.
@@ -56,12 +56,12 @@ pub struct SeaweedOverrides {
 }
 
 impl SeaweedConfig {
-    /// The configuration that `overrides` and the environment (`env` looks a variable up) ask for.
+    /// Builds the configuration from `overrides` and the environment (`env` looks a variable up).
     /// SeaweedFS's clients have no conventions beyond its default ports, which are the defaults here;
-    /// the variables are our own.
+    /// the variables are Bucketload's own.
     ///
     /// # Errors
-    /// A setting that cannot be used, with its place and a remedy.
+    /// When a setting cannot be used.
     pub fn new(
         overrides: &SeaweedOverrides,
         env: &dyn Fn(&str) -> Option<String>,
@@ -98,8 +98,8 @@ impl SeaweedConfig {
             (Mode::Filer, Some(_)) => {
                 return Err(ConfigError::new(
                     "--seaweedfs-objects",
-                    "a filer keeps the names of objects itself",
-                    "leave it out, or choose --seaweedfs-mode master",
+                    "a filer keeps the objects' names itself",
+                    "omit it, or choose --seaweedfs-mode master",
                 ));
             }
             (Mode::Master, given) => {
@@ -131,7 +131,7 @@ mod tests {
     use super::{Mode, SeaweedConfig, SeaweedOverrides};
 
     #[test]
-    fn defaults_are_seaweedfs_own_ports() {
+    fn the_defaults_are_the_ports_of_seaweedfs() {
         let mut overrides = SeaweedOverrides::default();
         let config = SeaweedConfig::new(&overrides, &|_| None).unwrap();
         assert_eq!(config.endpoints[0].url(), "http://localhost:8888");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filer_needs_no_table() {
+    fn a_filer_refuses_a_number_of_objects() {
         let mut overrides = SeaweedOverrides {
             objects: Some(5),
             ..SeaweedOverrides::default()

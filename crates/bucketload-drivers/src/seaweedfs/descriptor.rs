@@ -1,4 +1,4 @@
-//! What the SeaweedFS driver says of itself.
+//! The descriptor of the SeaweedFS driver.
 
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm, Value,
@@ -16,19 +16,19 @@ static MODE: Flag = Flag::new(
             ("filer", "A filer: objects have paths"),
             (
                 "master",
-                "A master: objects have file ids, which the client keeps",
+                "A master: objects have file IDs, which the client keeps",
             ),
         ],
     ),
     Scope::Service,
-    "Which interface of SeaweedFS the endpoint is; unless given `filer`",
+    "Which SeaweedFS interface the endpoint is; default `filer`",
 );
 
 static OBJECTS: Flag = Flag::new(
     "--seaweedfs-objects",
     Value::Checked("N", Value::parses::<u64>),
     Scope::Service,
-    "With a SeaweedFS master: most objects that the client can know, at 53 to 107 bytes each; unless given 1000000",
+    "With a SeaweedFS master: most objects that the client can keep, at 53 to 107 bytes each; default 1000000",
 );
 
 /// The driver of `seaweedfs://`.
@@ -38,11 +38,11 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     form: UrlForm::Bucket,
     page: "drivers/seaweedfs.md",
     semantics: Semantics {
-        write: "filer: 1 request; master: a file id, then the bytes to a volume server",
+        write: "filer: 1 request; master: a file ID, then the bytes to a volume server",
         overwrite: "replaced",
         parts: Semantics::NONE,
-        append: "filer: 1 request; master: not offered",
-        rename: "filer: 1 request; master: not offered",
+        append: "filer: 1 request; master: not supported",
+        rename: "filer: 1 request; master: not supported",
         list: "filer: folder by folder; empty folders stay",
         delete_nothing: "success",
         delete_many: Semantics::NONE,
@@ -79,13 +79,13 @@ fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     })
 }
 
-/// With a master, objects are known to the process alone that wrote them.
+/// With a master, only the process that wrote the objects knows them.
 fn check_cleanup(request: &OpenRequest<'_>, bucket: &str) -> Result<(), OpenError> {
     if config(request)?.mode == Mode::Filer {
         return Ok(());
     }
     Err(OpenError::Usage(format!(
-        "cleanup: a SeaweedFS master lists no objects, so that nobody knows what earlier runs left; \
+        "cleanup: a SeaweedFS master cannot list objects, so objects of earlier runs cannot be found; \
          if the collection holds nothing else, delete it: http://MASTER/col/delete?collection={bucket}"
     )))
 }

@@ -1,4 +1,4 @@
-//! The driver: what all sessions share.
+//! The driver and the state that all sessions share.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 
 use super::config::{Mode, SeaweedConfig};
-use super::servers::Directory;
+use super::servers::VolumeDirectory;
 use super::session::SeaweedSession;
 use super::table::Table;
 use crate::http::client::{Client, IdFields};
@@ -16,7 +16,7 @@ use crate::http::config::facts;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, opaque_debug};
 
-/// What a filer can do.
+/// Operations of a filer.
 const FILER: [OpClass; 15] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -35,7 +35,7 @@ const FILER: [OpClass; 15] = [
     OpClass::ListBuckets,
 ];
 
-/// What can be done with file ids.
+/// Operations with file IDs.
 const MASTER: [OpClass; 5] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -47,28 +47,28 @@ const MASTER: [OpClass; 5] = [
 /// The native SeaweedFS driver: the filer's HTTP API, or that of master and volume servers.
 #[derive(Clone)]
 pub struct SeaweedDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(SeaweedDriver);
 
-/// What all sessions share.
-pub(crate) struct Inner {
+/// State that all sessions share.
+pub(crate) struct DriverShared {
     pub(crate) config: SeaweedConfig,
     pub(crate) client: Client,
-    /// With a master: the file ids of the objects.
+    /// With a master: the file IDs of the objects.
     pub(crate) table: Option<Table>,
-    /// With a master: which volume is where.
-    pub(crate) directory: Directory,
+    /// With a master: the servers of the volumes.
+    pub(crate) directory: VolumeDirectory,
 }
 
-opaque_debug!(SeaweedDriver, Inner);
+opaque_debug!(SeaweedDriver, DriverShared);
 
 impl SeaweedDriver {
-    /// A driver for the target that `config` describes. Nothing is connected yet.
+    /// A driver for the target that `config` describes. Does not connect yet.
     ///
     /// # Errors
-    /// When the configuration names a certificate file that cannot be used.
+    /// When the configuration names an unusable certificate file.
     pub fn new(config: SeaweedConfig) -> Result<Self, ConfigError> {
         let ids = IdFields {
             request: "x-amz-request-id",
@@ -77,11 +77,11 @@ impl SeaweedDriver {
         let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
         let table = (config.mode == Mode::Master).then(|| Table::new(config.objects));
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DriverShared {
                 config,
                 client,
                 table,
-                directory: Directory::default(),
+                directory: VolumeDirectory::default(),
             }),
         })
     }

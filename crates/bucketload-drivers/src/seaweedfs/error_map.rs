@@ -1,13 +1,12 @@
-//! From a refusal of SeaweedFS to an [`OpError`]. Many failures share a status: the text of the error
-//! tells them apart.
+//! Turns a refusal of SeaweedFS into an [`OpError`]. Many failures share a status, so the error's text
+//! distinguishes them.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
 use crate::http::answer::{self, one_line};
 use crate::json;
 
-/// The `error` of an answer's document, in one line without control characters; empty when there is
-/// none.
+/// The `error` of an answer's document, in one line without control characters; empty if missing.
 pub(crate) fn message(body: &[u8]) -> String {
     let mut text = String::new();
     let read = json::values(body, |path, value| {
@@ -21,7 +20,7 @@ pub(crate) fn message(body: &[u8]) -> String {
     one_line(&text)
 }
 
-/// The error that an answer with `status` and `body` means.
+/// The error for an answer with `status` and `body`.
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
     let text = message(body);
     let kind = kind_of(status, &text.to_ascii_lowercase());
@@ -56,7 +55,7 @@ fn kind_of(status: u16, text: &str) -> ErrorKind {
         }
     }
     match status {
-        // A master that cannot assign a file id says 406 or 408.
+        // A master that cannot assign a file ID answers 406 or 408.
         406 | 408 => ErrorKind::Server,
         _ => answer::kind_of(status),
     }
@@ -70,7 +69,7 @@ mod tests {
     use super::to_error;
 
     #[test]
-    fn statuses_and_texts_have_meanings() {
+    fn statuses_and_texts_map_to_error_kinds() {
         for (status, text, kind) in [
             (
                 500,
@@ -110,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_input_does_not_panic(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(!to_error(status, &body).detail.contains('\n'));
         }
     }

@@ -1,9 +1,9 @@
-//! File ids: `VOLUME,KEYCOOKIE`, where key and cookie are hexadecimal, the cookie has eight digits and
-//! leading zero bytes of the key are left out (SeaweedFS, "File ID").
+//! File IDs: `VOLUME,KEYCOOKIE`. Key and cookie are hexadecimal, the cookie has eight digits, and
+//! leading zero bytes of the key are omitted (SeaweedFS, "File ID").
 
 use bucketload_s3::encode;
 
-/// The name of a file in SeaweedFS.
+/// A file ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fid {
     pub(crate) volume: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Fid {
 }
 
 impl Fid {
-    /// Reads a file id as the master writes it.
+    /// Parses a file ID in the master's form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (volume, rest) = text.split_once(',')?;
         let hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -31,13 +31,13 @@ impl Fid {
         })
     }
 
-    /// Appends the file id.
+    /// Appends the file ID in the master's form.
     pub(crate) fn push_to(self, out: &mut Vec<u8>) {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         encode::push_decimal(out, u64::from(self.volume));
         out.push(b',');
         let key = self.key.to_be_bytes();
-        // At least one byte of the key is written.
+        // Keep at least one byte of the key.
         let first = key.iter().position(|&b| b != 0).unwrap_or(7);
         for byte in key[first..].iter().chain(&self.cookie.to_be_bytes()) {
             out.push(HEX[usize::from(byte >> 4)]);
@@ -91,7 +91,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(text in any::<String>()) {
+        fn arbitrary_input_does_not_panic(text in any::<String>()) {
             let _ = Fid::parse(&text);
         }
     }

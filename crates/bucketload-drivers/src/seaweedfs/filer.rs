@@ -1,5 +1,5 @@
-//! Operations on a filer (SeaweedFS, "Filer Server API"): an object is the file
-//! `/buckets/BUCKET/KEY`, where the S3 gateway keeps it too, and each bucket is a collection.
+//! Operations on a filer (SeaweedFS, "Filer Server API"). An object is the file `/buckets/BUCKET/KEY`,
+//! as with the S3 gateway, and each bucket is a collection.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -9,6 +9,7 @@ use bucketload_core::record::Probe;
 use super::session::SeaweedSession;
 use crate::http::answer::size_of_object;
 use crate::http::outgoing::{Body, NO_BODY, Plain};
+use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -20,13 +21,13 @@ use bucketload_s3::encode;
 /// Folder of all buckets (SeaweedFS, "filer.options.buckets_folder": its default).
 pub(crate) const BUCKETS: &str = "/buckets/";
 
-/// Prefix of the header fields that are tags, in lower case (SeaweedFS, "Filer Server API", "tagging").
+/// Prefix of the header fields for tags, in lower case (SeaweedFS, "Filer Server API", "tagging").
 const TAG: &str = "seaweed-";
 
-/// Counts the tags in an answer's head.
-struct Tags(u64);
+/// Counts the tags in an answer's header fields.
+struct TagCount(u64);
 
-impl Sink for Tags {
+impl Sink for TagCount {
     fn wants_fields(&self) -> bool {
         true
     }
@@ -37,10 +38,9 @@ impl Sink for Tags {
     }
 }
 
-/// Whether a filer would take `key` for another one: paths are cleaned of empty segments and dots, and
-/// a slash at the end makes a folder.
-pub(crate) fn changes(key: &str) -> bool {
-    // From slash to slash.
+/// Whether a filer would change `key`: it cleans empty segments and dots from paths, and a trailing slash
+/// means a folder.
+pub(crate) fn is_rewritten(key: &str) -> bool {
     let (mut begin, bytes) = (0, key.as_bytes());
     for at in 0..=bytes.len() {
         if at == bytes.len() || bytes[at] == b'/' {
@@ -57,9 +57,7 @@ pub(crate) fn changes(key: &str) -> bool {
 fn refuse_key(key: &str) -> OpError {
     OpError::new(
         ErrorKind::Rejected,
-        format!(
-            "the filer has no place for the key `{key}`: empty segments, `.` and `..` are cleaned away"
-        ),
+        format!("the filer cannot store the key `{key}`: it removes empty segments, `.` and `..`"),
     )
 }
 
@@ -71,9 +69,9 @@ pub(crate) fn push_path(head: &mut Vec<u8>, bucket: &str, key: &str) {
     encode::push_key(head, key);
 }
 
-/// Appends the path of an object whose key keeps its meaning.
+/// Appends the path of an object; refuses keys that the filer would change.
 fn push_checked(head: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpError> {
-    if changes(key) {
+    if is_rewritten(key) {
         return Err(refuse_key(key));
     }
     push_path(head, bucket, key);
@@ -110,10 +108,10 @@ impl SeaweedSession {
         let mut request = self.with(head, "application/octet-stream", Body::Content(span));
         let mut size = Size::new();
         let reply = self.perform(&mut request, &mut size, probe).await?;
-        // Old filers keep the first 256 MiB of a PUT and say so in nothing but the size.
+        // Old filers keep only the first 256 MiB of a PUT; only the returned size shows it.
         match size.get() {
             Some(taken) if how.is_empty() && taken != span.len => {
-                let text = format!("the filer took {taken} of {} bytes", span.len);
+                let text = format!("the filer stored {taken} of {} bytes", span.len);
                 Err(OpError::with_status(ErrorKind::Corrupt, reply.status, text))
             }
             _ => Ok(Completion {
@@ -140,14 +138,14 @@ impl SeaweedSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        if changes(request.key) {
+        if is_rewritten(request.key) {
             return Err(refuse_key(request.key));
         }
         self.delete_path(request.bucket, request.key, probe).await
     }
 
-    /// Deletes a file or an empty folder. A filer may be told to delete folders with all that is in
-    /// them unless it is asked not to: it is always asked not to.
+    /// Deletes a file or an empty folder. A filer may be configured to delete folders recursively by
+    /// default, so the request always forbids that.
     pub(crate) async fn delete_path(
         &mut self,
         bucket: &str,
@@ -166,7 +164,7 @@ impl SeaweedSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        if changes(request.source) {
+        if is_rewritten(request.source) {
             return Err(refuse_key(request.source));
         }
         let mut head = self.begin("POST");
@@ -198,7 +196,7 @@ impl SeaweedSession {
         Ok(Completion { items: 1, ..done })
     }
 
-    /// Tags come with the head of the object.
+    /// Reads the tags from the header fields of the object.
     pub(crate) async fn get_tagging(
         &mut self,
         request: &Request<'_>,
@@ -207,7 +205,7 @@ impl SeaweedSession {
         let mut head = self.begin("HEAD");
         push_checked(&mut head, request.bucket, request.key)?;
         let mut request = self.bare(head);
-        let mut tags = Tags(0);
+        let mut tags = TagCount(0);
         self.perform(&mut request, &mut tags, probe).await?;
         Ok(Completion {
             items: tags.0,
@@ -238,8 +236,8 @@ impl SeaweedSession {
         self.complete(&mut request, probe).await
     }
 
-    /// Looks whether there is a bucket: a listing of at most one entry.
-    pub(crate) async fn look_at(
+    /// Checks that a bucket exists, with a listing of at most one entry.
+    pub(crate) async fn check_folder(
         &mut self,
         bucket: &str,
         probe: &mut Probe,
@@ -248,19 +246,25 @@ impl SeaweedSession {
         push_path(&mut head, bucket, "");
         head.push(b'?');
         head.parameter("limit", "1");
-        self.fields(&mut head);
-        head.text("Accept: application/json\r\n");
-        self.complete(&mut Plain::bare(head), probe).await
+        let mut request = self.listing(head);
+        self.complete(&mut request, probe).await
     }
 
-    /// Deletes an empty bucket. Deleting what is absent is a success for a filer, so that it is looked
-    /// for first: two requests.
+    /// A request for a folder's listing, whose path and query are in `head`.
+    pub(crate) fn listing(&mut self, mut head: Buffer) -> Plain<'static> {
+        self.fields(&mut head);
+        head.text("Accept: application/json\r\n");
+        Plain::bare(head)
+    }
+
+    /// Deletes an empty bucket. A filer accepts the deletion of a missing folder, so this checks first
+    /// and takes two requests.
     pub(crate) async fn remove_folder(
         &mut self,
         bucket: &str,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        self.look_at(bucket, probe).await?;
+        self.check_folder(bucket, probe).await?;
         let mut head = self.begin("DELETE");
         head.text(BUCKETS);
         encode::push_query(&mut head, bucket);
@@ -274,23 +278,23 @@ impl SeaweedSession {
 mod tests {
     use proptest::prelude::*;
 
-    use super::changes;
+    use super::is_rewritten;
 
     #[test]
-    fn keys_that_would_become_others_are_known() {
+    fn keys_that_a_filer_would_change_are_recognised() {
         for key in ["", "/a", "a/", "a//b", "./a", "a/.", "a/../b", ".."] {
-            assert!(changes(key), "{key}");
+            assert!(is_rewritten(key), "{key}");
         }
         for key in ["a", "a/b", ".a", "a..b/c.", "a/...", "\u{e4}/ "] {
-            assert!(!changes(key), "{key}");
+            assert!(!is_rewritten(key), "{key}");
         }
     }
 
     proptest! {
         #[test]
-        fn it_is_what_splitting_says(key in "[a./]{0,12}") {
+        fn the_check_matches_splitting_at_slashes(key in "[a./]{0,12}") {
             let odd = key.split('/').any(|s| matches!(s, "" | "." | ".."));
-            prop_assert_eq!(changes(&key), odd);
+            prop_assert_eq!(is_rewritten(&key), odd);
         }
     }
 }

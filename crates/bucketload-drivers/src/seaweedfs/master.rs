@@ -1,13 +1,13 @@
-//! Operations with file ids (SeaweedFS, "Master Server API" and "Volume Server API").
+//! Operations with file IDs (SeaweedFS, "Master Server API" and "Volume Server API").
 //!
 //! ```text
-//! put of a new object   GET master/dir/assign  ─► file id and server;  PUT server/FID
+//! put of a new object   GET master/dir/assign  ─► file ID and server;  PUT server/FID
 //! put over an object    PUT server/FID
 //! get, head, delete     (GET master/dir/lookup, once per volume)  GET, HEAD, DELETE server/FID
 //! ```
 //!
-//! A put is timed as a whole, from the request for a file id to the volume server's answer. File ids are
-//! kept in the driver's [`super::table::Table`].
+//! A put is timed as a whole, from the request for a file ID to the volume server's answer. The driver
+//! keeps the file IDs in [`super::table::Table`].
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -17,7 +17,7 @@ use bucketload_core::record::Probe;
 use super::error_map;
 use super::fid::Fid;
 use super::session::SeaweedSession;
-use super::table::{Full, Table, folder_of, hash};
+use super::table::{Table, TableFull, folder_of, hash};
 use crate::http::ConfigError;
 use crate::http::answer::{MAX_DOCUMENT, size_of_object, unreadable};
 use crate::http::outgoing::{Body, Plain};
@@ -31,21 +31,20 @@ use crate::json::{self, Value};
 use bucketload_s3::encode;
 
 #[cold]
-fn full(why: Full) -> OpError {
+fn full(why: TableFull) -> OpError {
     let text = match why {
-        Full::Objects(limit) => format!(
-            "{limit} objects have been written, as many as the client has room to know; raise --seaweedfs-objects"
+        TableFull::Objects(limit) => format!(
+            "{limit} objects have been written, the most that the client can keep; raise --seaweedfs-objects"
         ),
-        Full::Folders => "the keys have more than 65,536 folders; use the filer".to_owned(),
+        TableFull::Folders => "the keys have more than 65,536 folders; use the filer".to_owned(),
     };
     OpError::new(ErrorKind::Rejected, text)
 }
 
 #[cold]
 fn unknown(key: &str) -> OpError {
-    let text = format!(
-        "this client has written no object `{key}`: file ids are known to their writer only"
-    );
+    let text =
+        format!("this client has not written the object `{key}`: only its writer knows a file ID");
     OpError::new(ErrorKind::NotFound, text)
 }
 
@@ -54,59 +53,59 @@ fn bad_address(error: ConfigError) -> OpError {
     OpError::new(ErrorKind::Protocol, error.to_string())
 }
 
-/// What a master's answer about a place says.
+/// A master's answer to `/dir/assign` or `/dir/lookup`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spot<'a> {
+pub(crate) struct VolumeLocation<'a> {
     fid: Option<Fid>,
     /// `publicUrl`, else `url`.
     address: &'a str,
     refused: bool,
 }
 
-/// Reads an answer to `/dir/assign` or `/dir/lookup`. Addresses are shown as they stand: host and port
-/// need no escapes.
-pub(crate) fn read_spot(body: &[u8]) -> Result<Spot<'_>, json::Malformed> {
-    let (mut spot, mut inner) = (Spot::default(), "");
+/// Reads an answer to `/dir/assign` or `/dir/lookup`. Borrows addresses from `body`: host and port need
+/// no unescaping.
+pub(crate) fn read_location(body: &[u8]) -> Result<VolumeLocation<'_>, json::Malformed> {
+    let (mut location, mut inner) = (VolumeLocation::default(), "");
     json::values(body, |path, value| {
         let Value::Text(text) = value else { return };
         match path {
-            ["fid"] => spot.fid = text.plain().and_then(Fid::parse),
+            ["fid"] => location.fid = text.plain().and_then(Fid::parse),
             // The first of several copies.
-            ["publicUrl"] | ["locations", "[]", "publicUrl"] if spot.address.is_empty() => {
-                spot.address = text.plain().unwrap_or_default();
+            ["publicUrl"] | ["locations", "[]", "publicUrl"] if location.address.is_empty() => {
+                location.address = text.plain().unwrap_or_default();
             }
             ["url"] | ["locations", "[]", "url"] if inner.is_empty() => {
                 inner = text.plain().unwrap_or_default();
             }
-            ["error"] => spot.refused |= !text.is_empty(),
+            ["error"] => location.refused |= !text.is_empty(),
             _ => {}
         }
     })?;
-    if spot.address.is_empty() {
-        spot.address = inner;
+    if location.address.is_empty() {
+        location.address = inner;
     }
-    Ok(spot)
+    Ok(location)
 }
 
 impl SeaweedSession {
-    /// A request to the volume server number `server` about `fid`.
+    /// Starts a request about `fid` to the volume server number `server`.
     pub(crate) fn begin_at(&mut self, method: &str, server: usize, fid: Fid) -> Buffer {
         let mut head = Buffer::take();
         head.text(method);
         head.text(" /");
         fid.push_to(&mut head);
         let directory = &self.shared.directory;
-        let (seat, _) = self.seats.seat(directory, server, self.source);
-        head.extend_from_slice(&seat.fields);
+        let (volume_server, _) = self.servers.get(directory, server, self.source);
+        head.extend_from_slice(&volume_server.fields);
         head
     }
 
     fn table(&self) -> Result<&Table, OpError> {
         let table = self.shared.table.as_ref();
-        table.ok_or_else(|| OpError::new(ErrorKind::Unsupported, "there is no table of file ids"))
+        table.ok_or_else(|| OpError::new(ErrorKind::Unsupported, "there is no table of file IDs"))
     }
 
-    /// The file id of an object.
+    /// The name's hash and the file ID of an object.
     fn known(&self, request: &Request<'_>) -> Result<(u64, Fid), OpError> {
         let name = hash(request.bucket, request.key);
         let fid = self.table()?.get(name);
@@ -114,7 +113,7 @@ impl SeaweedSession {
             .ok_or_else(|| unknown(request.key))
     }
 
-    /// The index of the folder of `key`; kept for the next object.
+    /// The index of the folder of `key`, cached for the next object.
     fn folder_index(&mut self, key: &str) -> Result<u64, OpError> {
         let folder = folder_of(key);
         if self.folder.1 == u64::MAX || self.folder.0 != folder {
@@ -124,7 +123,7 @@ impl SeaweedSession {
         Ok(self.folder.1)
     }
 
-    /// Asks the master for a new file id in the collection `bucket`.
+    /// Asks the master for a new file ID in the collection `bucket`.
     pub(crate) async fn assign(
         &mut self,
         bucket: &str,
@@ -138,8 +137,8 @@ impl SeaweedSession {
         let reply = self
             .document(&mut request, &mut body, MAX_DOCUMENT, probe)
             .await?;
-        let spot = read_spot(&body).map_err(|e| unreadable("assignment", e))?;
-        let (Some(fid), false) = (spot.fid, spot.refused) else {
+        let location = read_location(&body).map_err(|e| unreadable("assignment", e))?;
+        let (Some(fid), false) = (location.fid, location.refused) else {
             // Some masters refuse with status 200.
             let mut error = error_map::to_error(500, &body);
             error.status = reply.status;
@@ -147,17 +146,19 @@ impl SeaweedSession {
         };
         let tls = self.tls();
         let directory = &self.shared.directory;
-        let server = self.seats.note(directory, fid.volume, spot.address, tls);
+        let server = self
+            .servers
+            .note(directory, fid.volume, location.address, tls);
         Ok((fid, server.map_err(bad_address)?))
     }
 
-    /// The server of a volume; asks the master the first time.
+    /// The server of a volume; asks the master unless it is known.
     pub(crate) async fn locate(
         &mut self,
         volume: u32,
         probe: &mut Probe,
     ) -> Result<usize, OpError> {
-        if let Some(server) = self.seats.server_of(&self.shared.directory, volume) {
+        if let Some(server) = self.servers.server_of(&self.shared.directory, volume) {
             return Ok(server);
         }
         let mut head = self.begin("GET");
@@ -167,26 +168,30 @@ impl SeaweedSession {
         let mut body = Buffer::take();
         self.document(&mut request, &mut body, MAX_DOCUMENT, probe)
             .await?;
-        let spot = read_spot(&body).map_err(|e| unreadable("lookup", e))?;
+        let location = read_location(&body).map_err(|e| unreadable("lookup", e))?;
         let tls = self.tls();
         let directory = &self.shared.directory;
-        self.seats
-            .note(directory, volume, spot.address, tls)
+        self.servers
+            .note(directory, volume, location.address, tls)
             .map_err(bad_address)
     }
 
-    /// A volume may have moved: after a failure that may come from that, the next request looks it up
-    /// again.
-    fn relearn<T>(&mut self, volume: u32, result: Result<T, OpError>) -> Result<T, OpError> {
+    /// Forgets a volume's server after a failure that a moved volume may have caused. The next request
+    /// then looks the volume up again.
+    fn forget_if_moved<T>(
+        &mut self,
+        volume: u32,
+        result: Result<T, OpError>,
+    ) -> Result<T, OpError> {
         if let Err(error) = &result
             && matches!(error.kind, ErrorKind::Connect | ErrorKind::NotFound)
         {
-            self.seats.forget(&self.shared.directory, volume);
+            self.servers.forget(&self.shared.directory, volume);
         }
         result
     }
 
-    pub(crate) async fn put_id(
+    pub(crate) async fn put_by_id(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
@@ -200,8 +205,7 @@ impl SeaweedSession {
         })
     }
 
-    /// Writes an object under its file id, or a new one. Nothing is written that could
-    /// not be remembered.
+    /// Writes an object under its file ID, or a new one. Reserves room in the table before it writes.
     pub(crate) async fn store(
         &mut self,
         bucket: &str,
@@ -222,12 +226,12 @@ impl SeaweedSession {
         let put = self
             .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
-        self.relearn(fid.volume, put)?;
+        self.forget_if_moved(fid.volume, put)?;
         let leaf = &key[folder_of(key).len()..];
         self.table()?.set(name, fid, folder, leaf).map_err(full)
     }
 
-    pub(crate) async fn get_id(
+    pub(crate) async fn get_by_id(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
@@ -241,11 +245,11 @@ impl SeaweedSession {
         let got = self
             .perform_at(server, &mut request, &mut reading, probe)
             .await;
-        let reply = self.relearn(fid.volume, got)?;
+        let reply = self.forget_if_moved(fid.volume, got)?;
         reading.finish(&reply)
     }
 
-    pub(crate) async fn head_id(
+    pub(crate) async fn head_by_id(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
@@ -256,10 +260,10 @@ impl SeaweedSession {
         let got = self
             .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
-        size_of_object(&self.relearn(fid.volume, got)?)
+        size_of_object(&self.forget_if_moved(fid.volume, got)?)
     }
 
-    pub(crate) async fn delete_id(
+    pub(crate) async fn delete_by_id(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
@@ -280,7 +284,7 @@ impl SeaweedSession {
         let gone = self
             .perform_at(server, &mut request, &mut Ignore, probe)
             .await;
-        let gone = self.relearn(fid.volume, gone);
+        let gone = self.forget_if_moved(fid.volume, gone);
         if gone.as_ref().map_or_else(|e| e.status == 404, |_| true) {
             self.table()?.remove(name);
         }
@@ -292,28 +296,28 @@ impl SeaweedSession {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Fid, Spot, read_spot};
+    use super::{Fid, VolumeLocation, read_location};
 
     #[test]
     fn answers_of_the_master_are_read() {
         let assigned = br#"{"count":1,"fid":"3,01637037d6","url":"10.0.0.1:8080","publicUrl":"localhost:8080"}"#;
-        let expected = Spot {
+        let expected = VolumeLocation {
             fid: Fid::parse("3,01637037d6"),
             address: "localhost:8080",
             refused: false,
         };
-        assert_eq!(read_spot(assigned), Ok(expected));
+        assert_eq!(read_location(assigned), Ok(expected));
         let found = br#"{"volumeId":"3","locations":[{"url":"a:1"},{"publicUrl":"","url":"b:2"}]}"#;
-        assert_eq!(read_spot(found).unwrap().address, "a:1");
-        let refused = read_spot(br#"{"error":"no free volumes left"}"#).unwrap();
+        assert_eq!(read_location(found).unwrap().address, "a:1");
+        let refused = read_location(br#"{"error":"no free volumes left"}"#).unwrap();
         assert!(refused.refused && refused.fid.is_none());
-        assert!(read_spot(b"").is_err());
+        assert!(read_location(b"").is_err());
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read_spot(&bytes);
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_location(&bytes);
         }
     }
 }

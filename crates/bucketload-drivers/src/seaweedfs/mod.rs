@@ -1,14 +1,15 @@
-//! The native SeaweedFS driver: its own HTTP interfaces. (Its S3 gateway is for the S3 driver.)
+//! The native SeaweedFS driver, for SeaweedFS's own HTTP interfaces. (The S3 driver speaks to its S3
+//! gateway.)
 //!
 //! ```text
 //! config ── driver ── session ─┬─ filer, walk      paths on a filer
-//!                      admin   └─ master           file ids: master and volume servers
+//!                      admin   └─ master           file IDs: master and volume servers
 //!                                 fid, table, servers
 //! ```
 //!
-//! With a filer an object is a path, and everything about it stands in the store. With a master it is a
-//! file id that the client has to remember (`table`), in exchange for one hop less. Failures become
-//! meanings in `error_map`; `placement` asks where objects lie.
+//! With a filer an object is a path, and the store keeps everything about it. With a master an object is
+//! a file ID that the client has to remember (`table`), which saves one hop. `error_map` interprets
+//! failures; `placement` asks for the locations of objects.
 
 mod admin;
 mod config;

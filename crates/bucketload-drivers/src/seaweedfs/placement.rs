@@ -1,4 +1,4 @@
-//! Where a filer keeps an object: the volumes of its chunks, and the servers of a volume.
+//! The location of objects: the volumes of an object's chunks, and the servers of a volume.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
@@ -14,7 +14,7 @@ use bucketload_s3::encode;
 const MAX_METADATA: usize = 64 << 20;
 
 /// Reads the volumes of an object's chunks, each once, in the order of the chunks. Older filers write a
-/// chunk's file id as text, newer ones take it apart.
+/// chunk's file ID as text, newer ones as separate numbers.
 fn read_volumes(body: &[u8]) -> Result<Vec<u32>, json::Malformed> {
     let mut found = Vec::new();
     let mut add = |volume: Option<u32>| {
@@ -52,11 +52,11 @@ fn read_servers(body: &[u8]) -> Result<Vec<String>, json::Malformed> {
 }
 
 impl SeaweedSession {
-    /// Asks a filer for the volumes that hold the chunks of an object, each once, in the order of the
-    /// chunks. An object that is kept in the filer itself has none. For sessions of a filer.
+    /// Asks a filer for the volumes with the chunks of an object, each once, in the order of the chunks.
+    /// An object inside the filer itself has none. For sessions of a filer.
     ///
     /// # Errors
-    /// `NotFound` when there is no such object; as the filer says.
+    /// `NotFound` when the object does not exist; otherwise the filer's error.
     pub async fn volumes_of(&mut self, bucket: &str, key: &str) -> Result<Vec<u32>, OpError> {
         let mut head = self.begin("GET");
         push_path(&mut head, bucket, key);
@@ -66,10 +66,10 @@ impl SeaweedSession {
         read_volumes(&body).map_err(|e| unreadable("metadata of an object", e))
     }
 
-    /// Asks a master for the addresses of the servers that hold a volume. For sessions of a master.
+    /// Asks a master for the addresses of a volume's servers. For sessions of a master.
     ///
     /// # Errors
-    /// `NotFound` when there is no such volume; as the master says.
+    /// `NotFound` when the volume does not exist; otherwise the master's error.
     pub async fn servers_of(&mut self, volume: u32) -> Result<Vec<String>, OpError> {
         let mut head = self.begin("GET");
         head.text("/dir/lookup?volumeId=");
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (read_volumes(&bytes), read_servers(&bytes));
         }
     }

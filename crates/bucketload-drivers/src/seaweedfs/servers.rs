@@ -1,5 +1,5 @@
-//! Which volume is on which server: looked up once per volume and driver, kept by every session for
-//! itself, so that the request path meets no lock.
+//! The servers of volumes: looked up once per volume and driver, and cached by every session, so the
+//! request path takes no lock.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,33 +12,32 @@ use crate::http::{ConfigError, Endpoint};
 #[derive(Debug)]
 pub(crate) struct VolumeServer {
     pub(crate) endpoint: Endpoint,
-    /// What follows the path of every request.
+    /// The end of the request line and the fixed header fields.
     pub(crate) fields: Vec<u8>,
 }
 
-/// What the driver has learned from the master.
+/// The volumes and servers that the driver has learned from the master.
 #[derive(Debug, Default)]
-pub(crate) struct Directory {
-    known: Mutex<Known>,
+pub(crate) struct VolumeDirectory {
+    known: Mutex<KnownVolumes>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownVolumes {
     servers: Vec<Arc<VolumeServer>>,
     volumes: HashMap<u32, usize>,
 }
 
-impl Directory {
-    fn known(&self) -> MutexGuard<'_, Known> {
+impl VolumeDirectory {
+    fn known(&self) -> MutexGuard<'_, KnownVolumes> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server of `volume`, if it was looked up before.
     fn server_of(&self, volume: u32) -> Option<usize> {
         self.known().volumes.get(&volume).copied()
     }
 
-    /// Notes that `volume` is on the server at `address` (`host:port`), spoken to with TLS if `tls`.
+    /// Records that `volume` is on the server at `address` (`host:port`), reached over TLS if `tls`.
     fn note(&self, volume: u32, address: &str, tls: bool) -> Result<usize, ConfigError> {
         let known = &mut *self.known();
         let found = known
@@ -61,7 +60,6 @@ impl Directory {
         Ok(server)
     }
 
-    /// Forgets where `volume` is.
     fn forget(&self, volume: u32) {
         self.known().volumes.remove(&volume);
     }
@@ -71,16 +69,16 @@ impl Directory {
     }
 }
 
-/// A session's connections to volume servers, and what it knows of volumes.
+/// A session's connections to volume servers, and its cache of volumes.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
-    seats: Vec<(Arc<VolumeServer>, Connection)>,
+pub(crate) struct VolumeServers {
+    servers: Vec<(Arc<VolumeServer>, Connection)>,
     volumes: HashMap<u32, usize>,
 }
 
-impl Seats {
+impl VolumeServers {
     /// The server of `volume`, if this session or another one has looked it up.
-    pub(crate) fn server_of(&mut self, directory: &Directory, volume: u32) -> Option<usize> {
+    pub(crate) fn server_of(&mut self, directory: &VolumeDirectory, volume: u32) -> Option<usize> {
         if let Some(&server) = self.volumes.get(&volume) {
             return Some(server);
         }
@@ -89,17 +87,17 @@ impl Seats {
         Some(server)
     }
 
-    /// Notes where `volume` is; quick when that is known.
+    /// Records the server of `volume`; takes no lock if the session already knows it.
     pub(crate) fn note(
         &mut self,
-        directory: &Directory,
+        directory: &VolumeDirectory,
         volume: u32,
         address: &str,
         tls: bool,
     ) -> Result<usize, ConfigError> {
         if let Some(&server) = self.volumes.get(&volume)
-            && let Some((seat, _)) = self.seats.get(server)
-            && seat.endpoint.authority == address
+            && let Some((known, _)) = self.servers.get(server)
+            && known.endpoint.authority == address
         {
             return Ok(server);
         }
@@ -108,42 +106,42 @@ impl Seats {
         Ok(server)
     }
 
-    /// Forgets where `volume` is: it may have moved.
-    pub(crate) fn forget(&mut self, directory: &Directory, volume: u32) {
+    /// Forgets the server of `volume`, which may have moved.
+    pub(crate) fn forget(&mut self, directory: &VolumeDirectory, volume: u32) {
         self.volumes.remove(&volume);
         directory.forget(volume);
     }
 
-    /// The seat at `server`.
-    pub(crate) fn seat(
+    /// The volume server number `server` and the session's connection to it.
+    pub(crate) fn get(
         &mut self,
-        directory: &Directory,
+        directory: &VolumeDirectory,
         server: usize,
         source: Option<IpAddr>,
     ) -> &mut (Arc<VolumeServer>, Connection) {
-        if server >= self.seats.len() {
-            let new = directory.servers_from(self.seats.len());
-            let seats = new.into_iter().map(|s| (s, Connection::new(0, source)));
-            self.seats.extend(seats);
+        if server >= self.servers.len() {
+            let new = directory.servers_from(self.servers.len());
+            let unconnected = new.into_iter().map(|s| (s, Connection::new(0, source)));
+            self.servers.extend(unconnected);
         }
-        &mut self.seats[server]
+        &mut self.servers[server]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Directory, Seats};
+    use super::{VolumeDirectory, VolumeServers};
 
     #[test]
     fn sessions_learn_from_each_other() {
-        let directory = Directory::default();
-        let (mut one, mut two) = (Seats::default(), Seats::default());
+        let directory = VolumeDirectory::default();
+        let (mut one, mut two) = (VolumeServers::default(), VolumeServers::default());
         assert_eq!(one.server_of(&directory, 3), None);
         assert_eq!(one.note(&directory, 3, "a:1", false).unwrap(), 0);
         assert_eq!(one.note(&directory, 4, "b:1", false).unwrap(), 1);
         assert_eq!(one.note(&directory, 5, "a:1", false).unwrap(), 0);
         assert_eq!(two.server_of(&directory, 4), Some(1));
-        assert_eq!(two.seat(&directory, 1, None).0.endpoint.port, 1);
+        assert_eq!(two.get(&directory, 1, None).0.endpoint.port, 1);
         two.forget(&directory, 4);
         assert_eq!(two.server_of(&directory, 4), None);
         assert_eq!(two.note(&directory, 4, "a:1", false).unwrap(), 0);

@@ -1,5 +1,5 @@
-//! One worker's connections: one to a filer or master, and with a master one to each volume server that
-//! it met.
+//! One worker's connections: one to a filer or master, and with a master one to each volume server in
+//! use.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
 
 use super::config::Mode;
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::error_map;
-use super::servers::Seats;
+use super::servers::VolumeServers;
 use crate::http::Endpoint;
 use crate::http::client::Client;
 use crate::http::connection::Connection;
@@ -26,23 +26,23 @@ use crate::http::sink::Sink;
 /// A session of the native SeaweedFS driver.
 #[derive(Debug)]
 pub struct SeaweedSession {
-    pub(crate) shared: Arc<Inner>,
+    pub(crate) shared: Arc<DriverShared>,
     endpoint: usize,
     pub(crate) source: Option<IpAddr>,
     connection: Connection,
-    pub(crate) seats: Seats,
+    pub(crate) servers: VolumeServers,
     /// With a master: the folder of the last object written, and its index.
     pub(crate) folder: (String, u64),
 }
 
 impl SeaweedSession {
-    pub(crate) fn new(shared: Arc<Inner>, endpoint: usize, source: Option<IpAddr>) -> Self {
+    pub(crate) fn new(shared: Arc<DriverShared>, endpoint: usize, source: Option<IpAddr>) -> Self {
         Self {
             shared,
             endpoint,
             source,
             connection: Connection::new(endpoint, source),
-            seats: Seats::default(),
+            servers: VolumeServers::default(),
             folder: (String::new(), u64::MAX),
         }
     }
@@ -53,7 +53,7 @@ impl SeaweedSession {
         self.connection.calls()
     }
 
-    /// Whether the filer or master is spoken to with TLS.
+    /// Whether the filer or master is reached over TLS.
     pub(crate) fn tls(&self) -> bool {
         self.shared.client.endpoints()[self.endpoint].tls
     }
@@ -67,8 +67,9 @@ impl SeaweedSession {
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let (client, directory) = (&self.shared.client, &self.shared.directory);
-        let (seat, connection) = self.seats.seat(directory, server, self.source);
-        let performing = connection.perform(client, &seat.endpoint, request, sink, probe);
+        let (volume_server, connection) = self.servers.get(directory, server, self.source);
+        let endpoint = &volume_server.endpoint;
+        let performing = connection.perform(client, endpoint, request, sink, probe);
         let reply = performing.await?;
         match &reply.refusal {
             None => Ok(reply),
@@ -77,7 +78,7 @@ impl SeaweedSession {
     }
 }
 
-/// Requests go to the filer or master, unless they say that they go to a volume server.
+/// Requests go to the filer or master; [`SeaweedSession::perform_at`] sends them to a volume server.
 impl HttpSession for SeaweedSession {
     fn route(&mut self) -> (&mut Connection, &Client, &Endpoint) {
         let client = &self.shared.client;
@@ -99,17 +100,15 @@ impl Rendering for SeaweedSession {
     }
 }
 
-/// A refusal of what SeaweedFS's own interfaces do not offer.
+/// The error for an operation that SeaweedFS's own interfaces do not have.
 #[cold]
 fn unsupported(class: OpClass, mode: Mode) -> OpError {
     let why = match (mode, class) {
-        (Mode::Master, _) => {
-            "objects that are known by their file ids can be put, got and deleted only"
-        }
+        (Mode::Master, _) => "with file IDs, objects can only be put, got, looked up and deleted",
         (Mode::Filer, OpClass::PutIfAbsent) => "the filer has no conditional writes",
         (Mode::Filer, OpClass::DeleteMany) => "the filer deletes one path per request",
         (Mode::Filer, OpClass::Copy) => {
-            "not every filer copies, and older ones make an empty file instead"
+            "not every filer can copy, and older ones create an empty file instead"
         }
         (Mode::Filer, _) => "the filer has no such operation; its S3 gateway may have it",
     };
@@ -128,10 +127,12 @@ impl Session for SeaweedSession {
             (Mode::Filer, OpClass::Put) => self.put(request, "", probe).await,
             (Mode::Filer, OpClass::Head) => self.head(request, probe).await,
             (Mode::Filer, OpClass::Delete) => self.delete(request, probe).await,
-            (Mode::Master, OpClass::Get | OpClass::RangeGet) => self.get_id(request, probe).await,
-            (Mode::Master, OpClass::Put) => self.put_id(request, probe).await,
-            (Mode::Master, OpClass::Head) => self.head_id(request, probe).await,
-            (Mode::Master, OpClass::Delete) => self.delete_id(request, probe).await,
+            (Mode::Master, OpClass::Get | OpClass::RangeGet) => {
+                self.get_by_id(request, probe).await
+            }
+            (Mode::Master, OpClass::Put) => self.put_by_id(request, probe).await,
+            (Mode::Master, OpClass::Head) => self.head_by_id(request, probe).await,
+            (Mode::Master, OpClass::Delete) => self.delete_by_id(request, probe).await,
             (Mode::Filer, OpClass::Append) => park(self.put(request, "?op=append", probe)).await,
             (Mode::Filer, OpClass::List) => park(self.list(request, probe)).await,
             (Mode::Filer, OpClass::Rename) => park(self.rename(request, probe)).await,
@@ -143,7 +144,9 @@ impl Session for SeaweedSession {
             (Mode::Filer, OpClass::MakeBucket) => {
                 park(self.make_folder(request.bucket, probe)).await
             }
-            (Mode::Filer, OpClass::HeadBucket) => park(self.look_at(request.bucket, probe)).await,
+            (Mode::Filer, OpClass::HeadBucket) => {
+                park(self.check_folder(request.bucket, probe)).await
+            }
             (Mode::Filer, OpClass::DeleteBucket) => {
                 park(self.remove_folder(request.bucket, probe)).await
             }

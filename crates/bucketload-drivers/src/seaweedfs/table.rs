@@ -1,15 +1,15 @@
-//! What a client of a master has to remember: the file id of each object it wrote.
+//! The file IDs of the objects that a master's client wrote.
 //!
 //! A table of fixed size with open addressing, shared by all sessions without locks: 40 bytes per slot,
-//! a third more slots than objects (rounded up to a power of two). A slot belongs to the hash of a name
-//! for ever once it was taken; deleting an object empties the slot's file id only. Two of `n` names
-//! share a 64-bit hash with a probability of about n²/2⁶⁵, 3·10⁻⁸ for a million objects, and then
-//! verification tells.
+//! a third more slots than objects (rounded up to a power of two). Once taken, a slot belongs to the
+//! hash of one name for good; deleting an object clears only the slot's file ID. Two of `n` names share
+//! a 64-bit hash with a probability of about n²/2⁶⁵ (3·10⁻⁸ for a million objects); verification would
+//! then report corrupt data.
 //!
-//! Clean-up lists names. A name is kept as its folder, of which there are few, and what follows it: a
-//! number in most workloads, which fits into the slot; other text is kept beside the table.
+//! Clean-up lists names. The table stores a name as its folder, of which there are few, and a leaf: a
+//! number in most workloads, which fits into the slot. Other leaves are stored beside the table.
 //!
-//! Memory is touched as slots are taken.
+//! Memory is touched only as slots are taken.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -23,17 +23,17 @@ use super::fid::Fid;
 struct Slot {
     /// Hash of the object's name.
     name: AtomicU64,
-    /// Key of the file id.
+    /// Key of the file ID.
     key: AtomicU64,
-    /// Volume and cookie of the file id; 0 while there is no object.
-    rest: AtomicU64,
-    /// Index of the object's folder, and above it the number of digits of what follows (0: text).
+    /// Volume and cookie of the file ID; 0 while there is no object.
+    volume_cookie: AtomicU64,
+    /// Index of the object's folder, and above it the number of digits of the leaf (0: text).
     folder: AtomicU64,
-    /// What follows, if it is a number.
+    /// The leaf, if it is a number.
     leaf: AtomicU64,
 }
 
-/// File ids by object name.
+/// File IDs by object name.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: Box<[Slot]>,
@@ -41,14 +41,14 @@ pub(crate) struct Table {
     limit: u64,
     taken: AtomicU64,
     folders: Mutex<Folders>,
-    /// What follows the folder, by hash of the name, where it is no number.
+    /// Leaves that are not numbers, by hash of the name.
     texts: Mutex<HashMap<u64, Box<str>>>,
 }
 
-/// Where the digits stand in [`Slot::folder`].
+/// Position of the number of digits in [`Slot::folder`].
 const DIGITS_SHIFT: u32 = 32;
 
-/// Folders of the objects (names up to the last slash), which clean-up goes by.
+/// Folders of the objects (names up to the last slash), for clean-up.
 #[derive(Debug, Default)]
 struct Folders {
     names: Vec<String>,
@@ -58,12 +58,12 @@ struct Folders {
 /// Most folders.
 const MAX_FOLDERS: usize = 65_536;
 
-/// Why an object cannot be remembered.
+/// Why the table cannot take an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// As many names as the table was made for have been written.
+pub(crate) enum TableFull {
+    /// It already has the given number of names, its limit.
     Objects(u64),
-    /// There are too many folders.
+    /// It already has [`MAX_FOLDERS`] folders.
     Folders,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn hash(bucket: &str, key: &str) -> u64 {
     hasher.finish().max(1)
 }
 
-/// The folder of `key`, with the slash at its end; empty at the top.
+/// The folder of `key`, with a trailing slash; empty at the top level.
 pub(crate) fn folder_of(key: &str) -> &str {
     &key[..key.rfind('/').map_or(0, |at| at + 1)]
 }
@@ -87,7 +87,7 @@ impl Table {
         let slots = (objects + objects / 3 + 1).next_power_of_two().max(8);
         let slots = Box::<[Slot]>::new_zeroed_slice(usize::try_from(slots).unwrap_or(usize::MAX));
         Self {
-            // SAFETY: a slot consists of atomic integers, for which all bits zero is a value.
+            // SAFETY: a slot consists of atomic integers, for which all-zero bits are valid.
             slots: unsafe { slots.assume_init() },
             limit: objects,
             taken: AtomicU64::new(0),
@@ -97,13 +97,13 @@ impl Table {
     }
 
     /// The index of `folder`.
-    pub(crate) fn folder(&self, folder: &str) -> Result<u64, Full> {
+    pub(crate) fn folder(&self, folder: &str) -> Result<u64, TableFull> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&index) = folders.indices.get(folder) {
             return Ok(index);
         }
         if folders.names.len() == MAX_FOLDERS {
-            return Err(Full::Folders);
+            return Err(TableFull::Folders);
         }
         let index = folders.names.len() as u64;
         folders.names.push(folder.to_owned());
@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// The slot of `name`, taking a free one if `take`.
-    fn slot(&self, name: u64, take: bool) -> Result<Option<&Slot>, Full> {
+    fn slot(&self, name: u64, take: bool) -> Result<Option<&Slot>, TableFull> {
         let mask = self.slots.len() - 1;
         let mut at = name as usize & mask;
         loop {
@@ -125,10 +125,10 @@ impl Table {
                 if !take {
                     return Ok(None);
                 }
-                // Reserved before the slot is taken, so that the table never fills up.
+                // Count before taking the slot, so the table never fills up.
                 if self.taken.fetch_add(1, Ordering::Relaxed) >= self.limit {
                     self.taken.fetch_sub(1, Ordering::Relaxed);
-                    return Err(Full::Objects(self.limit));
+                    return Err(TableFull::Objects(self.limit));
                 }
                 let order = (Ordering::AcqRel, Ordering::Acquire);
                 match slot.name.compare_exchange(0, name, order.0, order.1) {
@@ -145,19 +145,25 @@ impl Table {
         }
     }
 
-    /// The file id of `name`, if there is an object.
+    /// The file ID of `name`, if there is an object.
     pub(crate) fn get(&self, name: u64) -> Option<Fid> {
         self.slot(name, false).ok().flatten()?.fid()
     }
 
-    /// Makes sure that there is room for `name`: to be asked before anything is written.
-    pub(crate) fn reserve(&self, name: u64) -> Result<(), Full> {
+    /// Takes a slot for `name`. Call it before writing the object.
+    pub(crate) fn reserve(&self, name: u64) -> Result<(), TableFull> {
         self.slot(name, true).map(drop)
     }
 
-    /// Remembers the file id of the object with the hash `name`: `leaf` in the folder with the index
+    /// Stores the file ID of the object with the hash `name`: `leaf` in the folder with the index
     /// `folder`.
-    pub(crate) fn set(&self, name: u64, fid: Fid, folder: u64, leaf: &str) -> Result<(), Full> {
+    pub(crate) fn set(
+        &self,
+        name: u64,
+        fid: Fid,
+        folder: u64,
+        leaf: &str,
+    ) -> Result<(), TableFull> {
         let Some(slot) = self.slot(name, true)? else {
             return Ok(());
         };
@@ -175,19 +181,19 @@ impl Table {
         let place = digits << DIGITS_SHIFT | folder;
         slot.folder.store(place, Ordering::Relaxed);
         slot.key.store(fid.key, Ordering::Relaxed);
-        let rest = u64::from(fid.volume) << 32 | u64::from(fid.cookie);
-        slot.rest.store(rest, Ordering::Release);
+        let volume_cookie = u64::from(fid.volume) << 32 | u64::from(fid.cookie);
+        slot.volume_cookie.store(volume_cookie, Ordering::Release);
         Ok(())
     }
 
-    /// Forgets the file id of `name`.
+    /// Removes the file ID of `name`.
     pub(crate) fn remove(&self, name: u64) {
         if let Ok(Some(slot)) = self.slot(name, false) {
-            slot.rest.store(0, Ordering::Release);
+            slot.volume_cookie.store(0, Ordering::Release);
         }
     }
 
-    /// Up to `most` names that begin with `prefix`, from slot `from` on, and the slot to go on with.
+    /// Up to `most` names that begin with `prefix`, from slot `from` on, and the slot of the next page.
     pub(crate) fn page(
         &self,
         prefix: &str,
@@ -201,7 +207,7 @@ impl Table {
             if found.len() == most {
                 return (found, Some(at));
             }
-            if slot.rest.load(Ordering::Acquire) == 0 {
+            if slot.volume_cookie.load(Ordering::Acquire) == 0 {
                 continue;
             }
             let place = slot.folder.load(Ordering::Relaxed);
@@ -226,27 +232,27 @@ impl Table {
     }
 }
 
-/// The number that `leaf` is: decimal digits, as many as a number of 64 bits always holds.
+/// The number that `leaf` spells: up to 19 decimal digits, which always fit into 64 bits.
 fn number(leaf: &str) -> Option<u64> {
     let digits = (1..=19).contains(&leaf.len()) && leaf.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| leaf.parse().ok())?
 }
 
 impl Slot {
-    /// The file id. A writer may be replacing it: it is read until both halves belong together (cookies
-    /// are random, so that the second half never comes back by chance).
+    /// The file ID. A writer may be replacing it, so this rereads until both halves belong together:
+    /// cookies are random, so `volume_cookie` does not return to an old value by chance.
     fn fid(&self) -> Option<Fid> {
         loop {
-            let rest = self.rest.load(Ordering::Acquire);
-            if rest == 0 {
+            let volume_cookie = self.volume_cookie.load(Ordering::Acquire);
+            if volume_cookie == 0 {
                 return None;
             }
             let key = self.key.load(Ordering::Acquire);
-            if self.rest.load(Ordering::Acquire) == rest {
+            if self.volume_cookie.load(Ordering::Acquire) == volume_cookie {
                 return Some(Fid {
-                    volume: (rest >> 32) as u32,
+                    volume: (volume_cookie >> 32) as u32,
                     key,
-                    cookie: rest as u32,
+                    cookie: volume_cookie as u32,
                 });
             }
         }
@@ -255,7 +261,7 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fid, Full, Table, folder_of, hash};
+    use super::{Fid, Table, TableFull, folder_of, hash};
 
     fn fid(n: u64) -> Fid {
         Fid {
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_and_go() {
+    fn objects_can_be_added_and_removed() {
         let table = Table::new(100);
         let folder = table.folder("a/").unwrap();
         let other = table.folder("b/c/").unwrap();
@@ -280,7 +286,7 @@ mod tests {
             assert_eq!(table.get(name), Some(fid(n + 1000)));
         }
         let full = table.set(hash("bucket", "x"), fid(1), 0, "x");
-        assert_eq!(full, Err(Full::Objects(100)));
+        assert_eq!(full, Err(TableFull::Objects(100)));
         table.remove(hash("bucket", "5"));
         assert_eq!(table.get(hash("bucket", "5")), None);
         assert_eq!(table.page("b/", 0, 1000).0.len(), 49);
@@ -292,12 +298,12 @@ mod tests {
             from = next;
         }
         assert_eq!(all, 99);
-        // A name that was known takes no room again.
+        // A known name reuses its slot.
         table.set(hash("bucket", "5"), fid(5), folder, "5").unwrap();
     }
 
     #[test]
-    fn names_come_back_as_they_were() {
+    fn listed_names_match_written_names() {
         let table = Table::new(100);
         let folder = table.folder("f/").unwrap();
         let leaves = [

@@ -1,9 +1,9 @@
-//! Listings of a filer. A filer lists one folder at a time, in pages, so that all keys below a prefix
-//! take a walk through the tree; a delimiter `/` is a single folder.
+//! Listings of a filer. A filer lists one folder at a time, in pages, so listing all keys below a prefix
+//! walks the tree; with the delimiter `/` it reads a single folder.
 //!
-//! The walk goes depth first, in the order of names within each folder. That is the order of keys but
-//! where a folder's name is the beginning of another entry's (`a/…` comes before `a.txt` here, and
-//! after it in S3). It keeps one page per level.
+//! The walk is depth first, in the order of names within each folder. That is the order of keys except
+//! where a folder's name is a prefix of another entry's (`a/…` comes before `a.txt` here, and after it
+//! in S3). It keeps one page per level.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,6 @@ use bucketload_core::record::Probe;
 use super::filer::push_path;
 use super::session::SeaweedSession;
 use crate::http::answer::{no_way_on, unreadable};
-use crate::http::outgoing::Plain;
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -24,10 +23,10 @@ use crate::json::{self, Value};
 /// Most bytes of a page: some 1000 entries with their chunks.
 const MAX_PAGE: usize = 32 << 20;
 
-/// Entries of a page unless somebody asks for fewer.
+/// Default number of entries of a page.
 const PAGE: u64 = 1000;
 
-/// The bit of a mode that says "folder" (Go's `os.ModeDir`).
+/// The bit of a mode that marks a folder (Go's `os.ModeDir`).
 const FOLDER: u64 = 1 << 31;
 
 /// An entry of a folder.
@@ -37,7 +36,7 @@ pub(crate) struct Entry {
     pub(crate) folder: bool,
 }
 
-/// Reads a page: its entries, and whether there are more.
+/// Reads a page: its entries, and whether more follow.
 pub(crate) fn read_page(body: &[u8]) -> Result<(VecDeque<Entry>, bool), OpError> {
     let (mut entries, mut more) = (VecDeque::new(), false);
     let (mut path, mut mode) = (String::new(), 0);
@@ -61,19 +60,19 @@ pub(crate) fn read_page(body: &[u8]) -> Result<(VecDeque<Entry>, bool), OpError>
     Ok((entries, more))
 }
 
-/// A folder that is being read.
-struct Level {
-    /// Path below the bucket, with a slash at its end; empty for the bucket.
+/// A folder on the path of the walk.
+struct FolderLevel {
+    /// Path below the bucket, with a trailing slash; empty for the bucket.
     path: String,
-    /// What came and was not looked at yet.
+    /// Received entries that the walk has not visited yet.
     entries: VecDeque<Entry>,
-    /// Name behind which the next page begins.
+    /// Name after which the next page begins.
     last: String,
     /// Whether there may be a next page.
     more: bool,
 }
 
-impl Level {
+impl FolderLevel {
     fn new(path: String, last: &str) -> Self {
         Self {
             path,
@@ -84,24 +83,24 @@ impl Level {
     }
 }
 
-/// What a walk comes to next.
+/// One step of a walk.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     /// An object.
     Key(String),
-    /// The name of a folder, where these are not entered.
+    /// The name of a folder, in a walk that does not enter folders.
     Group(String),
-    /// More pages than were allowed would be needed.
+    /// The walk needs more pages than allowed.
     Cut,
-    /// There is nothing left.
+    /// The walk is complete.
     End,
 }
 
 /// A walk through everything below a prefix.
 pub(crate) struct Walk<'a> {
     bucket: &'a str,
-    levels: Vec<Level>,
-    /// What names in the first folder begin with.
+    levels: Vec<FolderLevel>,
+    /// Prefix of the names in the first folder.
     start: &'a str,
     /// Whether folders are entered.
     deep: bool,
@@ -116,7 +115,7 @@ impl<'a> Walk<'a> {
         let at = prefix.rfind('/').map_or(0, |at| at + 1);
         Self {
             bucket,
-            levels: vec![Level::new(prefix[..at].to_owned(), "")],
+            levels: vec![FolderLevel::new(prefix[..at].to_owned(), "")],
             start: &prefix[at..],
             deep,
             per_page: if per_page == 0 { PAGE } else { per_page },
@@ -124,48 +123,50 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on behind the object `key`, which this walk once came to.
-    pub(crate) fn behind(mut self, key: &str) -> Self {
+    /// Resumes after the object `key`, which an earlier walk reached.
+    pub(crate) fn resume_after(mut self, key: &str) -> Self {
         let Some(level) = self.levels.pop() else {
             return self;
         };
         let mut path = level.path;
         let rest = key.strip_prefix(path.as_str()).unwrap_or_default();
         for name in rest.split('/') {
-            self.levels.push(Level::new(path.clone(), name));
+            self.levels.push(FolderLevel::new(path.clone(), name));
             path = format!("{path}{name}/");
         }
         self
     }
 
-    /// The next step; fetches at most `most` pages in all (0: as many as it takes).
+    /// The next step; fetches at most `most` pages in total (0: no limit).
     pub(crate) async fn step(
         &mut self,
         session: &mut SeaweedSession,
         most: u32,
         probe: &mut Probe,
-    ) -> Result<Step, OpError> {
+    ) -> Result<WalkStep, OpError> {
         loop {
             let top = self.levels.len() == 1;
             let Some(level) = self.levels.last_mut() else {
-                return Ok(Step::End);
+                return Ok(WalkStep::End);
             };
             if let Some(entry) = level.entries.pop_front() {
                 if top && !entry.name.starts_with(self.start) {
                     continue;
                 }
                 match (entry.folder, self.deep) {
-                    (false, _) => return Ok(Step::Key(format!("{}{}", level.path, entry.name))),
-                    (true, false) => return Ok(Step::Group(entry.name)),
+                    (false, _) => {
+                        return Ok(WalkStep::Key(format!("{}{}", level.path, entry.name)));
+                    }
+                    (true, false) => return Ok(WalkStep::Group(entry.name)),
                     (true, true) => {
                         let path = format!("{}{}/", level.path, entry.name);
-                        self.levels.push(Level::new(path, ""));
+                        self.levels.push(FolderLevel::new(path, ""));
                     }
                 }
             } else if !level.more {
                 self.levels.pop();
             } else if most > 0 && self.pages >= most {
-                return Ok(Step::Cut);
+                return Ok(WalkStep::Cut);
             } else {
                 self.fetch(session, probe).await?;
             }
@@ -194,26 +195,23 @@ impl<'a> Walk<'a> {
         if !level.last.is_empty() {
             head.parameter("lastFileName", &level.last);
         }
-        // What a pattern gives a meaning to is looked for here.
+        // A prefix with wildcard characters is filtered on the client instead.
         if !start.is_empty() && !start.contains(['*', '?', '[', ']', '\\']) {
             head.parameter("namePattern", start);
             head.push(b'*');
         }
-        session.fields(&mut head);
-        head.text("Accept: application/json\r\n");
-        let mut request = Plain::bare(head);
+        let mut request = session.listing(head);
         let mut body = Buffer::take();
         match session
             .document(&mut request, &mut body, MAX_PAGE, probe)
             .await
         {
             Ok(_) => {}
-            // A folder that is not there, or no longer, holds nothing; a bucket that is not there is an
-            // error.
+            // A missing folder is empty; a missing bucket is an error.
             Err(error) if error.kind == ErrorKind::NotFound && !level.path.is_empty() => {
                 level.more = false;
                 if self.levels.len() == 1 && self.pages == 1 {
-                    session.look_at(self.bucket, probe).await?;
+                    session.check_folder(self.bucket, probe).await?;
                 }
                 return Ok(());
             }
@@ -244,7 +242,8 @@ impl SeaweedSession {
             "" => true,
             "/" => false,
             other => {
-                let text = format!("a filer lists folders: the delimiter is `/`, not `{other}`");
+                let text =
+                    format!("a filer lists folders: the delimiter must be `/`, not `{other}`");
                 return Err(OpError::new(ErrorKind::Rejected, text));
             }
         };
@@ -252,20 +251,20 @@ impl SeaweedSession {
         let mut items = 0;
         loop {
             match walk.step(self, op.pages, probe).await? {
-                Step::Key(key) => {
+                WalkStep::Key(key) => {
                     items += 1;
                     if let Some(watch) = request.watch {
                         watch.listed(&key);
                     }
                 }
-                Step::Group(_) => items += 1,
-                Step::Cut => {
+                WalkStep::Group(_) => items += 1,
+                WalkStep::Cut => {
                     if let Some(watch) = request.watch {
                         watch.cut_short();
                     }
                     return Ok(Completion { items, ..DONE });
                 }
-                Step::End => return Ok(Completion { items, ..DONE }),
+                WalkStep::End => return Ok(Completion { items, ..DONE }),
             }
         }
     }
@@ -273,7 +272,7 @@ impl SeaweedSession {
     /// Names of the folders in the folder `path` of `bucket`.
     ///
     /// # Errors
-    /// `Conflict` when there is an object.
+    /// `Conflict` when the folder contains an object.
     pub(crate) async fn subfolders(
         &mut self,
         bucket: &str,
@@ -284,12 +283,12 @@ impl SeaweedSession {
         let probe = &mut Probe::untimed();
         loop {
             match walk.step(self, 0, probe).await? {
-                Step::Group(name) => found.push(name),
-                Step::Key(key) => {
-                    let text = format!("the bucket is not empty: there is `{key}`");
+                WalkStep::Group(name) => found.push(name),
+                WalkStep::Key(key) => {
+                    let text = format!("the bucket is not empty: it contains `{key}`");
                     return Err(OpError::new(ErrorKind::Conflict, text));
                 }
-                Step::Cut | Step::End => return Ok(found),
+                WalkStep::Cut | WalkStep::End => return Ok(found),
             }
         }
     }
@@ -305,9 +304,7 @@ impl SeaweedSession {
             if !last.is_empty() {
                 head.parameter("lastFileName", &last);
             }
-            self.fields(&mut head);
-            head.text("Accept: application/json\r\n");
-            let mut request = Plain::bare(head);
+            let mut request = self.listing(head);
             let mut body = Buffer::take();
             self.document(&mut request, &mut body, MAX_PAGE, probe)
                 .await?;
@@ -346,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_input_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = read_page(&bytes);
         }
     }

@@ -1,15 +1,14 @@
-//! Untimed calls of the control plane.
+//! Untimed control-plane calls.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
-use super::list::NameNode;
-use super::request::Call;
+use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::{listing, path, prune};
 use crate::http::answer::{MAX_SMALL, too_long};
-use crate::http::control::{ensure_bucket, unless_gone};
+use crate::http::control::ensure_bucket;
 use crate::http::sink::Collect;
 
 impl Admin for WebHdfsSession {
@@ -27,11 +26,7 @@ impl Admin for WebHdfsSession {
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
         self.head_bucket(bucket).await?;
-        let mut tree = NameNode {
-            session: self,
-            probe: &mut Probe::untimed(),
-        };
-        prune::remove_bucket(&mut tree, bucket).await
+        prune::remove_bucket(self, bucket).await
     }
 
     async fn list_keys(
@@ -40,34 +35,11 @@ impl Admin for WebHdfsSession {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        self.listed = Some((bucket.to_owned(), prefix.to_owned()));
-        let mut walk = self.walk.take();
-        let mut lister = NameNode {
-            session: self,
-            probe: &mut Probe::untimed(),
-        };
-        let page = listing::page(&mut lister, &mut walk, bucket, prefix, after).await?;
-        self.walk = walk;
-        if page.keys.is_empty() && after.is_none() {
-            self.head_bucket(bucket).await?;
-        }
-        Ok(page)
+        listing::page(self, bucket, prefix, after).await
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
-        for key in keys {
-            path::check(bucket, key)?;
-            unless_gone(self.unlink(bucket, key, &mut Probe::untimed()).await)?;
-        }
-        // Only where this session has looked before: other directories are none of its business.
-        let Some((_, prefix)) = self.listed.clone().filter(|(listed, _)| listed == bucket) else {
-            return Ok(());
-        };
-        let mut tree = NameNode {
-            session: self,
-            probe: &mut Probe::untimed(),
-        };
-        prune::after_deleting(&mut tree, bucket, &prefix, keys).await
+        prune::delete_keys(self, bucket, keys).await
     }
 
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
@@ -81,11 +53,11 @@ impl Admin for WebHdfsSession {
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         path::check(bucket, key)?;
         let probe = &mut Probe::untimed();
-        let call = Call::new("GET", "OPEN&noredirect=true", bucket, key);
+        let call = NameNodeCall::new("GET", "OPEN&noredirect=true", bucket, key);
         let location = self.locate(&call, probe).await?;
         let mut body = Vec::new();
         let mut sink = Collect::new(&mut body, MAX_SMALL);
-        self.take(&location, &mut sink, probe).await?;
+        self.read_from(&location, &mut sink, probe).await?;
         match sink.overflow {
             false => Ok(body),
             true => Err(too_long(200)),

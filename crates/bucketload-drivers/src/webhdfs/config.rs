@@ -1,4 +1,4 @@
-//! Where the name nodes are and who asks.
+//! Configuration of the WebHDFS driver: addresses of the name nodes, user and token.
 //!
 //! Precedence: `--endpoint-url`, the target's `HOST:PORT`, then `fs.defaultFS`, `dfs.ha.namenodes.*` and
 //! `dfs.namenode.http-address` of Hadoop's configuration files.
@@ -12,19 +12,19 @@ use crate::http::config::{ConfigError, Origin, Source, TlsConfig};
 use crate::http::endpoint::Endpoint;
 use crate::http::secret::Secret;
 
-/// Where the interface begins.
+/// Base path of the interface.
 const PATH: &str = "/webhdfs/v1";
-/// Port of a name node's HTTP server unless it says otherwise (Hadoop 3).
+/// Default port of a name node's HTTP server (Hadoop 3).
 const PORT: u16 = 9870;
 
 /// Settings of a WebHDFS target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebHdfsConfig {
-    /// The name nodes; of several, the active one is used. Their path ends with `/webhdfs/v1`.
+    /// The name nodes; sessions use the active one. Each path ends with `/webhdfs/v1`.
     pub endpoints: Vec<Endpoint>,
-    /// How files are written and by whom.
+    /// User and layout of files.
     pub files: FileSettings,
-    /// Delegation token, in place of the user's name.
+    /// Delegation token, instead of the user's name.
     pub token: Option<Secret>,
     /// Encryption.
     pub tls: TlsConfig,
@@ -48,11 +48,11 @@ impl WebHdfsConfig {
             source_addresses: Vec::new(),
             origins: Vec::new(),
         };
-        config.settle("name node")?;
+        config.split_endpoint_paths("name node")?;
         Ok(config)
     }
 
-    /// Discovers what `overrides` leave open.
+    /// Looks up every setting that `overrides` do not give.
     ///
     /// # Errors
     /// When no name node is known, or a setting cannot be used.
@@ -79,7 +79,7 @@ impl WebHdfsConfig {
             source_addresses: overrides.source_addresses.clone(),
             origins,
         };
-        config.settle(&place)?;
+        config.split_endpoint_paths(&place)?;
         let shown: Vec<String> = config.endpoints.iter().map(Endpoint::url).collect();
         note(&mut config.origins, "name nodes", shown.join(","), source);
         if let Some((path, source)) = &overrides.tls.ca_bundle.as_ref().map(|p| (p, "--ca-bundle"))
@@ -96,7 +96,7 @@ impl WebHdfsConfig {
     }
 
     /// Splits the path of the endpoints into the interface and the directory of the buckets.
-    fn settle(&mut self, place: &str) -> Result<(), ConfigError> {
+    fn split_endpoint_paths(&mut self, place: &str) -> Result<(), ConfigError> {
         let mut roots = Vec::new();
         for endpoint in &mut self.endpoints {
             let path = std::mem::take(&mut endpoint.base_path);
@@ -105,7 +105,7 @@ impl WebHdfsConfig {
                     endpoint.base_path = format!("{front}{PATH}");
                     root_of(root, place)?
                 }
-                // A path in front of the interface, as gateways have it.
+                // A path in front of the interface, as with gateways.
                 _ => {
                     endpoint.base_path = format!("{path}{PATH}");
                     String::new()
@@ -157,7 +157,7 @@ fn name_nodes(overrides: &HadoopOverrides, site: &Site) -> Result<(String, Sourc
         if nodes.is_empty() {
             return Err(ConfigError::new(
                 source.to_string(),
-                format!("no {kind}.{service}.* says where the name nodes are"),
+                format!("no {kind}.{service}.* gives the address of a name node"),
                 "add one for each name node",
             ));
         }
@@ -165,7 +165,7 @@ fn name_nodes(overrides: &HadoopOverrides, site: &Site) -> Result<(String, Sourc
         return Ok((urls.join(","), source));
     }
     if let Some((address, source)) = site.get(kind) {
-        // A server's own configuration may name the address that it listens on.
+        // A server's own configuration may give a wildcard listen address.
         let address = match (address.strip_prefix("0.0.0.0:"), &host) {
             (Some(port), Some(host)) => format!("{host}:{port}"),
             _ => address,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_come_first() {
+    fn flags_take_precedence() {
         let site = property(&[("fs.defaultFS", "hdfs://nn:8020")]);
         let mut overrides = HadoopOverrides {
             authority: Some("h:1".to_owned()),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_do_not_print() {
+    fn tokens_are_not_printed() {
         let env = |name: &str| (name == "WEBHDFS_DELEGATION_TOKEN").then(|| "hush".to_owned());
         let overrides = HadoopOverrides {
             endpoint_url: Some("http://h:1".to_owned()),

@@ -1,9 +1,11 @@
-//! What name nodes answer with ("WebHDFS REST API", JSON schemas).
+//! The answers of name nodes ("WebHDFS REST API", JSON schemas).
 
 use std::borrow::Cow;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::OpError;
 use serde::Deserialize;
+
+use crate::http::answer::unreadable;
 
 /// The status of a file or directory.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -14,12 +16,12 @@ pub(super) struct FileStatus<'a> {
     #[serde(rename = "pathSuffix", default, borrow)]
     pub(super) name: Cow<'a, str>,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: FileKind,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "UPPERCASE")]
-enum Kind {
+enum FileKind {
     File,
     Directory,
     Symlink,
@@ -27,7 +29,7 @@ enum Kind {
 
 impl FileStatus<'_> {
     pub(super) fn is_dir(&self) -> bool {
-        self.kind == Kind::Directory
+        self.kind == FileKind::Directory
     }
 }
 
@@ -74,7 +76,7 @@ struct LocationDocument<'a> {
     location: Cow<'a, str>,
 }
 
-/// Where the bytes of a file lie.
+/// Location of a block.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct BlockLocation {
     /// `ADDRESS:PORT` of the data nodes with a copy.
@@ -94,36 +96,31 @@ struct BlockLocationsDocument {
 }
 
 fn read<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, OpError> {
-    serde_json::from_slice(body).map_err(|error| {
-        OpError::new(
-            ErrorKind::Protocol,
-            format!("the {what} cannot be read: {error}"),
-        )
-    })
+    serde_json::from_slice(body).map_err(|error| unreadable(what, error))
 }
 
-/// The answer to `GETFILESTATUS`.
+/// Reads the answer to `GETFILESTATUS`.
 pub(super) fn status(body: &[u8]) -> Result<FileStatus<'_>, OpError> {
     read::<StatusDocument<'_>>("file status", body).map(|document| document.status)
 }
 
-/// The answer to `LISTSTATUS_BATCH`, and whether entries follow.
+/// Reads the answer to `LISTSTATUS_BATCH`; returns its entries and whether more follow.
 pub(super) fn batch(body: &[u8]) -> Result<(Vec<FileStatus<'_>>, bool), OpError> {
     let listing = read::<BatchDocument<'_>>("listing", body)?.listing;
     Ok((listing.part.statuses.list, listing.remaining > 0))
 }
 
-/// The answer to operations that say whether they did something.
+/// Reads the answer of operations that return whether they had an effect.
 pub(super) fn boolean(body: &[u8]) -> Result<bool, OpError> {
     read::<BooleanDocument>("answer", body).map(|document| document.boolean)
 }
 
-/// The data node's URL in an answer in place of a redirect.
+/// Reads the data node's URL in an answer to `noredirect=true`.
 pub(super) fn location(body: &[u8]) -> Result<Cow<'_, str>, OpError> {
     read::<LocationDocument<'_>>("redirect", body).map(|document| document.location)
 }
 
-/// The answer to `GETFILEBLOCKLOCATIONS`.
+/// Reads the answer to `GETFILEBLOCKLOCATIONS`.
 pub(super) fn block_locations(body: &[u8]) -> Result<Vec<BlockLocation>, OpError> {
     read::<BlockLocationsDocument>("block locations", body).map(|document| document.locations.list)
 }

@@ -1,4 +1,4 @@
-//! The driver: what all sessions share.
+//! The driver and the state that all sessions share.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::config::WebHdfsConfig;
-use super::request::Heads;
+use super::request::HeadTemplate;
 use super::session::WebHdfsSession;
 use crate::hadoop::semantics::CLASSES;
 use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
 use crate::http::render::Render as _;
 
-/// The WebHDFS driver: one connection to the name node per session, and one to each data node that
-/// keeps it.
+/// The WebHDFS driver: one connection to the name node per session, and one to each data node that keeps
+/// connections open.
 #[derive(Clone, Debug)]
 pub struct WebHdfsDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(WebHdfsDriver);
 
-/// What all sessions share.
+/// State that all sessions share.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct DriverShared {
     pub(super) config: WebHdfsConfig,
     pub(super) client: Client,
-    /// For each name node.
-    pub(super) heads: Vec<Heads>,
-    /// Parameters of CREATE that say how the file is laid out.
+    /// One template per name node.
+    pub(super) heads: Vec<HeadTemplate>,
+    /// Parameters of CREATE for the layout of the file.
     pub(super) layout: Vec<u8>,
 }
 
 impl WebHdfsDriver {
-    /// A driver for the cluster that `config` describes. Nothing is connected yet.
+    /// A driver for the cluster that `config` describes. Does not connect yet.
     ///
     /// # Errors
     /// When a name node's address or a certificate file cannot be used.
@@ -46,7 +46,7 @@ impl WebHdfsDriver {
             extended: "",
         };
         let client = Client::new(config.endpoints.clone(), &config.tls, ids)?;
-        let heads = (0..config.endpoints.len()).map(|i| Heads::new(&config, i));
+        let heads = (0..config.endpoints.len()).map(|i| HeadTemplate::new(&config, i));
         let mut layout = Vec::new();
         if let Some(copies) = config.files.replication {
             layout.number("replication", u64::from(copies));
@@ -55,7 +55,7 @@ impl WebHdfsDriver {
             layout.number("blocksize", size);
         }
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DriverShared {
                 heads: heads.collect(),
                 client,
                 layout,
@@ -101,7 +101,7 @@ impl Driver for WebHdfsDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<WebHdfsSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let source = (!sources.is_empty()).then(|| sources[worker.worker as usize % sources.len()]);
+        let (_, source) = self.inner.client.seat(worker.worker, sources);
         let mut session = WebHdfsSession::new(Arc::clone(&self.inner), source);
         session.connect(probe).await?;
         Ok(session)

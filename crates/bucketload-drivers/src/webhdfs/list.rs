@@ -8,23 +8,18 @@ use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::documents;
-use super::request::Call;
+use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
+use crate::hadoop::listing::{self, Listed};
+use crate::hadoop::path;
 use crate::hadoop::prune::Tree;
-use crate::hadoop::semantics::found_bucket;
+use crate::hadoop::semantics::{check_deleted, check_is_directory};
 use crate::hadoop::walk::{Entry, Lister};
-use crate::hadoop::{listing, path};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 
-/// The name node as a source of directory entries, asked by a session within an operation.
-pub(super) struct NameNode<'a> {
-    pub(super) session: &'a mut WebHdfsSession,
-    pub(super) probe: &'a mut Probe,
-}
-
-impl Lister for NameNode<'_> {
-    /// The last name of the page before.
+impl Lister for WebHdfsSession {
+    /// The last name of the previous page.
     type Cursor = Option<String>;
 
     async fn page(
@@ -34,21 +29,22 @@ impl Lister for NameNode<'_> {
         after: &str,
         cursor: &mut Option<String>,
         into: &mut VecDeque<Entry>,
+        probe: &mut Probe,
     ) -> Result<bool, OpError> {
         let mut query = Buffer::take();
         let after = cursor.as_deref().unwrap_or(after);
         if !after.is_empty() {
             query.parameter("startAfter", after);
         }
-        let call = Call::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
-        let body = self.session.fetch(&call, self.probe).await?;
+        let call = NameNodeCall::new("GET", "LISTSTATUS_BATCH", bucket, dir).query(&query);
+        let body = self.fetch(&call, probe).await?;
         let (entries, more) = documents::batch(&body)?;
         match entries.last() {
             Some(last) => *cursor = Some(last.name.clone().into_owned()),
             None if more => {
                 return Err(OpError::new(
                     ErrorKind::Protocol,
-                    "an empty page of a listing says that entries follow",
+                    "an empty page of a listing claims that entries follow",
                 ));
             }
             None => {}
@@ -61,9 +57,15 @@ impl Lister for NameNode<'_> {
     }
 }
 
-impl Tree for NameNode<'_> {
-    async fn remove_dir(&mut self, bucket: &str, dir: &str) -> Result<(), OpError> {
-        self.session.unlink(bucket, dir, self.probe).await
+impl Tree for WebHdfsSession {
+    fn listed(&mut self) -> &mut Listed<Self::Cursor> {
+        &mut self.listed
+    }
+
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+        let call = NameNodeCall::new("DELETE", "DELETE&recursive=false", bucket, key);
+        let body = self.fetch(&call, probe).await?;
+        check_deleted(documents::boolean(&body)?)
     }
 }
 
@@ -73,12 +75,8 @@ impl WebHdfsSession {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut lister = NameNode {
-            session: self,
-            probe,
-        };
-        // On the heap: a walk has more state than other operations have room for.
-        let items = Box::pin(listing::count(&mut lister, request)).await?;
+        // Boxed because a walk's state would enlarge the future of every operation.
+        let items = Box::pin(listing::count(self, request, probe)).await?;
         if items == 0 {
             self.find_bucket(request.bucket, probe).await?;
         }
@@ -92,13 +90,13 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(bucket, "key")?;
         let body = self
-            .fetch(&Call::new("PUT", "MKDIRS", bucket, ""), probe)
+            .fetch(&NameNodeCall::new("PUT", "MKDIRS", bucket, ""), probe)
             .await?;
         match documents::boolean(&body)? {
             true => Ok(DONE),
             false => Err(OpError::new(
                 ErrorKind::Conflict,
-                "the name node made no directory",
+                "the name node did not create the directory",
             )),
         }
     }
@@ -110,7 +108,7 @@ impl WebHdfsSession {
     ) -> Result<Completion, OpError> {
         path::check(bucket, "key")?;
         let is_dir = |status: &documents::FileStatus<'_>| Ok(status.is_dir());
-        found_bucket(bucket, self.status(bucket, "", probe, is_dir).await?)
+        check_is_directory(bucket, self.status(bucket, "", probe, is_dir).await?)
     }
 
     pub(super) async fn remove_bucket(
@@ -126,11 +124,7 @@ impl WebHdfsSession {
     pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         loop {
-            let mut lister = NameNode {
-                session: self,
-                probe,
-            };
-            let more = lister.page("", "", "", &mut cursor, &mut page).await?;
+            let more = self.page("", "", "", &mut cursor, &mut page, probe).await?;
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more {
                 return Ok(Completion { items, ..DONE });

@@ -1,18 +1,18 @@
-//! The WebHDFS driver: HDFS by its REST interface, on the wire client.
+//! The WebHDFS driver: HDFS through its REST interface, on the wire client.
 //!
 //! ```text
 //! config ── driver ── session ── ops ──┬── request     heads for the name node, heads of the second step
-//!                        │   list      ├── redirect    where the second step goes; connections to data nodes
-//!                        │   admin     ├── upload      a body that waits for the data node's consent
+//!                        │   list      ├── redirect    target of the second step; connections to data nodes
+//!                        │   admin     ├── upload      a body that waits for `100 Continue`
 //!                        │             └── documents   JSON
 //!                        └── http::connection                the connection to the name node
-//! placement                            which data nodes hold a file
+//! placement                            the data nodes of a file
 //! ```
 //!
-//! Reading and writing takes two steps: the name node says which data node to ask
-//! (`noredirect=true`, else a redirect), and the data node takes or gives the bytes. Both are one
-//! operation, timed from the first byte of the first request; whatever follows the name node's answer,
-//! connecting to the data node included, is its `body` part. See `docs/drivers/hdfs.md`.
+//! Reading and writing take two steps: the name node names a data node (`noredirect=true`, else a
+//! redirect), and the data node receives or sends the bytes. Both steps are one operation, timed from the
+//! first byte of the first request. Everything after the name node's answer, including the connection to
+//! the data node, counts as the operation's `body` part. See `docs/drivers/hdfs.md`.
 
 mod admin;
 mod config;

@@ -1,31 +1,31 @@
-//! Which data nodes hold a file, as the name node knows it.
+//! The data nodes of a file, according to the name node.
 
 use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::documents;
-use super::request::Call;
+use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::path;
 
-/// Where a file lies.
+/// Location of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilePlacement {
-    /// `ADDRESS:PORT` (of the data transfer) of each data node with a copy of a block, in the order of
-    /// the blocks, each once.
+    /// `ADDRESS:PORT` (for data transfer) of each data node with a copy of a block, each once, in the
+    /// order of the blocks.
     pub nodes: Vec<String>,
-    /// Number of blocks. A file of several blocks is read from several nodes.
+    /// Number of blocks. A file with several blocks is read from several nodes.
     pub blocks: usize,
 }
 
 impl WebHdfsSession {
-    /// Asks the name node where the blocks of a file are (`GETFILEBLOCKLOCATIONS`).
+    /// Asks the name node for the locations of a file's blocks (`GETFILEBLOCKLOCATIONS`).
     ///
     /// # Errors
-    /// `NotFound` when there is no such file; as the cluster says.
+    /// `NotFound` when the file does not exist; otherwise the cluster's error.
     pub async fn placement(&mut self, bucket: &str, key: &str) -> Result<FilePlacement, OpError> {
         path::check(bucket, key)?;
-        let call = Call::new("GET", "GETFILEBLOCKLOCATIONS", bucket, key);
+        let call = NameNodeCall::new("GET", "GETFILEBLOCKLOCATIONS", bucket, key);
         let body = self.fetch(&call, &mut Probe::untimed()).await?;
         let locations = documents::block_locations(&body)?;
         let mut placement = FilePlacement {

@@ -1,7 +1,7 @@
-//! Where second steps go: the data nodes that a session has been sent to, each with its connection.
+//! The data nodes to which a session has been redirected, each with its connection.
 //!
-//! Stock data nodes close the connection after each operation, gateways keep it. Either way the parsed
-//! address is kept, for the [`MOST`] nodes that were seen last.
+//! Stock data nodes close the connection after each operation, gateways keep it open. In both cases the
+//! session keeps the parsed addresses of the last [`MAX_NODES`] nodes.
 
 use std::net::IpAddr;
 
@@ -16,12 +16,11 @@ use crate::http::exchange::Reply;
 use crate::http::outgoing::Outgoing;
 use crate::http::sink::Sink;
 
-/// Data nodes that a session remembers.
-const MOST: usize = 32;
+/// Most data nodes that a session keeps.
+const MAX_NODES: usize = 32;
 
-/// A data node.
 #[derive(Debug)]
-struct Node {
+struct DataNode {
     /// `SCHEME://HOST:PORT`.
     origin: Box<str>,
     endpoint: Endpoint,
@@ -31,12 +30,12 @@ struct Node {
 /// The data nodes of a session.
 #[derive(Debug)]
 pub(super) struct DataNodes {
-    nodes: Vec<Node>,
+    nodes: Vec<DataNode>,
     source: Option<IpAddr>,
 }
 
 impl DataNodes {
-    /// None yet; connections will come from the local address `source`.
+    /// No nodes yet; connections will use the local address `source`.
     pub(super) const fn new(source: Option<IpAddr>) -> Self {
         Self {
             nodes: Vec::new(),
@@ -45,7 +44,7 @@ impl DataNodes {
     }
 
     /// The node that `location` names.
-    fn node(&mut self, client: &Client, location: &str) -> Result<&mut Node, OpError> {
+    fn node(&mut self, client: &Client, location: &str) -> Result<&mut DataNode, OpError> {
         let origin = request::origin(location).map_or("", |(origin, _)| origin);
         if let Some(at) = self.nodes.iter().position(|node| *node.origin == *origin) {
             return Ok(&mut self.nodes[at]);
@@ -54,15 +53,15 @@ impl DataNodes {
             .map_err(|error| OpError::new(ErrorKind::Protocol, error.to_string()))?;
         if endpoint.tls && client.tls_for(&endpoint).is_none() {
             let detail = format!(
-                "the name node is asked by http and sends to {}; name it with --endpoint-url https://…",
+                "the name node is reached over http and redirects to {}; set --endpoint-url https://…",
                 endpoint.url()
             );
             return Err(OpError::new(ErrorKind::Protocol, detail));
         }
-        if self.nodes.len() >= MOST {
+        if self.nodes.len() >= MAX_NODES {
             self.nodes.remove(0);
         }
-        self.nodes.push(Node {
+        self.nodes.push(DataNode {
             origin: origin.into(),
             endpoint,
             connection: Connection::new(0, self.source),
@@ -71,8 +70,8 @@ impl DataNodes {
         Ok(&mut self.nodes[last])
     }
 
-    /// Performs the second step at `location`. Connecting lies inside the operation, so the probe does
-    /// not hear of it: it counts as all that follows the first answer.
+    /// Performs the second step at `location`. Connecting is part of the operation, so it is not reported
+    /// to the probe as a connection; it counts as time after the first answer.
     ///
     /// # Errors
     /// As [`Connection::perform`].

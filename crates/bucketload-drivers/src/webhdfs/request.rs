@@ -1,5 +1,5 @@
-//! Heads of requests: those for the name node are put together from parts rendered once, those for
-//! data nodes from the address that the name node gave.
+//! Request heads. Those for the name node consist of parts rendered once; those for data nodes come from
+//! the address that the name node gave.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_s3::encode;
@@ -10,10 +10,10 @@ use crate::http::render::{Render as _, USER_AGENT};
 
 /// A request to the name node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct NameNodeCall<'a> {
     /// HTTP method.
     pub(super) method: &'static str,
-    /// Operation, and parameters that never change: `OPEN&noredirect=true`.
+    /// Operation and constant parameters: `OPEN&noredirect=true`.
     pub(super) op: &'static str,
     /// Bucket; empty for the root.
     pub(super) bucket: &'a str,
@@ -23,7 +23,7 @@ pub(super) struct Call<'a> {
     pub(super) query: &'a [u8],
 }
 
-impl<'a> Call<'a> {
+impl<'a> NameNodeCall<'a> {
     pub(super) const fn new(
         method: &'static str,
         op: &'static str,
@@ -45,23 +45,23 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The parts that all requests to one name node have in common.
+/// The parts common to all requests to one name node.
 #[derive(Clone, Debug)]
-pub(super) struct Heads {
+pub(super) struct HeadTemplate {
     /// Path of the interface and the root directory, encoded.
     front: Vec<u8>,
-    /// Whether buckets lie right below the interface.
+    /// Whether buckets are directly below the interface.
     bare: bool,
-    /// Who asks.
+    /// Query parameter with the user or the token.
     identity: Vec<u8>,
-    /// From behind the query to the end of the fields that never change.
+    /// From the end of the query to the end of the constant header fields.
     tail: Vec<u8>,
 }
 
-/// A field of every request.
+/// A header field of every request.
 const ACCEPT: &str = "Accept: */*\r\n";
 
-impl Heads {
+impl HeadTemplate {
     /// The parts for name node `index` of `config`.
     pub(super) fn new(config: &WebHdfsConfig, index: usize) -> Self {
         let endpoint = &config.endpoints[index];
@@ -85,8 +85,8 @@ impl Heads {
         }
     }
 
-    /// Renders the head of `call`, which has no body.
-    pub(super) fn render(&self, call: &Call<'_>) -> Buffer {
+    /// Renders the head of `call`, a request without a body.
+    pub(super) fn render(&self, call: &NameNodeCall<'_>) -> Buffer {
         let mut head = Buffer::take();
         head.text(call.method);
         head.push(b' ');
@@ -118,26 +118,25 @@ impl Heads {
 
 /// The body of a request to a data node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sends {
-    /// None: it reads.
+pub(super) enum SecondStepBody {
+    /// No body: a read.
     Nothing,
-    /// So many bytes.
+    /// A body of `length` bytes.
     Bytes {
-        /// Their number.
         length: u64,
-        /// Whether the data node is asked before they leave.
-        expects: bool,
+        /// Whether to wait for `100 Continue` before sending the body.
+        expect_continue: bool,
     },
 }
 
 /// Renders the head of the second step to `location`, an absolute URL.
 ///
 /// # Errors
-/// `Protocol` when the URL holds what cannot stand in a request line.
+/// `Protocol` when the URL contains characters that a request line cannot have.
 pub(super) fn second_step(
     method: &'static str,
     location: &str,
-    sends: Sends,
+    body: SecondStepBody,
 ) -> Result<Buffer, OpError> {
     let Some((origin, authority)) = origin(location) else {
         return Err(unusable());
@@ -149,7 +148,7 @@ pub(super) fn second_step(
     let mut head = Buffer::take();
     head.text(method);
     head.push(b' ');
-    // Name nodes write what is beyond ASCII as it is.
+    // Name nodes do not escape characters beyond ASCII.
     if target.is_ascii() {
         head.text(target);
     } else {
@@ -170,11 +169,15 @@ pub(super) fn second_step(
     ] {
         head.text(part);
     }
-    if let Sends::Bytes { length, expects } = sends {
+    if let SecondStepBody::Bytes {
+        length,
+        expect_continue,
+    } = body
+    {
         head.extend_from_slice(b"Content-Type: application/octet-stream\r\nContent-Length: ");
         encode::push_decimal(&mut head, length);
         head.extend_from_slice(b"\r\n");
-        if expects {
+        if expect_continue {
             head.extend_from_slice(b"Expect: 100-continue\r\n");
         }
     }
@@ -190,18 +193,18 @@ pub(super) fn origin(url: &str) -> Option<(&str, &str)> {
     (!authority.is_empty()).then_some((&url[..scheme.len() + 3 + length], authority))
 }
 
-/// The address itself is not shown: its query may hold a token.
+/// Does not show the address: its query may contain a token.
 #[cold]
 fn unusable() -> OpError {
     OpError::new(
         ErrorKind::Protocol,
-        "the name node's redirect names no address that a request can go to",
+        "the name node's redirect does not contain a usable address",
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, Heads, Sends, origin, second_step};
+    use super::{HeadTemplate, NameNodeCall, SecondStepBody, origin, second_step};
     use crate::http::secret::Secret;
     use crate::webhdfs::WebHdfsConfig;
 
@@ -211,14 +214,14 @@ mod tests {
         config
     }
 
-    fn render(config: &WebHdfsConfig, call: &Call<'_>) -> String {
-        let head = Heads::new(config, 0).render(call);
+    fn render(config: &WebHdfsConfig, call: &NameNodeCall<'_>) -> String {
+        let head = HeadTemplate::new(config, 0).render(call);
         String::from_utf8(head.to_vec()).unwrap()
     }
 
     #[test]
     fn names_are_encoded() {
-        let call = Call::new("GET", "OPEN&noredirect=true", "b", "k 1/\u{e4}?#%+;");
+        let call = NameNodeCall::new("GET", "OPEN&noredirect=true", "b", "k 1/\u{e4}?#%+;");
         let head = render(&config(), &call.query(b"offset=5"));
         assert!(
             head.starts_with(
@@ -228,7 +231,7 @@ mod tests {
             "{head}"
         );
         assert!(head.ends_with("\r\n\r\n") && !head.contains("Content-Length"));
-        let put = render(&config(), &Call::new("PUT", "MKDIRS", "b", "d/"));
+        let put = render(&config(), &NameNodeCall::new("PUT", "MKDIRS", "b", "d/"));
         assert!(
             put.starts_with("PUT /webhdfs/v1/base/b/d?op=MKDIRS"),
             "{put}"
@@ -237,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn tokens_take_the_place_of_names() {
+    fn a_token_replaces_the_user_name() {
         let mut config = WebHdfsConfig::new("http://nn:9870").unwrap();
-        let root = Call::new("GET", "LISTSTATUS", "", "");
+        let root = NameNodeCall::new("GET", "LISTSTATUS", "", "");
         let head = render(&config, &root);
         assert!(
             head.starts_with("GET /webhdfs/v1/?op=LISTSTATUS HTTP/1.1\r\n"),
@@ -255,14 +258,14 @@ mod tests {
     }
 
     #[test]
-    fn second_steps_go_where_the_name_node_says() {
+    fn second_steps_go_to_the_redirected_address() {
         let url = "http://dn1:9864/webhdfs/v1/b/k?op=CREATE&namenoderpcaddress=nn:8020";
         assert_eq!(origin(url), Some(("http://dn1:9864", "dn1:9864")));
-        let sends = Sends::Bytes {
+        let body = SecondStepBody::Bytes {
             length: 70,
-            expects: true,
+            expect_continue: true,
         };
-        let head = second_step("PUT", url, sends).unwrap();
+        let head = second_step("PUT", url, body).unwrap();
         let head = String::from_utf8(head.to_vec()).unwrap();
         assert!(
             head.starts_with(
@@ -272,9 +275,10 @@ mod tests {
             "{head}"
         );
         assert!(head.contains("Content-Length: 70\r\nExpect: 100-continue\r\n\r\n"));
-        let beyond = second_step("GET", "http://h:1/\u{e4}%20b?x", Sends::Nothing).unwrap();
+        let beyond =
+            second_step("GET", "http://h:1/\u{e4}%20b?x", SecondStepBody::Nothing).unwrap();
         assert!(beyond.starts_with(b"GET /%C3%A4%20b?x HTTP/1.1\r\n"));
-        let read = second_step("GET", url, Sends::Nothing).unwrap();
+        let read = second_step("GET", url, SecondStepBody::Nothing).unwrap();
         assert!(
             !String::from_utf8(read.to_vec())
                 .unwrap()
@@ -293,7 +297,7 @@ mod tests {
             "http://h/a b",
             "http://h/a\r\nX: y",
         ] {
-            let error = second_step("GET", bad, Sends::Nothing)
+            let error = second_step("GET", bad, SecondStepBody::Nothing)
                 .map(drop)
                 .unwrap_err();
             assert!(!error.detail.contains("X: y"), "{bad}");

@@ -1,8 +1,8 @@
 //! One worker's session: its connection to the name node, and those to data nodes.
 //!
-//! Of several name nodes one is active. A session asks the one it knows; when that one cannot be reached
-//! or says that it is not the active one, the operation fails (it is not repeated here) and the session
-//! turns to the next.
+//! Only one of several name nodes is active. When a session's name node cannot be reached or answers that
+//! it is on standby, the operation fails without being repeated, and the session switches to the next
+//! name node.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
 use super::documents::{self, FileStatus};
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::redirect::DataNodes;
-use super::request::{self, Call, Sends};
+use super::request::{self, NameNodeCall, SecondStepBody};
 use super::upload::Upload;
 use crate::hadoop::exception::{RemoteException, to_error};
-use crate::hadoop::semantics::absent;
-use crate::hadoop::walk::Walk;
+use crate::hadoop::listing::Listed;
+use crate::hadoop::semantics::unsupported;
 use crate::http::answer::{as_text, too_long};
 use crate::http::connection::Connection;
 use crate::http::exchange::{Refusal, Reply};
@@ -28,49 +28,45 @@ use crate::http::parked::park;
 use crate::http::pool::Buffer;
 use crate::http::sink::{Collect, Ignore, Sink};
 
-/// Most bytes of an answer of the name node: a page of 1000 entries with long names.
+/// Most bytes of a name node's answer: a page of 1000 entries with long names.
 const MAX_ANSWER: usize = 16 << 20;
 
 /// A session of the WebHDFS driver.
 pub struct WebHdfsSession {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<DriverShared>,
     /// Index of the name node in use.
     active: usize,
     connection: Connection,
     nodes: DataNodes,
     source: Option<IpAddr>,
-    /// The control plane's listing under way.
-    pub(super) walk: Option<Box<Walk<Option<String>>>>,
-    /// Bucket and prefix that the control plane listed last.
-    pub(super) listed: Option<(String, String)>,
+    pub(super) listed: Listed<Option<String>>,
 }
 
 impl WebHdfsSession {
-    pub(super) fn new(inner: Arc<Inner>, source: Option<IpAddr>) -> Self {
+    pub(super) fn new(inner: Arc<DriverShared>, source: Option<IpAddr>) -> Self {
         Self {
             inner,
             active: 0,
             connection: Connection::new(0, source),
             nodes: DataNodes::new(source),
             source,
-            walk: None,
-            listed: None,
+            listed: Listed::default(),
         }
     }
 
-    /// Connects to the name node; of several, to the active one.
+    /// Connects to the active name node.
     pub(super) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
         let count = self.inner.heads.len();
         for _ in 1..count {
-            match self.reach(probe).await {
+            match self.connect_to_candidate(probe).await {
                 Ok(()) => return Ok(()),
-                Err(_) => self.turn(),
+                Err(_) => self.switch_name_node(),
             }
         }
-        self.reach(probe).await
+        self.connect_to_candidate(probe).await
     }
 
-    async fn reach(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+    async fn connect_to_candidate(&mut self, probe: &mut Probe) -> Result<(), OpError> {
         let client = &self.inner.client;
         let endpoint = &client.endpoints()[self.active];
         self.connection.connect(client, endpoint, probe).await?;
@@ -78,10 +74,10 @@ impl WebHdfsSession {
             return Ok(());
         }
         let before = self.active;
-        let root = Call::new("GET", "GETFILESTATUS", "", "");
+        let root = NameNodeCall::new("GET", "GETFILESTATUS", "", "");
         let asked = Box::pin(self.ask(&root, &mut Probe::untimed())).await;
         match asked {
-            // The answer of a standby has turned the session.
+            // A standby's answer has already switched the session.
             Err(error) if self.active != before || error.kind == ErrorKind::Connect => {
                 self.active = before;
                 Err(error)
@@ -90,8 +86,8 @@ impl WebHdfsSession {
         }
     }
 
-    /// Goes over to the next name node, if there is one.
-    fn turn(&mut self) {
+    /// Switches to the next name node, if there is one.
+    fn switch_name_node(&mut self) {
         let count = self.inner.heads.len();
         if count > 1 {
             self.active = (self.active + 1) % count;
@@ -102,7 +98,7 @@ impl WebHdfsSession {
     /// Sends `call` to the name node. The answer is a success or a redirect.
     async fn name_node(
         &mut self,
-        call: &Call<'_>,
+        call: &NameNodeCall<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
@@ -122,34 +118,34 @@ impl WebHdfsSession {
             },
             Err(error) => {
                 if error.kind == ErrorKind::Connect {
-                    self.turn();
+                    self.switch_name_node();
                 }
                 Err(error)
             }
         }
     }
 
-    /// What a refusal means.
     #[cold]
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
         let Some(remote) = RemoteException::parse(&refusal.body) else {
             let mut error = to_error("", "", status);
             let negotiate = refusal.field("www-authenticate");
             if status == 401 && negotiate.to_ascii_lowercase().starts_with("negotiate") {
-                error.detail = "the cluster demands Kerberos (SPNEGO), which this driver does not \
-                                speak; give a delegation token in WEBHDFS_DELEGATION_TOKEN"
-                    .into();
+                error.detail =
+                    "the cluster requires Kerberos (SPNEGO), which this driver does not \
+                                support; set WEBHDFS_DELEGATION_TOKEN to a delegation token"
+                        .into();
             } else if (300..400).contains(&status) {
                 error.kind = ErrorKind::Protocol;
                 error.detail = "a data node redirects again".into();
             } else if status == 404 {
                 error.detail =
-                    "not found, and not by a name node; is this a WebHDFS address?".into();
+                    "not found, but not a name node's answer; is this a WebHDFS address?".into();
             }
             return error;
         };
         if remote.exception == "StandbyException" {
-            self.turn();
+            self.switch_name_node();
         }
         let mut error = to_error(remote.class(), &remote.message, status);
         if let Some(token) = &self.inner.config.token {
@@ -158,17 +154,21 @@ impl WebHdfsSession {
         error
     }
 
-    /// Performs a call whose answer says nothing beyond its success, or nothing that matters.
-    pub(super) async fn ask(&mut self, call: &Call<'_>, probe: &mut Probe) -> Result<(), OpError> {
+    /// Performs a call and ignores the content of its answer.
+    pub(super) async fn ask(
+        &mut self,
+        call: &NameNodeCall<'_>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
         self.name_node(call, &mut Ignore, probe)
             .await
-            .and_then(not_redirected)
+            .and_then(check_not_redirected)
     }
 
-    /// Performs a call and returns the document that the name node answers with.
+    /// Performs a call and returns the document in its answer.
     pub(super) async fn fetch(
         &mut self,
-        call: &Call<'_>,
+        call: &NameNodeCall<'_>,
         probe: &mut Probe,
     ) -> Result<Buffer, OpError> {
         let mut body = Buffer::take();
@@ -177,11 +177,11 @@ impl WebHdfsSession {
         if sink.overflow {
             return Err(too_long(reply.status));
         }
-        not_redirected(reply)?;
+        check_not_redirected(reply)?;
         Ok(body)
     }
 
-    /// The status of a file or directory, given to `f`.
+    /// Passes the status of a file or directory to `f`.
     pub(super) async fn status<T>(
         &mut self,
         bucket: &str,
@@ -189,15 +189,15 @@ impl WebHdfsSession {
         probe: &mut Probe,
         f: impl FnOnce(&FileStatus<'_>) -> Result<T, OpError>,
     ) -> Result<T, OpError> {
-        let call = Call::new("GET", "GETFILESTATUS", bucket, key);
+        let call = NameNodeCall::new("GET", "GETFILESTATUS", bucket, key);
         let body = self.fetch(&call, probe).await?;
         f(&documents::status(&body)?)
     }
 
-    /// The first step: where the data node is. The address stays in the buffer as text.
+    /// The first step: the data node's URL, as text.
     pub(super) async fn locate(
         &mut self,
-        call: &Call<'_>,
+        call: &NameNodeCall<'_>,
         probe: &mut Probe,
     ) -> Result<Buffer, OpError> {
         let mut body = Buffer::take();
@@ -212,14 +212,14 @@ impl WebHdfsSession {
     }
 
     /// The second step of a read.
-    pub(super) async fn take(
+    pub(super) async fn read_from(
         &mut self,
         location: &Buffer,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<Reply, OpError> {
         let location = as_text(location);
-        let head = request::second_step("GET", location, Sends::Nothing)?;
+        let head = request::second_step("GET", location, SecondStepBody::Nothing)?;
         let mut plain = Plain::new(head, Body::Bytes(b""), false);
         let client = &self.inner.client;
         let performed = self
@@ -232,21 +232,28 @@ impl WebHdfsSession {
         }
     }
 
-    /// The second step of a write of `length` bytes; `expects` makes even a small body wait for the data
-    /// node's consent.
-    pub(super) async fn give(
+    /// The second step of a write of `length` bytes. With `expect_continue` even a small body waits for
+    /// `100 Continue`.
+    pub(super) async fn write_to(
         &mut self,
         method: &'static str,
         location: &Buffer,
         body: Body<'_>,
         length: u64,
-        expects: bool,
+        expect_continue: bool,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let expects = length > 0 && (expects || length > super::upload::SMALL);
+        let expect_continue = length > 0 && (expect_continue || length > super::upload::SMALL);
         let location = as_text(location);
-        let head = request::second_step(method, location, Sends::Bytes { length, expects })?;
-        let mut upload = Upload::new(head, body, expects);
+        let head = request::second_step(
+            method,
+            location,
+            SecondStepBody::Bytes {
+                length,
+                expect_continue,
+            },
+        )?;
+        let mut upload = Upload::new(head, body, expect_continue);
         let client = &self.inner.client;
         let mut ignore = Ignore;
         let performed = self
@@ -260,14 +267,14 @@ impl WebHdfsSession {
     }
 }
 
-fn not_redirected(reply: Reply) -> Result<(), OpError> {
+fn check_not_redirected(reply: Reply) -> Result<(), OpError> {
     match &reply.refusal {
         None => Ok(()),
         Some(refusal) => Err(OpError::with_status(
             ErrorKind::Protocol,
             reply.status,
             format!(
-                "the address is not a name node's: it points elsewhere ({})",
+                "the address is not a name node's: it redirects ({})",
                 request::origin(&refusal.field("location")).map_or("", |(origin, _)| origin)
             ),
         )),
@@ -294,7 +301,7 @@ impl Session for WebHdfsSession {
             OpClass::HeadBucket => park(self.find_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
-            class => Err(absent(class)),
+            class => Err(unsupported(class)),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The second step of a write: a body for a data node.
 //!
-//! A data node consents (`100 Continue`) to every write before it takes the body, asked or not. A client
-//! that watched for early answers while it sends would take that for a refusal. Small bodies are
-//! therefore sent with their head and nobody watches; larger ones wait for the consent, after which an
-//! early answer is a refusal indeed. Conditional writes wait as well: their refusal is an answer like
-//! any other and must not get lost when the data node closes a connection with unread bytes.
+//! A data node sends `100 Continue` before every write, even unasked. A client that watches for early
+//! answers while it sends would mistake that for a refusal. Small bodies are therefore sent together with
+//! their head, without watching. Larger ones wait for `100 Continue`; any early answer after that is a
+//! refusal. Conditional writes wait as well: their refusal is a regular answer and must not get lost when
+//! the data node closes a connection with unread bytes.
 
 use bucketload_wire::http;
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
@@ -13,29 +13,29 @@ use crate::http::outgoing::{Body, Outgoing, Rest, SLICE};
 use crate::http::parked::park;
 use crate::http::pool::Buffer;
 
-/// Largest body that leaves without consent: no socket buffer is smaller.
+/// Largest body sent without waiting for `100 Continue`: no socket buffer is smaller.
 pub(super) const SMALL: u64 = 64 * 1024;
 
-/// A write to a data node, ready to leave.
+/// A rendered write to a data node.
 pub(super) struct Upload<'a> {
     head: Buffer,
     body: Body<'a>,
-    expects: bool,
+    expect_continue: bool,
 }
 
 impl<'a> Upload<'a> {
-    /// `head` says how long `body` is and, if `expects`, that it waits.
-    pub(super) const fn new(head: Buffer, body: Body<'a>, expects: bool) -> Self {
+    /// `head` contains the length of `body` and, with `expect_continue`, the `Expect` field.
+    pub(super) const fn new(head: Buffer, body: Body<'a>, expect_continue: bool) -> Self {
         Self {
             head,
             body,
-            expects,
+            expect_continue,
         }
     }
 }
 
-/// Receives the data node's consent; `false` when it answered otherwise, which stays to be received.
-async fn consent(conn: &mut Conn) -> Result<bool, WireError> {
+/// Waits for `100 Continue`. Returns `false` for any other answer, which it leaves unread.
+async fn wait_for_continue(conn: &mut Conn) -> Result<bool, WireError> {
     conn.recv_with(|bytes| {
         let head = http::parse_response(bytes, false)?;
         Ok::<_, WireError>(match head {
@@ -49,7 +49,7 @@ async fn consent(conn: &mut Conn) -> Result<bool, WireError> {
 
 impl Upload<'_> {
     async fn send_all(&self, conn: &mut Conn) -> Result<SendEnd, WireError> {
-        if !self.expects {
+        if !self.expect_continue {
             let sent = match &self.body {
                 Body::Bytes(bytes) => conn.send(&self.head, bytes).await,
                 Body::Content(span) => {
@@ -60,7 +60,7 @@ impl Upload<'_> {
             return sent.map(|()| SendEnd::Complete);
         }
         conn.send(&self.head, b"").await?;
-        if !consent(conn).await? {
+        if !wait_for_continue(conn).await? {
             return Ok(SendEnd::Answered { sent: 0 });
         }
         match &self.body {

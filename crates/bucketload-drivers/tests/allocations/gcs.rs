@@ -1,39 +1,41 @@
 //! Steady-state operations of the Google Cloud Storage driver allocate nothing. The responder runs on
 //! other threads; allocations are counted on the client's thread only.
 
-use bucketload_core::driver::{Driver, Session, WorkerId};
+use bucketload_core::driver::{Driver, Session};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::gcs::{Account, GcsConfig, GcsDriver, GcsSession};
 use bucketload_drivers::http::{Endpoint, Secret};
 use bucketload_testkit::alloc::calls;
-use bucketload_testkit::http::{Heard, Said, serve};
+use bucketload_testkit::http::{HttpRequest, HttpResponse, serve};
 
-use crate::support::{op, probe, request, run};
+use crate::support::{WORKER, op, probe, request, run};
 
-fn answer(heard: &Heard) -> Said {
-    match (heard.method.as_str(), heard.path.as_str()) {
+fn answer(request: &HttpRequest) -> HttpResponse {
+    match (request.method.as_str(), request.path.as_str()) {
         ("POST", "/batch/storage/v1") => {
-            Said::new(200, "--b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n".repeat(50))
+            HttpResponse::new(200, "--b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n".repeat(50))
         }
-        ("POST", path) if path.contains("rewriteTo") => Said::new(200, r#"{"done":true}"#),
-        ("POST", _) => Said::new(200, r#"{"kind":"storage#object"}"#),
-        ("DELETE", _) => Said::new(204, ""),
-        ("GET", _) if heard.parameter("fields") == "size" => Said::new(200, r#"{"size":"4096"}"#),
-        ("GET", _) if heard.parameter("fields") == "metadata" => {
-            Said::new(200, r#"{"metadata":{"a":"b"}}"#)
+        ("POST", path) if path.contains("rewriteTo") => HttpResponse::new(200, r#"{"done":true}"#),
+        ("POST", _) => HttpResponse::new(200, r#"{"kind":"storage#object"}"#),
+        ("DELETE", _) => HttpResponse::new(204, ""),
+        ("GET", _) if request.parameter("fields") == "size" => {
+            HttpResponse::new(200, r#"{"size":"4096"}"#)
+        }
+        ("GET", _) if request.parameter("fields") == "metadata" => {
+            HttpResponse::new(200, r#"{"metadata":{"a":"b"}}"#)
         }
         ("GET", path) if path.ends_with("/o") => {
             let items: Vec<_> = (0..50).map(|i| format!(r#"{{"name":"k\n{i}"}}"#)).collect();
-            let token = match heard.has("pageToken") {
+            let token = match request.has("pageToken") {
                 false => r#""nextPageToken":"a/b=","#,
                 true => "",
             };
-            Said::new(200, format!("{{{token}\"items\":[{}]}}", items.join(",")))
+            HttpResponse::new(200, format!("{{{token}\"items\":[{}]}}", items.join(",")))
         }
-        ("GET", _) if !heard.header("range").is_empty() => Said::new(206, [0; 100]),
-        ("GET", _) => Said::new(200, [0; 4096]),
-        _ => Said::new(200, "{}"),
+        ("GET", _) if !request.header("range").is_empty() => HttpResponse::new(206, [0; 100]),
+        ("GET", _) => HttpResponse::new(200, [0; 4096]),
+        _ => HttpResponse::new(200, "{}"),
     }
 }
 
@@ -51,12 +53,8 @@ async fn session() -> GcsSession {
     let endpoint = Endpoint::parse(&format!("http://{}", serve(answer)), "test").unwrap();
     let mut config = GcsConfig::new(vec![endpoint]);
     config.account = Some(Account::Token(Secret::new("ya29.token")));
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     let driver = GcsDriver::new(config).unwrap();
-    driver.open(worker, &mut probe()).await.unwrap()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 #[test]

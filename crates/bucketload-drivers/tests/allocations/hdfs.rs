@@ -1,21 +1,21 @@
-//! Reads by Hadoop's own protocols allocate nothing in a steady state. The cluster is on other threads, which are not
-//! counted.
+//! Steady-state reads over Hadoop's own protocols allocate nothing. The fake cluster runs on other threads, whose
+//! allocations are not counted.
 #![cfg(feature = "hdfs")]
 
-use bucketload_core::driver::{Driver, Session, WorkerId};
+use bucketload_core::driver::{Driver, Session};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::hadoop::HadoopOverrides;
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver};
 use bucketload_testkit::alloc::calls;
-use bucketload_testkit::hdfs::Fake;
+use bucketload_testkit::hdfs::FakeHdfs;
 
-use crate::support::{op, probe, run};
+use crate::support::{WORKER, op, probe, run};
 
 #[test]
 fn a_steady_state_allocates_nothing() {
     let arena = Arena::new(PayloadKind::Random, 1);
-    let fake = Fake::start();
+    let fake = FakeHdfs::start();
     let files = [4096, 250_000].map(|size| {
         let content = arena.content(0, size, 0, size);
         let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ fn a_steady_state_allocates_nothing() {
             let left = size as usize - bytes.len();
             bytes.extend_from_slice(content.segment(bytes.len() as u64, left).as_bytes());
         }
-        fake.plant(&format!("/b/{size}"), &bytes, 100_000);
+        fake.add_file(&format!("/b/{size}"), &bytes, 100_000);
         (size.to_string(), content)
     });
     let overrides = HadoopOverrides {
@@ -34,13 +34,9 @@ fn a_steady_state_allocates_nothing() {
     let config = HdfsConfig::discover(&overrides, &env).unwrap();
     assert_eq!(config.library_reads, None);
     let driver = HdfsDriver::new(config).unwrap();
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     run(async {
         let mut probe = probe();
-        let mut session = driver.open(worker, &mut probe).await.unwrap();
+        let mut session = driver.open(WORKER, &mut probe).await.unwrap();
         let mut before = 0;
         for turn in 0..40 {
             if turn == 20 {

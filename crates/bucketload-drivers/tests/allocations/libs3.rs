@@ -1,26 +1,22 @@
-//! Steady-state calls of a libs3 library allocate nothing on our side. The library of the tests has an allocator of its
-//! own, which is not counted.
+//! Steady-state calls of a libs3 library allocate nothing in the driver. The library of the tests has its own allocator,
+//! which is not counted.
 #![cfg(unix)]
 
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_local::libs3::{Libs3Config, Libs3Driver};
 use bucketload_testkit::alloc::calls;
 
-use crate::support::{libs3_library, op, probe, request, run};
+use crate::support::{WORKER, libs3_library, op, probe, request, run};
 
 #[test]
 fn operations_allocate_nothing() {
     let driver = Libs3Driver::new(Libs3Config::new(libs3_library(None))).unwrap();
     let arena = Arena::new(PayloadKind::Random, 1);
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     run(async {
         let mut probe = probe();
-        let mut session = driver.open(worker, &mut probe).await.unwrap();
+        let mut session = driver.open(WORKER, &mut probe).await.unwrap();
         session.ensure_bucket("bucket").await.unwrap();
         for key in 0..60 {
             let key = format!("list/{key}");
@@ -38,7 +34,7 @@ fn operations_allocate_nothing() {
             OpClass::HeadBucket,
             OpClass::ListBuckets,
         ];
-        // What the first round allocates stays with the session.
+        // The session keeps the buffers that the first round allocates.
         for round in 0..2 {
             for class in classes {
                 let op = Op {

@@ -1,5 +1,5 @@
-//! A libs3 library for the tests of the driver: version 4 of the interface over a map in memory, declared apart
-//! from the driver. The tests compile it with rustc. `--cfg version_2` makes it name statuses as version 2 does,
+//! A libs3 library for the tests of the driver: version 4 of the interface over a map in memory, declared
+//! independently of the driver. The tests compile it with rustc. `--cfg version_2` makes it name statuses as version 2 does,
 //! `--cfg silent` makes it forget the last callback, `--cfg greedy` makes it cut objects at 1,000 bytes.
 #![allow(unsafe_op_in_unsafe_fn, unexpected_cfgs, clippy::all)]
 

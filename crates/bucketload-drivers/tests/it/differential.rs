@@ -8,7 +8,7 @@ use bucketload_drivers::gcs::{GcsConfig, GcsDriver};
 use bucketload_drivers::http::{Endpoint, Secret};
 use bucketload_drivers::swift::{SwiftAuth, SwiftConfig, SwiftDriver};
 use bucketload_local::posix::{PosixConfig, PosixDriver};
-use bucketload_testkit::gcs::Gcs;
+use bucketload_testkit::gcs::FakeGcs;
 use bucketload_testkit::swift::FakeSwift;
 
 use crate::support::clock;
@@ -44,7 +44,7 @@ fn file_systems() {
 
 #[test]
 fn cloud_storage() {
-    let server = Gcs::start(str::is_empty);
+    let server = FakeGcs::start(str::is_empty);
     let endpoint = Endpoint::parse(&format!("http://{}", server.addr), "test").unwrap();
     let mut config = GcsConfig::new(vec![endpoint]);
     config.project = "project".to_owned();

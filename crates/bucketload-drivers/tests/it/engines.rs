@@ -1,4 +1,4 @@
-//! The libraries against the embedded server: the shared suite, and what an engine must not hide.
+//! The library engines against the embedded server: the shared suite, retries, failures and TLS.
 #![cfg(feature = "http-engines")]
 
 use std::sync::Arc;
@@ -58,9 +58,9 @@ fn passes(name: &str, driver: &impl Driver) {
     assert!(failed.is_empty(), "{name}: {failed:#?}");
 }
 
-/// Retries happen as often as was asked for, and each request is counted.
+/// An engine retries as often as configured, and each request is counted.
 fn retries_show<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
-    // The first answer of each three is a refusal.
+    // The first of every three answers is a refusal.
     let server = server(|c| c.faults.push("status=503,op=get,every=3".parse().unwrap()));
     let content_of = Arena::new(PayloadKind::Random, 1);
     run(async {
@@ -96,7 +96,7 @@ fn retries_show<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
     });
 }
 
-/// Corruption and failures below the protocol are found and named.
+/// Corruption and failures below the protocol are detected, with the right kind.
 fn failures_are_named<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
     let server = server(|c| c.faults.push("corrupt,op=get".parse().unwrap()));
     let arena = Arena::new(PayloadKind::Random, 1);
@@ -127,7 +127,7 @@ fn failures_are_named<E: Engine>(make: impl Fn(&S3Config, u32) -> E) {
         let error = error.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Auth, "{error}");
         assert!(error.detail.contains("SignatureDoesNotMatch"), "{error}");
-        // A port where nobody listens.
+        // A port without a listener.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut absent = config(&server);
         absent.endpoints[0].port = port.local_addr().unwrap().port();

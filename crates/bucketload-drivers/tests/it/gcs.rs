@@ -1,23 +1,23 @@
 //! The Google Cloud Storage driver against a fake of the JSON API: the shared suite, tokens, uploads in
-//! parts, and answers that must not be believed.
+//! parts, and wrong answers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{op, probe, request, run};
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use crate::support::{WORKER, clock, op, probe, request, run, suite_passes};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::conformance::{Differential, Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks};
 use bucketload_drivers::gcs::{
     Account, GcsConfig, GcsDriver, GcsSession, LargeObject, ServiceKey, UserGrant,
 };
 use bucketload_drivers::http::{Endpoint, Secret};
-use bucketload_testkit::gcs::Gcs;
-use bucketload_testkit::http::{Said, decode, serve};
+use bucketload_testkit::gcs::FakeGcs;
+use bucketload_testkit::http::{HttpResponse, decode, serve};
 
-fn config(gcs: &Gcs) -> GcsConfig {
+fn config(gcs: &FakeGcs) -> GcsConfig {
     let endpoint = Endpoint::parse(&format!("http://{}", gcs.addr), "test").unwrap();
     let mut config = GcsConfig::new(vec![endpoint]);
     config.project = "project".to_owned();
@@ -25,33 +25,10 @@ fn config(gcs: &Gcs) -> GcsConfig {
 }
 
 async fn try_open(config: GcsConfig) -> Result<GcsSession, OpError> {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     GcsDriver::new(config)
         .unwrap()
-        .open(worker, &mut probe())
+        .open(WORKER, &mut probe())
         .await
-}
-
-fn clock() -> u64 {
-    use std::cell::Cell;
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
-
-fn passes(config: GcsConfig) {
-    let driver = GcsDriver::new(config).unwrap();
-    let suite = Suite {
-        bucket: "suite".to_owned(),
-        quirks: Quirks::of("gcs").unwrap(),
-        clock,
-    };
-    let results = run(suite.run(&driver)).unwrap();
-    let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
-    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 /// A write of `size` bytes in parts of `part` bytes.
@@ -64,12 +41,13 @@ fn in_parts(size: u64, part: u64) -> Op {
 
 #[test]
 fn the_suite_passes_with_resumable_uploads() {
-    passes(config(&Gcs::start(str::is_empty)));
+    let driver = GcsDriver::new(config(&FakeGcs::start(str::is_empty))).unwrap();
+    run(suite_passes(&driver, Quirks::of("gcs").unwrap(), "gcs"));
 }
 
 #[test]
 fn composed_objects_leave_no_parts() {
-    let gcs = Gcs::start(str::is_empty);
+    let gcs = FakeGcs::start(str::is_empty);
     let arena = Arena::new(PayloadKind::Random, 1);
     let mut config = config(&gcs);
     config.large_object = LargeObject::Compose;
@@ -101,7 +79,7 @@ fn composed_objects_leave_no_parts() {
 
 #[test]
 fn chunks_are_checked() {
-    let gcs = Gcs::start(str::is_empty);
+    let gcs = FakeGcs::start(str::is_empty);
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
         let mut session = try_open(config(&gcs)).await.unwrap();
@@ -124,8 +102,8 @@ fn chunks_are_checked() {
 }
 
 #[test]
-fn an_object_that_became_shorter_is_found() {
-    let gcs = Gcs::start(str::is_empty);
+fn a_truncated_object_is_detected() {
+    let gcs = FakeGcs::start(str::is_empty);
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
         let mut session = try_open(config(&gcs)).await.unwrap();
@@ -136,13 +114,13 @@ fn an_object_that_became_shorter_is_found() {
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt);
-        assert!(error.detail.contains("100 bytes has 99"), "{error}");
+        assert!(error.detail.contains("has 99 of 100 bytes"), "{error}");
     });
 }
 
 #[test]
-fn classes_that_do_not_exist_are_refused_with_a_reason() {
-    let gcs = Gcs::start(str::is_empty);
+fn unsupported_classes_are_refused_with_a_reason() {
+    let gcs = FakeGcs::start(str::is_empty);
     run(async {
         let mut session = try_open(config(&gcs)).await.unwrap();
         for class in [
@@ -158,17 +136,20 @@ fn classes_that_do_not_exist_are_refused_with_a_reason() {
     });
 }
 
-/// An RSA key made for tests, which opens nothing.
+/// An RSA key for tests only.
 const KEY: &str = include_str!("../data/rsa-pkcs8.pem");
 
-/// A token endpoint that hands out `t1`, `t2` and so on, and records what it was asked.
+/// A token endpoint that issues `t1`, `t2` and so on, and records the requests.
 fn token_endpoint(seconds: u32, asked: &'static Mutex<Vec<String>>) -> String {
     let count = AtomicU32::new(0);
-    let addr = serve(move |heard| {
-        let body = String::from_utf8_lossy(&heard.body).into_owned();
-        asked.lock().unwrap().push(format!("{} {body}", heard.path));
+    let addr = serve(move |request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        asked
+            .lock()
+            .unwrap()
+            .push(format!("{} {body}", request.path));
         let n = count.fetch_add(1, Ordering::Relaxed) + 1;
-        Said::new(
+        HttpResponse::new(
             200,
             format!(r#"{{"access_token":"t{n}","expires_in":{seconds},"token_type":"Bearer"}}"#),
         )
@@ -177,26 +158,26 @@ fn token_endpoint(seconds: u32, asked: &'static Mutex<Vec<String>>) -> String {
 }
 
 #[test]
-fn a_service_account_gets_a_token_before_the_first_request_and_renews_it_beside_the_load() {
+fn a_service_account_gets_a_token_before_the_first_request_and_renews_it_in_the_background() {
     static ASKED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let gcs = Gcs::start(|who| who.starts_with("Bearer t"));
+    let gcs = FakeGcs::start(|who| who.starts_with("Bearer t"));
     let mut config = config(&gcs);
     config.account = Some(Account::Service(ServiceKey {
         email: "bench@example.iam.gserviceaccount.com".to_owned(),
         key_id: String::new(),
         key: Secret::new(KEY),
-        // The shortest token there is: renewed after a second.
+        // The shortest lifetime: renewed after a second.
         token_url: token_endpoint(1, &ASKED),
     }));
     run(async {
         let mut session = try_open(config).await.unwrap();
         session.ensure_bucket("bucket").await.unwrap();
         let began = std::time::Instant::now();
-        while !gcs.heard().last().unwrap().ends_with("Bearer t2") {
+        while !gcs.requests().last().unwrap().ends_with("Bearer t2") {
             session.head_bucket("bucket").await.unwrap();
             assert!(began.elapsed().as_secs() < 30, "no new token");
         }
-        assert!(gcs.heard()[0].ends_with("Bearer t1"));
+        assert!(gcs.requests()[0].ends_with("Bearer t1"));
     });
     let asked = ASKED.lock().unwrap();
     let form = decode(&asked[0]);
@@ -211,7 +192,7 @@ fn a_service_account_gets_a_token_before_the_first_request_and_renews_it_beside_
 #[test]
 fn a_user_gets_a_token_for_the_refresh_token() {
     static ASKED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let gcs = Gcs::start(|who| who == "Bearer t1");
+    let gcs = FakeGcs::start(|who| who == "Bearer t1");
     let mut config = config(&gcs);
     config.account = Some(Account::User(UserGrant {
         client_id: "id".to_owned(),
@@ -232,11 +213,11 @@ fn a_user_gets_a_token_for_the_refresh_token() {
 
 #[test]
 fn a_machine_asks_its_metadata_server() {
-    let metadata = serve(|heard| match heard.header("metadata-flavor") {
-        "Google" => Said::new(200, r#"{"access_token":"m","expires_in":3000}"#),
-        _ => Said::new(403, ""),
+    let metadata = serve(|request| match request.header("metadata-flavor") {
+        "Google" => HttpResponse::new(200, r#"{"access_token":"m","expires_in":3000}"#),
+        _ => HttpResponse::new(403, ""),
     });
-    let gcs = Gcs::start(|who| who == "Bearer m");
+    let gcs = FakeGcs::start(|who| who == "Bearer m");
     let mut config = config(&gcs);
     let endpoint = Endpoint::parse(&format!("http://{metadata}"), "test").unwrap();
     config.account = Some(Account::Metadata(endpoint));
@@ -247,8 +228,8 @@ fn a_machine_asks_its_metadata_server() {
 }
 
 #[test]
-fn refused_credentials_are_told_without_being_shown() {
-    let gcs = Gcs::start(|who| who == "Bearer right");
+fn refused_credentials_are_reported_without_showing_them() {
+    let gcs = FakeGcs::start(|who| who == "Bearer right");
     let mut wrong = config(&gcs);
     wrong.account = Some(Account::Token(Secret::new("secret-token")));
     run(async {
@@ -261,7 +242,7 @@ fn refused_credentials_are_told_without_being_shown() {
         );
         assert!(!format!("{error:?} {session:?}").contains("secret-token"));
     });
-    let refusing = serve(|_| Said::new(400, r#"{"error":"invalid_grant"}"#));
+    let refusing = serve(|_| HttpResponse::new(400, r#"{"error":"invalid_grant"}"#));
     let mut expired = config(&gcs);
     expired.account = Some(Account::User(UserGrant {
         client_id: "id".to_owned(),
@@ -282,7 +263,7 @@ fn refused_credentials_are_told_without_being_shown() {
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    let driver = GcsDriver::new(config(&Gcs::start(str::is_empty))).unwrap();
+    let driver = GcsDriver::new(config(&FakeGcs::start(str::is_empty))).unwrap();
     let test = Differential {
         bucket: "differential".to_owned(),
         quirks: Quirks::of("gcs").unwrap(),

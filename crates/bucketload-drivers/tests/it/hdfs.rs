@@ -1,34 +1,19 @@
-//! Reads by Hadoop's own protocols against a cluster in memory: what is delivered, what is repeated where,
-//! what is refused.
+//! Reads through Hadoop's own protocols against a cluster in memory: delivery, retries and refusals.
 #![cfg(feature = "hdfs")]
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use bucketload_core::driver::{Completion, Driver, Session, WorkerId};
+use crate::support::{WORKER, probe, run};
+use bucketload_core::driver::{Completion, Driver, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
 use bucketload_drivers::hadoop::HadoopOverrides;
 use bucketload_drivers::hdfs::{HdfsConfig, HdfsDriver, HdfsSession};
-use bucketload_testkit::hdfs::Fake;
+use bucketload_testkit::hdfs::FakeHdfs;
 
-fn clock() -> u64 {
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
-
-fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
-}
-
-fn driver(fake: &Fake) -> HdfsDriver {
+fn driver(fake: &FakeHdfs) -> HdfsDriver {
     let overrides = HadoopOverrides {
         endpoint_url: Some(fake.url.clone()),
         ..HadoopOverrides::default()
@@ -40,11 +25,7 @@ fn driver(fake: &Fake) -> HdfsDriver {
 }
 
 async fn open(driver: &HdfsDriver) -> Result<HdfsSession, OpError> {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut Probe::new(clock)).await
+    driver.open(WORKER, &mut probe()).await
 }
 
 fn op(class: OpClass, content: &Content<'_>) -> Op {
@@ -79,11 +60,11 @@ fn bytes(content: &Content<'_>) -> Vec<u8> {
 }
 
 /// A cluster with the files `/b/SIZE` in blocks of 100,000 bytes, or less.
-fn planted<'a>(arena: &'a Arena, sizes: &[u64]) -> (Fake, Vec<(String, Content<'a>)>) {
-    let fake = Fake::start();
+fn planted<'a>(arena: &'a Arena, sizes: &[u64]) -> (FakeHdfs, Vec<(String, Content<'a>)>) {
+    let fake = FakeHdfs::start();
     let files = sizes.iter().map(|&size| {
         let content = arena.content(0, size, 0, size);
-        fake.plant(&format!("/b/{size}"), &bytes(&content), 100_000);
+        fake.add_file(&format!("/b/{size}"), &bytes(&content), 100_000);
         (size.to_string(), content)
     });
     let files = files.collect();
@@ -95,7 +76,7 @@ async fn get(
     key: &str,
     content: Content<'_>,
 ) -> (Result<Completion, OpError>, Probe) {
-    let mut probe = Probe::new(clock);
+    let mut probe = probe();
     let op = op(OpClass::Get, &content);
     let request = request(&op, key, content);
     let result = session.execute(&request, &mut probe).await;
@@ -112,19 +93,19 @@ fn files_and_ranges_are_read_and_verified() {
     run(async {
         let mut session = open(&driver(&fake)).await.unwrap();
         for (key, content) in &files {
-            let (done, probe) = get(&mut session, key, *content).await;
+            let (done, read) = get(&mut session, key, *content).await;
             assert_eq!(done.unwrap().bytes, content.size());
             let blocks = content.size().div_ceil(100_000);
             assert_eq!(
-                u64::from(probe.requests()),
+                u64::from(read.requests()),
                 1 + blocks,
                 "a call, and a read per block"
             );
-            assert!(probe.started_ns() < probe.first_byte_ns());
-            assert!(probe.first_byte_ns() <= probe.done_ns());
+            assert!(read.started_ns() < read.first_byte_ns());
+            assert!(read.first_byte_ns() <= read.done_ns());
             let op = op(OpClass::Head, content);
             let head = request(&op, key, *content);
-            let mut probe = Probe::new(clock);
+            let mut probe = probe();
             let head = session.execute(&head, &mut probe).await.unwrap();
             assert_eq!((head.object_size, probe.requests()), (content.size(), 1));
         }
@@ -138,21 +119,18 @@ fn files_and_ranges_are_read_and_verified() {
         ] {
             let op = op_of(content, offset, len);
             let request = request(&op, key, *content);
-            let done = session.execute(&request, &mut Probe::new(clock)).await;
+            let done = session.execute(&request, &mut probe()).await;
             assert_eq!(done.unwrap().bytes, len.min(750_000 - offset));
         }
         let op = op_of(content, 750_000, 1);
         let past = request(&op, key, *content);
-        let error = session
-            .execute(&past, &mut Probe::new(clock))
-            .await
-            .unwrap_err();
+        let error = session.execute(&past, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
     });
     assert_eq!(
         fake.node(0).connections.load(Ordering::Relaxed),
         1,
-        "it is kept"
+        "the connection is kept"
     );
     assert_eq!(fake.node(1).connections.load(Ordering::Relaxed), 0);
     let calls = fake.state.calls.lock().unwrap();
@@ -163,7 +141,7 @@ fn files_and_ranges_are_read_and_verified() {
 }
 
 #[test]
-fn what_is_not_what_it_should_be_is_told() {
+fn wrong_files_and_refusals_are_errors() {
     let arena = Arena::new(PayloadKind::Random, 1);
     let (fake, files) = planted(&arena, &[4096]);
     let (key, content) = &files[0];
@@ -174,22 +152,22 @@ fn what_is_not_what_it_should_be_is_told() {
         assert_eq!(kind(absent), ErrorKind::NotFound);
         let op = op(OpClass::Head, content);
         let head = request(&op, "none", *content);
-        let absent = session.execute(&head, &mut Probe::new(clock)).await;
+        let absent = session.execute(&head, &mut probe()).await;
         assert_eq!(kind(absent), ErrorKind::NotFound);
         let (refused, _) = get(&mut session, "a//b", *content).await;
         assert_eq!(kind(refused), ErrorKind::Rejected);
-        // The file holds something else, or is shorter than what was written, or empty.
-        fake.plant("/b/4096", &[7; 4096], 100_000);
+        // The file has other content, is shorter than what was written, or is empty.
+        fake.add_file("/b/4096", &[7; 4096], 100_000);
         let (wrong, _) = get(&mut session, key, *content).await;
         assert_eq!(kind(wrong), ErrorKind::Corrupt);
         for size in [0, 4000] {
-            fake.plant("/b/4096", &bytes(content)[..size], 100_000);
+            fake.add_file("/b/4096", &bytes(content)[..size], 100_000);
             let (short, _) = get(&mut session, key, *content).await;
             let error = short.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Corrupt);
             assert_eq!(error.detail.contains("just closed"), size == 0, "{error}");
         }
-        fake.plant("/b/4096", &bytes(content), 100_000);
+        fake.add_file("/b/4096", &bytes(content), 100_000);
         for (class, kind) in [
             ("org.apache.hadoop.ipc.StandbyException", ErrorKind::Server),
             (
@@ -209,13 +187,13 @@ fn what_is_not_what_it_should_be_is_told() {
 }
 
 #[test]
-fn another_data_node_goes_on() {
+fn another_data_node_continues_a_read() {
     let arena = Arena::new(PayloadKind::Random, 1);
     let (fake, files) = planted(&arena, &[90_000]);
     let (key, content) = &files[0];
     run(async {
         let mut session = open(&driver(&fake)).await.unwrap();
-        // Wrong sums in the middle: what came before them is not read again.
+        // Wrong checksums in the middle: earlier bytes are not read again.
         fake.node(0).corrupt_from.store(50_000, Ordering::Relaxed);
         let (done, probe) = get(&mut session, key, *content).await;
         assert_eq!((done.unwrap().bytes, probe.requests()), (90_000, 3));
@@ -223,7 +201,7 @@ fn another_data_node_goes_on() {
         fake.node(0).refuses.store(true, Ordering::Relaxed);
         let (done, probe) = get(&mut session, key, *content).await;
         assert_eq!((done.unwrap().bytes, probe.requests()), (90_000, 3));
-        // Nobody has the right bytes.
+        // No node has the right bytes.
         fake.node(0).refuses.store(false, Ordering::Relaxed);
         for node in 0..2 {
             fake.node(node).corrupt_from.store(1, Ordering::Relaxed);
@@ -258,7 +236,7 @@ fn connections_that_data_nodes_close_are_replaced() {
 }
 
 #[test]
-fn an_abandoned_read_harms_no_later_one() {
+fn an_abandoned_read_does_not_affect_later_ones() {
     let arena = Arena::new(PayloadKind::Random, 1);
     let (fake, files) = planted(&arena, &[750_000, 4096]);
     run(async {
@@ -266,7 +244,7 @@ fn an_abandoned_read_harms_no_later_one() {
         for polls in 0..12 {
             let (key, content) = &files[0];
             let op = op(OpClass::Get, content);
-            let (request, mut probe) = (request(&op, key, *content), Probe::new(clock));
+            let (request, mut probe) = (request(&op, key, *content), probe());
             {
                 let mut read = std::pin::pin!(session.execute(&request, &mut probe));
                 for _ in 0..polls {
@@ -300,15 +278,15 @@ fn files_that_are_being_written_are_left_to_the_library() {
     run(async {
         let mut session = open(&driver(&fake)).await.unwrap();
         let before = fake.state.calls.lock().unwrap().len();
-        // Whatever the library makes of this cluster, it is asked.
+        // The result depends on the library; this only checks that the library is used.
         let _ = get(&mut session, key, *content).await;
         assert!(fake.state.calls.lock().unwrap().len() > before + 1);
     });
 }
 
 #[test]
-fn a_cluster_that_encrypts_says_so_at_once() {
-    let fake = Fake::start();
+fn an_encrypting_cluster_is_refused_at_once() {
+    let fake = FakeHdfs::start();
     fake.state.encrypts.store(true, Ordering::Relaxed);
     let error = run(open(&driver(&fake))).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Unsupported);
@@ -319,8 +297,8 @@ fn a_cluster_that_encrypts_says_so_at_once() {
 }
 
 #[test]
-fn the_result_says_who_reads() {
-    let fake = Fake::start();
+fn the_facts_name_the_implementation_of_reads() {
+    let fake = FakeHdfs::start();
     let shown = |driver: &HdfsDriver| {
         let facts = driver.facts();
         let reads = facts

@@ -1,8 +1,8 @@
-//! The driver of the libs3 interface against a library of the tests' own, compiled by rustc and loaded as any other.
+//! The driver of the libs3 interface against a test library that rustc compiles.
 #![cfg(unix)]
 
-use crate::support::{libs3_library as library, run};
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use crate::support::{WORKER, clock, libs3_library as library, run};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
@@ -13,17 +13,6 @@ use bucketload_local::libs3::{Libs3Config, Libs3Driver};
 fn driver(flavour: Option<&'static str>) -> Libs3Driver {
     Libs3Driver::new(Libs3Config::new(library(flavour))).unwrap()
 }
-
-fn clock() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static TICKS: AtomicU64 = AtomicU64::new(0);
-    TICKS.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-const WORKER: WorkerId = WorkerId {
-    thread: 0,
-    worker: 0,
-};
 
 #[test]
 fn the_suite_passes_and_random_operations_agree_with_a_model() {
@@ -52,7 +41,7 @@ fn the_suite_passes_and_random_operations_agree_with_a_model() {
 }
 
 #[test]
-fn what_is_no_library_of_version_4_is_refused_with_a_reason() {
+fn other_libraries_are_refused_with_a_reason() {
     let refused = |config| Libs3Driver::new(config).unwrap_err();
     let old = refused(Libs3Config::new(library(Some("version_2"))));
     assert!(
@@ -76,7 +65,7 @@ const fn request<'a>(class: OpClass, key: &'a str) -> Request<'a> {
 }
 
 #[test]
-fn a_library_that_forgets_to_tell_the_end_or_cuts_objects_is_found_out() {
+fn libraries_that_hide_outcomes_or_truncate_objects_are_detected() {
     run(async {
         let mut probe = Probe::new(clock);
         let silent = driver(Some("silent"));
@@ -123,7 +112,7 @@ fn errors_name_status_and_reason_and_strings_with_nul_are_refused() {
     });
 }
 
-/// What a listing says of each object, as IO500's find asks for it.
+/// Records the name and size of each listed object, like IO500's find.
 #[derive(Default)]
 struct Seen(std::cell::RefCell<Vec<(String, u64)>>);
 
@@ -142,7 +131,7 @@ impl Watch for Seen {
 }
 
 #[test]
-fn listings_tell_the_sizes_that_are_asked_for() {
+fn listings_report_sizes_on_request() {
     run(async {
         let driver = driver(None);
         let mut probe = Probe::new(clock);

@@ -1,28 +1,28 @@
-//! The driver of file systems: the suite with every engine and option that changes its path, what it
-//! refuses, what it finds, and what it leaves alone.
+//! The file system driver: the suite with every engine and with the options that change its path, refusals,
+//! detection of wrong files, and clean-up.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::run;
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use crate::support::{WORKER, run, suite_passes};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
 use bucketload_core::record::Probe;
-use bucketload_drivers::conformance::{Differential, Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks};
 use bucketload_local::posix::{
     Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, PosixSession, Write,
 };
 
-/// A directory on a file system that takes O_DIRECT, which the system's temporary directory may not.
+/// A directory on a file system that supports O_DIRECT, unlike possibly the system's temporary directory.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 fn clock() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
-    // Steps are timed on the threads that make them: one counter for all.
+    // Steps read the clock on the threads that perform them, so all threads share a counter.
     static TICKS: AtomicU64 = AtomicU64::new(0);
     TICKS.fetch_add(1, Ordering::Relaxed) + 1
 }
@@ -31,7 +31,7 @@ fn probe() -> Probe {
     Probe::new(clock)
 }
 
-/// Whether the tests' directory takes O_DIRECT; a memory file system may not.
+/// Whether the tests' directory supports O_DIRECT; a memory file system may not.
 fn takes_o_direct() -> bool {
     use std::os::unix::fs::OpenOptionsExt;
     let dir = directory();
@@ -43,11 +43,6 @@ fn takes_o_direct() -> bool {
     options.open(dir.path().join("probe")).is_ok()
 }
 
-const WORKER: WorkerId = WorkerId {
-    thread: 0,
-    worker: 0,
-};
-
 const fn op(class: OpClass, size: u64) -> Op {
     let mut op = Op::new(class);
     op.size = size;
@@ -58,7 +53,7 @@ const fn request<'a>(op: &'a Op, key: &'a str) -> Request<'a> {
     Request::new(op, "bucket", key)
 }
 
-/// A read of a part of the object that `op` is about.
+/// A read of a part of the object of `op`.
 const fn part_of(op: Op, offset: u64, len: u64) -> Op {
     Op {
         class: OpClass::RangeGet,
@@ -91,20 +86,14 @@ fn passes(change: impl Fn(&mut PosixConfig) + Copy) {
     for io in engines() {
         let dir = directory();
         let driver = driver(dir.path(), io, change);
-        let suite = Suite {
-            bucket: "suite".to_owned(),
-            quirks: Quirks::of("posix").unwrap(),
-            clock,
-        };
-        let results = run(suite.run(&driver)).unwrap();
-        let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
-        assert!(failures.is_empty(), "{io}: {failures:#?}");
+        let quirks = Quirks::of("posix").unwrap();
+        run(suite_passes(&driver, quirks, io.name()));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{io}");
     }
 }
 
-/// Ranges in any order make the file that one write would make, and reads on a file that stays open see
-/// it; a wrong byte is noticed.
+/// Ranges in any order produce the same file as one write, reads of a file that stays open see them, and a
+/// wrong byte is detected.
 #[test]
 fn ranges_make_a_file_and_sync_closes_it() {
     const SIZE: u64 = 3 * 47_008;
@@ -229,7 +218,7 @@ fn every_refused_key_leaves_nothing_behind() {
         put.bucket = "../bucket";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Rejected);
-        // A bucket is not made by a put.
+        // A put does not create a bucket.
         put.bucket = "other";
         put.key = "a/b/c";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
@@ -245,7 +234,7 @@ fn every_refused_key_leaves_nothing_behind() {
 }
 
 #[test]
-fn roots_that_cannot_be_used_are_explained() {
+fn unusable_roots_are_explained() {
     let dir = directory();
     let file = dir.path().join("file");
     std::fs::write(&file, b"x").unwrap();
@@ -263,9 +252,9 @@ fn roots_that_cannot_be_used_are_explained() {
     assert!(PosixDriver::new(PosixConfig::new("relative")).is_err());
 }
 
-/// Who may do everything is told nothing: not for root.
+/// Skipped for root, who has every permission.
 #[test]
-fn denied_permission_is_an_error_of_its_own() {
+fn denied_permission_is_an_auth_error() {
     let dir = directory();
     let locked = dir.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
@@ -282,7 +271,7 @@ fn denied_permission_is_an_error_of_its_own() {
 
 #[test]
 fn symbolic_links_are_not_followed_out_of_the_root() {
-    // Whoever followed this one would find a device that is always full.
+    // The link's target is a device that is always full.
     let dir = directory();
     std::fs::create_dir(dir.path().join("bucket")).unwrap();
     let link = dir.path().join("bucket/full");
@@ -294,7 +283,7 @@ fn symbolic_links_are_not_followed_out_of_the_root() {
         let put_op = op(OpClass::Put, 5000);
         let mut put = request(&put_op, "full");
         put.content = Some(arena.content(0, 0, 0, 5000));
-        // Symbolic links are never followed to somewhere else.
+        // The driver never follows symbolic links.
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
         let get_op = op(OpClass::Get, 5000);
@@ -305,7 +294,7 @@ fn symbolic_links_are_not_followed_out_of_the_root() {
 }
 
 #[test]
-fn a_failed_write_takes_its_own_file_away_again() {
+fn a_failed_write_removes_its_own_file() {
     let dir = directory();
     std::fs::create_dir_all(dir.path().join("bucket/taken")).unwrap();
     let arena = Arena::new(PayloadKind::Random, 1);
@@ -327,7 +316,7 @@ fn a_failed_write_takes_its_own_file_away_again() {
 }
 
 #[test]
-fn clean_up_takes_what_is_ours_and_nothing_else() {
+fn clean_up_removes_only_the_drivers_own_files() {
     let dir = directory();
     let bucket = dir.path().join("bucket");
     for path in ["run/data/deep/er", "run/empty/empty", "foreign/empty"] {
@@ -357,7 +346,7 @@ fn clean_up_takes_what_is_ours_and_nothing_else() {
         let error = session.delete_bucket("bucket").await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict);
         assert!(bucket.join("foreign/empty").exists());
-        // With its last object a directory goes, and with it those it was alone in.
+        // Deleting the last object removes its directory, and the parents that become empty.
         session
             .delete_keys("bucket", &["run/data/kept".to_owned()])
             .await
@@ -369,7 +358,7 @@ fn clean_up_takes_what_is_ours_and_nothing_else() {
 }
 
 #[test]
-fn lengths_that_are_not_those_written_are_found() {
+fn wrong_lengths_are_detected() {
     let dir = directory();
     std::fs::create_dir(dir.path().join("bucket")).unwrap();
     let path = dir.path().join("bucket/k");
@@ -402,8 +391,7 @@ fn lengths_that_are_not_those_written_are_found() {
     });
 }
 
-/// Many sessions on one thread, more than one answer at a time, operations that are given up, and
-/// every byte verified.
+/// Many sessions on one thread, several answers at a time, abandoned operations, and every byte verified.
 #[test]
 fn sessions_share_an_engine() {
     let dir = directory();
@@ -438,7 +426,7 @@ fn sessions_share_an_engine() {
                             get.content = Some(content);
                             get.verify = true;
                             if i % 3 == 0 {
-                                // Given up after its first step has left.
+                                // Abandoned after its first step was handed over.
                                 let mut given_up = probe();
                                 let mut once = std::pin::pin!(session.execute(&get, &mut given_up));
                                 let _ = std::future::poll_fn(|cx| {
@@ -461,7 +449,7 @@ fn sessions_share_an_engine() {
     }
 }
 
-/// Polls all futures in turn until every one has ended, each with a waker of its own.
+/// Polls all futures in turn until every one has ended.
 async fn join_all<F: Future<Output = ()>>(futures: Vec<F>) {
     let mut futures: Vec<_> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
     std::future::poll_fn(|cx| {
@@ -481,7 +469,7 @@ async fn join_all<F: Future<Output = ()>>(futures: Vec<F>) {
 }
 
 #[test]
-fn objects_lie_in_one_file() {
+fn objects_share_one_file() {
     let arena = Arena::new(PayloadKind::Random, 1);
     let size = 12_289;
     for io in engines() {
@@ -539,7 +527,7 @@ fn objects_lie_in_one_file() {
                     .collect();
                 let end = 2 * (16 << 10) + if direct { 16 << 10 } else { size };
                 assert_eq!(files, [end], "{io} {direct}");
-                // The file is no object, and clean-up takes it away.
+                // The shared file is not an object, and clean-up removes it.
                 let keys = session.list_keys("bucket", "", None).await.unwrap().keys;
                 assert_eq!(keys, Vec::<String>::new());
                 assert_eq!(
@@ -553,7 +541,7 @@ fn objects_lie_in_one_file() {
 }
 
 #[test]
-fn probes_tell_times_of_the_calls() {
+fn probes_record_the_times_of_calls() {
     let dir = directory();
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {

@@ -1,18 +1,18 @@
-//! The SeaweedFS driver against a fake that follows its documented HTTP interfaces: the shared suite on
-//! the filer, and what file ids make different.
+//! The SeaweedFS driver against a fake of its documented HTTP interfaces: the shared suite on the filer,
+//! and operations with file IDs.
 
-use crate::support::{op, probe, request, run};
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use crate::support::{WORKER, clock, op, probe, request, run, suite_passes};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{ByteRange, Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::conformance::{Differential, Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Quirks};
 use bucketload_drivers::seaweedfs::{
     Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides, SeaweedSession,
 };
-use bucketload_testkit::seaweedfs::Seaweed;
+use bucketload_testkit::seaweedfs::FakeSeaweed;
 
-fn driver(fake: &Seaweed, mode: Mode, objects: Option<u64>) -> SeaweedDriver {
+fn driver(fake: &FakeSeaweed, mode: Mode, objects: Option<u64>) -> SeaweedDriver {
     let addr = match mode {
         Mode::Filer => fake.filer,
         Mode::Master => fake.master,
@@ -27,34 +27,20 @@ fn driver(fake: &Seaweed, mode: Mode, objects: Option<u64>) -> SeaweedDriver {
 }
 
 async fn open(driver: &SeaweedDriver) -> SeaweedSession {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
-    driver.open(worker, &mut probe()).await.unwrap()
-}
-
-fn clock() -> u64 {
-    use std::cell::Cell;
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 #[test]
 fn the_suite_passes_on_a_filer() {
-    let driver = driver(&Seaweed::start(), Mode::Filer, None);
-    let suite = Suite {
-        bucket: "suite".to_owned(),
-        quirks: Quirks::of("seaweedfs").unwrap(),
-        clock,
-    };
-    let results = run(suite.run(&driver)).unwrap();
-    let failures: Vec<_> = results.iter().filter(|r| r.failure.is_some()).collect();
-    assert!(failures.is_empty(), "{failures:#?}");
+    let driver = driver(&FakeSeaweed::start(), Mode::Filer, None);
+    run(suite_passes(
+        &driver,
+        Quirks::of("seaweedfs").unwrap(),
+        "filer",
+    ));
 }
 
-/// Everything below `prefix`, in pages.
+/// Lists all keys below `prefix`, page by page.
 async fn keys(session: &mut SeaweedSession, prefix: &str) -> Vec<String> {
     let (mut all, mut after) = (Vec::new(), None::<String>);
     loop {
@@ -71,9 +57,9 @@ async fn keys(session: &mut SeaweedSession, prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_walk_goes_through_all_folders_and_on_where_it_was() {
+fn a_walk_visits_all_folders_and_resumes() {
     run(async {
-        let driver = driver(&Seaweed::start(), Mode::Filer, None);
+        let driver = driver(&FakeSeaweed::start(), Mode::Filer, None);
         let mut session = open(&driver).await;
         session.ensure_bucket("bucket").await.unwrap();
         let mut wanted = Vec::new();
@@ -96,9 +82,9 @@ fn a_walk_goes_through_all_folders_and_on_where_it_was() {
 }
 
 #[test]
-fn a_runs_folders_go_with_its_objects_and_no_others() {
+fn deleting_a_runs_objects_removes_only_its_folders() {
     run(async {
-        let driver = driver(&Seaweed::start(), Mode::Filer, None);
+        let driver = driver(&FakeSeaweed::start(), Mode::Filer, None);
         let mut session = open(&driver).await;
         session.ensure_bucket("bucket").await.unwrap();
         let own = [
@@ -119,7 +105,7 @@ fn a_runs_folders_go_with_its_objects_and_no_others() {
         let list_op = op(OpClass::List, 0);
         let mut list = request(&list_op);
         list.delimiter = "/";
-        // What is below: nothing of the run, the folder of the foreign object, another run's.
+        // Left are another run's folder in `bench/`, and the folder of the foreign object.
         for (prefix, folders) in [("bench/", 1), ("", 2), ("foreign/", 0)] {
             list.key = prefix;
             let listed = session.execute(&list, &mut probe()).await.unwrap();
@@ -132,10 +118,10 @@ fn a_runs_folders_go_with_its_objects_and_no_others() {
 }
 
 #[test]
-fn a_file_that_became_shorter_is_found() {
+fn a_truncated_file_is_detected() {
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
-        let driver = driver(&Seaweed::start(), Mode::Filer, None);
+        let driver = driver(&FakeSeaweed::start(), Mode::Filer, None);
         let mut session = open(&driver).await;
         session.ensure_bucket("bucket").await.unwrap();
         let put_op = op(OpClass::Put, 100);
@@ -144,13 +130,13 @@ fn a_file_that_became_shorter_is_found() {
         put.key = "short";
         let error = session.execute(&put, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt);
-        assert!(error.detail.contains("took 99 of 100 bytes"), "{error}");
+        assert!(error.detail.contains("stored 99 of 100 bytes"), "{error}");
     });
 }
 
 #[test]
 fn file_ids_are_assigned_once_and_kept() {
-    let fake = Seaweed::start();
+    let fake = FakeSeaweed::start();
     let arena = Arena::new(PayloadKind::Random, 1);
     run(async {
         let driver = driver(&fake, Mode::Master, None);
@@ -165,12 +151,12 @@ fn file_ids_are_assigned_once_and_kept() {
         assert_eq!(seen.requests(), 2, "assign and put");
         let mut seen = probe();
         session.execute(&put, &mut seen).await.unwrap();
-        assert_eq!(seen.requests(), 1, "the file id is known");
+        assert_eq!(seen.requests(), 1, "the file ID is known");
         assert_eq!(fake.files(), 1);
 
-        // Another session knows the object, and learns where its volume is without asking.
+        // Another session knows the object and its volume without asking the master.
         let mut other = open(&driver).await;
-        let asked = fake.heard().len();
+        let asked = fake.requests().len();
         let get_op = op(OpClass::Get, 70_000);
         let mut get = request(&get_op);
         get.content = put.content;
@@ -194,7 +180,7 @@ fn file_ids_are_assigned_once_and_kept() {
             .await;
         assert_eq!(head.unwrap().object_size, 70_000);
         assert!(
-            fake.heard()[asked..]
+            fake.requests()[asked..]
                 .iter()
                 .all(|line| !line.contains("/dir/"))
         );
@@ -218,8 +204,8 @@ fn file_ids_are_assigned_once_and_kept() {
 }
 
 #[test]
-fn what_a_master_stores_can_be_cleaned_up_by_prefix() {
-    let fake = Seaweed::start();
+fn objects_on_a_master_can_be_cleaned_up_by_prefix() {
+    let fake = FakeSeaweed::start();
     run(async {
         let driver = driver(&fake, Mode::Master, None);
         let mut session = open(&driver).await;
@@ -259,8 +245,8 @@ fn what_a_master_stores_can_be_cleaned_up_by_prefix() {
 }
 
 #[test]
-fn the_table_is_bounded_and_says_so() {
-    let fake = Seaweed::start();
+fn a_full_table_is_reported() {
+    let fake = FakeSeaweed::start();
     let arena = Arena::new(PayloadKind::Zeros, 1);
     run(async {
         let driver = driver(&fake, Mode::Master, Some(2));
@@ -282,8 +268,8 @@ fn the_table_is_bounded_and_says_so() {
 }
 
 #[test]
-fn steady_state_requests_are_the_fewest() {
-    let fake = Seaweed::start();
+fn the_steady_state_needs_one_request() {
+    let fake = FakeSeaweed::start();
     let arena = Arena::new(PayloadKind::Zeros, 1);
     run(async {
         for (mode, each) in [(Mode::Filer, 1), (Mode::Master, 1)] {
@@ -305,7 +291,7 @@ fn steady_state_requests_are_the_fewest() {
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    let driver = driver(&Seaweed::start(), Mode::Filer, None);
+    let driver = driver(&FakeSeaweed::start(), Mode::Filer, None);
     let test = Differential {
         bucket: "differential".to_owned(),
         quirks: Quirks::of("seaweedfs").unwrap(),
@@ -319,7 +305,7 @@ fn random_operations_agree_with_the_model() {
 
 #[test]
 fn placement_is_read_from_filer_and_master() {
-    let fake = Seaweed::start();
+    let fake = FakeSeaweed::start();
     run(async {
         let mut filer = open(&driver(&fake, Mode::Filer, None)).await;
         let mut master = open(&driver(&fake, Mode::Master, None)).await;

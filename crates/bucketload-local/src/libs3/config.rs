@@ -1,4 +1,4 @@
-//! What the library is and what it is told in each call.
+//! Configuration of the driver, and its form for calls of the library.
 
 use std::ffi::{CString, OsString};
 use std::fmt;
@@ -11,33 +11,33 @@ use libs3_abi::{
 /// Longest host name, without the final NUL.
 const MAX_HOST_NAME: usize = 254;
 
-/// Where a bucket's name stands in requests of libraries that make some.
+/// Position of the bucket's name in requests, for libraries that send requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// In the path.
     #[default]
     Path,
-    /// In the host's name.
+    /// In the host name.
     VirtualHost,
 }
 
 /// Configuration of the driver.
 #[derive(Clone)]
 pub struct Libs3Config {
-    /// The library: a path, or a name that the dynamic linker looks for.
+    /// The library: a path, or a name for the dynamic linker to search.
     pub library: OsString,
-    /// What the library is told as its host: a URL `http://HOST:PORT` or `https://HOST:PORT`, or an absolute
-    /// directory for a library that keeps files. `None`: the library's default.
+    /// The host to pass to the library: a URL `http://HOST:PORT` or `https://HOST:PORT`, or an absolute directory
+    /// for a library that stores files. `None`: the library's default.
     pub host: Option<String>,
-    /// Access key; libraries that keep files look at none.
+    /// Access key; libraries that store files ignore it.
     pub access_key: String,
     /// Secret key. Never printed.
     pub secret_key: String,
     /// Token of temporary credentials. Never printed.
     pub session_token: Option<String>,
-    /// Region that requests are signed for; `None`: the library's default.
+    /// Region for signing requests; `None`: the library's default.
     pub region: Option<String>,
-    /// Where the bucket's name stands.
+    /// Position of the bucket's name.
     pub style: Style,
 }
 
@@ -68,8 +68,8 @@ impl Libs3Config {
     }
 }
 
-/// The configuration as the library wants it.
-pub(super) struct Strings {
+/// The configuration in the library's form.
+pub(super) struct CConfig {
     pub(super) host: Option<CString>,
     pub(super) protocol: i32,
     pub(super) style: i32,
@@ -79,14 +79,14 @@ pub(super) struct Strings {
     pub(super) region: Option<CString>,
 }
 
-impl Strings {
-    /// Reads a configuration.
+impl CConfig {
+    /// Converts a configuration.
     ///
     /// # Errors
-    /// What is wrong and what to write instead.
+    /// When a value cannot be passed to the library.
     pub(super) fn of(config: &Libs3Config) -> Result<Self, String> {
         let text = |what: &str, text: &str| {
-            CString::new(text).map_err(|_| format!("{what} holds a NUL character"))
+            CString::new(text).map_err(|_| format!("{what} contains a NUL character"))
         };
         let optional = |what: &str, value: &Option<String>| {
             value.as_deref().map(|value| text(what, value)).transpose()
@@ -96,7 +96,7 @@ impl Strings {
             Some(host) => {
                 let (protocol, name) = split(host)?;
                 if name.len() > MAX_HOST_NAME {
-                    return Err(format!("{host}: libs3 takes names of at most 254 bytes"));
+                    return Err(format!("{host}: libs3 accepts names of at most 254 bytes"));
                 }
                 (protocol, Some(text("the endpoint", name)?))
             }
@@ -127,7 +127,7 @@ fn split(host: &str) -> Result<(i32, &str), String> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if rest.is_empty() || rest.contains('/') {
         return Err(format!(
-            "{host:?} is nothing that libs3 can be told; write http://HOST:PORT, https://HOST:PORT or an absolute \
+            "{host:?} is not a valid host for libs3; write http://HOST:PORT, https://HOST:PORT or an absolute \
              directory"
         ));
     }
@@ -136,7 +136,7 @@ fn split(host: &str) -> Result<(i32, &str), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HTTP, HTTPS, Libs3Config, Strings, split};
+    use super::{CConfig, HTTP, HTTPS, Libs3Config, split};
 
     #[test]
     fn hosts_are_urls_or_directories() {
@@ -147,9 +147,9 @@ mod tests {
             assert!(split(wrong).is_err(), "{wrong}");
         }
         let mut config = Libs3Config::new("libs3.so.4");
-        assert!(Strings::of(&config).unwrap().host.is_none());
+        assert!(CConfig::of(&config).unwrap().host.is_none());
         config.host = Some(format!("/{}", "d".repeat(254)));
-        assert!(Strings::of(&config).is_err());
+        assert!(CConfig::of(&config).is_err());
         config.secret_key = "precious".to_owned();
         assert!(!format!("{config:?}").contains("precious"));
     }

@@ -1,4 +1,4 @@
-//! What the driver of libs3 libraries says of itself.
+//! The descriptor of the driver for libs3 libraries.
 
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
@@ -7,17 +7,17 @@ use bucketload_target::{
 
 use super::{Libs3Config, Libs3Driver, Style};
 
-/// The library's name where none is given.
+/// Default name of the library.
 const NAME: &str = "libs3.so.4";
 
 static LIBRARY: Flag = Flag::new(
     "--libs3-library",
     Value::Path("FILE"),
     Scope::Service,
-    "Library for libs3:// targets: a path, or a name that the dynamic linker looks for; unless given libs3.so.4",
+    "Library for libs3:// targets: a path, or a name for the dynamic linker to search; default libs3.so.4",
 )
 .with_more(
-    "It is told its host with --endpoint-url: a URL, or a directory for a library that keeps files.",
+    "--endpoint-url is its host: a URL, or a directory for a library that stores files.",
 );
 
 /// The driver of `libs3://`.
@@ -27,8 +27,8 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     form: UrlForm::Bucket,
     page: "drivers/libs3.md",
     semantics: Semantics {
-        write: "1 call of the library; the object appears whole where the store makes it so",
-        overwrite: "as the store behind the library does it",
+        write: "1 call of the library; whether the object appears whole depends on the store",
+        overwrite: "depends on the store behind the library",
         parts: "begin, parts, complete; 1 call each",
         append: Semantics::NONE,
         rename: Semantics::NONE,
@@ -51,7 +51,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_cleanup: any_cleanup,
 };
 
-/// The configuration, and where each setting comes from: flags, then variables, then the library's own defaults.
+/// The configuration and the origin of each setting: flags, then variables, then the library's defaults.
 fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenError> {
     let settings = request.settings;
     let mut origins = Vec::new();
@@ -73,7 +73,7 @@ fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenE
     let mut config = Libs3Config::new(library);
     if settings.all(&flags::ENDPOINT_URL).len() > 1 {
         return Err(OpenError::usage(
-            "--endpoint-url: libs3 is told one host; name one",
+            "--endpoint-url: libs3 supports one host; name one",
         ));
     }
     if let Some((host, source)) = flag(&flags::ENDPOINT_URL) {
@@ -106,7 +106,7 @@ fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenE
     Ok((config, origins))
 }
 
-/// The driver, with its library loaded.
+/// Opens the driver and loads its library.
 fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     let (config, _) = config(request)?;
     let is_url = |host: &&String| host.contains("://");

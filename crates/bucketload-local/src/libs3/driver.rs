@@ -11,13 +11,13 @@ use bucketload_core::op::OpClass;
 use bucketload_core::record::{ConnectTimes, Probe};
 use libs3_abi::{S3BucketContext, TokenAndRegion};
 
-use super::call::Call;
-use super::config::{Libs3Config, Strings, Style};
+use super::call::CallState;
+use super::config::{CConfig, Libs3Config, Style};
 use super::library::Library;
-use super::session::{Libs3Session, Text};
+use super::session::{CText, Libs3Session};
 
-/// What every library can do.
-const ALWAYS: [OpClass; 11] = [
+/// Operations that every library supports.
+const REQUIRED_CLASSES: [OpClass; 11] = [
     OpClass::Get,
     OpClass::RangeGet,
     OpClass::Put,
@@ -34,21 +34,21 @@ const ALWAYS: [OpClass; 11] = [
 /// The driver of the libs3 interface.
 #[derive(Clone)]
 pub struct Libs3Driver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(Libs3Driver);
 
-/// What all sessions share.
-pub(super) struct Inner {
+/// State that all sessions share.
+pub(super) struct DriverShared {
     pub(super) library: Library,
-    pub(super) strings: Strings,
+    pub(super) strings: CConfig,
     config: Libs3Config,
 }
 
-impl Inner {
-    /// What the library is told of a bucket. The strings belong to the driver and to `bucket`.
-    pub(super) fn context(&self, bucket: &Text) -> S3BucketContext {
+impl DriverShared {
+    /// The library's description of a bucket. It points to strings of the driver and of `bucket`.
+    pub(super) fn context(&self, bucket: &CText) -> S3BucketContext {
         let strings = &self.strings;
         let pointer = |text: &Option<CString>| text.as_deref().map_or(null(), CStr::as_ptr);
         S3BucketContext {
@@ -65,13 +65,13 @@ impl Inner {
         }
     }
 
-    /// Makes a call: `function` calls the library with what it is told of `bucket`, and with the data that callbacks
-    /// get. All strings and the call live until it returns, and with no request context the library returns after its
-    /// last callback.
+    /// Makes a call: `function` calls the library with the description of `bucket` and the data for callbacks. All
+    /// strings and the call state live until the call returns. Without a request context the library returns only
+    /// after its last callback.
     pub(super) fn make(
         &self,
-        bucket: &Text,
-        call: &mut Call<'_>,
+        bucket: &CText,
+        call: &mut CallState<'_>,
         function: impl FnOnce(&S3BucketContext, *mut c_void),
     ) -> Result<(), OpError> {
         function(&self.context(bucket), std::ptr::from_mut(call).cast());
@@ -79,9 +79,9 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for DriverShared {
     fn drop(&mut self) {
-        // SAFETY: it was initialised, and no session is left that could call it.
+        // SAFETY: the library was initialised, and no session is left that could call it.
         unsafe { (self.library.functions.deinitialize)() };
     }
 }
@@ -98,17 +98,17 @@ impl Libs3Driver {
     /// Loads and initialises the library.
     ///
     /// # Errors
-    /// When the configuration cannot work, the library cannot be loaded or is of another version, or does not
-    /// want to be initialised.
+    /// When the configuration cannot work, or the library cannot be loaded, has another version, or fails to
+    /// initialise.
     pub fn new(config: Libs3Config) -> Result<Self, String> {
-        let strings = Strings::of(&config)?;
+        let strings = CConfig::of(&config)?;
         let library = Library::load(&config.library)?;
         library.initialize(strings.host.as_deref()).map_err(|why| {
             let path = config.library.to_string_lossy();
-            format!("{path}: S3_initialize says {why}")
+            format!("{path}: S3_initialize failed: {why}")
         })?;
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DriverShared {
                 library,
                 strings,
                 config,
@@ -128,7 +128,7 @@ impl Driver for Libs3Driver {
 
     fn capabilities(&self) -> Capabilities {
         let functions = &self.inner.library.functions;
-        let mut classes = ALWAYS.to_vec();
+        let mut classes = REQUIRED_CLASSES.to_vec();
         let multipart = functions.initiate_multipart.is_some()
             && functions.upload_part.is_some()
             && functions.complete_multipart.is_some();
@@ -177,7 +177,7 @@ impl Driver for Libs3Driver {
     }
 
     async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> Result<Libs3Session, OpError> {
-        // The library connects when it likes.
+        // The library decides itself when to connect.
         probe.connected(ConnectTimes::default());
         Ok(Libs3Session::new(Arc::clone(&self.inner)))
     }

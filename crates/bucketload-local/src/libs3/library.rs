@@ -1,4 +1,4 @@
-//! A library that was loaded: its functions, and whether it is of the right version.
+//! A loaded library: its functions, and the check of its version.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_int};
 use std::fmt;
@@ -9,28 +9,29 @@ use libs3_abi::{S3_INIT_ALL, Status};
 
 use super::call::OK;
 
-/// A status whose name tells the versions apart: `NotSupported` in version 4, `ErrorAccessDenied` in version 2,
-/// which numbers them otherwise from here on.
-const TELLING: c_int = Status::NotSupported as c_int;
+/// A status whose name distinguishes the versions: `NotSupported` in version 4, `ErrorAccessDenied` in version 2,
+/// whose numbers differ from here on.
+const VERSION_STATUS: c_int = Status::NotSupported as c_int;
 
-/// Declares the table of functions with the symbols that they stand under.
+/// Declares the table of functions with their symbols.
 macro_rules! functions {
-    (must { $($must:ident: $must_type:ident = $must_name:literal,)* } may { $($may:ident: $may_type:ident = $may_name:literal,)* }) => {
-        /// The functions of a library. What not every library has may be missing.
+    (required { $($required:ident: $required_type:ident = $required_name:literal,)* }
+     optional { $($optional:ident: $optional_type:ident = $optional_name:literal,)* }) => {
+        /// The functions of a library.
         pub(super) struct Functions {
-            $(pub(super) $must: libs3_abi::$must_type,)*
-            $(pub(super) $may: Option<libs3_abi::$may_type>,)*
+            $(pub(super) $required: libs3_abi::$required_type,)*
+            $(pub(super) $optional: Option<libs3_abi::$optional_type>,)*
         }
 
         impl Functions {
             fn of(handle: &Handle) -> Result<Self, String> {
                 Ok(Self {
-                    // SAFETY: the type is that of the function in version 4 of the interface, which the caller
-                    // of `Library::load` vouches for; wrong versions are refused before anything else is called.
-                    $($must: unsafe { symbol(handle, $must_name) }
-                        .ok_or_else(|| format!("it has no {}", $must_name))?,)*
+                    // SAFETY: the type is that of the function in version 4 of the interface, for which the user
+                    // of `Library::load` vouches; `load` refuses other versions before it calls anything else.
+                    $($required: unsafe { symbol(handle, $required_name) }
+                        .ok_or_else(|| format!("it has no {}", $required_name))?,)*
                     // SAFETY: as above.
-                    $($may: unsafe { symbol(handle, $may_name) },)*
+                    $($optional: unsafe { symbol(handle, $optional_name) },)*
                 })
             }
         }
@@ -38,7 +39,7 @@ macro_rules! functions {
 }
 
 functions! {
-    must {
+    required {
         initialize: Initialize = "S3_initialize",
         deinitialize: Deinitialize = "S3_deinitialize",
         get_status_name: GetStatusName = "S3_get_status_name",
@@ -52,7 +53,7 @@ functions! {
         head_object: OnObject = "S3_head_object",
         delete_object: OnObject = "S3_delete_object",
     }
-    may {
+    optional {
         copy_object: CopyObject = "S3_copy_object",
         initiate_multipart: InitiateMultipart = "S3_initiate_multipart",
         upload_part: UploadPart = "S3_upload_part",
@@ -62,17 +63,17 @@ functions! {
     }
 }
 
-/// The function called `name`, if the library has it.
+/// The function `name`, if the library has it.
 ///
 /// # Safety
 /// `F` must be the type of a pointer to that function.
 unsafe fn symbol<F: Copy>(handle: &Handle, name: &str) -> Option<F> {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     let symbol: Symbol<F> = unsafe { handle.get(name.as_bytes()) }.ok()?;
     Some(*symbol)
 }
 
-/// A library in this process. It is never unloaded: it may have threads and data of threads.
+/// A library in this process. It is never unloaded, since it may own threads and thread-local data.
 pub(super) struct Library {
     pub(super) functions: Functions,
     path: OsString,
@@ -87,27 +88,27 @@ impl fmt::Debug for Library {
 }
 
 impl Library {
-    /// Loads the library `path`; a name without a slash is looked for as the dynamic linker does it.
+    /// Loads the library `path`; the dynamic linker searches for a name without a slash.
     ///
     /// # Errors
-    /// When it cannot be loaded, or is no libs3 of version 4.
+    /// When it cannot be loaded, or is not a libs3 library of version 4.
     pub(super) fn load(path: &OsStr) -> Result<Self, String> {
         let named = |why: String| format!("{}: {why}", path.to_string_lossy());
-        // SAFETY: code of a library that the user names runs at loading and in every call; that is what was asked
-        // for, and there is no way to check it.
+        // SAFETY: loading and every call run code of a library that the user names. That is the purpose of this
+        // driver, and the code cannot be checked.
         let handle = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
             .map_err(|e| named(format!("it cannot be loaded: {e}")))?;
         let functions = Functions::of(&handle)
-            .map_err(|why| named(format!("this is no libs3 library: {why}")))?;
+            .map_err(|why| named(format!("this is not a libs3 library: {why}")))?;
         // Leaks the handle, which keeps the library loaded.
         let _ = handle.into_raw();
         let library = Self {
             functions,
             path: path.to_owned(),
         };
-        if library.status_name(TELLING) == "ErrorAccessDenied" {
+        if library.status_name(VERSION_STATUS) == "ErrorAccessDenied" {
             return Err(named(
-                "it has version 2 of the interface (soname libs3.so.2), whose functions take other arguments; \
+                "it has version 2 of the interface (soname libs3.so.2), whose functions have other arguments; \
                  use a libs3.so.4"
                     .to_owned(),
             ));
@@ -115,14 +116,14 @@ impl Library {
         Ok(library)
     }
 
-    /// Where it was loaded from.
+    /// The path or name from which it was loaded.
     pub(super) fn path(&self) -> &OsStr {
         &self.path
     }
 
     /// The library's name of a status.
     pub(super) fn status_name(&self, status: c_int) -> String {
-        // SAFETY: the function takes any number and may be called before the library is initialised.
+        // SAFETY: the function accepts any number and may be called before the library is initialised.
         let name = unsafe { (self.functions.get_status_name)(status) };
         if name.is_null() {
             return status.to_string();
@@ -133,10 +134,10 @@ impl Library {
             .into_owned()
     }
 
-    /// Initialises the library. It does not copy the strings, so they live as long as the process.
+    /// Initialises the library. The library does not copy the strings, so they are never freed.
     ///
     /// # Errors
-    /// As the library says.
+    /// The name of the library's status.
     pub(super) fn initialize(&self, host: Option<&CStr>) -> Result<(), String> {
         let agent = c"bucketload";
         let host = match host {

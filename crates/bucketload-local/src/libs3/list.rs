@@ -3,29 +3,27 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::OpError;
-use bucketload_core::op::{Request, Watch};
+use bucketload_core::op::{OpClass, Request, Watch};
 use bucketload_core::record::Probe;
-
-use bucketload_core::driver::DONE;
 use libs3_abi::{
     S3ListBucketContent, S3ListBucketHandler, S3ListMultipartUpload, S3ListMultipartUploadsHandler,
     S3ListServiceHandler,
 };
 
-use super::call::{Call, OK, RESPONSE, Told, bytes, call};
-use super::session::{Libs3Session, Text, unsupported};
+use super::call::{CallState, Collect, OK, RESPONSE, bytes, call};
+use super::session::{CText, Libs3Session, unsupported};
 
-/// Keys of a page unless the request says so.
+/// Default number of keys per page.
 pub(super) const PAGE: usize = 1000;
 
-/// What is left of a page: where the next begins.
+/// The position of a listing between two pages.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    marker: Text,
-    /// Where this one begins: the library may look at it until the call returns, and callbacks set the next one.
-    from: Text,
+    marker: CText,
+    /// Marker of the current page: the library may read it until the call returns, while callbacks set the next.
+    from: CText,
     /// The greatest key or group of the page.
     last: Vec<u8>,
     more: bool,
@@ -40,14 +38,14 @@ extern "C" fn listed(
     prefixes: *const *const c_char,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the data of this request is a call.
+    // SAFETY: the data of this request is a call state.
     let call = unsafe { call(data) };
     call.probe.first_byte();
-    let Told::Keys { page, watch, keys } = &mut call.told else {
+    let Collect::Keys { page, watch, keys } = &mut call.collect else {
         return OK;
     };
     page.more = truncated != 0;
-    // SAFETY: a string for the time of the callback, or null.
+    // SAFETY: null or a string that is valid during the callback.
     page.marker.set_bytes(unsafe { bytes(next) });
     let mut see = |text: &[u8]| {
         if text > &page.last[..] {
@@ -57,9 +55,9 @@ extern "C" fn listed(
         call.received += 1;
     };
     for i in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: as many entries as said, for the time of the callback, with strings as keys.
+        // SAFETY: `count` entries that are valid during the callback, with strings as keys.
         let entry = unsafe { &*contents.add(i) };
-        // SAFETY: keys are strings that live as long as the entry.
+        // SAFETY: keys are strings that are valid as long as the entry.
         let key = unsafe { bytes(entry.key) };
         see(key);
         if watch.is_some() || keys.is_some() {
@@ -76,15 +74,14 @@ extern "C" fn listed(
         }
     }
     for i in 0..usize::try_from(groups).unwrap_or(0) {
-        // SAFETY: as many strings as said, for the time of the callback.
+        // SAFETY: `groups` strings that are valid during the callback.
         see(unsafe { bytes(*prefixes.add(i)) });
     }
     OK
 }
 
 impl Libs3Session {
-    /// Lists a page of the bucket and prefix that were named, from the page's marker on. Returns the number of
-    /// entries.
+    /// Lists a page of the session's bucket and prefix, from the page's marker on. Returns the number of entries.
     fn list_page<'a>(
         &mut self,
         most: usize,
@@ -103,7 +100,7 @@ impl Libs3Session {
         self.page.more = false;
         let list_bucket = self.inner.library.functions.list_bucket;
         let page = &mut self.page;
-        let mut call = Call::new(probe).telling(Told::Keys { page, watch, keys });
+        let mut call = CallState::new(probe).collecting(Collect::Keys { page, watch, keys });
         let ended = self.inner.make(&self.bucket, &mut call, |bucket, data| {
             let (prefix, delimiter) = (self.key.as_ptr(), self.second.as_ptr());
             let most = c_int::try_from(most).unwrap_or(c_int::MAX);
@@ -116,7 +113,7 @@ impl Libs3Session {
             }
         });
         let items = call.received;
-        // Without a marker the next page begins behind the last entry, as in the first version of the listing.
+        // Without a marker the next page begins after the last entry, as in the first version of the listing.
         if self.page.more && self.page.marker.bytes().is_empty() {
             let Page { marker, last, .. } = &mut self.page;
             marker.set_bytes(last);
@@ -141,7 +138,7 @@ impl Libs3Session {
         loop {
             items += self.list_page(most, probe, request.watch, None)?;
             pages += 1;
-            // A page without anything new would be listed for ever.
+            // A page without entries would repeat forever.
             if !self.page.more || self.page.last.is_empty() {
                 break;
             }
@@ -155,7 +152,7 @@ impl Libs3Session {
         Ok(Completion { items, ..DONE })
     }
 
-    /// A page of keys for the control plane, and whether there are more.
+    /// A page of keys for the control plane, and whether more follow.
     pub(super) fn keys(
         &mut self,
         (bucket, prefix, after): (&str, &str, &str),
@@ -175,7 +172,7 @@ impl Libs3Session {
             list_service: Some(bucket_listed),
         };
         let functions = &self.inner.library.functions;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             // SAFETY: as in `list_page`.
             unsafe {
@@ -211,7 +208,7 @@ impl Libs3Session {
         })
     }
 
-    /// Lists unfinished uploads, at most a page of them.
+    /// Lists at most one page of unfinished uploads.
     pub(super) fn uploads(
         &mut self,
         bucket: &str,
@@ -220,14 +217,14 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<u64, OpError> {
         let Some(list_uploads) = self.inner.library.functions.list_uploads else {
-            return Err(unsupported(bucketload_core::op::OpClass::ListUploads));
+            return Err(unsupported(OpClass::ListUploads));
         };
         self.name(bucket, prefix)?;
         let handler = S3ListMultipartUploadsHandler {
             response: RESPONSE,
             list_uploads: Some(uploads_listed),
         };
-        let mut call = Call::new(probe).telling(Told::Uploads(names));
+        let mut call = CallState::new(probe).collecting(Collect::Uploads(names));
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             // SAFETY: as in `list_page`.
             unsafe {
@@ -257,7 +254,7 @@ extern "C" fn bucket_listed(
     _created: i64,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the data of this request is a call.
+    // SAFETY: the data of this request is a call state.
     let call = unsafe { call(data) };
     call.probe.first_byte();
     call.received += 1;
@@ -274,14 +271,14 @@ extern "C" fn uploads_listed(
     _prefixes: *const *const c_char,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the data of this request is a call.
+    // SAFETY: the data of this request is a call state.
     let call = unsafe { call(data) };
     for i in 0..usize::try_from(count).unwrap_or(0) {
         call.received += 1;
-        if let Told::Uploads(Some(names)) = &mut call.told {
-            // SAFETY: as many entries as said, for the time of the callback.
+        if let Collect::Uploads(Some(names)) = &mut call.collect {
+            // SAFETY: `count` entries that are valid during the callback.
             let upload = unsafe { &*uploads.add(i) };
-            // SAFETY: strings for the time of the callback, or null.
+            // SAFETY: null or strings that are valid during the callback.
             let text = |text| String::from_utf8_lossy(unsafe { bytes(text) }).into_owned();
             names.push((text(upload.key), text(upload.upload_id)));
         }

@@ -1,16 +1,16 @@
-//! The driver of the libs3 C interface: any library that exports it is loaded and called in this process.
+//! The driver of the libs3 C interface: it loads any library that exports the interface and calls it in this process.
 //!
 //! ```text
 //! config ── driver ── session ── object, list, multipart, admin
 //!              │         │
-//!           library    call: what the callbacks of one call see and leave behind
+//!           library    call: the state that a call shares with its callbacks
 //!              │
 //!           libs3_abi: structures and functions of version 4
 //! ```
 //!
-//! Calls block the load thread that makes them, as they block the applications that use the library; so there are
-//! as many operations in flight as there are load threads. The interface is declared from its description (`libs3_abi`);
-//! nothing of the original library is used.
+//! A call blocks its load thread, as it blocks applications that use the library, so at most one operation per load
+//! thread is in flight. The declarations follow the interface's description (`libs3_abi`); no code of the original
+//! library is used.
 
 mod admin;
 mod call;
@@ -29,10 +29,10 @@ pub use descriptor::DESCRIPTOR;
 pub use driver::Libs3Driver;
 pub use session::Libs3Session;
 
-/// Loads a library and looks whether it is one of version 4; nothing of it is initialised.
+/// Loads a library and checks its version, without initialising it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// When it cannot be loaded, or is not a libs3 library of version 4.
 pub fn check(library: &std::ffi::OsStr) -> Result<(), String> {
     library::Library::load(library).map(drop)
 }

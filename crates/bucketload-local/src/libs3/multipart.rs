@@ -1,35 +1,33 @@
-//! Objects in parts: begin, one call per part, and the document that puts them together.
+//! Objects in parts: a call to begin, one per part, and one with the list of parts.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::io::Write as _;
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
+use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
-
-use bucketload_core::driver::{DONE, content_of};
 use libs3_abi::{
     S3AbortMultipartUploadHandler, S3ErrorDetails, S3MultipartCommitHandler,
     S3MultipartInitialHandler, S3PutObjectHandler, S3ResponseHandler, S3ResponseProperties,
 };
 
-use super::call::{Call, OK, Outgoing, RESPONSE, Told, bytes, call, put_data};
-use super::session::{Libs3Session, Text, unsupported};
+use super::call::{CallState, Collect, OK, Outgoing, RESPONSE, bytes, call, put_data};
+use super::session::{CText, Libs3Session, unsupported};
 
-/// What an upload under way keeps.
+/// The state of an unfinished upload.
 #[derive(Debug, Default)]
 pub(super) struct Upload {
-    id: Text,
+    id: CText,
     document: Vec<u8>,
 }
 
-/// Comes after the end of the request.
+/// Called after the end of the request.
 extern "C" fn begun(id: *const c_char, data: *mut c_void) -> c_int {
-    // SAFETY: the data of this request is a call.
-    if let Told::Begun(place) = unsafe { &mut call(data).told } {
-        // SAFETY: a string for the time of the callback, or null.
+    // SAFETY: the data of this request is a call state.
+    if let Collect::Begun(place) = unsafe { &mut call(data).collect } {
+        // SAFETY: null or a string that is valid during the callback.
         place.set_bytes(unsafe { bytes(id) });
     }
     OK
@@ -43,7 +41,7 @@ extern "C" fn committed(
     OK
 }
 
-/// The callbacks of an abort, which get no data and are not told how it ended.
+/// The callbacks of an abort, which get no data and no outcome.
 const ABORT: S3AbortMultipartUploadHandler = S3AbortMultipartUploadHandler {
     response: S3ResponseHandler {
         properties: Some(ignored),
@@ -66,13 +64,13 @@ impl Libs3Session {
         let content = content_of(request)?;
         let (size, part) = (content.size(), request.op.count.max(1));
         let count = size.div_ceil(part).max(1);
-        let too_much = |text: String| Err(OpError::new(ErrorKind::Rejected, text));
+        let rejected = |text: String| Err(OpError::new(ErrorKind::Rejected, text));
         if count > 10_000 {
-            return too_much(format!("{count} parts; an upload has at most 10,000"));
+            return rejected(format!("{count} parts; an upload has at most 10,000"));
         }
         if part.min(size) > c_int::MAX as u64 {
-            return too_much(format!(
-                "parts of {part} bytes; libs3 counts them in 31 bits"
+            return rejected(format!(
+                "parts of {part} bytes; libs3 supports less than 2 GiB"
             ));
         }
         self.name(request.bucket, request.key)?;
@@ -102,23 +100,22 @@ impl Libs3Session {
     }
 
     fn begin(&mut self, probe: &mut Probe) -> Result<(), OpError> {
-        let class = bucketload_core::op::OpClass::MultipartPut;
         let Some(initiate) = self.inner.library.functions.initiate_multipart else {
-            return Err(unsupported(class));
+            return Err(unsupported(OpClass::MultipartPut));
         };
         let handler = S3MultipartInitialHandler {
             response: RESPONSE,
             initial: Some(begun),
         };
         self.upload.id.set_bytes(b"");
-        let mut call = Call::new(probe).telling(Told::Begun(&mut self.upload.id));
+        let mut call = CallState::new(probe).collecting(Collect::Begun(&mut self.upload.id));
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             let key = self.key.as_ptr();
             // SAFETY: strings, handler and call live until the call returns, as `make` says.
             unsafe { initiate(bucket, key, null(), &handler, null_mut(), 0, data) }
         })?;
         if self.upload.id.bytes().is_empty() {
-            let text = "the library began an upload and did not say which";
+            let text = "the library began an upload without returning its ID";
             return Err(OpError::new(ErrorKind::Protocol, text));
         }
         Ok(())
@@ -132,7 +129,7 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         let Some(upload_part) = self.inner.library.functions.upload_part else {
-            return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
+            return Err(unsupported(OpClass::MultipartPut));
         };
         let handler = S3PutObjectHandler {
             response: RESPONSE,
@@ -141,7 +138,7 @@ impl Libs3Session {
         let document = &mut self.upload.document;
         // Writing to memory cannot fail.
         let _ = write!(document, "<Part><PartNumber>{number}</PartNumber><ETag>");
-        let mut call = Call::new(probe).sending(outgoing);
+        let mut call = CallState::new(probe).sending(outgoing);
         call.etag = Some(document);
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             // SAFETY: as in `begin`; number and size were checked.
@@ -166,7 +163,7 @@ impl Libs3Session {
 
     fn complete(&self, probe: &mut Probe) -> Result<(), OpError> {
         let Some(complete) = self.inner.library.functions.complete_multipart else {
-            return Err(unsupported(bucketload_core::op::OpClass::MultipartPut));
+            return Err(unsupported(OpClass::MultipartPut));
         };
         let handler = S3MultipartCommitHandler {
             response: RESPONSE,
@@ -174,7 +171,7 @@ impl Libs3Session {
             commit: Some(committed),
         };
         let document = &self.upload.document;
-        let mut call = Call::new(probe).sending(Outgoing::Bytes(document));
+        let mut call = CallState::new(probe).sending(Outgoing::Bytes(document));
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             let (key, id) = (self.key.as_ptr(), self.upload.id.as_ptr());
             let size = document.len() as c_int;
@@ -183,16 +180,16 @@ impl Libs3Session {
         })
     }
 
-    /// Aborts an upload. Nothing tells whether that worked.
+    /// Aborts an upload. The library does not report the outcome.
     pub(super) fn abort(&mut self, bucket: &str, key: &str, id: &str) -> Result<(), OpError> {
         let Some(abort) = self.inner.library.functions.abort_multipart else {
-            return Err(unsupported(bucketload_core::op::OpClass::MultipartAbort));
+            return Err(unsupported(OpClass::MultipartAbort));
         };
         self.name(bucket, key)?;
         self.second.set(id)?;
         let context = self.inner.context(&self.bucket);
         let (key, id) = (self.key.as_ptr(), self.second.as_ptr());
-        // SAFETY: strings live until the call returns, the handler for ever; its callbacks look at nothing.
+        // SAFETY: the strings live until the call returns and the handler is static; its callbacks use no data.
         unsafe { abort(&raw const context, key, id, 0, &ABORT) };
         Ok(())
     }

@@ -3,15 +3,13 @@
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
-
-use bucketload_core::driver::{DONE, content_of};
 use libs3_abi::{OnObject, S3_CANNED_ACL_PRIVATE, S3GetObjectHandler, S3PutObjectHandler};
 
-use super::call::{Call, Incoming, Outgoing, RESPONSE, get_data, put_data};
+use super::call::{CallState, Incoming, Outgoing, RESPONSE, get_data, put_data};
 use super::session::{Libs3Session, unsupported};
 
 impl Libs3Session {
@@ -30,7 +28,7 @@ impl Libs3Session {
         })
     }
 
-    /// Writes the object that was named.
+    /// Writes the session's current object.
     pub(super) fn put_object(
         &self,
         size: u64,
@@ -42,7 +40,7 @@ impl Libs3Session {
             data: Some(put_data),
         };
         let functions = &self.inner.library.functions;
-        let mut call = Call::new(probe).sending(outgoing);
+        let mut call = CallState::new(probe).sending(outgoing);
         self.inner.make(&self.bucket, &mut call, |bucket, data| {
             let key = self.key.as_ptr();
             // SAFETY: strings, handler and call live until the call returns, as `make` says.
@@ -51,7 +49,7 @@ impl Libs3Session {
             }
         })?;
         if call.sent != size {
-            // A library that takes less and says that all is well has cut the object.
+            // A library that reports success after fewer bytes has truncated the object.
             let text = format!("the library took {} of {size} bytes", call.sent);
             return Err(OpError::new(ErrorKind::Protocol, text));
         }
@@ -81,7 +79,7 @@ impl Libs3Session {
             (None, Some(content)) => Incoming::Verify(content, from),
             (None, None) => Incoming::Count,
         };
-        let mut call = Call::new(probe).receiving(incoming);
+        let mut call = CallState::new(probe).receiving(incoming);
         self.get_object(from, range.map_or(0, |range| range.len), &mut call)?;
         let corrupt = |text| Err(OpError::new(ErrorKind::Corrupt, text));
         match (call.wrong, wanted) {
@@ -99,12 +97,12 @@ impl Libs3Session {
         }
     }
 
-    /// Reads the object that was named; a count of 0 is all to the end.
+    /// Reads the session's current object; a count of 0 reads to its end.
     pub(super) fn get_object(
         &self,
         from: u64,
         count: u64,
-        call: &mut Call<'_>,
+        call: &mut CallState<'_>,
     ) -> Result<(), OpError> {
         let handler = S3GetObjectHandler {
             response: RESPONSE,
@@ -130,8 +128,8 @@ impl Libs3Session {
         })
     }
 
-    /// A call that names the object and nothing else.
-    fn on_object(&self, function: OnObject, call: &mut Call<'_>) -> Result<(), OpError> {
+    /// Makes a call whose only argument is the object.
+    fn on_object(&self, function: OnObject, call: &mut CallState<'_>) -> Result<(), OpError> {
         self.inner.make(&self.bucket, call, |bucket, data| {
             let key = self.key.as_ptr();
             // SAFETY: as in `put_object`.
@@ -145,7 +143,7 @@ impl Libs3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         self.name(request.bucket, request.key)?;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         self.on_object(self.inner.library.functions.head_object, &mut call)?;
         Ok(Completion {
             object_size: call.length,
@@ -162,10 +160,10 @@ impl Libs3Session {
         self.delete_object(probe).map(|()| DONE)
     }
 
-    /// Deletes the object that was named.
+    /// Deletes the session's current object.
     pub(super) fn delete_object(&self, probe: &mut Probe) -> Result<(), OpError> {
         let delete = self.inner.library.functions.delete_object;
-        self.on_object(delete, &mut Call::new(probe))
+        self.on_object(delete, &mut CallState::new(probe))
     }
 
     pub(super) fn copy(
@@ -178,11 +176,11 @@ impl Libs3Session {
         };
         self.name(request.bucket, request.key)?;
         self.second.set(request.source)?;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         let mut modified = 0;
         let mut etag = [0; 128];
         let copied = self.inner.make(&self.bucket, &mut call, |bucket, data| {
-            // SAFETY: as in `put_object`; the places for time and tag live as long, and their size is given.
+            // SAFETY: as in `put_object`; the buffers for time and tag live as long, and the call has their size.
             unsafe {
                 copy_object(
                     bucket,
@@ -210,7 +208,7 @@ impl Libs3Session {
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
             // SAFETY: as in `put_object`.
             unsafe {
@@ -241,10 +239,10 @@ impl Libs3Session {
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         let mut location = [0; 64];
         let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
-            // SAFETY: as in `put_object`; the place for the location lives as long, and its size is given.
+            // SAFETY: as in `put_object`; the buffer for the location lives as long, and the call has its size.
             unsafe {
                 (functions.test_bucket)(
                     bucket.protocol,
@@ -274,7 +272,7 @@ impl Libs3Session {
     ) -> Result<Completion, OpError> {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
-        let mut call = Call::new(probe);
+        let mut call = CallState::new(probe);
         let made = self.inner.make(&self.bucket, &mut call, |bucket, data| {
             // SAFETY: as in `put_object`.
             unsafe {

@@ -1,4 +1,4 @@
-//! One worker's session: names as C strings, and which operation is which call.
+//! One worker's session: names as C strings, and the dispatch of operations.
 
 use std::ffi::c_char;
 use std::fmt;
@@ -9,35 +9,35 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::list::Page;
 use super::multipart::Upload;
 
-/// A string for C that keeps its memory.
+/// A reusable C string.
 #[derive(Debug)]
-pub(super) struct Text(Vec<u8>);
+pub(super) struct CText(Vec<u8>);
 
-impl Default for Text {
+impl Default for CText {
     fn default() -> Self {
         Self(vec![0])
     }
 }
 
-impl Text {
-    /// Takes another value.
+impl CText {
+    /// Sets the value.
     ///
     /// # Errors
-    /// When it holds a NUL.
+    /// When `text` contains a NUL.
     pub(super) fn set(&mut self, text: &str) -> Result<&mut Self, OpError> {
         if text.as_bytes().contains(&0) {
-            let text = format!("{text:?} holds a NUL, which no string of C can");
+            let text = format!("{text:?} contains a NUL, which a C string cannot");
             return Err(OpError::new(ErrorKind::Rejected, text));
         }
         self.set_bytes(text.as_bytes());
         Ok(self)
     }
 
-    /// Takes the bytes of a string of C.
+    /// Sets the value to bytes without a NUL.
     pub(super) fn set_bytes(&mut self, bytes: &[u8]) {
         self.0.clear();
         self.0.extend_from_slice(bytes);
@@ -55,11 +55,11 @@ impl Text {
 
 /// A session of the driver of the libs3 interface.
 pub struct Libs3Session {
-    pub(super) inner: Arc<Inner>,
-    pub(super) bucket: Text,
-    pub(super) key: Text,
+    pub(super) inner: Arc<DriverShared>,
+    pub(super) bucket: CText,
+    pub(super) key: CText,
     /// Source of a copy, or delimiter of a listing.
-    pub(super) second: Text,
+    pub(super) second: CText,
     pub(super) page: Page,
     pub(super) upload: Upload,
 }
@@ -71,18 +71,18 @@ impl fmt::Debug for Libs3Session {
 }
 
 impl Libs3Session {
-    pub(super) fn new(inner: Arc<Inner>) -> Self {
+    pub(super) fn new(inner: Arc<DriverShared>) -> Self {
         Self {
             inner,
-            bucket: Text::default(),
-            key: Text::default(),
-            second: Text::default(),
+            bucket: CText::default(),
+            key: CText::default(),
+            second: CText::default(),
             page: Page::default(),
             upload: Upload::default(),
         }
     }
 
-    /// Takes the names of an object.
+    /// Sets the current object.
     pub(super) fn name(&mut self, bucket: &str, key: &str) -> Result<(), OpError> {
         self.bucket.set(bucket)?;
         self.key.set(key)?;
@@ -114,11 +114,11 @@ impl Session for Libs3Session {
     }
 }
 
-/// The error for what the library cannot do.
+/// The error for an operation that the library does not support.
 #[cold]
 pub(super) fn unsupported(class: OpClass) -> OpError {
     OpError::new(
         ErrorKind::Unsupported,
-        format!("{class}: there is no function of the library for it"),
+        format!("{class}: the library has no function for it"),
     )
 }

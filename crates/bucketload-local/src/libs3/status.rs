@@ -1,4 +1,4 @@
-//! What statuses of the library mean.
+//! The meaning of the library's statuses.
 
 use std::ffi::c_int;
 
@@ -7,8 +7,8 @@ use libs3_abi::Status;
 
 use super::library::Library;
 
-/// The meaning of a status other than 0 (version 4).
-fn meaning(status: c_int) -> ErrorKind {
+/// The error kind for a status other than 0 (version 4).
+fn kind_of(status: c_int) -> ErrorKind {
     use Status as S;
     let Some(status) = Status::of(status) else {
         return ErrorKind::Rejected;
@@ -64,7 +64,7 @@ fn meaning(status: c_int) -> ErrorKind {
     }
 }
 
-/// The error of a call that ended with `status`; `detail` is what the library says besides.
+/// The error for a call that ended with `status`; `detail` is the library's message.
 #[cold]
 pub(super) fn to_error(library: &Library, status: c_int, detail: &str) -> OpError {
     let name = library.status_name(status);
@@ -72,17 +72,17 @@ pub(super) fn to_error(library: &Library, status: c_int, detail: &str) -> OpErro
         "" => name,
         detail => format!("{name}: {detail}"),
     };
-    OpError::new(meaning(status), text)
+    OpError::new(kind_of(status), text)
 }
 
 #[cfg(test)]
 mod tests {
     use bucketload_core::error::ErrorKind::*;
 
-    use super::meaning;
+    use super::kind_of;
 
     #[test]
-    fn statuses_have_meanings() {
+    fn statuses_map_to_error_kinds() {
         for (status, kind) in [
             (6, Rejected),
             (30, Rejected),
@@ -103,7 +103,7 @@ mod tests {
             (127, Full),
             (132, NotFound),
         ] {
-            assert_eq!(meaning(status), kind, "{status}");
+            assert_eq!(kind_of(status), kind, "{status}");
         }
     }
 }

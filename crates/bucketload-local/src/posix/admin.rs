@@ -1,7 +1,7 @@
-//! Untimed calls of the control plane.
+//! Untimed control-plane calls.
 //!
-//! What is left of a run besides its objects goes the way of unfinished uploads: `abort_uploads` takes
-//! temporary and shared files and empty directories away, and only those.
+//! Clean-up treats a run's other files like unfinished uploads: `abort_uploads` removes temporary files,
+//! shared files and empty directories, and nothing else.
 
 use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -12,39 +12,10 @@ use super::fill::Source;
 use super::list::{PAGE, begin_walk, push_name};
 use super::path;
 use super::session::PosixSession;
-use super::work::{Opening, Task, Work};
+use super::work::{OpenMode, Task};
 
 /// Most bytes of a small object.
 const MAX_SMALL: usize = 16 << 20;
-
-/// A probe for calls that nobody times.
-fn untimed() -> Probe {
-    Probe::untimed()
-}
-
-impl PosixSession {
-    /// A work on the object `key`.
-    fn named(&mut self, bucket: &str, key: &str) -> Result<Box<Work>, OpError> {
-        let mut work = self.begin(&untimed());
-        match path::set_object(&mut work.path, bucket, key) {
-            Ok(()) => Ok(work),
-            Err(error) => {
-                self.put_back(work);
-                Err(error)
-            }
-        }
-    }
-
-    async fn bucket_step(&mut self, bucket: &str, task: Task) -> Result<(), OpError> {
-        let mut work = self.begin(&untimed());
-        if let Err(error) = path::set_bucket(&mut work.path, bucket) {
-            self.put_back(work);
-            return Err(error);
-        }
-        let work = self.step(work, task, None).await;
-        self.end(work, Intent::Find, &mut untimed())
-    }
-}
 
 impl Admin for PosixSession {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
@@ -53,9 +24,10 @@ impl Admin for PosixSession {
             Err(error) if error.kind == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        match self.bucket_step(bucket, Task::MakeBucket).await {
-            Ok(()) => Ok(true),
-            // Somebody was quicker, or it is no directory.
+        let probe = &mut Probe::untimed();
+        match self.on_bucket(bucket, probe, Task::MakeBucket).await {
+            Ok(_) => Ok(true),
+            // Another client created it first, or it is not a directory.
             Err(error) if error.kind == ErrorKind::Conflict => match self.head_bucket(bucket).await
             {
                 Ok(()) => Ok(false),
@@ -66,12 +38,16 @@ impl Admin for PosixSession {
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.bucket_step(bucket, Task::HeadBucket).await
+        self.on_bucket(bucket, &mut Probe::untimed(), Task::HeadBucket)
+            .await
+            .map(drop)
     }
 
     async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
-        self.bucket_step(bucket, Task::RemoveBucket { prune: true })
+        let task = Task::RemoveBucket { prune: true };
+        self.on_bucket(bucket, &mut Probe::untimed(), task)
             .await
+            .map(drop)
     }
 
     async fn list_keys(
@@ -80,7 +56,7 @@ impl Admin for PosixSession {
         prefix: &str,
         after: Option<&str>,
     ) -> Result<KeyPage, OpError> {
-        let mut work = self.begin(&untimed());
+        let mut work = self.begin(&Probe::untimed());
         // Most callers come for one page after another: what was read of directories is not read
         // again for each.
         let continues = after.is_some_and(|after| work.walk.continues(bucket, prefix, after));
@@ -94,7 +70,7 @@ impl Admin for PosixSession {
         let work = self.step(work, Task::List, None).await;
         let keys: Vec<String> = work.page.entries().map(|(key, _)| key.to_owned()).collect();
         let more = work.page.more;
-        self.end(work, Intent::Find, &mut untimed())?;
+        self.end(work, Intent::Find, &mut Probe::untimed())?;
         let next = keys.last().filter(|_| more).cloned();
         Ok(KeyPage {
             keys,
@@ -104,12 +80,12 @@ impl Admin for PosixSession {
     }
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
-        let mut work = self.begin(&untimed());
+        let mut work = self.begin(&Probe::untimed());
         work.names.clear();
         for key in keys {
             match push_name(&mut work, bucket, key) {
                 Ok(()) => {}
-                // There is no such file, so it has gone.
+                // No file can have such a name.
                 Err(error) if error.kind == ErrorKind::Rejected => {}
                 Err(error) => {
                     self.put_back(work);
@@ -120,11 +96,11 @@ impl Admin for PosixSession {
         let work = self
             .step(work, Task::UnlinkMany { prune: true }, None)
             .await;
-        self.end(work, Intent::Find, &mut untimed())
+        self.end(work, Intent::Find, &mut Probe::untimed())
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
-        let mut work = self.begin(&untimed());
+        let mut work = self.begin(&Probe::untimed());
         let directory = path::set_prefix(&mut work.path, bucket, prefix);
         if !matches!(directory, Ok(Some(_))) {
             self.put_back(work);
@@ -132,20 +108,20 @@ impl Admin for PosixSession {
         }
         let work = self.step(work, Task::Sweep, None).await;
         let removed = work.found;
-        self.end(work, Intent::Find, &mut untimed())?;
+        self.end(work, Intent::Find, &mut Probe::untimed())?;
         Ok(removed)
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let mut work = self.named(bucket, key)?;
+        let mut work = self.begin_named(bucket, key, &Probe::untimed())?;
         self.name_beside(&mut work);
         let source = Source::Bytes(body);
-        let work = self.write(work, source, Some(Opening::Beside)).await;
-        self.end(work, Intent::Make, &mut untimed())
+        let work = self.write(work, source, Some(OpenMode::Beside)).await;
+        self.end(work, Intent::Make, &mut Probe::untimed())
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
-        let mut work = self.named(bucket, key)?;
+        let mut work = self.begin_named(bucket, key, &Probe::untimed())?;
         let block = self.config().block as usize;
         let mut body = Vec::new();
         loop {
@@ -167,12 +143,12 @@ impl Admin for PosixSession {
                 break;
             }
         }
-        self.end(work, Intent::Find, &mut untimed())?;
+        self.end(work, Intent::Find, &mut Probe::untimed())?;
         match body.len() > MAX_SMALL {
             false => Ok(body),
             true => Err(OpError::new(
                 ErrorKind::Protocol,
-                format!("{bucket}/{key} is longer than it can be"),
+                format!("{bucket}/{key} is longer than a small object can be"),
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! The system calls of every step, made by the calling thread.
+//! The system calls of every step, made on the calling thread.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -12,20 +12,20 @@ use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr, writev};
 
 use super::buffer::Buffer;
 use super::config::{Cache, Fsync};
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::errors::Failure;
 use super::fill::Source;
 use super::path::MAX_PATH;
 use super::sweep;
 use super::walk;
-use super::work::{Ending, File, Opening, Task, Work};
+use super::work::{File, Finish, OpenMode, Task, Work};
 
-/// Bytes that a copy moves at a time where the kernel cannot do it alone.
+/// Bytes per call of a copy that the kernel cannot perform by itself.
 const COPY_BLOCK: usize = 1 << 20;
-/// Most bytes the kernel is asked to copy at a time.
+/// Most bytes per copy call to the kernel.
 const COPY_RANGE: usize = 1 << 30;
 
-/// A path as the kernel wants it. Paths are checked to hold no NUL but the last.
+/// A path as a C string. Paths were checked to contain no NUL except the last byte.
 pub(super) fn c_path(path: &[u8]) -> &CStr {
     CStr::from_bytes_until_nul(path).unwrap_or(c"")
 }
@@ -35,20 +35,20 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> Failure {
 }
 
 /// Performs the step below the driver's root.
-pub(super) fn perform_for(driver: &Inner, work: &mut Work, source: Option<Source<'_>>) {
-    // What small requests are, many of them, by itself: the frame and the length of all the others cost it more than
-    // its own work.
+pub(super) fn perform_for(driver: &DriverShared, work: &mut Work, source: Option<Source<'_>>) {
+    // The most frequent small step has its own function: the stack frame and the length of the general one would cost
+    // more than the step itself.
     if let Task::Read { open: false, close } = work.task {
         return read_on(work, close);
     }
     match driver.root() {
         Ok(root) => perform(work, root.as_fd(), source),
-        // No session is opened without it.
+        // Sessions do not open without the root.
         Err(_) => work.result = Err(Failure::new("open", Errno::NOTCONN)),
     }
 }
 
-/// Reads on in the open file.
+/// Continues reading the open file.
 fn read_on(work: &mut Work, close: bool) {
     work.mark_start();
     work.moved = 0;
@@ -61,7 +61,7 @@ fn read_on(work: &mut Work, close: bool) {
     }
 }
 
-/// Performs the step. What is written comes from `source` where there is one, else from the buffer.
+/// Performs the step. Writes from `source` if there is one, else from the buffer.
 #[inline(never)]
 fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
     work.mark_start();
@@ -102,7 +102,7 @@ fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
         }
         Task::Sweep => sweep::sweep(work, root),
     };
-    // Steps on open files mark their answers themselves, before they close them.
+    // Reads mark their answers themselves, before they close the file.
     let marked = matches!(work.task, Task::Read { .. }) && result.is_ok();
     if !marked {
         work.mark_answer();
@@ -116,15 +116,15 @@ fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
     {
         drop_pages_of(root, c_path(&work.path));
     }
-    // Each by itself: a copy of what was just written in smaller pieces makes the processor wait.
+    // Two separate writes: copying a value just after writing it in smaller pieces stalls the processor.
     match result {
         Ok(()) => work.result = Ok(()),
         failed @ Err(_) => work.result = failed,
     }
 }
 
-/// Flags that go with O_DIRECT and the fsync policy.
-fn more_flags(work: &Work) -> OFlags {
+/// Flags of every open.
+fn common_flags(work: &Work) -> OFlags {
     let mut flags = OFlags::CLOEXEC;
     if work.direct {
         flags |= OFlags::DIRECT;
@@ -134,14 +134,14 @@ fn more_flags(work: &Work) -> OFlags {
 
 fn write_flags(work: &Work) -> OFlags {
     match work.fsync {
-        Fsync::Write => more_flags(work) | OFlags::DSYNC,
-        Fsync::Never | Fsync::Close => more_flags(work),
+        Fsync::Write => common_flags(work) | OFlags::DSYNC,
+        Fsync::Never | Fsync::Close => common_flags(work),
     }
 }
 
 fn read(work: &mut Work, root: BorrowedFd<'_>, open: bool, close: bool) -> Result<(), Failure> {
     if open {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | more_flags(work);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | common_flags(work);
         let path = c_path(&work.path);
         let file = retry_on_intr(|| openat(root, path, flags, Mode::empty()));
         work.file = Some(File::Own(file.map_err(failed("open"))?));
@@ -175,10 +175,10 @@ fn read_open(work: &mut Work) -> Result<(), Failure> {
     result
 }
 
-/// Ends the reading of a file, outside its time.
+/// Closes a file after reading it, outside the operation's time.
 pub(super) fn close_read(work: &mut Work) {
     if let (Some(file), Cache::Drop) = (&work.file, work.cache) {
-        // Advice: a file system that does not take it keeps its pages.
+        // Only advice: a file system may keep the pages.
         let _ = fadvise(file, 0, None, Advice::DontNeed);
     }
     work.file = None;
@@ -187,23 +187,23 @@ pub(super) fn close_read(work: &mut Work) {
 fn write(
     work: &mut Work,
     root: BorrowedFd<'_>,
-    open: Option<Opening>,
-    end: Option<Ending>,
+    open: Option<OpenMode>,
+    end: Option<Finish>,
     source: Option<Source<'_>>,
 ) -> Result<(), Failure> {
-    if let Some(opening) = open {
+    if let Some(mode) = open {
         let flags = write_flags(work);
-        let (path, flags) = match opening {
-            Opening::Replace => (&work.path, flags | OFlags::CREATE | OFlags::TRUNC),
-            Opening::New => (&work.path, flags | OFlags::CREATE | OFlags::EXCL),
-            Opening::End => (&work.path, flags | OFlags::CREATE | OFlags::APPEND),
-            Opening::Beside => (&work.beside, flags | OFlags::CREATE | OFlags::EXCL),
+        let (path, flags) = match mode {
+            OpenMode::Replace => (&work.path, flags | OFlags::CREATE | OFlags::TRUNC),
+            OpenMode::New => (&work.path, flags | OFlags::CREATE | OFlags::EXCL),
+            OpenMode::End => (&work.path, flags | OFlags::CREATE | OFlags::APPEND),
+            OpenMode::Beside => (&work.beside, flags | OFlags::CREATE | OFlags::EXCL),
         };
         let file = open_making_parents(root, path, flags | OFlags::WRONLY | OFlags::NOFOLLOW)?;
         work.file = Some(File::Own(file));
-        work.made = matches!(opening, Opening::New | Opening::Beside).then_some(opening);
+        work.made = matches!(mode, OpenMode::New | OpenMode::Beside).then_some(mode);
     }
-    let append = open == Some(Opening::End);
+    let append = open == Some(OpenMode::End);
     let written = match &work.file {
         Some(file) => write_all(work, file, append, source),
         None => Err(Failure::new("write", Errno::BADF)),
@@ -219,10 +219,10 @@ fn write(
         }
     });
     if ended.is_err() {
-        // What this operation has made and nobody can have seen whole goes away again.
+        // Remove the incomplete file that this operation created.
         let path = match work.made {
-            Some(Opening::Beside) => &work.beside,
-            Some(Opening::New) => &work.path,
+            Some(OpenMode::Beside) => &work.beside,
+            Some(OpenMode::New) => &work.path,
             _ => return ended,
         };
         let _ = unlinkat(root, c_path(path), AtFlags::empty());
@@ -258,7 +258,7 @@ fn write_all(
             }
         };
         match result.map_err(failed("write"))? {
-            // No file system does that; going round for ever would be worse.
+            // No file system should do that, but an endless loop would be worse.
             0 => return Err(Failure::new("write", Errno::IO)),
             n => moved += n,
         }
@@ -266,7 +266,7 @@ fn write_all(
     Ok(moved)
 }
 
-/// Makes the data of a shared file durable where that is asked for.
+/// Makes the data of a shared file durable, if so configured.
 pub(super) fn sync_data(work: &Work) -> Result<(), Failure> {
     match (&work.file, work.fsync) {
         (Some(file), Fsync::Close) => {
@@ -276,8 +276,8 @@ pub(super) fn sync_data(work: &Work) -> Result<(), Failure> {
     }
 }
 
-/// Cuts, syncs, closes and names a file that was written.
-fn finish(work: &Work, root: BorrowedFd<'_>, file: OwnedFd, end: Ending) -> Result<(), Failure> {
+/// Truncates, syncs, closes and renames a written file.
+fn finish(work: &Work, root: BorrowedFd<'_>, file: OwnedFd, end: Finish) -> Result<(), Failure> {
     if let Some(len) = end.truncate {
         retry_on_intr(|| ftruncate(&file, len)).map_err(failed("ftruncate"))?;
     }
@@ -292,14 +292,14 @@ fn finish(work: &Work, root: BorrowedFd<'_>, file: OwnedFd, end: Ending) -> Resu
     Ok(())
 }
 
-/// Closes a written file and says what that reveals: network file systems write at this point.
+/// Closes a written file and reports the error: network file systems may write only now.
 fn close(file: OwnedFd) -> Result<(), Failure> {
-    // SAFETY: the descriptor is owned and given up here; it is not used again.
+    // SAFETY: the descriptor is owned, given up here, and not used again.
     let result = unsafe { libc::close(file.into_raw_fd()) };
     match result {
         0 => Ok(()),
         _ => match Errno::from_io_error(&std::io::Error::last_os_error()) {
-            // Linux has closed it all the same.
+            // Linux closes the descriptor nevertheless.
             None | Some(Errno::INTR) => Ok(()),
             Some(errno) => Err(Failure::new("close", errno)),
         },
@@ -315,7 +315,7 @@ fn open_making_parents(
     let mut turns = 0;
     loop {
         match retry_on_intr(|| openat(root, c_path(path), flags, mode)) {
-            // More than once: another run's clean-up may take an empty directory away again.
+            // Repeat: another run's clean-up may remove an empty directory again.
             Err(Errno::NOENT) if turns < 3 => make_parents(root, path)?,
             result => return result.map_err(failed("open")),
         }
@@ -323,13 +323,13 @@ fn open_making_parents(
     }
 }
 
-/// Makes the directories between bucket and object that are missing.
+/// Creates the missing directories between bucket and object.
 fn make_parents(root: BorrowedFd<'_>, path: &[u8]) -> Result<(), Failure> {
     let mut copy = [0; MAX_PATH];
     let copy = &mut copy[..path.len()];
     copy.copy_from_slice(path);
     let mode = Mode::from_raw_mode(0o777);
-    // From the deepest up to the first that can be made, then down again.
+    // From the deepest directory up to the first that can be created, then down again.
     let mut end = copy.len();
     let bucket = copy.iter().position(|&b| b == b'/').unwrap_or(end);
     let slash_before = |copy: &[u8], end: usize| copy[..end].iter().rposition(|&b| b == b'/');
@@ -344,7 +344,7 @@ fn make_parents(root: BorrowedFd<'_>, path: &[u8]) -> Result<(), Failure> {
                     Err(errno) => return Err(Failure::new("mkdir", errno)),
                 }
             }
-            // The bucket itself is missing, and that is not for an object to make.
+            // The bucket itself is missing; writing an object must not create it.
             _ => return Err(Failure::new("open", Errno::NOENT)),
         }
     }
@@ -368,7 +368,7 @@ fn open_shared(work: &mut Work, root: BorrowedFd<'_>, write: bool) -> Result<(),
             open_making_parents(root, &work.beside, flags)?
         }
         false => {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | more_flags(work);
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | common_flags(work);
             openat(root, c_path(&work.beside), flags, Mode::empty()).map_err(failed("open"))?
         }
     };
@@ -393,7 +393,7 @@ fn unlink_many(work: &mut Work, root: BorrowedFd<'_>, prune: bool) -> Result<(),
     for path in work.names.split_inclusive(|&b| b == 0) {
         match unlinkat(root, c_path(path), AtFlags::empty()) {
             Ok(()) => work.found += 1,
-            // Not there, or never an object.
+            // Missing, or not an object.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => {}
             Err(errno) => return Err(Failure::new("unlink", errno)),
         }
@@ -418,7 +418,7 @@ fn rename(work: &mut Work, root: BorrowedFd<'_>) -> Result<(), Failure> {
         Err(Errno::NOENT) => {}
         result => return result.map_err(failed("rename")),
     }
-    // Either there is nothing to rename or nowhere to put it.
+    // Either the source or the destination's directory is missing.
     statat(root, from, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("rename"))?;
     make_parents(root, &work.path)?;
     renameat(root, from, root, to).map_err(failed("rename"))
@@ -451,7 +451,7 @@ fn copy_data(source: &OwnedFd, target: &OwnedFd) -> Result<(), Failure> {
             Ok(0) => return Ok(()),
             Ok(n) => at += n as u64,
             Err(Errno::INTR) => {}
-            // Not between these file systems, or not on them at all.
+            // Not supported between these file systems, or not at all.
             Err(Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => break,
             Err(errno) => return Err(Failure::new("copy_file_range", errno)),
         }
@@ -508,10 +508,10 @@ fn list_buckets(work: &mut Work, root: BorrowedFd<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Drops the pages of a file that was written, after writing them back.
+/// Writes back the pages of a written file and drops them.
 fn drop_pages_of(root: BorrowedFd<'_>, path: &CStr) {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // All of this is outside the operation: a failure leaves the pages where they are.
+    // Outside the operation: a failure only leaves the pages in the cache.
     if let Ok(file) = openat(root, path, flags, Mode::empty()) {
         let _ = fdatasync(file.as_fd());
         let _ = fadvise(file.as_fd(), 0, None, Advice::DontNeed);

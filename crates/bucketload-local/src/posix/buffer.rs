@@ -1,8 +1,8 @@
 //! Aligned memory for the data of files.
 //!
-//! A buffer belongs to an operation while it is in flight and to its thread's pool otherwise, so that
-//! a steady state allocates nothing and an idle session owns nothing. Memory is aligned to a page,
-//! which O_DIRECT asks for; and cut from a [`Region`].
+//! A buffer belongs to an operation in flight, and otherwise to its thread's pool, so the steady state
+//! allocates nothing and an idle session owns nothing. Buffers are page-aligned, as O_DIRECT requires,
+//! and cut from a [`Region`].
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -13,7 +13,7 @@ use super::config::PosixConfig;
 use super::region::Region;
 
 const ALIGNMENT: usize = PosixConfig::ALIGNMENT as usize;
-/// Sizes from here on are multiples of this, smaller ones powers of two.
+/// Larger sizes are multiples of this, smaller ones powers of two.
 const LARGE: usize = 64 * 1024;
 /// Bytes kept per thread.
 const KEPT_BYTES: usize = 64 << 20;
@@ -23,17 +23,21 @@ const KEPT_BYTES: usize = 64 << 20;
 pub(super) struct Buffer {
     at: NonNull<u8>,
     len: usize,
-    /// What it is a piece of; `None` for no memory.
+    /// The region of the memory; `None` for no memory.
+    #[cfg_attr(
+        not(feature = "io-uring"),
+        expect(dead_code, reason = "keeps the memory mapped")
+    )]
     region: Option<Arc<Region>>,
 }
 
-// SAFETY: the memory belongs to the buffer alone.
+// SAFETY: the buffer is the only owner of its memory.
 unsafe impl Send for Buffer {}
 
 thread_local! {
-    /// The buffer that was given back last: most operations want as much as the one before.
+    /// The buffer released last: most operations need as much as the previous one.
     static LAST: Cell<Buffer> = const { Cell::new(Buffer::NONE) };
-    /// The others that nobody uses, and their bytes.
+    /// The other free buffers, and their total bytes.
     static FREE: RefCell<(Vec<Buffer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
@@ -45,15 +49,15 @@ impl Buffer {
         region: None,
     };
 
-    /// A buffer of the thread's pool with at least `len` bytes; a new one where there is none.
+    /// A buffer with at least `len` bytes, from the thread's pool if it has one.
     pub(super) fn take(len: usize) -> Self {
         let mut buffer = Self::NONE;
         buffer.renew(len);
         buffer
     }
 
-    /// Becomes what [`Buffer::take`] gives, where it is: the processor waits for memory that is read in wider pieces
-    /// than it has just been written in, as it is when a buffer is handed on.
+    /// Replaces this buffer in place with one of at least `len` bytes. Returning the buffer by value instead would
+    /// read it in wider pieces than it was just written in, which stalls the processor.
     pub(super) fn renew(&mut self, len: usize) {
         self.release();
         let found = LAST.with(|last| {
@@ -70,7 +74,7 @@ impl Buffer {
         }
     }
 
-    /// Becomes one of the others that nobody uses, or a new one.
+    /// Becomes one of the other free buffers, or a new one.
     #[cold]
     fn find(&mut self, len: usize) {
         let found = FREE.with_borrow_mut(|(free, bytes)| {
@@ -83,7 +87,7 @@ impl Buffer {
     }
 
     fn new(len: usize) -> Self {
-        // Round sizes fit more of what is asked for later.
+        // Round sizes fit more later requests.
         let len = match len {
             ..LARGE => len.next_power_of_two().max(ALIGNMENT),
             _ => len.next_multiple_of(LARGE),
@@ -96,13 +100,13 @@ impl Buffer {
         }
     }
 
-    /// The region that it is a piece of.
+    /// The region of the memory.
     #[cfg(feature = "io-uring")]
     pub(super) const fn region(&self) -> Option<&Arc<Region>> {
         self.region.as_ref()
     }
 
-    /// Gives the memory back to the thread's pool.
+    /// Returns the memory to the thread's pool.
     #[inline]
     pub(super) fn release(&mut self) {
         if self.len > 0 {
@@ -110,7 +114,6 @@ impl Buffer {
         }
     }
 
-    /// Puts it into the thread's pool.
     fn keep(self) {
         if self.len > KEPT_BYTES {
             return;
@@ -140,8 +143,8 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `len` initialised bytes that belong to the buffer; a dangling pointer is aligned and
-        // not null, which is enough for none.
+        // SAFETY: `len` initialised bytes that the buffer owns. Without memory `len` is 0, and the dangling
+        // pointer is aligned and not null.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 }
@@ -158,7 +161,7 @@ mod tests {
     use super::{ALIGNMENT, Buffer, FREE};
 
     #[test]
-    fn pieces_of_a_region_are_disjoint_and_outlive_each_other() {
+    fn pieces_of_a_region_are_disjoint_and_independent() {
         let mut buffers: Vec<Buffer> = [70_000, 1 << 20, 1 << 20, 5 << 20, 65_536]
             .map(Buffer::take)
             .into();
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_aligned_initialised_and_used_again() {
+    fn memory_is_aligned_initialised_and_reused() {
         assert!(Buffer::NONE.is_empty());
         let mut first = Buffer::take(5000);
         assert_eq!((first.len(), first.as_ptr().addr() % ALIGNMENT), (8192, 0));
@@ -190,7 +193,7 @@ mod tests {
         assert_ne!(larger.as_ptr(), at);
         let mut again = Buffer::take(8192);
         assert_eq!((again.as_ptr(), again[8191]), (at, 7));
-        // One is kept by itself, the rest among the others.
+        // The last buffer is kept separately from the others.
         larger.release();
         again.release();
         assert_eq!(

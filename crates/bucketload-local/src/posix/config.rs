@@ -1,9 +1,9 @@
-//! How files are used: the driver's options and their defaults.
+//! The driver's options and their defaults.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Declares an enumeration of option values with their names.
+/// Declares an enum of option values with their names.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {
         $(#[$meta])*
@@ -29,7 +29,7 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| {
                     let names: Vec<_> = Self::ALL.iter().map(|v| v.name()).collect();
-                    format!("{text:?} is none of {}", names.join(", "))
+                    format!("{text:?} is not one of {}", names.join(", "))
                 })
             }
         }
@@ -43,13 +43,13 @@ macro_rules! named {
 }
 
 named! {
-    /// Who makes the system calls.
+    /// Which thread makes the system calls, and how.
     Io {
-        /// io_uring for the data of files, a pool of threads for everything else.
+        /// io_uring for file data, a thread pool for everything else.
         Uring => "uring",
         /// A pool of threads that may block.
         Threads => "threads",
-        /// The load thread itself, which then does nothing else.
+        /// The load thread itself, which blocks during the call.
         Sync => "sync",
     }
 }
@@ -57,7 +57,7 @@ named! {
 named! {
     /// When data must have reached the device.
     Fsync {
-        /// Never: the kernel writes it back when it likes.
+        /// Never: the kernel decides when to write it back.
         Never => "never",
         /// Before the file is closed (fsync).
         Close => "close",
@@ -67,28 +67,28 @@ named! {
 }
 
 named! {
-    /// How an object comes to its name.
+    /// How an object is written.
     Write {
-        /// The file is opened under its name and written there. Readers see it growing.
+        /// Write the file under its own name. Readers see it grow.
         InPlace => "in-place",
-        /// A temporary file in the same directory is written and renamed. Readers see the old
-        /// object or the new one.
+        /// Write a temporary file in the same directory, then rename it. Readers see the old object or
+        /// the new one.
         Rename => "rename",
     }
 }
 
 named! {
-    /// What becomes of the page cache.
+    /// Treatment of the page cache.
     Cache {
         /// The kernel decides.
         Keep => "keep",
-        /// The pages of a file are dropped after each operation on it, outside its time.
+        /// Drop the pages of a file after each operation on it, outside the operation's time.
         Drop => "drop",
     }
 }
 
 named! {
-    /// How objects lie in files.
+    /// How objects are stored in files.
     Layout {
         /// One file per object.
         Files => "files",
@@ -100,36 +100,36 @@ named! {
 /// Configuration of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PosixConfig {
-    /// The directory that buckets are directories of.
+    /// The directory that contains the buckets.
     pub root: PathBuf,
-    /// Who makes the system calls; `None` for the best that there is: [`Io::Uring`], or
-    /// [`Io::Threads`] where the kernel or the build has none.
+    /// How system calls are made; `None` for the best available: [`Io::Uring`], or [`Io::Threads`] if the
+    /// kernel or the build lacks io_uring.
     pub io: Option<Io>,
     /// Whether data bypasses the page cache (O_DIRECT).
     pub direct: bool,
     /// When data must have reached the device.
     pub fsync: Fsync,
-    /// How an object comes to its name.
+    /// How an object is written.
     pub write: Write,
-    /// What becomes of the page cache.
+    /// Treatment of the page cache.
     pub cache: Cache,
-    /// How objects lie in files.
+    /// How objects are stored in files.
     pub layout: Layout,
-    /// Most bytes moved by one system call; a multiple of [`PosixConfig::ALIGNMENT`].
+    /// Most bytes per system call; a multiple of [`PosixConfig::ALIGNMENT`].
     pub block: u64,
     /// Distance between objects in a shared file, and their largest size, in bytes; a multiple of
     /// [`PosixConfig::ALIGNMENT`].
     pub slot: u64,
-    /// Most threads of the pool of one load thread.
+    /// Most pool threads per load thread.
     pub threads: usize,
 }
 
 impl PosixConfig {
-    /// What O_DIRECT asks of addresses, offsets and lengths, in bytes: the page size, which is a
-    /// multiple of every device's block size that Linux supports for file systems.
+    /// Alignment that O_DIRECT requires of addresses, offsets and lengths, in bytes: the page size, a
+    /// multiple of every block size that Linux supports for file systems.
     pub const ALIGNMENT: u64 = 4096;
 
-    /// The defaults, on the directory `root`.
+    /// The defaults for the directory `root`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -146,10 +146,10 @@ impl PosixConfig {
         }
     }
 
-    /// Refuses what cannot work.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// What is wrong and what to write instead.
+    /// The first setting that cannot work, with a remedy.
     pub fn check(&self) -> Result<(), String> {
         let aligned = |n: u64| n > 0 && n.is_multiple_of(Self::ALIGNMENT);
         if !self.root.is_absolute() {
@@ -168,12 +168,12 @@ impl PosixConfig {
             ));
         }
         if self.threads == 0 {
-            return Err("a pool of no threads does nothing: use at least 1".to_owned());
+            return Err("a pool without threads cannot work: use at least 1".to_owned());
         }
         if self.layout == Layout::Shared && self.write == Write::Rename {
             return Err(
-                "objects in a shared file are written in place: drop one of layout `shared-file` \
-                 and write mode `rename`"
+                "objects in a shared file are written in place: use either layout `shared-file` \
+                 or write mode `rename`"
                     .to_owned(),
             );
         }

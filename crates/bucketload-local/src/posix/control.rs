@@ -1,4 +1,4 @@
-//! Operations of one step on two names or on buckets: copy, rename, mkdir, rmdir and the like.
+//! One-step operations on two names or on buckets: copy, rename, mkdir, rmdir and the like.
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
@@ -11,7 +11,7 @@ use super::session::{DONE, PosixSession};
 use super::work::Task;
 
 impl PosixSession {
-    /// Makes the request's object of its source.
+    /// Copies or renames the request's source to its object.
     pub(super) async fn transfer(
         &mut self,
         request: &Request<'_>,
@@ -32,15 +32,14 @@ impl PosixSession {
         self.end(work, Intent::Make, probe).map(|()| DONE)
     }
 
-    /// An operation on the request's bucket.
     pub(super) async fn on_bucket(
         &mut self,
-        request: &Request<'_>,
+        bucket: &str,
         probe: &mut Probe,
         task: Task,
     ) -> Result<Completion, OpError> {
         let mut work = self.begin(probe);
-        if let Err(error) = path::set_bucket(&mut work.path, request.bucket) {
+        if let Err(error) = path::set_bucket(&mut work.path, bucket) {
             self.put_back(work);
             return Err(error);
         }

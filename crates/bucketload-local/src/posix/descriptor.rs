@@ -1,4 +1,4 @@
-//! What the driver of file systems says of itself.
+//! The descriptor of the file system driver.
 
 use bucketload_core::units;
 use bucketload_target::{
@@ -12,12 +12,12 @@ static IO: Flag = Flag::new(
     "--posix-io",
     Value::Checked("ENGINE", Value::parses::<Io>),
     Scope::Files,
-    "Who makes the system calls: uring, threads or sync",
+    "How system calls are made: uring, threads or sync",
 )
 .with_more(
-    "uring: io_uring for the data of files, threads for the rest. threads: a pool that may block. sync: the load \
-     thread itself, which then does nothing else; for closed loops with as many workers as load threads. Unless \
-     given: uring, or threads where there is no io_uring.",
+    "uring: io_uring for file data, threads for the rest. threads: a pool that may block. sync: the load thread \
+     itself, which blocks during the call; for closed loops with as many workers as load threads. Default: uring, \
+     or threads if there is no io_uring.",
 );
 
 static DIRECT: Flag = Flag::new(
@@ -31,50 +31,50 @@ static FSYNC: Flag = Flag::new(
     "--posix-fsync",
     Value::Checked("WHEN", Value::parses::<Fsync>),
     Scope::Files,
-    "When data must be on the device: never, close (before the file is closed) or write (with each write); unless \
-     given `never`",
+    "When data must be on the device: never, close (before the file is closed) or write (with each write); default \
+     `never`",
 );
 
 static WRITE: Flag = Flag::new(
     "--posix-write",
     Value::Checked("HOW", Value::parses::<Write>),
     Scope::Files,
-    "How objects are written: in-place, or rename (a temporary file is renamed); unless given `in-place`",
+    "How objects are written: in-place, or rename (a temporary file is renamed); default `in-place`",
 );
 
 static CACHE: Flag = Flag::new(
     "--posix-cache",
     Value::Checked("POLICY", Value::parses::<Cache>),
     Scope::Files,
-    "Page cache: keep, or drop (pages of a file after each operation on it); unless given `keep`",
+    "Page cache: keep, or drop (the pages of a file after each operation on it); default `keep`",
 );
 
 static LAYOUT: Flag = Flag::new(
     "--posix-layout",
     Value::Checked("LAYOUT", Value::parses::<Layout>),
     Scope::Files,
-    "One file per object (files), or objects at fixed places of one file (shared-file); unless given `files`",
+    "One file per object (files), or objects at fixed offsets in one file (shared-file); default `files`",
 );
 
 static BLOCK: Flag = Flag::new(
     "--posix-block",
     Value::Checked("SIZE", check_size),
     Scope::Files,
-    "Most bytes per system call; unless given 1MiB",
+    "Most bytes per system call; default 1MiB",
 );
 
 static SLOT: Flag = Flag::new(
     "--posix-slot",
     Value::Checked("SIZE", check_size),
     Scope::Files,
-    "Shared file: distance between objects, and their largest size; unless given 1MiB",
+    "Shared file: distance between objects, and their largest size; default 1MiB",
 );
 
 static THREADS: Flag = Flag::new(
     "--posix-threads",
     Value::Checked("N", Value::parses::<usize>),
     Scope::Files,
-    "Most pool threads per load thread; unless given 64",
+    "Most pool threads per load thread; default 64",
 );
 
 /// The driver of `file://`.
@@ -84,8 +84,8 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     form: UrlForm::Directory,
     page: "drivers/posix.md",
     semantics: Semantics {
-        write: "open, write, close; fsync where it is asked for",
-        overwrite: "in place: readers may meet a part of the new file; or by rename, then atomic",
+        write: "open, write, close; fsync if configured",
+        overwrite: "in place: readers may see a partial new file; or by rename, which is atomic",
         parts: "the parts are written into the file, one after the other",
         append: "1 write at the end of the file",
         rename: "1 call; atomic, no bytes move",

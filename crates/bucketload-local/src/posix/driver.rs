@@ -1,4 +1,4 @@
-//! The driver: the root directory, and what the sessions of one thread share.
+//! The driver: the root directory, and the state that one thread's sessions share.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,7 +20,7 @@ use super::range::HeldFiles;
 use super::session::PosixSession;
 use super::shared::SharedFiles;
 
-/// What a driver of files performs.
+/// Operations with one file per object.
 const FILES: [OpClass; 20] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -43,33 +43,33 @@ const FILES: [OpClass; 20] = [
     OpClass::RangePut,
     OpClass::Sync,
 ];
-/// What can be done with objects at fixed places of one file.
+/// Operations with objects at fixed offsets in one file.
 pub(super) const SHARED: [OpClass; 3] = [OpClass::Get, OpClass::RangeGet, OpClass::Put];
 
 /// The driver of file systems.
 #[derive(Clone)]
 pub struct PosixDriver {
-    inner: Arc<Inner>,
+    inner: Arc<DriverShared>,
 }
 
 bucketload_core::any_driver!(PosixDriver);
 
-/// What all sessions share.
-pub(super) struct Inner {
+/// State that all sessions share.
+pub(super) struct DriverShared {
     pub(super) config: PosixConfig,
     pub(super) io: Io,
-    /// Why it is not the engine that was asked for, or that would be the default.
-    because: Option<String>,
-    /// Opened by the first session. It keeps the mount in use, and everything is looked up from it:
-    /// a directory that is mounted over, or no longer mounted, is not written to by mistake.
+    /// Why `io` is not the default engine.
+    fallback_reason: Option<String>,
+    /// Opened by the first session. It keeps the mount in use, and all paths are relative to it, so the
+    /// driver never writes by mistake to a directory that was mounted over or unmounted.
     root: OnceLock<Result<OwnedFd, OpError>>,
-    /// Distinguishes drivers in the threads' registries.
+    /// Identifies the driver in the threads' registries.
     id: u64,
-    /// Distinguishes temporary files.
+    /// Number of the next temporary file.
     pub(super) files: AtomicU64,
 }
 
-impl Inner {
+impl DriverShared {
     /// The root directory.
     pub(super) fn root(&self) -> Result<&OwnedFd, OpError> {
         let root = self.root.get_or_init(|| {
@@ -94,14 +94,14 @@ impl fmt::Debug for PosixDriver {
 }
 
 impl PosixDriver {
-    /// A driver for the directory that `config` names. Nothing is opened yet.
+    /// A driver for the directory that `config` names. Does not open it yet.
     ///
     /// # Errors
-    /// When the configuration cannot work, or asks for an engine that is not there.
+    /// When the configuration cannot work, or requests an unavailable engine.
     pub fn new(config: PosixConfig) -> Result<Self, String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         config.check()?;
-        let (io, because) = match (config.io, Engine::ring_is_usable()) {
+        let (io, fallback_reason) = match (config.io, Engine::ring_is_usable()) {
             (Some(Io::Uring), Err(why)) => {
                 return Err(format!("io_uring cannot be used: {why}; use threads"));
             }
@@ -110,10 +110,10 @@ impl PosixDriver {
             (Some(io), _) => (io, None),
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DriverShared {
                 config,
                 io,
-                because,
+                fallback_reason,
                 root: OnceLock::new(),
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 files: AtomicU64::new(0),
@@ -127,7 +127,7 @@ impl PosixDriver {
         &self.inner.config
     }
 
-    /// Who makes the system calls.
+    /// How system calls are made.
     #[must_use]
     pub fn io(&self) -> Io {
         self.inner.io
@@ -143,7 +143,7 @@ impl Driver for PosixDriver {
             Layout::Files => FILES.to_vec(),
             Layout::Shared => SHARED.to_vec(),
         };
-        // What is no multiple of a block cannot be reached by O_DIRECT.
+        // O_DIRECT cannot access ranges that are not multiples of a block.
         let unaligned = [OpClass::Append, OpClass::RangePut];
         classes.retain(|class| !unaligned.contains(class) || !config.direct);
         Capabilities {
@@ -156,8 +156,8 @@ impl Driver for PosixDriver {
     fn facts(&self) -> DriverFacts {
         let config = &self.inner.config;
         let mut engine = self.inner.io.name().to_owned();
-        if let Some(because) = &self.inner.because {
-            engine = format!("{engine} ({because})");
+        if let Some(reason) = &self.inner.fallback_reason {
+            engine = format!("{engine} ({reason})");
         }
         let on = |flag: bool| if flag { "on" } else { "off" }.to_owned();
         let mut settings = vec![
@@ -181,7 +181,7 @@ impl Driver for PosixDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<PosixSession, OpError> {
         self.inner.root()?;
-        let local = Local::of_this_thread(&self.inner)?;
+        let local = ThreadState::of_this_thread(&self.inner)?;
         probe.connected(ConnectTimes::default());
         Ok(PosixSession::new(local, worker))
     }
@@ -203,10 +203,10 @@ fn layout(config: &PosixConfig) -> String {
     }
 }
 
-/// The name of the file system, by its magic number (statfs(2)).
+/// The name of the file system, from its magic number (statfs(2)).
 fn file_system(root: &OwnedFd) -> Option<String> {
     let stat = fstatfs(root.as_fd()).ok()?;
-    // The type's width differs between architectures; the magic numbers have 32 bits.
+    // The field's width differs between architectures; the magic numbers have 32 bits.
     let magic = stat.f_type as u32;
     let name = match magic {
         0xef53 => "ext2/3/4",
@@ -227,16 +227,16 @@ fn file_system(root: &OwnedFd) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// What the sessions of one thread share.
-pub(super) struct Local {
-    pub(super) driver: Arc<Inner>,
+/// State that the sessions of one thread share.
+pub(super) struct ThreadState {
+    pub(super) driver: Arc<DriverShared>,
     pub(super) engine: Engine,
     pub(super) shared: SharedFiles,
     /// Files of objects that stay open between operations.
     pub(super) held: HeldFiles,
 }
 
-impl fmt::Debug for Local {
+impl fmt::Debug for ThreadState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Local")
             .field("engine", &self.engine)
@@ -245,12 +245,12 @@ impl fmt::Debug for Local {
 }
 
 thread_local! {
-    /// Driver and what is shared, for as long as a session uses it.
-    static LOCAL: RefCell<Vec<(u64, Weak<Local>)>> = const { RefCell::new(Vec::new()) };
+    /// Each driver's state on this thread, while a session uses it.
+    static LOCAL: RefCell<Vec<(u64, Weak<ThreadState>)>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Local {
-    fn of_this_thread(driver: &Arc<Inner>) -> Result<Rc<Self>, OpError> {
+impl ThreadState {
+    fn of_this_thread(driver: &Arc<DriverShared>) -> Result<Rc<Self>, OpError> {
         LOCAL.with_borrow_mut(|all| {
             all.retain(|(_, local)| local.strong_count() > 0);
             let known = all.iter().find(|(id, _)| *id == driver.id);
@@ -260,7 +260,7 @@ impl Local {
             let engine = Engine::new(driver).map_err(|e| {
                 OpError::new(
                     ErrorKind::Connect,
-                    format!("io_uring on this thread: {e}; --posix-io threads does without it"),
+                    format!("io_uring on this thread: {e}; --posix-io threads works without it"),
                 )
             })?;
             let local = Rc::new(Self {

@@ -1,5 +1,6 @@
-//! Who makes the system calls of a step.
+//! The engines, which make the system calls of a step.
 
+#[cfg(feature = "io-uring")]
 use std::os::fd::AsFd;
 #[cfg(feature = "io-uring")]
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use super::blocking;
 use super::config::Io;
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::fill::Source;
 use super::pool::{Pool, Reply};
 #[cfg(feature = "io-uring")]
@@ -21,25 +22,25 @@ pub(super) enum Engine {
     Sync,
     /// A pool of threads.
     Threads(Pool),
-    /// io_uring, and a pool of threads for what it cannot do without waiting.
+    /// io_uring, and a thread pool for calls that would block it.
     #[cfg(feature = "io-uring")]
     Ring(Rc<Ring>, Pool),
 }
 
 impl Engine {
-    /// Whether io_uring can be used by this process.
+    /// Checks that this process can use io_uring.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason if it cannot.
     pub(super) fn ring_is_usable() -> Result<(), String> {
         #[cfg(feature = "io-uring")]
         return super::uring::probe();
         #[cfg(not(feature = "io-uring"))]
-        Err("built without it".to_owned())
+        Err("the build does not include it".to_owned())
     }
 
-    /// The engine of the calling load thread.
-    pub(super) fn new(driver: &Arc<Inner>) -> std::io::Result<Self> {
+    /// An engine for the calling load thread.
+    pub(super) fn new(driver: &Arc<DriverShared>) -> std::io::Result<Self> {
         Ok(match driver.io {
             Io::Sync => Self::Sync,
             Io::Threads => Self::Threads(Pool::new(driver)),
@@ -50,8 +51,8 @@ impl Engine {
         })
     }
 
-    /// Whether a step is over when [`Engine::run`] is first polled, so that it may write from memory
-    /// that it does not own.
+    /// Whether a step completes in the first poll of [`Engine::run`], so it may write from memory that it
+    /// does not own.
     pub(super) const fn is_immediate(&self) -> bool {
         matches!(self, Self::Sync)
     }
@@ -60,7 +61,7 @@ impl Engine {
     pub(super) async fn run(
         &self,
         mut work: Box<Work>,
-        driver: &Inner,
+        driver: &DriverShared,
         reply: &Arc<Reply>,
         source: Option<Source<'_>>,
     ) -> Box<Work> {

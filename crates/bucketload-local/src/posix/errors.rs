@@ -1,4 +1,4 @@
-//! What the errors of system calls mean.
+//! The meaning of system calls' errors.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use rustix::io::Errno;
@@ -6,9 +6,7 @@ use rustix::io::Errno;
 /// A failed system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// What was called.
     pub(super) call: &'static str,
-    /// Why it failed.
     pub(super) errno: Errno,
 }
 
@@ -18,16 +16,16 @@ impl Failure {
     }
 }
 
-/// Whether the operation looks for an object or makes one: what stands in the way of a new file is a
-/// conflict, and the same thing in the way of a lookup means that there is no such object.
+/// Whether the operation looks for an object or creates one. An obstacle to a new file is a conflict; in a
+/// lookup the same obstacle means that the object does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Find,
     Make,
 }
 
-/// The meaning of `errno`, and what to say beside the system's own words.
-fn meaning(errno: Errno, intent: Intent) -> (ErrorKind, &'static str) {
+/// The error kind for `errno`, and a remark to add to the system's message.
+fn kind_of(errno: Errno, intent: Intent) -> (ErrorKind, &'static str) {
     match errno {
         Errno::NOENT => (ErrorKind::NotFound, ""),
         Errno::NOTDIR | Errno::ISDIR | Errno::LOOP if intent == Intent::Find => {
@@ -35,20 +33,20 @@ fn meaning(errno: Errno, intent: Intent) -> (ErrorKind, &'static str) {
         }
         Errno::NOTDIR => (
             ErrorKind::Conflict,
-            "an object lies where a directory is needed",
+            "an object is in the place of a directory",
         ),
         Errno::ISDIR => (
             ErrorKind::Conflict,
-            "a directory lies where the object should",
+            "a directory is in the place of the object",
         ),
         Errno::LOOP => (
             ErrorKind::Conflict,
-            "a symbolic link lies where the object should",
+            "a symbolic link is in the place of the object",
         ),
         Errno::EXIST | Errno::NOTEMPTY | Errno::BUSY | Errno::TXTBSY => (ErrorKind::Conflict, ""),
         Errno::NOSPC => (ErrorKind::Full, "the file system is full"),
         Errno::DQUOT => (ErrorKind::Full, "the quota is used up"),
-        Errno::ACCESS | Errno::PERM => (ErrorKind::Auth, "this user may not do that"),
+        Errno::ACCESS | Errno::PERM => (ErrorKind::Auth, "this user lacks permission"),
         Errno::ROFS => (ErrorKind::Auth, "the file system is mounted read-only"),
         Errno::NOTCONN
         | Errno::STALE
@@ -66,17 +64,17 @@ fn meaning(errno: Errno, intent: Intent) -> (ErrorKind, &'static str) {
         Errno::NAMETOOLONG | Errno::FBIG | Errno::ILSEQ => (ErrorKind::Rejected, ""),
         Errno::INVAL => (
             ErrorKind::Unsupported,
-            "this file system does not take such a request; does it support O_DIRECT?",
+            "this file system does not accept such a request; does it support O_DIRECT?",
         ),
         Errno::OPNOTSUPP | Errno::NOSYS => (ErrorKind::Unsupported, ""),
         _ => (ErrorKind::Server, ""),
     }
 }
 
-/// The error of an operation on `path` (with or without its NUL).
+/// The error for a failed operation on `path` (with or without its NUL).
 #[cold]
 pub(super) fn to_error(failure: Failure, intent: Intent, path: &[u8]) -> OpError {
-    let (kind, remark) = meaning(failure.errno, intent);
+    let (kind, remark) = kind_of(failure.errno, intent);
     let path = String::from_utf8_lossy(path.strip_suffix(b"\0").unwrap_or(path));
     let system = std::io::Error::from(failure.errno);
     let mut text = format!("{} of {path}: {system}", failure.call);
@@ -95,7 +93,7 @@ mod tests {
     use super::{Failure, Intent, to_error};
 
     #[test]
-    fn errors_have_meanings() {
+    fn errors_map_to_error_kinds() {
         use ErrorKind::*;
         for (errno, find, make) in [
             (Errno::NOENT, NotFound, NotFound),

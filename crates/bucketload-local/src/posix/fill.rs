@@ -1,20 +1,19 @@
-//! Bytes to write: an object's content or a control document, cut into what one call takes.
+//! Bytes to write: an object's content or a control document, in pieces for one call.
 
 use std::io::IoSlice;
 
 use bucketload_core::payload::{Content, Segment};
 
-/// Pieces of content that one vectored write takes: 1 MiB is at most five stamps and five slices.
+/// Most pieces of a vectored write: 1 MiB of content is at most five stamps and five slices.
 const PIECES: usize = 10;
 
-/// What an operation writes.
+/// The data that an operation writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a> {
     /// The content of an object.
     Content(Content<'a>),
-    /// So many bytes of the content of an object, from an offset on.
+    /// Part of the content of an object: offset and length.
     Part(Content<'a>, u64, u64),
-    /// These bytes.
     Bytes(&'a [u8]),
 }
 
@@ -27,7 +26,7 @@ impl Source<'_> {
         }
     }
 
-    /// Copies the bytes from `offset` on into `out`; returns how many there were.
+    /// Copies the bytes from `offset` on into `out`; returns the number of bytes copied.
     pub(super) fn copy(&self, offset: u64, out: &mut [u8]) -> usize {
         match self {
             Self::Content(content) => content.fill(offset, out),
@@ -45,8 +44,8 @@ impl Source<'_> {
         }
     }
 
-    /// Shows the bytes from `offset` on, at most `max` of them and as many as one call takes, where
-    /// they lie.
+    /// Passes the bytes from `offset` on to `f` without copying: at most `max`, and as many as fit into one
+    /// call.
     pub(super) fn with_slices<R>(
         &self,
         offset: u64,

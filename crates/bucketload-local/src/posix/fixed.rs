@@ -1,4 +1,4 @@
-//! Regions that the kernel knows: calls on their bytes need not look up and pin the pages again.
+//! Regions registered with the kernel, so calls on their memory need not look up and pin pages again.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use io_uring::IoUring;
 use super::buffer::Buffer;
 use super::region::Region;
 
-/// Regions that a ring knows at a time.
+/// Most registered regions of a ring.
 const PLACES: u32 = 32;
-/// Bytes that a ring lets the kernel pin.
+/// Most bytes that a ring lets the kernel pin.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The regions that a ring has made known, each at the index by which calls name it.
+/// The registered regions of a ring, in the order of their indices.
 #[derive(Default)]
 pub(super) struct Fixed {
     regions: Vec<Arc<Region>>,
-    /// The kernel cannot, or may not pin more memory (`RLIMIT_MEMLOCK`).
+    /// The kernel lacks registration, or may not pin more memory (`RLIMIT_MEMLOCK`).
     refused: bool,
 }
 
 impl Fixed {
-    /// The places of `ring`; none where the kernel has no such (before Linux 5.19).
+    /// The empty table of `ring`; refused if the kernel lacks sparse registration (before Linux 5.19).
     pub(super) fn new(ring: &IoUring) -> Self {
         Self {
             regions: Vec::with_capacity(PLACES as usize),
@@ -29,7 +29,7 @@ impl Fixed {
         }
     }
 
-    /// By which number calls of `ring` name the memory of `buffer`. Only if it has none, it is an address.
+    /// The index of the region of `buffer` for calls of `ring`; without one, calls use addresses.
     pub(super) fn number(&mut self, ring: &IoUring, buffer: &Buffer) -> Option<u16> {
         let region = buffer.region()?;
         let known = self.regions.iter().position(|r| Arc::ptr_eq(r, region));
@@ -39,7 +39,7 @@ impl Fixed {
         }
     }
 
-    /// Makes a region known, in place of one that no buffer lies in if need be.
+    /// Registers a region, replacing one without buffers if possible.
     #[cold]
     fn add(&mut self, ring: &IoUring, region: &Arc<Region>) -> Option<usize> {
         if self.refused {
@@ -57,8 +57,8 @@ impl Fixed {
             return None;
         }
         let memory = [region.memory()];
-        // SAFETY: the memory is there until the region is dropped, which is kept until its place gets
-        // another or the ring is gone.
+        // SAFETY: the memory exists as long as the region, which `regions` keeps until the index gets another
+        // region or the ring is dropped.
         let made = unsafe {
             let submitter = ring.submitter();
             submitter.register_buffers_update(index as u32, &memory, None)

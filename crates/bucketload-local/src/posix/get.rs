@@ -1,7 +1,7 @@
 //! Reading: get and range-get.
 //!
-//! A file is read until as many bytes are there as the plan knows the object to have, and one more is
-//! asked for, so that a file that is too long is noticed without a call of its own.
+//! A get reads as many bytes as the plan expects, and requests one more to detect a longer file without
+//! another call.
 
 use bucketload_core::driver::Completion;
 use bucketload_core::error::{ErrorKind, OpError};
@@ -15,13 +15,13 @@ use super::work::Task;
 
 const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
 
-/// What of the file is wanted, and what of it is known.
+/// The part of the object to read.
 struct Extent {
-    /// First byte of the object that is wanted.
+    /// Offset of its first byte.
     from: u64,
-    /// Bytes that must come; `None` where only the end of the file tells.
+    /// Expected number of bytes; `None` if the object's size is unknown.
     wanted: Option<u64>,
-    /// Most bytes that may come.
+    /// Most bytes to read.
     most: u64,
 }
 
@@ -54,7 +54,7 @@ impl PosixSession {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let extent = Extent::of(request);
-        // Files of several reads stay open.
+        // A file with several reads stays open.
         let several = request.op.class == OpClass::RangeGet && request.op.count > 0;
         let held = several && !self.is_shared();
         let shared = self.is_shared() || held;
@@ -79,8 +79,8 @@ impl PosixSession {
         let expected = request.content.filter(|_| request.verify);
         let (mut received, mut wrong) = (0, None);
         let error = loop {
-            // A byte more than is wanted tells a file that is too long; what lies behind an object
-            // in a shared file is another object.
+            // One byte more detects a file that is too long. In a shared file the next byte belongs to
+            // another object.
             let left = match extent.wanted {
                 Some(wanted) if extent.most == u64::MAX && !shared => wanted + 1 - received,
                 Some(wanted) => wanted - received,
@@ -88,7 +88,7 @@ impl PosixSession {
             };
             let at = base + extent.from + received;
             let skip = if direct { at % ALIGNMENT } else { 0 };
-            // A byte more than a block, rather than a call for it alone.
+            // One byte more than a block avoids a separate call for it.
             let take = if left <= block + 1 { left } else { block };
             let len = if direct {
                 (skip + take).next_multiple_of(ALIGNMENT)
@@ -140,7 +140,7 @@ impl PosixSession {
     }
 }
 
-/// What is wrong with the bytes that came, of which the one at `wrong` is the first to differ.
+/// The error if the received bytes are not the expected ones; `wrong` is the offset of the first wrong byte.
 fn check(extent: &Extent, received: u64, wrong: Option<u64>) -> Option<OpError> {
     let error = |kind, text: String| Some(OpError::new(kind, text));
     if extent.wanted.is_none() && received == 0 && extent.most != u64::MAX {

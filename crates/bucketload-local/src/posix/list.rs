@@ -10,7 +10,7 @@ use super::path;
 use super::session::{DONE, PosixSession};
 use super::work::{Task, Work};
 
-/// Entries of a page unless the request says so.
+/// Default number of entries per page.
 pub(super) const PAGE: usize = 1000;
 
 impl PosixSession {
@@ -36,7 +36,7 @@ impl PosixSession {
             if work.result.is_err() {
                 break;
             }
-            // Taken out: the step that looks at a file needs the rest of the work.
+            // Moved out, because the step that stats a file needs the rest of the work.
             let page = std::mem::take(&mut work.page);
             for (key, is_group) in page.entries() {
                 items += 1;
@@ -58,12 +58,12 @@ impl PosixSession {
             }
         }
         self.end(work, Intent::Find, probe)?;
-        // Elsewhere each page is a request.
+        // Count each page as a request, as with other drivers.
         (1..pages).for_each(|_| probe.started());
         Ok(Completion { items, ..DONE })
     }
 
-    /// Shows `watch` size and age of the file `key`, if it is still there.
+    /// Passes size and age of the file `key` to `watch`, if the file still exists.
     async fn details(
         &self,
         mut work: Box<Work>,
@@ -76,7 +76,7 @@ impl PosixSession {
         work = self.step(work, Task::Stat, None).await;
         match work.result {
             Ok(()) => watch.details(work.found, work.changed_s),
-            // Deleted meanwhile; the listing goes on.
+            // Deleted meanwhile; the listing continues.
             Err(_) => work.result = Ok(()),
         }
         work
@@ -102,7 +102,7 @@ impl PosixSession {
         };
         let mut work = self.begin(probe);
         work.names.clear();
-        // The renderer wants a `String`: lend it the memory of a path that is not needed.
+        // The renderer needs a `String`: lend it the memory of an unused path.
         let mut key = String::from_utf8(std::mem::take(&mut work.source)).unwrap_or_default();
         let mut named = Ok(());
         for i in 0..request.op.count {
@@ -137,7 +137,7 @@ pub(super) fn push_name(work: &mut Work, bucket: &str, key: &str) -> Result<(), 
     Ok(())
 }
 
-/// Begins the listing of keys with a prefix, behind a key, with a delimiter.
+/// Starts a listing of keys with a prefix, after a key, with a delimiter.
 pub(super) fn begin_walk(
     work: &mut Work,
     bucket: &str,

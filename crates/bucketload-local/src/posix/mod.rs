@@ -2,20 +2,20 @@
 //!
 //! ```text
 //! config ── driver ── session ── get, put, control, admin
-//!                        │  path: keys to paths    errors: errno to meanings
-//!                      work: what one step of an operation needs and brings back
+//!                        │  path: keys to paths    errors: errno to error kinds
+//!                      work: input and output of one step of an operation
 //!                        │
 //!              engine ───┼── sync    calls made on the load thread
-//!                        ├── pool    a thread that may block, one hand-over per step
-//!                        └── ring    io_uring, for the data of files; fixed: memory it knows
+//!                        ├── pool    threads that may block, one hand-over per step
+//!                        └── ring    io_uring, for file data; fixed: registered memory
 //!                              └── blocking: the calls themselves, walk: listings
 //! ```
 //!
-//! A step is as much of an operation as can be done without looking at the bytes: for a small
-//! object all of it. Its `work::Work` owns every byte that the kernel or another thread may still
-//! touch (a `buffer`, cut from a `region` of huge pages) when the operation has been abandoned
-//! (timeout, end of the run), so that nothing is waited for. Only the synchronous engine, which cannot
-//! be abandoned, writes straight from the arena.
+//! A step is the part of an operation that needs no look at the bytes; for a small object that is the
+//! whole operation. An operation may be abandoned (timeout, end of the run) while the kernel or another
+//! thread still uses its memory. Its `work::Work` owns all that memory (a `buffer`, cut from a `region` of
+//! huge pages), so the session need not wait. Only the synchronous engine, whose steps cannot be abandoned,
+//! writes straight from the arena.
 
 mod admin;
 mod blocking;

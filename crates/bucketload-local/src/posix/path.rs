@@ -1,8 +1,8 @@
-//! Keys as paths below the root, and the keys that a file system cannot hold.
+//! Keys as paths below the root, and the keys that a file system cannot store.
 //!
-//! An object store takes any bytes as a key; a file system takes segments of 1 to 255 bytes that are
-//! neither `.` nor `..` and hold no NUL. Such keys are refused, never changed: two keys must not
-//! become one file.
+//! An object store accepts any bytes as a key. A file system accepts segments of 1 to 255 bytes that are
+//! neither `.` nor `..` and contain no NUL. Other keys are refused, never changed: two keys must not become
+//! one file.
 
 use bucketload_core::error::{ErrorKind, OpError};
 
@@ -10,30 +10,30 @@ use bucketload_core::error::{ErrorKind, OpError};
 const MAX_SEGMENT: usize = 255;
 /// Longest path with its NUL, bytes (PATH_MAX).
 pub(super) const MAX_PATH: usize = 4096;
-/// What our own files begin with. Listings do not show them and keys must not use them.
+/// Prefix of the driver's own files. Listings do not show them, and keys must not use it.
 pub(super) const RESERVED: &str = ".bucketload-posix-";
 
 /// Why `segment` cannot be the name of a file.
-fn wrong_with(segment: &[u8]) -> Option<&'static str> {
+fn problem(segment: &[u8]) -> Option<&'static str> {
     match segment {
-        b"" => Some("has an empty segment (a slash at its begin or end, or two in a row)"),
+        b"" => Some("has an empty segment (a leading or trailing slash, or two in a row)"),
         b"." | b".." => Some("has the segment `.` or `..`"),
         s if s.len() > MAX_SEGMENT => Some("has a segment of more than 255 bytes"),
-        s if s.contains(&0) => Some("holds a NUL byte"),
+        s if s.contains(&0) => Some("contains a NUL byte"),
         s if is_reserved(s) => Some("has a segment that is reserved for temporary files"),
         _ => None,
     }
 }
 
-/// Whether a name is that of a file of our own that is no object.
+/// Whether a name is that of one of the driver's own files, which are not objects.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
     name.first() == Some(&b'.') && name.starts_with(RESERVED.as_bytes())
 }
 
-/// Replaces `out` by the path of object `key` in `bucket`, with a NUL at its end.
+/// Replaces `out` with the NUL-terminated path of object `key` in `bucket`.
 ///
 /// # Errors
-/// `Rejected` for names that a file system cannot hold.
+/// `Rejected` for names that a file system cannot store.
 pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpError> {
     set_bucket(out, bucket)?;
     out.pop();
@@ -43,7 +43,7 @@ pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(
 /// Appends `/key` and a NUL.
 fn push_key(out: &mut Vec<u8>, key: &str) -> Result<(), OpError> {
     for segment in key.as_bytes().split(|&b| b == b'/') {
-        if let Some(why) = wrong_with(segment) {
+        if let Some(why) = problem(segment) {
             return Err(refused("key", key, why));
         }
         out.push(b'/');
@@ -56,16 +56,16 @@ fn push_key(out: &mut Vec<u8>, key: &str) -> Result<(), OpError> {
     Ok(())
 }
 
-/// Replaces `out` by the path of `bucket`, with a NUL at its end.
+/// Replaces `out` with the NUL-terminated path of `bucket`.
 ///
 /// # Errors
-/// `Rejected` for names that a file system cannot hold.
+/// `Rejected` for names that a file system cannot store.
 pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> Result<(), OpError> {
-    if let Some(why) = wrong_with(bucket.as_bytes()) {
+    if let Some(why) = problem(bucket.as_bytes()) {
         return Err(refused("bucket", bucket, why));
     }
     if bucket.contains('/') {
-        return Err(refused("bucket", bucket, "holds a slash"));
+        return Err(refused("bucket", bucket, "contains a slash"));
     }
     out.clear();
     out.extend_from_slice(bucket.as_bytes());
@@ -73,8 +73,8 @@ pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> Result<(), OpError>
     Ok(())
 }
 
-/// Replaces `out` by the path of the directory in which the keys that begin with `prefix` lie, with a
-/// NUL, and returns how many bytes of the prefix name it; `None` where no key can begin so.
+/// Replaces `out` with the NUL-terminated path of the directory of the keys that begin with `prefix`, and
+/// returns the number of bytes of the prefix that name it; `None` if no key can begin with `prefix`.
 pub(super) fn set_prefix(
     out: &mut Vec<u8>,
     bucket: &str,
@@ -91,14 +91,14 @@ pub(super) fn set_prefix(
     })
 }
 
-/// The directory of the file at `path`, with its slash.
+/// The directory of the file at `path`, with a trailing slash.
 pub(super) fn directory(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     &path[..end]
 }
 
-/// Replaces `out` by the path of our own file number `number` of kind `kind` beside the file at
-/// `path` (which ends with a NUL).
+/// Replaces `out` with the NUL-terminated path of the driver's own file of kind `kind` with the given
+/// numbers, beside the file at `path`.
 pub(super) fn set_beside(out: &mut Vec<u8>, path: &[u8], kind: &str, numbers: [u64; 2]) {
     use std::io::Write;
     out.clear();
@@ -111,7 +111,7 @@ pub(super) fn set_beside(out: &mut Vec<u8>, path: &[u8], kind: &str, numbers: [u
 fn refused(what: &str, name: &str, why: &str) -> OpError {
     OpError::new(
         ErrorKind::Rejected,
-        format!("a file system cannot hold the {what} {name:?}: it {why}"),
+        format!("a file system cannot store the {what} {name:?}: it {why}"),
     )
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_no_file_system_holds_are_refused() {
+    fn keys_that_no_file_system_can_store_are_refused() {
         let long = "k".repeat(256);
         let deep = "d/".repeat(2100) + "f";
         let keys = [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn own_files_lie_beside_the_object() {
+    fn own_files_are_beside_the_object() {
         let mut out = Vec::new();
         set_beside(&mut out, b"b/a/k\0", "tmp", [255, 2]);
         assert_eq!(out, b"b/a/.bucketload-posix-tmp-ff-2\0");

@@ -1,8 +1,8 @@
-//! Threads that may block in the kernel, for one load thread.
+//! A pool of threads that may block in the kernel, for one load thread.
 //!
-//! A step is handed over as a whole and comes back as a whole: two wake-ups per step. Threads are
-//! started when a step finds none idle, up to a limit, and inherit the cores of the load thread. A
-//! step that waits for a thread has not started: its probe is marked by the thread that takes it.
+//! A step goes to a thread and back: two wake-ups per step. The pool starts a thread when a step finds
+//! none idle, up to a limit; threads inherit the cores of the load thread. A step that waits for a thread
+//! has not started: the thread that takes it marks its start.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,18 +10,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::blocking;
-use super::driver::Inner;
+use super::driver::DriverShared;
 use super::work::Work;
 
-/// Stack of a pool thread, bytes: the deepest call holds a path and a few buffers of that size.
+/// Stack of a pool thread, in bytes: the deepest call has a path and a few buffers of that size.
 const STACK: usize = 512 * 1024;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind the locks is whole at every instant.
+    // A panic cannot leave the data behind these locks inconsistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a step comes back to.
+/// Receives the result of a session's steps.
 #[derive(Debug, Default)]
 pub(super) struct Reply(Mutex<Answer>);
 
@@ -39,20 +39,20 @@ struct Job {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that perform no step: they wait for one, or are on their way to do so.
+    /// Threads without a step: they wait for one, or are about to.
     idle: usize,
     threads: usize,
     closed: bool,
 }
 
-struct Shared {
-    driver: Arc<Inner>,
+struct PoolState {
+    driver: Arc<DriverShared>,
     queue: Mutex<Queue>,
     ready: Condvar,
 }
 
-/// The threads of one load thread; they end with this value, but for those that hang in the kernel.
-pub(super) struct Pool(Arc<Shared>);
+/// The pool of one load thread. Dropping it ends its threads, except those that hang in the kernel.
+pub(super) struct Pool(Arc<PoolState>);
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,16 +62,16 @@ impl std::fmt::Debug for Pool {
 
 impl Pool {
     /// A pool without threads.
-    pub(super) fn new(driver: &Arc<Inner>) -> Self {
-        Self(Arc::new(Shared {
+    pub(super) fn new(driver: &Arc<DriverShared>) -> Self {
+        Self(Arc::new(PoolState {
             driver: Arc::clone(driver),
             queue: Mutex::default(),
             ready: Condvar::new(),
         }))
     }
 
-    /// Performs a step on a thread of the pool. `reply` must not be waited for by another step;
-    /// when the future is dropped, its step still comes back to it.
+    /// Performs a step on a thread of the pool. No other step may be waiting for `reply`. If the future is
+    /// dropped, its step still returns to `reply`.
     pub(super) async fn run(&self, work: Box<Work>, reply: &Arc<Reply>) -> Box<Work> {
         self.hand_over(Job {
             work,
@@ -101,11 +101,11 @@ impl Pool {
         }
         drop(queue);
         if start {
-            let shared = Arc::clone(&self.0);
+            let state = Arc::clone(&self.0);
             let started = std::thread::Builder::new()
                 .name("posix-io".to_owned())
                 .stack_size(STACK)
-                .spawn(move || serve(&shared));
+                .spawn(move || serve(&state));
             if started.is_err() {
                 let mut queue = lock(&self.0.queue);
                 queue.threads -= 1;
@@ -123,9 +123,9 @@ impl Drop for Pool {
     }
 }
 
-fn serve(shared: &Shared) {
+fn serve(state: &PoolState) {
     loop {
-        let mut queue = lock(&shared.queue);
+        let mut queue = lock(&state.queue);
         let job = loop {
             if let Some(job) = queue.jobs.pop_front() {
                 break job;
@@ -134,7 +134,7 @@ fn serve(shared: &Shared) {
                 queue.threads -= 1;
                 return;
             }
-            queue = shared
+            queue = state
                 .ready
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
@@ -142,13 +142,12 @@ fn serve(shared: &Shared) {
         queue.idle -= 1;
         drop(queue);
         let Job { mut work, reply } = job;
-        blocking::perform_for(&shared.driver, &mut work, None);
-        // Before the answer: whoever gets it may hand over the next step at once, and needs no other
-        // thread for it.
-        lock(&shared.queue).idle += 1;
+        blocking::perform_for(&state.driver, &mut work, None);
+        // Before the answer: its receiver may hand over the next step at once, and this thread can take it.
+        lock(&state.queue).idle += 1;
         let mut answer = lock(&reply.0);
         answer.work = Some(work);
-        // By reference: the waker stays for the next step.
+        // By reference, to keep the waker for the next step.
         if let Some(waker) = &answer.waker {
             waker.wake_by_ref();
         }

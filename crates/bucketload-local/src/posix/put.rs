@@ -10,7 +10,7 @@ use super::config::{PosixConfig, Write};
 use super::errors::{Failure, Intent};
 use super::fill::Source;
 use super::session::{DONE, PosixSession};
-use super::work::{Ending, Opening, Task, Work};
+use super::work::{Finish, OpenMode, Task, Work};
 
 const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
 
@@ -26,7 +26,7 @@ impl PosixSession {
             return Err(OpError::new(ErrorKind::Unsupported, text));
         };
         if class == OpClass::Append && self.config().direct {
-            let text = "O_DIRECT cannot append: ends of objects are no multiples of a block";
+            let text = "O_DIRECT cannot append: the ends of objects are not multiples of a block";
             return Err(OpError::new(ErrorKind::Unsupported, text));
         }
         let size = content.size();
@@ -37,17 +37,17 @@ impl PosixSession {
             },
             false => self.begin_object(request, probe)?,
         };
-        let opening = match (class, self.config().write) {
+        let mode = match (class, self.config().write) {
             _ if self.is_shared() => None,
-            (OpClass::PutIfAbsent, _) => Some(Opening::New),
-            (OpClass::Append, _) => Some(Opening::End),
-            (_, Write::InPlace) => Some(Opening::Replace),
+            (OpClass::PutIfAbsent, _) => Some(OpenMode::New),
+            (OpClass::Append, _) => Some(OpenMode::End),
+            (_, Write::InPlace) => Some(OpenMode::Replace),
             (_, Write::Rename) => {
                 self.name_beside(&mut work);
-                Some(Opening::Beside)
+                Some(OpenMode::Beside)
             }
         };
-        let mut work = self.write(work, Source::Content(content), opening).await;
+        let mut work = self.write(work, Source::Content(content), mode).await;
         self.name(&mut work, request);
         let exists = Err(Failure::new("open", Errno::EXIST));
         if class == OpClass::PutIfAbsent && work.result == exists {
@@ -60,7 +60,7 @@ impl PosixSession {
             OpClass::PutIfAbsent => 1,
             OpClass::MultipartPut => {
                 let parts = size.div_ceil(request.op.count.max(1)).max(1);
-                // Elsewhere these are requests: begin, one per part, complete.
+                // Count begin, parts and complete as requests, as with other drivers.
                 (0..=parts).for_each(|_| probe.started());
                 parts
             }
@@ -73,18 +73,18 @@ impl PosixSession {
         })
     }
 
-    /// Writes all of `source` into a file opened as said, or into the open one from its offset on.
+    /// Writes all of `source`, into a file opened with `mode` or into the open one from the work's offset on.
     pub(super) async fn write(
         &self,
         mut work: Box<Work>,
         source: Source<'_>,
-        mut opening: Option<Opening>,
+        mut mode: Option<OpenMode>,
     ) -> Box<Work> {
         let (size, block) = (source.len(), self.config().block);
         let (base, direct) = (work.offset, work.direct);
         let borrows = self.local.engine.is_immediate() && !direct;
-        let in_file = opening.is_some();
-        let rename = opening == Some(Opening::Beside);
+        let in_file = mode.is_some();
+        let rename = mode == Some(OpenMode::Beside);
         let mut at = 0;
         loop {
             let take = block.min(size - at);
@@ -102,13 +102,13 @@ impl PosixSession {
                 work.buffer[filled..len as usize].fill(0);
             }
             at += take;
-            let end = (at == size).then_some(Ending {
+            let end = (at == size).then_some(Finish {
                 // In a shared file the rest of the block belongs to the object's slot.
                 truncate: (in_file && direct && size % ALIGNMENT != 0).then_some(size),
                 rename,
             });
             let task = Task::Write {
-                open: opening.take(),
+                open: mode.take(),
                 end,
             };
             work = self.step(work, task, borrows.then_some(source)).await;

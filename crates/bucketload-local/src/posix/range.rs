@@ -1,8 +1,8 @@
-//! Ranges of a file that stays open: what IO500's bandwidth phases do on a file system.
+//! Ranges of a file that stays open, as in IO500's bandwidth phases on a file system.
 //!
-//! A thread opens a file once for all of its sessions, with the first range that it writes or reads;
-//! `sync` makes the data durable and closes it. Opening is no part of the operation, as elsewhere with
-//! files that a thread keeps open, but of the phase.
+//! A thread opens a file once for all of its sessions, with the first range that it writes or reads.
+//! `sync` makes the data durable and closes the file. As with all files that a thread keeps open, opening
+//! is part of the phase but not of the operation.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -14,24 +14,24 @@ use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::config::Fsync;
-use super::errors::{Intent, to_error};
+use super::errors::Intent;
 use super::fill::Source;
 use super::session::{DONE, PosixSession};
 use super::work::{File, Task, Work};
 
 /// The files of objects that a thread has open.
 #[derive(Debug, Default)]
-pub(super) struct HeldFiles(RefCell<Vec<Held>>);
+pub(super) struct HeldFiles(RefCell<Vec<HeldFile>>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldFile {
     path: Vec<u8>,
     write: bool,
     file: Arc<OwnedFd>,
 }
 
 impl HeldFiles {
-    /// The file at `path`, if this thread has opened it so.
+    /// The file at `path`, if this thread has it open for this access.
     fn find(&self, path: &[u8], write: bool) -> Option<Arc<OwnedFd>> {
         let files = self.0.borrow();
         let held = files
@@ -40,10 +40,9 @@ impl HeldFiles {
         Some(Arc::clone(&held.file))
     }
 
-    /// Remembers a file.
     fn add(&self, path: &[u8], write: bool, file: OwnedFd) -> Arc<OwnedFd> {
         let file = Arc::new(file);
-        self.0.borrow_mut().push(Held {
+        self.0.borrow_mut().push(HeldFile {
             path: path.to_vec(),
             write,
             file: Arc::clone(&file),
@@ -51,7 +50,7 @@ impl HeldFiles {
         file
     }
 
-    /// Forgets a file; it is closed when the last operation on it has ended.
+    /// Removes a file, which closes once the last operation on it has ended.
     fn forget(&self, path: &[u8]) {
         self.0.borrow_mut().retain(|held| held.path != path);
     }
@@ -71,7 +70,7 @@ impl PosixSession {
         let work = self.begin_object(request, probe)?;
         let mut work = self.hold(work, true).await?;
         work.offset = range.offset;
-        // Data becomes durable with `sync`, or with each write if that is asked for.
+        // `sync` makes the data durable, or each write if so configured.
         let policy = work.fsync;
         if policy == Fsync::Close {
             work.fsync = Fsync::Never;
@@ -86,7 +85,7 @@ impl PosixSession {
         })
     }
 
-    /// Makes what was written to the request's object durable, and closes it.
+    /// Makes the data of the request's object durable, and closes its file.
     pub(super) async fn sync(
         &mut self,
         request: &Request<'_>,
@@ -99,7 +98,7 @@ impl PosixSession {
         self.end(work, Intent::Make, probe).map(|()| DONE)
     }
 
-    /// Gives the work the file that it names, which the thread opens unless it has it open.
+    /// Gives the work the file at its path; opens the file unless the thread has it open.
     pub(super) async fn hold(
         &mut self,
         mut work: Box<Work>,
@@ -112,21 +111,10 @@ impl PosixSession {
         let Work { path, beside, .. } = &mut *work;
         beside.clear();
         beside.extend_from_slice(path);
-        let mut work = self.step(work, Task::OpenShared { write }, None).await;
-        (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
-        match (work.result, work.file.take()) {
-            (Ok(()), Some(File::Own(file))) => {
-                let file = self.local.held.add(&work.path, write, file);
-                work.file = Some(File::Shared(file));
-                Ok(work)
-            }
-            (result, _) => {
-                let intent = if write { Intent::Make } else { Intent::Find };
-                let error = result.err().map(|f| to_error(f, intent, &work.path));
-                self.put_back(work);
-                Err(error
-                    .unwrap_or_else(|| OpError::new(ErrorKind::Server, "the file was not opened")))
-            }
-        }
+        let intent = if write { Intent::Make } else { Intent::Find };
+        let (mut work, file) = self.open_to_keep(work, write, intent).await?;
+        let file = self.local.held.add(&work.path, write, file);
+        work.file = Some(File::Shared(file));
+        Ok(work)
     }
 }

@@ -1,7 +1,7 @@
-//! Memory that buffers are cut from.
+//! Memory from which buffers are cut.
 //!
-//! It lies in huge pages where the system grants them: what a disk reads into or writes from is one piece
-//! then, and not hundreds of pages that the kernel pins, and the disk is told of, one by one.
+//! It uses huge pages if the system grants them. The memory for a disk transfer is then one piece instead of
+//! hundreds of pages that the kernel pins, and passes to the disk, one by one.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
@@ -12,31 +12,31 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A huge page of x86-64 and of 64-bit ARM.
 const HUGE: usize = 2 << 20;
-/// Pieces larger than this lie in regions of about [`SEVERAL`].
+/// Pieces larger than this are in regions of about [`SEVERAL`].
 const SMALL: usize = 256 * 1024;
-/// Bytes that let several large pieces share a region, so that little of it is left over.
+/// Size that lets several large pieces share a region, so little of it is wasted.
 const SEVERAL: usize = 8 << 20;
 
 thread_local! {
-    /// The region that this thread cuts from, and how much of it is gone.
+    /// The region from which this thread cuts, and the bytes already cut.
     static CURRENT: RefCell<Option<(Arc<Region>, usize)>> = const { RefCell::new(None) };
 }
 
-/// Zeroed memory that is unmapped when nobody refers to it any more. Pages that nobody touches do not exist.
+/// Zeroed memory, unmapped with the last reference. Untouched pages take no memory.
 #[derive(Debug)]
 pub(super) struct Region {
     at: NonNull<u8>,
     len: usize,
-    /// What was mapped to have it begin with a huge page.
+    /// The whole mapping, which is larger so that the region can start at a huge page.
     mapped: (*mut u8, usize),
 }
 
-// SAFETY: nobody reaches the memory through the region, but for unmapping it when it is the last.
+// SAFETY: the region itself never accesses the memory; dropping the last reference unmaps it.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
-/// How long the region is that a piece of `len` bytes is the first of.
+/// Length of a new region whose first piece has `len` bytes.
 const fn length_for(len: usize) -> usize {
     let span = if len > SMALL { SEVERAL } else { HUGE };
     let pieces = if len < span { span / len } else { 1 };
@@ -45,7 +45,7 @@ const fn length_for(len: usize) -> usize {
 
 #[cold]
 fn exhausted(len: usize) -> ! {
-    // Lengths come from checked options, far below the largest of a layout.
+    // Lengths come from checked options, far below the largest layout.
     handle_alloc_error(Layout::array::<u8>(len).unwrap_or(Layout::new::<u8>()))
 }
 
@@ -53,7 +53,7 @@ impl Region {
     fn new(len: usize) -> Arc<Self> {
         let room = len + HUGE;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place that the kernel chooses.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let mapped = unsafe { mmap_anonymous(null_mut(), room, rights, MapFlags::PRIVATE) };
         let Ok(mapped) = mapped.map(<*mut _>::cast::<u8>) else {
             exhausted(room)
@@ -61,8 +61,8 @@ impl Region {
         let skip = mapped.align_offset(HUGE);
         // SAFETY: `skip` is less than a huge page, and the mapping is longer.
         let at = unsafe { mapped.add(skip) };
-        // SAFETY: the range lies in the mapping, and the advice changes how it is backed, never what it
-        // holds. Systems without huge pages refuse it, which changes nothing.
+        // SAFETY: the range is inside the mapping, and the advice changes its backing but not its content.
+        // Systems without huge pages refuse it, which has no effect.
         let _ = unsafe { madvise(at.cast(), len, Advice::LinuxHugepage) };
         let Some(at) = NonNull::new(at) else {
             exhausted(room)
@@ -71,8 +71,8 @@ impl Region {
         Arc::new(Self { at, len, mapped })
     }
 
-    /// Cuts `len` zeroed bytes, not 0, which are the caller's alone for as long as it keeps the region. They
-    /// begin at a multiple of whatever all lengths are multiples of.
+    /// Cuts `len` > 0 zeroed bytes, which only the caller uses as long as it keeps the region. Their alignment is
+    /// the greatest common divisor of all lengths.
     pub(super) fn cut(len: usize) -> (NonNull<u8>, Arc<Self>) {
         CURRENT.with_borrow_mut(|current| {
             let (region, used) = match current {
@@ -92,12 +92,10 @@ impl Region {
 
 #[cfg(feature = "io-uring")]
 impl Region {
-    /// Its size, bytes.
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Where it lies.
     pub(super) const fn memory(&self) -> libc::iovec {
         libc::iovec {
             iov_base: self.at.as_ptr().cast(),
@@ -109,7 +107,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let (at, len) = self.mapped;
-        // SAFETY: mapped by `new`, and nobody refers to it any more.
+        // SAFETY: mapped by `new`, and this was the last reference.
         let _ = unsafe { munmap(at.cast(), len) };
     }
 }
@@ -119,12 +117,12 @@ mod tests {
     use super::{HUGE, length_for};
 
     #[test]
-    fn little_of_a_region_is_left_over() {
+    fn little_of_a_region_is_wasted() {
         for len in (1..2048).map(|n| n * 4096) {
             let region = length_for(len);
             assert_eq!(region % HUGE, 0, "{len}");
             assert!(region >= len && region < len + (8 << 20) + HUGE, "{len}");
-            // What is left over is rounding, or a quarter where few pieces fill a region.
+            // The waste is rounding, or a quarter if few pieces fill a region.
             assert!(region % len <= HUGE.max(region / 4), "{len} of {region}");
         }
     }

@@ -3,26 +3,26 @@
 //! ```text
 //!  session ── call ──▶ table of calls ──▶ submission ─▶ kernel ─▶ completion ──▶ reap ──▶ wakers
 //!                                                                     ▲
-//!                     the thread's sleeper sleeps in the ring ────────┤ all sessions wait for answers
-//!                       the ring's descriptor is readable ── AsyncFd ─┘ some do; one waiting call, the
+//!                     the thread's sleeper sleeps in the ring ────────┤ if all sessions wait for answers
+//!                       the ring's descriptor is readable ── AsyncFd ─┘ if some do; one waiting call, the
 //!                                                                       leader, watches it
 //! ```
 //!
-//! A call is submitted at once; where the answer is there at once too (data in the page cache), nobody
-//! waits. Otherwise its session waits, and one of all that wait watches the ring's descriptor on behalf
-//! of the others. When it leaves, it names a successor.
+//! A call is submitted at once. If its answer is available at once too (data in the page cache), its session does
+//! not wait. Otherwise it waits, and one of the waiting calls, the leader, watches the ring's descriptor for all of
+//! them. When the leader ends, it wakes a successor.
 //!
-//! Where a thread has a [sleeper](bucketload_core::wakeup::sleep), it sleeps in the ring as long as all of its sessions
-//! wait for answers. Those stay inside the kernel until it asks ([`Delivery::OnDemand`]): the first one is handed over
-//! alone, and its session's next request leaves before the others are. While the event loop sleeps, an eventfd says
-//! that there are some.
+//! If a thread has a [sleeper](bucketload_core::wakeup::sleep), it sleeps in the ring while all of its sessions wait
+//! for answers. Answers stay inside the kernel until the thread asks for them ([`Delivery::OnDemand`]): the kernel
+//! hands over the first one alone, so its session's next request leaves before the other answers arrive. While the
+//! event loop sleeps, an eventfd signals answers.
 //!
-//! Elsewhere answers wait inside the kernel until the thread's next system call ([`Delivery::NextCall`]); the first
-//! of them ends the one that the thread sleeps in. Then the leader is woken at once ([`AnswerSource`]), instead of by the
-//! event loop's next question.
+//! Otherwise answers wait inside the kernel until the thread's next system call ([`Delivery::NextCall`]); the first
+//! answer ends a call in which the thread sleeps. Then the leader is woken at once ([`AnswerSource`]), not only when the
+//! event loop polls again.
 //!
-//! The table owns the work of every call that the kernel has, and with it every byte that the kernel
-//! may touch. A call that nobody waits for any more stays there until its answer comes.
+//! The table owns the work of every call in the kernel, and so all memory that the kernel may access. An abandoned
+//! call stays in the table until its answer arrives.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -48,32 +48,32 @@ use super::fixed::Fixed;
 use super::uring::{Delivery, build};
 use super::work::{File, Task, Work};
 
-/// How long the thread may sleep in the ring before its event loop has a turn: as fine as the loop's own timers.
+/// How long the thread may sleep in the ring before its event loop gets a turn: the resolution of the loop's timers.
 static TURN: types::Timespec = types::Timespec::new().nsec(1_000_000);
-/// Names the timer of that in answers; no place in the table.
+/// Identifies the timer's answer; not an index of the table.
 const TURN_OVER: u64 = u64::MAX;
 
-/// A call that the kernel has, or a free place.
+/// A call in the kernel, or a free entry.
 #[derive(Default)]
 struct Entry {
     work: Option<Box<Work>>,
     waker: Option<Waker>,
     answer: Option<i32>,
-    /// Nobody waits for it.
+    /// Whether its session no longer waits for it.
     abandoned: bool,
-    /// Its task is to be woken by the answer.
+    /// Whether the answer must wake its task.
     waits: bool,
-    /// Its answer is a descriptor.
+    /// Whether its answer is a descriptor.
     opens: bool,
-    /// In the list of those that wait.
+    /// Whether it is in the list of waiting calls.
     listed: bool,
 }
 
 impl Entry {
-    /// Closes the file that the kernel has opened for a call that nobody waits for any more.
+    /// Closes the file that the kernel opened for an abandoned call.
     fn unclaimed(&self, answer: i32) {
         if self.opens && answer >= 0 {
-            // SAFETY: the kernel has given us this descriptor, and nobody else has seen it.
+            // SAFETY: the kernel has just returned this descriptor, and nothing else uses it.
             drop(unsafe { OwnedFd::from_raw_fd(answer) });
         }
     }
@@ -84,27 +84,27 @@ struct Inner {
     fixed: Fixed,
     entries: Vec<Entry>,
     free: Vec<usize>,
-    /// Calls that may take over the watch, the oldest first, whose answer will most likely be the next; some
-    /// have ended.
+    /// Calls that may become the leader, oldest first, since the oldest will probably be answered next. Some may have
+    /// ended.
     waiting: VecDeque<usize>,
     /// The call that watches the descriptor.
     leader: Option<usize>,
-    /// Calls whose tasks are to be woken by their answers.
+    /// Number of calls whose answers must wake their tasks.
     unanswered: usize,
-    /// Answers taken so far, and how many there were when the thread went to sleep in the ring last.
+    /// Number of answers so far, and at the start of the thread's last sleep in the ring.
     answers: u64,
     answers_before: Option<u64>,
-    /// Whether the kernel has a timer that ends such a sleep. One that stays for many sleeps: to set and to stop one
-    /// costs a virtual machine a microsecond each time.
+    /// Whether the kernel has a timer that ends such a sleep. One timer serves many sleeps: to set or to stop one
+    /// costs a microsecond in a virtual machine.
     turn_runs: bool,
 }
 
 /// The ring of one load thread.
 pub(super) struct Ring {
-    // Before the ring: its descriptor must leave the reactor first.
+    // Declared before the ring, so the descriptor leaves the reactor first.
     watch: AsyncFd<RawFd>,
     inner: RefCell<Inner>,
-    /// Says that there are answers to ask for, where the ring's descriptor does not.
+    /// Signals answers if the ring's descriptor does not.
     _bell: Option<OwnedFd>,
 }
 
@@ -149,8 +149,8 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Whether the ring performs such a step: one that moves data. What makes or names files waits
-    /// for a disk inside the kernel, where io_uring uses threads as well, one call at a time.
+    /// Whether the ring performs such a step, which only transfers data. Creating and renaming files waits for a disk
+    /// inside the kernel, and io_uring would use threads for that as well, one call at a time.
     pub(super) const fn takes(task: &Task) -> bool {
         match task {
             Task::Read { .. } => true,
@@ -191,7 +191,7 @@ impl Ring {
             let answer;
             (work, answer) = self.call(work, call.build(), true).await;
             match check("open", answer) {
-                // SAFETY: the kernel has just given us this descriptor.
+                // SAFETY: the kernel has just returned this descriptor.
                 Ok(fd) => work.file = Some(File::Own(unsafe { OwnedFd::from_raw_fd(fd) })),
                 Err(failure) => return failed(work, failure),
             }
@@ -267,7 +267,7 @@ impl Ring {
         work
     }
 
-    /// Makes one call. The kernel reads and writes only memory and files of `work`.
+    /// Makes one call. The kernel accesses only memory and files of `work`.
     async fn call(&self, work: Box<Work>, call: squeue::Entry, opens: bool) -> (Box<Work>, i32) {
         let index = self.inner.borrow_mut().start(work, call, opens);
         let mut flight = Flight {
@@ -297,12 +297,11 @@ impl Ring {
             }
             match self.watch.poll_read_ready(cx) {
                 Poll::Ready(Ok(mut guard)) => {
-                    // In this order no answer is missed: one that comes from here on makes the
-                    // descriptor readable again.
+                    // This order misses no answer: a later one makes the descriptor readable again.
                     guard.clear_ready();
                 }
                 Poll::Ready(Err(_)) => {
-                    // The runtime is going away, and this task with it.
+                    // The runtime is shutting down, and this task with it.
                     return Poll::Pending;
                 }
                 Poll::Pending => return Poll::Pending,
@@ -346,7 +345,7 @@ impl Inner {
     fn sleep(&mut self, tasks: usize) -> Slept {
         if tasks == 0 || self.unanswered != tasks || self.answers_before == Some(self.answers) {
             self.ring.completion().enable_eventfd();
-            // In this order no answer is missed: one that comes from here on rings the bell.
+            // This order misses no answer: a later one rings the bell.
             fence(Ordering::SeqCst);
             self.look();
             return Slept::Not;
@@ -358,14 +357,14 @@ impl Inner {
             self.begin_turn();
         }
         if self.ring.completion().is_empty() {
-            // Interrupted, or nothing can be given to it just now: the tasks look, and wait again.
+            // On an interrupt, or if the kernel cannot accept calls now, the tasks check and wait again.
             let _ = self.ring.submit_and_wait(1);
         }
         self.reap(None);
         if long { Slept::Long } else { Slept::Briefly }
     }
 
-    /// Wakes the leader if there are answers; whether there are.
+    /// Wakes the leader if there are answers; returns whether there are.
     fn look(&mut self) -> bool {
         if self.ring.completion().is_empty() && !self.ring.submission().taskrun() {
             return false;
@@ -376,20 +375,20 @@ impl Inner {
         true
     }
 
-    /// Has the kernel end the thread's sleep in the ring after a while.
+    /// Sets the timer that ends the thread's sleep in the ring.
     fn begin_turn(&mut self) {
         let call = opcode::Timeout::new(&TURN).build().user_data(TURN_OVER);
-        // SAFETY: what it points to is a constant of the program.
+        // SAFETY: the call points to a static of the program.
         let pushed = unsafe { self.ring.submission().push(&call) };
         self.turn_runs = pushed.is_ok();
     }
 
-    /// The number of the region that `buffer` lies in, if the kernel knows it.
+    /// The index of the region of `buffer`, if it is registered with the kernel.
     fn number(&mut self, buffer: &Buffer) -> Option<u16> {
         self.fixed.number(&self.ring, buffer)
     }
 
-    /// Puts a call into the table and gives it to the kernel; returns its place.
+    /// Adds a call to the table and submits it; returns its index.
     fn start(&mut self, work: Box<Work>, call: squeue::Entry, opens: bool) -> usize {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -401,8 +400,8 @@ impl Inner {
         entry.waits = false;
         let call = call.user_data(index as u64);
         loop {
-            // SAFETY: what the call points to belongs to the work, which stays in the table until
-            // the answer is there, and is leaked when the ring goes before that.
+            // SAFETY: the call points to memory of the work, which stays in the table until the answer arrives, and
+            // is leaked if the ring is dropped before that.
             let pushed = unsafe { self.ring.submission().push(&call) };
             if pushed.is_ok() {
                 break;
@@ -415,8 +414,8 @@ impl Inner {
         index
     }
 
-    /// Adds a place to the table. The lists get the memory for it here, and not when the first call
-    /// happens to wait, long after the steady state has begun.
+    /// Adds an entry to the table. Reserves memory in the lists now, not when a call first waits, long after the
+    /// steady state has begun.
     fn grow(&mut self) -> usize {
         self.entries.push(Entry::default());
         let room = self.entries.capacity();
@@ -426,34 +425,34 @@ impl Inner {
         self.entries.len() - 1
     }
 
-    /// Gives the kernel what has not been given yet.
+    /// Submits the queued calls to the kernel.
     fn submit(&mut self) {
         let queue = self.ring.submission();
         if queue.is_empty() && !queue.cq_overflow() {
             return;
         }
         drop(queue);
-        // Busy, or interrupted: whoever polls next tries again. Nothing is lost.
+        // If the kernel is busy or the call interrupted, the next poll tries again. Nothing is lost.
         let _ = self.ring.submit();
     }
 
-    /// Takes answers and wakes who waits for them until the one to call `index` is there, which comes first:
-    /// a disk that has answered everything has nothing to do before its next request. The others are taken once
-    /// that has left, see [`Inner::start`].
+    /// Takes answers and wakes their tasks, but only up to the answer to call `index`. That call's session goes first:
+    /// a disk that has answered everything is idle until its next request. [`Inner::start`] takes the other answers
+    /// once the next request has left.
     fn reap_for(&mut self, index: usize) {
         if self.entries[index].answer.is_some() {
             return;
         }
         self.reap(Some(index));
         if self.entries[index].answer.is_none() && self.ring.submission().taskrun() {
-            // The bell rings for the first answer only, until all were asked for. Interrupted: whoever polls next
-            // tries again.
+            // The bell rings only for the first answer until the thread has asked for all. After an interrupt the next
+            // poll tries again.
             let _ = self.ring.submit();
             self.reap(Some(index));
         }
     }
 
-    /// Takes all answers, or those up to the one to call `own`, and wakes who waits for them.
+    /// Takes all answers, or those up to the answer to call `own`, and wakes the waiting tasks.
     fn reap(&mut self, own: Option<usize>) {
         for answer in self.ring.completion() {
             if answer.user_data() == TURN_OVER {
@@ -482,7 +481,7 @@ impl Inner {
         }
     }
 
-    /// The work and answer of a call that has ended.
+    /// The work and answer of a call, if it was answered.
     fn take(&mut self, index: usize) -> Option<(Box<Work>, i32)> {
         let entry = &mut self.entries[index];
         let answer = entry.answer.take()?;
@@ -504,8 +503,8 @@ impl Inner {
         }
     }
 
-    /// A call waits no longer. If it was the leader, or there is none (it was woken to become it, and had its
-    /// answer by then), another that waits is woken to become it.
+    /// Ends the wait of a call. If it was the leader, or there is none (a call woken to become the leader may have its
+    /// answer by then), wakes another waiting call to become the leader.
     fn leave(&mut self, index: usize) {
         if self.leader.is_some_and(|leader| leader != index) {
             return;
@@ -523,7 +522,7 @@ impl Inner {
     }
 }
 
-/// A call that somebody waits for.
+/// A call whose session waits for it. Dropping it before the answer abandons the call.
 struct Flight<'a> {
     ring: &'a Ring,
     index: usize,
@@ -536,7 +535,7 @@ impl Drop for Flight<'_> {
             return;
         }
         let mut inner = self.ring.inner.borrow_mut();
-        // Its answer may be there already, unread.
+        // The answer may have arrived without being read.
         if let Some((_, answer)) = inner.take(self.index) {
             inner.entries[self.index].unclaimed(answer);
         } else {
@@ -552,14 +551,14 @@ impl Drop for Flight<'_> {
 impl Drop for Ring {
     fn drop(&mut self) {
         let inner = self.inner.get_mut();
-        // What has ended, but was not asked for.
+        // Fetch answers that the thread has not asked for yet.
         let _ = inner.ring.submit();
         inner.reap(None);
         for entry in &mut inner.entries {
             if let Some(answer) = entry.answer.take() {
                 entry.unclaimed(answer);
             } else if let Some(work) = entry.work.take() {
-                // The kernel may still write to its memory.
+                // The kernel may still write to this memory.
                 Box::leak(work);
             }
         }

@@ -1,4 +1,4 @@
-//! Tests of the ring: who watches it, and what the kernel may touch.
+//! Tests of the ring: its leader, sleeps and abandoned calls.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -23,7 +23,7 @@ use super::{Flight, Ring};
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 512;
 
-/// A file whose blocks begin with their number, past the page cache where the file system can do that.
+/// A file whose blocks begin with their number, opened with O_DIRECT if the file system supports it.
 fn numbered(directory: &std::path::Path) -> Arc<std::os::fd::OwnedFd> {
     let path = directory.join("numbered");
     let mut bytes = vec![0; BLOCK * BLOCKS];
@@ -58,7 +58,7 @@ fn number_in(work: &Work) -> usize {
     u64::from_le_bytes(work.buffer[..8].try_into().unwrap()) as usize
 }
 
-/// Runs `body` on a ring in a runtime, on a thread with a sleeper and on one without, and fails if that takes a minute.
+/// Runs `body` on a ring in a runtime, with a sleeper and without, and fails if that takes a minute.
 fn on_ring(body: impl AsyncFn(Rc<Ring>)) {
     for sleeper in [true, false] {
         wakeup::expect_sleeper(sleeper);
@@ -80,14 +80,14 @@ fn on_this_ring(body: &impl AsyncFn(Rc<Ring>)) {
 }
 
 #[test]
-fn every_call_is_answered_whoever_else_has_ended() {
+fn every_call_is_answered_whichever_others_have_ended() {
     let directory = tempfile::tempdir().unwrap();
     let file = numbered(directory.path());
     on_ring(async |ring| {
         let tasks: Vec<_> = (0..48)
             .map(|task| {
                 let (ring, file) = (Rc::clone(&ring), Arc::clone(&file));
-                // They end one after the other, so that each is the one that watches for the others.
+                // The tasks end one after the other, so each becomes the leader.
                 tokio::task::spawn_local(async move {
                     for turn in 0..=task {
                         let block = (task * 31 + turn * 7) % BLOCKS;
@@ -104,7 +104,7 @@ fn every_call_is_answered_whoever_else_has_ended() {
 }
 
 #[test]
-fn calls_that_are_given_up_leave_the_others_their_answers() {
+fn abandoned_calls_do_not_take_answers_from_others() {
     let directory = tempfile::tempdir().unwrap();
     let file = numbered(directory.path());
     on_ring(async |ring| {
@@ -119,7 +119,7 @@ fn calls_that_are_given_up_leave_the_others_their_answers() {
                     })
                 })
                 .collect();
-            // All have left by the next turn; the first of them watches.
+            // By the next turn all have submitted their calls, and the first is the leader.
             tokio::task::yield_now().await;
             for given_up in tasks.iter().step_by(2) {
                 given_up.abort();
@@ -162,7 +162,7 @@ async fn reads_asleep(ring: Rc<Ring>, file: Arc<std::os::fd::OwnedFd>, tasks: us
 }
 
 #[test]
-fn a_thread_whose_tasks_all_wait_sleeps_in_the_ring_until_they_have_their_answers() {
+fn a_thread_sleeps_in_the_ring_while_all_its_tasks_wait() {
     let directory = tempfile::tempdir().unwrap();
     let file = numbered(directory.path());
     on_ring(async |ring| {
@@ -174,14 +174,14 @@ fn a_thread_whose_tasks_all_wait_sleeps_in_the_ring_until_they_have_their_answer
 }
 
 #[test]
-fn a_sleep_in_the_ring_ends_without_an_answer_and_is_not_repeated_in_vain() {
+fn a_sleep_without_an_answer_ends_and_is_not_repeated() {
     on_ring(async |ring| {
         let (reader, writer) = std::io::pipe().unwrap();
         let pipe: Arc<std::os::fd::OwnedFd> = Arc::new(reader.into());
         let (ring_too, pipe_too) = (Rc::clone(&ring), Arc::clone(&pipe));
         let reading = tokio::task::spawn_local(async move {
             let mut work = work(&pipe_too, 0);
-            // At its present place, which is all that a pipe has.
+            // A pipe has no offsets, only the current position.
             work.offset = u64::MAX;
             ring_too.run(work, pipe_too.as_fd()).await
         });
@@ -201,7 +201,7 @@ fn a_sleep_in_the_ring_ends_without_an_answer_and_is_not_repeated_in_vain() {
     });
 }
 
-/// How many descriptors of this process name the file.
+/// Number of this process's descriptors for the file.
 fn opened(path: &std::path::Path) -> usize {
     let all = std::fs::read_dir("/proc/self/fd").unwrap();
     all.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
@@ -210,7 +210,7 @@ fn opened(path: &std::path::Path) -> usize {
 }
 
 #[test]
-fn a_file_that_was_opened_for_a_call_that_is_given_up_is_closed() {
+fn a_file_opened_for_an_abandoned_call_is_closed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap().join("file");
     std::fs::write(&path, "").unwrap();
@@ -235,7 +235,7 @@ fn a_file_that_was_opened_for_a_call_that_is_given_up_is_closed() {
             landed: false,
         });
         assert_eq!(opened(&path), 0);
-        // Nor does one stay open whose call nobody has begun to wait for when the ring goes.
+        // A file is also closed if the ring is dropped before a session waits for the call.
         opening(&ring);
         assert_eq!(opened(&path), 1);
     });

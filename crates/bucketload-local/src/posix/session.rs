@@ -1,5 +1,6 @@
-//! One worker's session: what an operation borrows, and its way to the engine.
+//! One worker's session: its reusable work, and the dispatch of operations to the engine.
 
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,7 @@ use bucketload_core::record::Probe;
 
 use super::blocking;
 use super::config::{Layout, PosixConfig};
-use super::driver::{Local, SHARED};
+use super::driver::{SHARED, ThreadState};
 use super::errors::{Intent, to_error};
 use super::fill::Source;
 use super::path;
@@ -24,16 +25,16 @@ pub(super) use bucketload_core::driver::DONE;
 /// A session of the driver of file systems.
 #[derive(Debug)]
 pub struct PosixSession {
-    pub(super) local: Rc<Local>,
+    pub(super) local: Rc<ThreadState>,
     worker: WorkerId,
-    /// The work between two operations; `None` while one is under way, and after one that was
-    /// abandoned: then the engine still has it.
+    /// The work between two operations. `None` during an operation, and after an abandoned one, whose work
+    /// the engine still has.
     work: Option<Box<Work>>,
     reply: Arc<Reply>,
 }
 
 impl PosixSession {
-    pub(super) fn new(local: Rc<Local>, worker: WorkerId) -> Self {
+    pub(super) fn new(local: Rc<ThreadState>, worker: WorkerId) -> Self {
         Self {
             local,
             worker,
@@ -46,11 +47,11 @@ impl PosixSession {
         &self.local.driver.config
     }
 
-    /// A work for an operation that `probe` follows.
+    /// The work for an operation with the clock of `probe`.
     #[inline]
     pub(super) fn begin(&mut self, probe: &Probe) -> Box<Work> {
         let mut work = self.work.take().unwrap_or_else(|| {
-            // The last operation's step may still come back to the old reply.
+            // The abandoned operation's step may still return to the old reply.
             self.reply = Arc::default();
             Box::new(Work::new(&self.local.driver.config))
         });
@@ -58,14 +59,24 @@ impl PosixSession {
         work
     }
 
-    /// As [`PosixSession::begin`] for an operation on an object.
+    /// As [`PosixSession::begin`], for an operation on the request's object.
     pub(super) fn begin_object(
         &mut self,
         request: &Request<'_>,
         probe: &Probe,
     ) -> Result<Box<Work>, OpError> {
+        self.begin_named(request.bucket, request.key, probe)
+    }
+
+    /// As [`PosixSession::begin`], for an operation on the object `key`.
+    pub(super) fn begin_named(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        probe: &Probe,
+    ) -> Result<Box<Work>, OpError> {
         let mut work = self.begin(probe);
-        match path::set_object(&mut work.path, request.bucket, request.key) {
+        match path::set_object(&mut work.path, bucket, key) {
             Ok(()) => Ok(work),
             Err(error) => {
                 self.work = Some(work);
@@ -74,10 +85,10 @@ impl PosixSession {
         }
     }
 
-    /// Performs a step and returns `true` if the engine never waits; otherwise nothing has happened, and
-    /// [`PosixSession::step`] is to be called. It spares the futures of that.
+    /// Performs a step and returns `true` if the engine never waits. Otherwise does nothing; the caller then uses
+    /// [`PosixSession::step`]. Avoids the futures of that function.
     pub(super) fn step_at_once(&self, work: &mut Work, task: Task) -> bool {
-        let Local { engine, driver, .. } = &*self.local;
+        let ThreadState { engine, driver, .. } = &*self.local;
         let immediate = engine.is_immediate();
         if immediate {
             work.task = task;
@@ -86,7 +97,7 @@ impl PosixSession {
         immediate
     }
 
-    /// Performs a step. What it writes comes from `source` if the engine allows it.
+    /// Performs a step. Writes directly from `source` if the engine allows it.
     pub(super) async fn step(
         &self,
         work: Box<Work>,
@@ -95,11 +106,11 @@ impl PosixSession {
     ) -> Box<Work> {
         let mut work = work;
         work.task = task;
-        let Local { engine, driver, .. } = &*self.local;
+        let ThreadState { engine, driver, .. } = &*self.local;
         engine.run(work, driver, &self.reply, source).await
     }
 
-    /// Ends an operation: tells the probe, keeps the work, and says what a failure means.
+    /// Ends an operation: reports the times to the probe, keeps the work, and interprets a failure.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -126,12 +137,12 @@ impl PosixSession {
         result
     }
 
-    /// Gives back a work that never left.
+    /// Keeps a work that was not handed to the engine.
     pub(super) fn put_back(&mut self, work: Box<Work>) {
         self.work = Some(work);
     }
 
-    /// A simple operation on an object: one step.
+    /// Performs a one-step operation on an object.
     pub(super) async fn one_step(
         &mut self,
         request: &Request<'_>,
@@ -145,7 +156,7 @@ impl PosixSession {
         self.end(work, intent, probe).map(|()| found)
     }
 
-    /// Names our own file beside the object: one that no other process or session uses.
+    /// Names a temporary file beside the object, unique among processes and sessions.
     pub(super) fn name_beside(&self, work: &mut Work) {
         let Work { path, beside, .. } = work;
         let number = self.local.driver.files.fetch_add(1, Ordering::Relaxed);
@@ -153,9 +164,9 @@ impl PosixSession {
         path::set_beside(beside, path, "tmp", [process, number]);
     }
 
-    /// As [`PosixSession::begin_object`] for an object in a shared file. The work gets the object's place, and no
-    /// name: see [`PosixSession::name`]. Returns whether it has the file as well, as it has if this thread has opened
-    /// that; otherwise [`PosixSession::open_shared`] is to be called, which is no part of the operation.
+    /// As [`PosixSession::begin_object`], for an object in a shared file. The work gets the object's position but no
+    /// name: see [`PosixSession::name`]. Returns whether it also got the file, which this thread may have open.
+    /// Otherwise the caller uses [`PosixSession::open_shared`], which is not part of the operation.
     #[inline]
     pub(super) fn begin_shared(
         &mut self,
@@ -175,7 +186,7 @@ impl PosixSession {
         Ok((work, found))
     }
 
-    /// Opens the shared file of a work that [`PosixSession::begin_shared`] has not found it for.
+    /// Opens the shared file of a work for which [`PosixSession::begin_shared`] found none.
     #[cold]
     pub(super) async fn open_shared(
         &mut self,
@@ -190,38 +201,41 @@ impl PosixSession {
             return Err(error);
         }
         path::set_beside(beside, path, "shared", numbers);
-        work = self.step(work, Task::OpenShared { write }, None).await;
-        (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
-        match (work.result, work.file.take()) {
-            (Ok(()), Some(File::Own(file))) => {
-                let files = &self.local.shared;
-                let file = files.add(request.bucket, request.key, numbers, write, file);
-                work.file = Some(file);
-                work.path.clear();
-                Ok(work)
-            }
-            (result, _) => {
-                let error = result
-                    .err()
-                    .map(|f| to_error(f, Intent::Find, &work.beside));
-                self.put_back(work);
-                Err(error.unwrap_or_else(|| {
-                    OpError::new(ErrorKind::Server, "the shared file was not opened")
-                }))
-            }
-        }
+        let (mut work, file) = self.open_to_keep(work, write, Intent::Find).await?;
+        let files = &self.local.shared;
+        let file = files.add(request.bucket, request.key, numbers, write, file);
+        work.file = Some(file);
+        work.path.clear();
+        Ok(work)
     }
 
-    /// Names the object of a work that has failed, for its error: an operation on a shared file needs
-    /// no name.
+    /// Opens the file at the work's `beside` for the thread to keep. Opening is not part of the operation.
+    pub(super) async fn open_to_keep(
+        &mut self,
+        work: Box<Work>,
+        write: bool,
+        intent: Intent,
+    ) -> Result<(Box<Work>, OwnedFd), OpError> {
+        let mut work = self.step(work, Task::OpenShared { write }, None).await;
+        (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
+        let error = match (work.result, work.file.take()) {
+            (Ok(()), Some(File::Own(file))) => return Ok((work, file)),
+            (Ok(()), _) => OpError::new(ErrorKind::Server, "the file was not opened"),
+            (Err(failure), _) => to_error(failure, intent, &work.beside),
+        };
+        self.put_back(work);
+        Err(error)
+    }
+
+    /// Sets the object's name in a failed work, for the error: operations on a shared file do without it.
     pub(super) fn name(&self, work: &mut Work, request: &Request<'_>) {
         if work.result.is_err() && self.is_shared() {
-            // The key was good enough to open the file beside it.
+            // Cannot fail: the key was valid when the file beside it was opened.
             let _ = path::set_object(&mut work.path, request.bucket, request.key);
         }
     }
 
-    /// Whether objects lie in shared files.
+    /// Whether objects are in shared files.
     pub(super) fn is_shared(&self) -> bool {
         self.config().layout == Layout::Shared
     }
@@ -241,7 +255,7 @@ impl Session for PosixSession {
     ) -> Result<Completion, OpError> {
         let class = request.op.class;
         if self.is_shared() && !SHARED.contains(&class) {
-            return Err(absent(class));
+            return Err(unsupported(class));
         }
         match class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
@@ -273,11 +287,17 @@ impl Session for PosixSession {
             OpClass::Rename => self.transfer(request, probe, Task::Rename).await,
             OpClass::DeleteMany => self.delete_many(request, probe).await,
             OpClass::List | OpClass::ListV1 => self.list(request, probe).await,
-            OpClass::MakeBucket => self.on_bucket(request, probe, Task::MakeBucket).await,
-            OpClass::HeadBucket => self.on_bucket(request, probe, Task::HeadBucket).await,
+            OpClass::MakeBucket => {
+                self.on_bucket(request.bucket, probe, Task::MakeBucket)
+                    .await
+            }
+            OpClass::HeadBucket => {
+                self.on_bucket(request.bucket, probe, Task::HeadBucket)
+                    .await
+            }
             OpClass::DeleteBucket => {
                 let task = Task::RemoveBucket { prune: false };
-                self.on_bucket(request, probe, task).await
+                self.on_bucket(request.bucket, probe, task).await
             }
             OpClass::ListBuckets => self.list_buckets(probe).await,
             OpClass::MultipartAbort
@@ -287,15 +307,15 @@ impl Session for PosixSession {
             | OpClass::GetTagging
             | OpClass::DeleteTagging
             | OpClass::Restore
-            | OpClass::LocalWrite => Err(absent(class)),
+            | OpClass::LocalWrite => Err(unsupported(class)),
         }
     }
 }
 
 #[cold]
-fn absent(class: OpClass) -> OpError {
+fn unsupported(class: OpClass) -> OpError {
     OpError::new(
         ErrorKind::Unsupported,
-        format!("the driver of file systems has no {class} in this layout"),
+        format!("the file system driver has no {class} in this layout"),
     )
 }

@@ -5,8 +5,8 @@
 //!   | slot 0 | slot 1 | slot 2 | ...        object n of the key set begins at n · slot
 //! ```
 //!
-//! The file knows neither names nor sizes: the plan does. It is for reads and writes at random places
-//! of a file that preparing has written, without the cost of opening one.
+//! The file contains neither names nor sizes; the plan knows them. This layout measures random reads and
+//! writes in a prepared file, without the cost of opening files.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -21,22 +21,22 @@ use super::work::File;
 
 /// The shared files that a thread has open.
 #[derive(Debug, Default)]
-pub(super) struct SharedFiles(RefCell<Vec<Open>>);
+pub(super) struct SharedFiles(RefCell<Vec<OpenFile>>);
 
-/// A file is found by what its name is made of: making the name for each operation would cost more than
-/// finding the file.
+/// An open file, found by the parts of its name: building the name for each operation would cost more than the
+/// search.
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     bucket: String,
-    /// Directory of the keys in the bucket, with its slash.
+    /// Directory of the keys in the bucket, with a trailing slash.
     directory: Vec<u8>,
     numbers: [u64; 2],
     write: bool,
     file: Arc<OwnedFd>,
 }
 
-impl Open {
-    /// Whether the object `key` of `bucket` lies beside the file.
+impl OpenFile {
+    /// Whether the object `key` of `bucket` is in the same directory as the file.
     fn is_beside(&self, bucket: &str, key: &str) -> bool {
         let Some((directory, name)) = key.as_bytes().split_at_checked(self.directory.len()) else {
             return false;
@@ -47,8 +47,8 @@ impl Open {
     }
 }
 
-/// Whether both are the same bytes, found in pieces that overlap at the end: for names, which are short, that is less
-/// than a call of the library's function, whose page the processor has not seen since the last operation either.
+/// Compares bytes in pieces that overlap at the end. For short names that is cheaper than a call of the library's
+/// function, whose code is no longer in the processor's cache either.
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
@@ -66,8 +66,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether there is a slash in `name`, found in words of eight bytes: a byte of `word` is zero, which one does not
-/// matter, if this difference carries into its highest bit ("Bit Twiddling Hacks", determine if a word has a zero byte).
+/// Whether `name` contains a slash. Tests eight bytes at a time: some byte of `word` is zero if the subtraction carries
+/// into its highest bit ("Bit Twiddling Hacks", determine if a word has a zero byte).
 #[inline]
 fn has_slash(name: &[u8]) -> bool {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
@@ -82,8 +82,8 @@ fn has_slash(name: &[u8]) -> bool {
 }
 
 impl SharedFiles {
-    /// Makes `file` the file of `numbers` beside the object `key`, unless it is that already; `false`
-    /// where this thread has not opened it so.
+    /// Sets `file` to the file of `numbers` beside the object `key`, unless it is that file already. Returns `false`
+    /// if this thread does not have the file open for this access.
     #[inline]
     pub(super) fn find(
         &self,
@@ -104,7 +104,6 @@ impl SharedFiles {
         true
     }
 
-    /// Remembers a file.
     pub(super) fn add(
         &self,
         bucket: &str,
@@ -114,7 +113,7 @@ impl SharedFiles {
         file: OwnedFd,
     ) -> File {
         let file = Arc::new(file);
-        self.0.borrow_mut().push(Open {
+        self.0.borrow_mut().push(OpenFile {
             bucket: bucket.to_owned(),
             directory: directory(key.as_bytes()).to_vec(),
             numbers,
@@ -125,13 +124,13 @@ impl SharedFiles {
     }
 }
 
-/// What tells a key set's files apart: fresh objects of each work have a file of their own, where
-/// they begin again near 0.
+/// Identifies the file of an object: its key set, and a region, because each work's fresh objects have a separate
+/// file and start near 0 again.
 pub(super) const fn numbers(op: &Op) -> [u64; 2] {
     [op.keyset as u64, op.key / FRESH_STRIDE]
 }
 
-/// Where an object of at most `size` bytes lies in its file.
+/// Offset of an object of at most `size` bytes in its file.
 ///
 /// # Errors
 /// `Rejected` for objects larger than a slot, of unknown size, or beyond the largest file.
@@ -141,7 +140,7 @@ pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> Resu
     match size {
         None => {
             return rejected(format!(
-                "the size of {:?} is unknown, and a shared file does not tell it",
+                "the size of {:?} is unknown, and a shared file does not contain it",
                 request.key
             ));
         }
@@ -155,7 +154,7 @@ pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> Resu
     }
     match (request.op.key % FRESH_STRIDE).checked_mul(slot) {
         Some(at) if at <= i64::MAX as u64 - slot => Ok(at),
-        _ => rejected(format!("{:?} lies beyond the largest file", request.key)),
+        _ => rejected(format!("{:?} is beyond the largest file", request.key)),
     }
 }
 
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_for_the_objects_beside_it_alone() {
+    fn a_file_is_found_only_for_the_objects_beside_it() {
         let files = SharedFiles::default();
         let open = || StdFile::open("/dev/null").unwrap().into();
         let File::Shared(deep) = files.add("b", "a/c/1", [1, 0], true, open()) else {
@@ -224,7 +223,7 @@ mod tests {
         // At the top there is one for reading.
         assert!(find(("b", "2"), [1, 0], false).is_some());
         assert!(find(("b", "2"), [1, 0], true).is_none());
-        // One that was another's before becomes the object's.
+        // The file of another directory is replaced.
         let mut file = find(("b", "2"), [1, 0], false);
         assert!(files.find(&mut file, ("b", "a/c/3"), [1, 0], false));
         assert!(is_deep(file));

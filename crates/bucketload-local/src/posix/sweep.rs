@@ -1,14 +1,15 @@
-//! What a run leaves besides objects: temporary files, shared files and directories that no object
-//! lies in. An object store has none of these, so clean-up takes them away.
+//! Removal of a run's other files: temporary files, shared files and directories without objects. An object
+//! store has none of these, so clean-up removes them.
 
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
 
 use super::blocking::c_path;
 use super::errors::Failure;
 use super::path::is_reserved;
+use super::walk::{ROOM, entries};
 use super::work::Work;
 
 /// Removes the empty directories from `path` (without a NUL) up to, and not including, its bucket.
@@ -16,7 +17,7 @@ pub(super) fn prune(root: BorrowedFd<'_>, path: &[u8]) {
     let mut path = path.to_vec();
     while path.contains(&b'/') {
         path.push(0);
-        // One that is not empty, or that somebody uses, ends it.
+        // Stop at a directory that is not empty or in use.
         if unlinkat(root, c_path(&path), AtFlags::REMOVEDIR).is_err() {
             return;
         }
@@ -25,27 +26,17 @@ pub(super) fn prune(root: BorrowedFd<'_>, path: &[u8]) {
     }
 }
 
-/// What a visit of a tree found and did.
-#[derive(Default)]
-struct Visit {
-    /// Own files removed.
-    removed: u64,
-    /// Whether anything is left that is no directory.
-    occupied: bool,
-}
-
-/// Visits the tree below `path` (without a NUL), depth first: removes our own files, and the
-/// directories that are or become empty.
-fn visit(root: BorrowedFd<'_>, path: &mut Vec<u8>, visit_: &mut Visit) -> Result<(), Failure> {
+/// Clears the tree below `path` (without a NUL), depth first: removes the driver's own files, and the
+/// directories that are or become empty. Returns the number of files removed.
+fn clear(root: BorrowedFd<'_>, path: &mut Vec<u8>) -> Result<u64, Failure> {
     let mut directories = Vec::new();
     let mut own = Vec::new();
+    let mut removed = 0;
     each(root, path, |name, is_directory| {
         if is_directory {
             directories.push(name.to_vec());
         } else if is_reserved(name) {
             own.push(name.to_vec());
-        } else {
-            visit_.occupied = true;
         }
     })?;
     let len = path.len();
@@ -56,18 +47,18 @@ fn visit(root: BorrowedFd<'_>, path: &mut Vec<u8>, visit_: &mut Visit) -> Result
     };
     for name in own {
         enter(path, &name);
-        visit_.removed += u64::from(remove(root, path, AtFlags::empty())?);
+        removed += u64::from(remove(root, path, AtFlags::empty())?);
     }
     for name in directories {
         enter(path, &name);
-        visit(root, path, visit_)?;
+        removed += clear(root, path)?;
         remove(root, path, AtFlags::REMOVEDIR)?;
     }
     path.truncate(len);
-    Ok(())
+    Ok(removed)
 }
 
-/// Removes what is at `path`; `false` when it stays because it holds something or has gone.
+/// Removes the file or directory at `path`; returns `false` if it is not empty or already gone.
 fn remove(root: BorrowedFd<'_>, path: &mut Vec<u8>, flags: AtFlags) -> Result<bool, Failure> {
     path.push(0);
     let result = unlinkat(root, c_path(path), flags);
@@ -79,52 +70,39 @@ fn remove(root: BorrowedFd<'_>, path: &mut Vec<u8>, flags: AtFlags) -> Result<bo
     }
 }
 
-/// Shows everything in a directory; nothing when it has gone.
+/// Passes every entry of a directory to `f`; none if the directory is gone.
 fn each(
     root: BorrowedFd<'_>,
     path: &mut Vec<u8>,
     mut f: impl FnMut(&[u8], bool),
 ) -> Result<(), Failure> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut room = Vec::with_capacity(ROOM);
     path.push(0);
-    let opened = openat(root, c_path(path), flags, Mode::empty());
+    let path_c = c_path(path);
+    let read = entries(root, path_c, room.spare_capacity_mut(), |name, kind| {
+        f(name, kind == FileType::Directory);
+    });
     path.pop();
-    let directory = match opened {
-        Ok(directory) => directory,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-        Err(errno) => return Err(Failure::new("open", errno)),
-    };
-    let mut room = Vec::with_capacity(32 * 1024);
-    let mut entries = RawDir::new(&directory, room.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        let entry = entry.map_err(|e| Failure::new("getdents", e))?;
-        let name = entry.file_name();
-        let is_directory = match entry.file_type() {
-            FileType::Unknown => statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
-            kind => kind == FileType::Directory,
-        };
-        let name = name.to_bytes();
-        if name != b"." && name != b".." {
-            f(name, is_directory);
-        }
+    match read {
+        Err(Failure {
+            call: "open",
+            errno: Errno::NOENT | Errno::NOTDIR,
+        }) => Ok(()),
+        read => read,
     }
-    Ok(())
 }
 
-/// Clears the directory at `path` below the bucket (`offset` bytes of it): everything of ours, and
-/// the directories that are empty then, itself included.
+/// Removes the driver's own files below the directory at the work's path, and the directories that are then
+/// empty, including that one.
 pub(super) fn sweep(work: &mut Work, root: BorrowedFd<'_>) -> Result<(), Failure> {
     let mut path = work.path.clone();
     path.pop();
-    let mut found = Visit::default();
-    visit(root, &mut path, &mut found)?;
-    work.found = found.removed;
+    work.found = clear(root, &mut path)?;
     prune(root, &path);
     Ok(())
 }
 
-/// Removes the bucket at `path` with the empty directories in it; nothing when it holds an object.
+/// Removes the bucket at the work's path and the empty directories in it; fails if it contains an object.
 pub(super) fn remove_bucket(work: &mut Work, root: BorrowedFd<'_>) -> Result<(), Failure> {
     match unlinkat(root, c_path(&work.path), AtFlags::REMOVEDIR) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {}
@@ -133,16 +111,20 @@ pub(super) fn remove_bucket(work: &mut Work, root: BorrowedFd<'_>) -> Result<(),
     let mut path = work.path.clone();
     path.pop();
     let mut occupied = false;
-    look(root, &mut path, &mut occupied)?;
+    find_objects(root, &mut path, &mut occupied)?;
     if occupied {
         return Err(Failure::new("rmdir", Errno::NOTEMPTY));
     }
-    visit(root, &mut path, &mut Visit::default())?;
+    clear(root, &mut path)?;
     unlinkat(root, c_path(&work.path), AtFlags::REMOVEDIR).map_err(|e| Failure::new("rmdir", e))
 }
 
-/// Whether anything but directories and files of ours lies below `path`.
-fn look(root: BorrowedFd<'_>, path: &mut Vec<u8>, occupied: &mut bool) -> Result<(), Failure> {
+/// Sets `occupied` if there is anything below `path` except directories and the driver's own files.
+fn find_objects(
+    root: BorrowedFd<'_>,
+    path: &mut Vec<u8>,
+    occupied: &mut bool,
+) -> Result<(), Failure> {
     let mut directories = Vec::new();
     each(root, path, |name, is_directory| match is_directory {
         true => directories.push(name.to_vec()),
@@ -155,7 +137,7 @@ fn look(root: BorrowedFd<'_>, path: &mut Vec<u8>, occupied: &mut bool) -> Result
         }
         path.push(b'/');
         path.extend_from_slice(&name);
-        look(root, path, occupied)?;
+        find_objects(root, path, occupied)?;
         path.truncate(len);
     }
     Ok(())

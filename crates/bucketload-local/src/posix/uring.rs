@@ -1,31 +1,31 @@
-//! Whether io_uring is there, and rings as the driver needs them.
+//! The check for io_uring, and the setup of rings.
 
 use std::io;
 
 use io_uring::{Builder, IoUring, Probe, opcode};
 use rustix::io::Errno;
 
-/// Calls that may wait to be submitted.
+/// Size of the submission queue.
 const ENTRIES: u32 = 256;
-/// Answers that fit; more than there are sessions on a thread.
+/// Size of the completion queue: more than there are sessions on a thread.
 const ANSWERS: u32 = 32 * 1024;
-/// As many do where the kernel has no more memory at once; further ones wait inside it
-/// (`IORING_FEAT_NODROP`).
+/// Smallest size of the completion queue, if the kernel has no more memory at once. Further answers wait
+/// inside the kernel (`IORING_FEAT_NODROP`).
 const LEAST_ANSWERS: u32 = 4 * 1024;
 
-/// Whether this process may use io_uring and the kernel knows the calls.
+/// Checks that this process may use io_uring and that the kernel supports the calls.
 pub(super) fn probe() -> Result<(), String> {
     let (ring, _) = build(false).map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOSYS) => "the kernel does not have it".to_owned(),
+        Some(libc::ENOSYS) => "the kernel lacks it".to_owned(),
         Some(libc::EPERM) => {
-            "it is forbidden here (kernel.io_uring_disabled, or a container)".to_owned()
+            "it is forbidden (kernel.io_uring_disabled, or a container)".to_owned()
         }
         _ => e.to_string(),
     })?;
     let mut known = Probe::new();
     ring.submitter()
         .register_probe(&mut known)
-        .map_err(|e| format!("the kernel does not tell what it can do: {e}"))?;
+        .map_err(|e| format!("the kernel does not list its calls: {e}"))?;
     let needed = [
         opcode::OpenAt::CODE,
         opcode::Read::CODE,
@@ -37,24 +37,24 @@ pub(super) fn probe() -> Result<(), String> {
     ];
     match needed.iter().all(|code| known.is_supported(*code)) {
         true => Ok(()),
-        false => Err("the kernel lacks some of its calls".to_owned()),
+        false => Err("the kernel lacks some of the calls".to_owned()),
     }
 }
 
 /// How answers reach the thread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Delivery {
-    /// When it asks, which a sleep in the ring does; one at first, the others with the next call: Linux 6.1.
+    /// When the thread asks, which a sleep in the ring does: first one answer, the others with the next call. Linux 6.1.
     OnDemand,
-    /// With its next system call; an answer ends the one that it sleeps in: Linux 5.19. In a virtual machine an
-    /// interrupt from another core costs more than a request.
+    /// With the thread's next system call; an answer ends a call that sleeps. Linux 5.19. Avoids an interrupt from
+    /// another core, which costs more than a request in a virtual machine.
     NextCall,
     /// By an interrupt.
     Interrupt,
 }
 
 impl Delivery {
-    /// The best one first.
+    /// Best first.
     const ALL: [Self; 3] = [Self::OnDemand, Self::NextCall, Self::Interrupt];
 
     fn set(self, ring: &mut Builder) -> &mut Builder {
@@ -69,12 +69,12 @@ impl Delivery {
     }
 }
 
-/// A ring that only the calling thread may use; `sleeps` is whether the thread sleeps in it more often than elsewhere.
+/// Builds a ring for the calling thread only; `sleeps` tells whether the thread mostly sleeps in the ring.
 pub(super) fn build(sleeps: bool) -> io::Result<(IoUring, Delivery)> {
     let mut refused = io::Error::from(Errno::INVAL);
     for delivery in &Delivery::ALL[usize::from(!sleeps)..] {
         match build_with(*delivery) {
-            // So says a kernel about what it does not know.
+            // The kernel's error for unknown flags.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => refused = error,
             built => return Ok((built?, *delivery)),
         }
@@ -87,7 +87,7 @@ fn build_with(delivery: Delivery) -> io::Result<IoUring> {
     loop {
         let mut builder = IoUring::builder();
         match delivery.set(builder.setup_cqsize(answers)).build(ENTRIES) {
-            // The kernel takes the pages in one go, which a machine that is busy with files may refuse.
+            // The kernel allocates the pages at once, which may fail on a machine with a full page cache.
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory && answers > LEAST_ANSWERS => {
                 answers /= 2;
             }

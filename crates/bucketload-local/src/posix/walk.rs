@@ -1,7 +1,7 @@
 //! Listings: the keys below a directory tree in byte order, in pages, in bounded memory.
 //!
-//! Directories come in no order. Each level of the walk therefore reads its directory, keeps the
-//! smallest [`MOST`] names behind the last one it gave out, and reads it again when those are used up:
+//! Directories are not sorted. Each level of the walk therefore reads its directory, keeps the smallest
+//! [`MOST`] names after the last one it returned, and reads the directory again when those are used up:
 //!
 //! ```text
 //!   bucket/            [a-b  a/  a0 ...]     a directory sorts as its name with a slash:
@@ -9,8 +9,8 @@
 //!          y/          [...]
 //! ```
 //!
-//! With the delimiter `/` a directory is one entry and is not read: a listing of one directory, as
-//! `readdir` gives it. It then shows empty directories too, which an object store does not know.
+//! With the delimiter `/` a directory is one entry and is not read, so a listing reads one directory like
+//! `readdir`. It then includes empty directories, which an object store does not have.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -23,18 +23,32 @@ use super::blocking::c_path;
 use super::errors::Failure;
 use super::path::is_reserved;
 
-/// Names that a level keeps.
+/// Most names that a level keeps.
 const MOST: usize = 16 * 1024;
 /// Bytes of directory entries fetched at a time.
-const ROOM: usize = 32 * 1024;
+pub(super) const ROOM: usize = 32 * 1024;
 
-/// Shows the names in a directory, and whether each is a directory. Other things than files and
-/// directories, and our own files, are left out.
+/// Passes the objects and directories in a directory to `f`: each name, and whether it is a directory. Skips
+/// other file types and the driver's own files.
 pub(super) fn scan(
     root: BorrowedFd<'_>,
     path: &CStr,
     room: &mut [MaybeUninit<u8>],
     mut f: impl FnMut(&[u8], bool),
+) -> Result<(), Failure> {
+    entries(root, path, room, |name, kind| match kind {
+        FileType::Directory => f(name, true),
+        FileType::RegularFile if !is_reserved(name) => f(name, false),
+        _ => {}
+    })
+}
+
+/// Passes the name and type of every entry of a directory to `f`, except `.` and `..`.
+pub(super) fn entries(
+    root: BorrowedFd<'_>,
+    path: &CStr,
+    room: &mut [MaybeUninit<u8>],
+    mut f: impl FnMut(&[u8], FileType),
 ) -> Result<(), Failure> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory =
@@ -44,7 +58,7 @@ pub(super) fn scan(
         let entry = entry.map_err(|e| Failure::new("getdents", e))?;
         let name = entry.file_name();
         let kind = match entry.file_type() {
-            // Some file systems do not say.
+            // Some file systems do not report the type.
             FileType::Unknown => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                 Err(Errno::NOENT) => continue,
@@ -53,10 +67,8 @@ pub(super) fn scan(
             kind => kind,
         };
         let name = name.to_bytes();
-        match kind {
-            FileType::Directory if name != b"." && name != b".." => f(name, true),
-            FileType::RegularFile if !is_reserved(name) => f(name, false),
-            _ => {}
+        if name != b"." && name != b".." {
+            f(name, kind);
         }
     }
     Ok(())
@@ -66,18 +78,18 @@ pub(super) fn scan(
 #[derive(Debug, Default)]
 pub(super) struct Page {
     text: Vec<u8>,
-    /// End of each entry in `text`, and whether it stands for several keys.
+    /// End of each entry in `text`, and whether it is a group of keys.
     ends: Vec<(usize, bool)>,
-    /// Whether there are entries behind these.
+    /// Whether more entries follow.
     pub(super) more: bool,
 }
 
 impl Page {
-    /// The entries, and whether each stands for several keys.
+    /// The entries, and whether each is a group of keys.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, bool)> {
         let mut from = 0;
         self.ends.iter().map(move |&(end, group)| {
-            // Only names in UTF-8 were kept.
+            // `fill` keeps only names in UTF-8.
             let text = std::str::from_utf8(&self.text[from..end]).unwrap_or_default();
             from = end;
             (text, group)
@@ -96,7 +108,7 @@ impl Page {
     }
 }
 
-/// One directory on the way.
+/// A directory on the current path.
 #[derive(Debug, Default)]
 struct Level {
     /// Bytes of the walk's path that name the directory.
@@ -105,16 +117,16 @@ struct Level {
     /// Ranges of `names`, in order.
     entries: Vec<(usize, usize)>,
     next: usize,
-    /// Whether the directory has names behind these.
+    /// Whether the directory has further names.
     more: bool,
-    /// The name that was given out last, when the level is filled again.
+    /// The last name returned, when the level is filled again.
     last: Vec<u8>,
 }
 
-/// A listing under way. Its memory is used again by the next one.
+/// An unfinished listing. The next listing reuses its memory.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Directory of the present level, below the root, with a slash at its end.
+    /// Directory of the current level, below the root, with a trailing slash.
     path: Vec<u8>,
     /// Bytes of `path` that name the bucket.
     bucket: usize,
@@ -123,14 +135,14 @@ pub(super) struct Walk {
     delimiter: Vec<u8>,
     levels: Vec<Level>,
     depth: usize,
-    /// The entry found last, and whether it stands for several keys.
+    /// The last entry found, and whether it is a group of keys.
     key: Vec<u8>,
     is_group: bool,
-    /// `key` was found but is of the next page.
+    /// Whether `key` belongs to the next page.
     held: bool,
-    /// The group that was given out last.
+    /// The last group returned.
     group: Vec<u8>,
-    /// Nothing was read yet.
+    /// Whether the walk has read nothing yet.
     fresh: bool,
     room: Vec<MaybeUninit<u8>>,
     name: Vec<u8>,
@@ -173,8 +185,8 @@ impl Walk {
         &mut self.room
     }
 
-    /// Begins the listing of the keys in `bucket` that begin with `prefix` and come after `after`.
-    /// The directory of the prefix is at `directory` (with a NUL); `None` where no key can begin so.
+    /// Starts a listing of the keys in `bucket` that begin with `prefix` and come after `after`. `directory` is
+    /// the NUL-terminated path of the prefix's directory; `None` if no key can begin with `prefix`.
     pub(super) fn begin(
         &mut self,
         bucket: &str,
@@ -200,9 +212,9 @@ impl Walk {
         self.fresh = true;
     }
 
-    /// Whether the listing of these keys stopped exactly behind `after`.
+    /// Whether this walk lists these keys and its last page ended with `after`.
     pub(super) fn continues(&self, bucket: &str, prefix: &str, after: &str) -> bool {
-        // What is held is the first key behind those that were given out.
+        // The held key is the first one after the last page.
         self.held
             && self.after == after.as_bytes()
             && self.prefix == prefix.as_bytes()
@@ -232,7 +244,7 @@ impl Walk {
                 return Ok(());
             }
             page.push(&self.key, self.is_group);
-            // For whoever wants to go on from here.
+            // Lets `continues` recognise the end of the page.
             std::mem::swap(&mut self.after, &mut self.key);
         }
     }
@@ -246,7 +258,7 @@ impl Walk {
         if self.depth == 1 && self.fill(root, 0, false)? {
             return Ok(());
         }
-        // There is nothing below the prefix; is there a bucket?
+        // Nothing is below the prefix; check that the bucket exists.
         self.depth = 0;
         let end = self.bucket - 1;
         let mut bucket = self.path[..end].to_vec();
@@ -289,7 +301,7 @@ impl Walk {
                 self.levels.push(Level::default());
             }
             self.levels[at + 1].path = self.path.len();
-            // A directory that has gone meanwhile holds nothing.
+            // A directory deleted meanwhile counts as empty.
             if self.fill(root, at + 1, false)? {
                 self.depth = at + 2;
             }
@@ -297,7 +309,7 @@ impl Walk {
         Ok(false)
     }
 
-    /// Whether `key` is an entry of its own, or the first of its group: then it becomes the group.
+    /// Whether `key` is a single entry or the first of its group. In a group, replaces `key` with the group.
     fn is_new(&mut self) -> bool {
         self.is_group = false;
         let delimiter = &self.delimiter[..];
@@ -316,8 +328,8 @@ impl Walk {
         is_new
     }
 
-    /// Reads the names of level `at`, whose directory is `path`; `again` for those behind the last
-    /// one. Returns `false` when there is no such directory.
+    /// Reads the names of level `at`, whose directory is `path`; with `again` those after the last one. Returns
+    /// `false` if the directory does not exist.
     fn fill(&mut self, root: BorrowedFd<'_>, at: usize, again: bool) -> Result<bool, Failure> {
         let level = &mut self.levels[at];
         if again {
@@ -330,12 +342,12 @@ impl Walk {
         level.entries.clear();
         level.next = 0;
         level.more = false;
-        // What the names must begin with and come after, as far as this directory decides it.
+        // The parts of prefix and `after` that apply to the names in this directory.
         let directory = &self.path[self.bucket..];
         let prefix = self.prefix.get(directory.len()..).unwrap_or_default();
         let after = match self.after.strip_prefix(directory) {
             Some(rest) => rest,
-            // Everything here comes before, or nothing does.
+            // Either all names here come before `after`, or none does.
             None if self.after.as_slice() > directory => return Ok(true),
             None => b"",
         };
@@ -377,7 +389,7 @@ impl Walk {
     }
 }
 
-/// Keeps the smallest names of those that are offered.
+/// Keeps the smallest of the offered names.
 struct Candidates<'a> {
     level: &'a mut Level,
     spare: &'a mut Vec<u8>,
@@ -403,7 +415,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Sorts, and drops all but the smallest.
+    /// Sorts the names and drops all but the smallest.
     fn cut(&mut self) {
         let Level {
             names,
@@ -438,7 +450,7 @@ mod tests {
     use super::super::path::set_prefix;
     use super::{Page, Walk};
 
-    /// What a listing of an object store shows of `keys`.
+    /// The listing of `keys` by an object store.
     fn expected(keys: &BTreeSet<String>, prefix: &str, delimiter: &str) -> Vec<(String, bool)> {
         let mut shown = BTreeMap::new();
         for key in keys.iter().filter(|key| key.starts_with(prefix)) {
@@ -495,7 +507,7 @@ mod tests {
         (dir, root)
     }
 
-    /// Keys of which none lies below another, made of characters around the slash.
+    /// Keys of which none is below another, made of characters around the slash.
     fn keys() -> impl Strategy<Value = BTreeSet<String>> {
         let segment = "[-.0a]{1,3}".prop_filter("dots", |s| s != "." && s != "..");
         let key = prop::collection::vec(segment, 1..4).prop_map(|s| s.join("/"));
@@ -511,7 +523,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn listings_are_those_of_an_object_store(
+        fn listings_match_an_object_store(
             keys in keys(), prefix in "([-.0a]{0,2}|[0a]{1,2}/[-.0a]{0,2})",
             delimiter in prop::sample::select(vec!["", "/", "0", "-a", "/0"]),
             page_size in 1usize..7, most in 1usize..9,
@@ -520,7 +532,7 @@ mod tests {
             let all = expected(&keys, &prefix, delimiter);
             prop_assert_eq!(&listed(&root, (&prefix, "", delimiter), page_size, most), &all);
             if delimiter.is_empty() {
-                // From any key on, be it there or not.
+                // After any key, existing or not.
                 for after in all.iter().map(|(key, _)| key.as_str()).chain(["-", "a/0", "a0/", "zz"]) {
                     let rest: Vec<_> = all.iter().filter(|(key, _)| key.as_str() > after).cloned().collect();
                     prop_assert_eq!(listed(&root, (&prefix, after, ""), page_size, most), rest);
@@ -530,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_not_shown() {
+    fn listings_leave_out_everything_but_objects() {
         let keys = BTreeSet::from(["d/k".to_owned()]);
         let (dir, root) = tree(&keys);
         let b = dir.path().join("b");
@@ -539,7 +551,7 @@ mod tests {
         std::os::unix::fs::symlink("d/k", b.join("link")).unwrap();
         let all = |delimiter| listed(&root, ("", "", delimiter), 10, 10);
         assert_eq!(all(""), [("d/k".to_owned(), false)]);
-        // A directory counts without being read.
+        // A directory counts even if it is empty.
         assert_eq!(
             all("/"),
             [("d/".to_owned(), true), ("empty/".to_owned(), true)]

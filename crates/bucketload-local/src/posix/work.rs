@@ -1,7 +1,7 @@
-//! One step of an operation: what is to be done, everything that it needs, and what came of it.
+//! One step of an operation: its task, its input and its result.
 //!
-//! A work is handed to the engine and comes back. It owns its memory and files, so that a step that
-//! nobody waits for any more harms nobody.
+//! A session hands a work to the engine and gets it back. A work owns its memory and files, so an abandoned
+//! step does no harm.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::walk::{Page, Walk};
 /// An open file.
 #[derive(Debug)]
 pub(super) enum File {
-    /// Of one operation.
+    /// A file of one operation.
     Own(OwnedFd),
-    /// Of all operations of a thread.
+    /// A file that a thread's operations share.
     Shared(Arc<OwnedFd>),
 }
 
@@ -29,40 +29,39 @@ impl AsFd for File {
     }
 }
 
-/// How a file is opened for writing.
+/// How to open a file for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
-    /// Emptied, or made.
+pub(super) enum OpenMode {
+    /// Truncate or create.
     Replace,
-    /// Made; an error where there is one.
+    /// Create; fail if the file exists.
     New,
-    /// At its end, or made.
+    /// Append or create.
     End,
-    /// Made under the temporary name [`Work::beside`].
+    /// Create under the temporary name [`Work::beside`].
     Beside,
 }
 
-/// What ends the writing of a file.
+/// The last actions after writing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ending {
-    /// Length to cut the file to: O_DIRECT writes whole blocks.
+pub(super) struct Finish {
+    /// Length to which to truncate the file: O_DIRECT writes whole blocks.
     pub(super) truncate: Option<u64>,
-    /// Whether it gets its name now.
+    /// Whether to rename the file from `beside` to `path`.
     pub(super) rename: bool,
 }
 
-/// What a step does.
+/// The task of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Reads `len` bytes at `offset` into the buffer. Opens the file before and closes it behind as
-    /// said.
+    /// Reads `len` bytes at `offset` into the buffer. Optionally opens the file first and closes it after.
     Read { open: bool, close: bool },
     /// Writes `len` bytes at `offset`.
     Write {
-        open: Option<Opening>,
-        end: Option<Ending>,
+        open: Option<OpenMode>,
+        end: Option<Finish>,
     },
-    /// Opens the shared file at `beside` for reading or, made if need be, for both.
+    /// Opens the shared file at `beside` for reading; with `write` also for writing, creating it if necessary.
     OpenShared { write: bool },
     /// Makes the data of the open file durable.
     Sync,
@@ -76,20 +75,19 @@ pub(super) enum Task {
     Rename,
     /// Copies `source` to `path`.
     Copy,
-    /// Sets the times of a file, makes it where it is absent.
+    /// Sets the times of a file; creates the file if it is missing.
     Touch,
-    /// Makes a bucket.
+    /// Creates a bucket.
     MakeBucket,
-    /// Looks for a bucket.
+    /// Checks that a bucket exists.
     HeadBucket,
-    /// Removes an empty directory; with `prune` one that holds nothing but directories.
+    /// Removes an empty directory; with `prune` one that contains only directories.
     RemoveBucket { prune: bool },
     /// Counts the buckets.
     ListBuckets,
     /// Fetches the walk's next page of at most `len` entries.
     List,
-    /// Removes our own files and the empty directories under a prefix; `offset` is the number of
-    /// bytes of the path that name the bucket.
+    /// Removes the driver's own files and the empty directories under a prefix.
     Sweep,
 }
 
@@ -101,34 +99,34 @@ pub(super) struct Work {
     pub(super) path: Vec<u8>,
     /// Path of the source of a copy or rename, with a NUL.
     pub(super) source: Vec<u8>,
-    /// Path of our own file beside the object, with a NUL.
+    /// Path of the driver's own file beside the object, with a NUL.
     pub(super) beside: Vec<u8>,
     /// Paths, each with a NUL.
     pub(super) names: Vec<u8>,
     pub(super) file: Option<File>,
-    /// How the file was made by this operation, which takes it away again when it fails.
-    pub(super) made: Option<Opening>,
+    /// How this operation created the file, which it removes again if it fails.
+    pub(super) made: Option<OpenMode>,
     pub(super) buffer: Buffer,
-    /// Where in the file.
+    /// Offset in the file.
     pub(super) offset: u64,
-    /// Where in the content, for calls that write from where it lies.
+    /// Offset in the content, for calls that write directly from it.
     pub(super) content_at: u64,
-    /// Bytes to read or write, entries to list.
+    /// Bytes to read or write, or entries to list.
     pub(super) len: usize,
-    /// Bytes that are enough to read: that there are no more needs no proof.
+    /// Number of bytes at which a read may stop without reaching the end of the file.
     pub(super) enough: usize,
-    /// Bytes read or written, by this step.
+    /// Bytes that this step read or wrote.
     pub(super) moved: usize,
-    /// Things found or removed, or the size of a file.
+    /// Number of things found or removed, or the size of a file.
     pub(super) found: u64,
-    /// When the file's state was last changed, seconds since 1970.
+    /// Time of the file's last status change, in seconds since 1970.
     pub(super) changed_s: i64,
     pub(super) direct: bool,
     pub(super) fsync: Fsync,
     pub(super) cache: Cache,
     pub(super) walk: Walk,
     pub(super) page: Page,
-    /// The clock of the operation's probe, and what it showed.
+    /// The clock of the operation's probe, and the times read from it.
     pub(super) clock: fn() -> u64,
     pub(super) started_ns: u64,
     pub(super) first_ns: u64,
@@ -168,10 +166,10 @@ impl Work {
         }
     }
 
-    /// Forgets an earlier operation.
+    /// Clears the state of an earlier operation.
     #[inline]
     pub(super) fn reset(&mut self, clock: fn() -> u64) {
-        // An operation that was abandoned between two steps leaves its file open.
+        // An operation abandoned between two steps leaves its file open.
         self.leave_file();
         self.made = None;
         self.offset = 0;
@@ -182,21 +180,21 @@ impl Work {
         self.done_ns = 0;
     }
 
-    /// Closes the operation's own file. A shared one will most likely be that of the next operation.
+    /// Closes the operation's own file. Keeps a shared one, which the next operation will probably use.
     pub(super) fn leave_file(&mut self) {
         if let Some(File::Own(_)) = self.file {
             self.file = None;
         }
     }
 
-    /// The step leaves: to be called immediately before its first system call.
+    /// Marks the start of the operation. Call it immediately before the first system call.
     pub(super) fn mark_start(&mut self) {
         if self.started_ns == 0 {
             self.started_ns = (self.clock)();
         }
     }
 
-    /// The step's answer is here.
+    /// Marks the arrival of the step's answer.
     pub(super) fn mark_answer(&mut self) {
         self.done_ns = (self.clock)();
         if self.first_ns == 0 {

@@ -1,5 +1,5 @@
-//! A small Swift server for tests: connections, auth v1 and Keystone v3; `store` has the containers and
-//! objects. It knows nothing of the driver: it follows the API's documents.
+//! A small Swift server for tests with auth v1 and Keystone v3; `store` has the containers and objects. It follows
+//! the API's documentation and does not depend on the driver.
 
 mod store;
 
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{Heard, Said, decode, listen};
+use crate::http::{HttpRequest, HttpResponse, decode, listen};
 use store::{Containers, bulk_delete, on_container, on_object, page};
 
 /// The server. It ends with the test's process.
 pub struct FakeSwift {
-    /// Where it listens.
+    /// Address of the server.
     pub address: SocketAddr,
     state: Arc<State>,
 }
@@ -23,13 +23,13 @@ pub struct FakeSwift {
 struct State {
     address: SocketAddr,
     containers: Mutex<Containers>,
-    /// Number of the token that is valid.
+    /// Number of the valid token.
     token: AtomicU64,
-    /// Seconds that a token is said to live.
+    /// Announced lifetime of a token, in seconds.
     lifetime_s: AtomicU64,
-    /// Whether signing in is refused.
+    /// Whether the server refuses logins.
     locked: AtomicBool,
-    /// Times that somebody signed in.
+    /// Number of logins.
     sign_ins: AtomicU64,
 }
 
@@ -41,17 +41,17 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
 }
 
-/// An answer with the page that the service sends where it refuses.
-pub(crate) fn answer(status: u16) -> Said {
+/// An answer, with the service's page if it is a refusal.
+pub(crate) fn answer(status: u16) -> HttpResponse {
     let page = match status {
         400.. => format!("<html><h1>Status {status}</h1></html>"),
         _ => String::new(),
     };
-    Said::new(status, page)
+    HttpResponse::new(status, page)
 }
 
 impl FakeSwift {
-    /// Starts it.
+    /// Starts the server.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -64,30 +64,30 @@ impl FakeSwift {
             sign_ins: AtomicU64::new(0),
         });
         let shared = Arc::clone(&state);
-        listen(listener, move |heard| {
+        listen(listener, move |request| {
             let number = shared.sign_ins.load(Ordering::Relaxed);
-            let answer = shared.answer(&Request::of(heard));
+            let answer = shared.answer(&Request::of(request));
             answer.with("X-Trans-Id", format!("tx{number}"))
         });
         Self { address, state }
     }
 
-    /// Makes every token that was given so far invalid.
+    /// Invalidates every token issued so far.
     pub fn revoke(&self) {
         self.state.token.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Refuses to sign anybody in from now on.
+    /// Refuses logins from now on.
     pub fn lock(&self) {
         self.state.locked.store(true, Ordering::SeqCst);
     }
 
-    /// Times that somebody signed in.
+    /// Number of logins.
     pub fn sign_ins(&self) -> u64 {
         self.state.sign_ins.load(Ordering::SeqCst)
     }
 
-    /// Names of the objects in `container`; `None` when there is no such container.
+    /// Names of the objects in `container`; `None` if it does not exist.
     pub fn names(&self, container: &str) -> Option<Vec<String>> {
         let all = self.state.containers.lock().unwrap();
         Some(all.get(container)?.1.keys().cloned().collect())
@@ -95,20 +95,20 @@ impl FakeSwift {
 }
 
 impl Request {
-    fn of(heard: &Heard) -> Self {
+    fn of(request: &HttpRequest) -> Self {
         Self {
-            method: heard.method.clone(),
+            method: request.method.clone(),
             // Account, container, object: an object's name keeps its slashes.
-            path: heard.path.splitn(5, '/').skip(1).map(decode).collect(),
-            query: heard.query.iter().cloned().collect(),
-            fields: heard.headers.iter().cloned().collect(),
-            body: heard.body.clone(),
+            path: request.path.splitn(5, '/').skip(1).map(decode).collect(),
+            query: request.query.iter().cloned().collect(),
+            fields: request.headers.iter().cloned().collect(),
+            body: request.body.clone(),
         }
     }
 }
 
 impl State {
-    fn answer(&self, request: &Request) -> Said {
+    fn answer(&self, request: &Request) -> HttpResponse {
         let field = |name: &str| request.fields.get(name).map_or("", String::as_str);
         match request.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["auth", "v1.0"] => {
@@ -167,7 +167,12 @@ impl State {
         format!("AUTH_tk{}", self.token.load(Ordering::SeqCst))
     }
 
-    fn grant(&self, right: bool, status: u16, tell: impl Fn(Said, String) -> Said) -> Said {
+    fn grant(
+        &self,
+        right: bool,
+        status: u16,
+        tell: impl Fn(HttpResponse, String) -> HttpResponse,
+    ) -> HttpResponse {
         if !right || self.locked.load(Ordering::SeqCst) {
             return answer(401);
         }

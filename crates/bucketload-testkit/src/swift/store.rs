@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Request, answer};
-use crate::http::{Said, decode};
+use crate::http::{HttpResponse, decode, grouped};
 
 /// An object: its bytes or its manifest, and its metadata.
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ fn md5(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Fields of a request or answer that are metadata.
+/// Header fields of a request that are metadata.
 fn meta_of(request: &Request) -> Vec<(String, String)> {
     let meta = request
         .fields
@@ -40,7 +40,7 @@ fn meta_of(request: &Request) -> Vec<(String, String)> {
         .collect()
 }
 
-pub(crate) fn page(request: &Request, entries: impl Iterator<Item = Value>) -> Said {
+pub(crate) fn page(request: &Request, entries: impl Iterator<Item = Value>) -> HttpResponse {
     let limit = request
         .query
         .get("limit")
@@ -56,7 +56,11 @@ pub(crate) fn page(request: &Request, entries: impl Iterator<Item = Value>) -> S
     answer(200).body(Value::Array(list).to_string())
 }
 
-pub(crate) fn on_container(all: &mut Containers, container: &str, request: &Request) -> Said {
+pub(crate) fn on_container(
+    all: &mut Containers,
+    container: &str,
+    request: &Request,
+) -> HttpResponse {
     let known = all.contains_key(container);
     match request.method.as_str() {
         "PUT" => {
@@ -79,30 +83,17 @@ pub(crate) fn on_container(all: &mut Containers, container: &str, request: &Requ
         _ => {
             let prefix = request.query.get("prefix").cloned().unwrap_or_default();
             let delimiter = request.query.get("delimiter").cloned().unwrap_or_default();
-            let mut entries: Vec<Value> = Vec::new();
-            for name in all[container]
-                .1
-                .keys()
-                .filter(|name| name.starts_with(&prefix))
-            {
-                let rest = &name[prefix.len()..];
-                let group = (!delimiter.is_empty())
-                    .then(|| rest.find(&delimiter))
-                    .flatten();
-                let entry = match group {
-                    Some(at) => json!({"subdir": &name[..prefix.len() + at + delimiter.len()]}),
-                    None => json!({"name": name, "bytes": 0}),
-                };
-                if entries.last() != Some(&entry) {
-                    entries.push(entry);
-                }
-            }
-            page(request, entries.into_iter())
+            let entries = grouped(all[container].1.keys(), &prefix, &delimiter);
+            let entries = entries.iter().map(|(name, is_group)| match is_group {
+                true => json!({"subdir": name}),
+                false => json!({"name": name, "bytes": 0}),
+            });
+            page(request, entries)
         }
     }
 }
 
-/// The bytes of an object, those of its segments if it is a large one.
+/// The bytes of an object, or of its segments if it is a large object.
 fn content(all: &Containers, object: &Object) -> Vec<u8> {
     let of = |path: &str| {
         let (container, name) = path.trim_start_matches('/').split_once('/').unwrap();
@@ -131,7 +122,7 @@ pub(crate) fn on_object(
     container: &str,
     name: &str,
     request: &Request,
-) -> Said {
+) -> HttpResponse {
     if !all.contains_key(container) {
         return answer(404);
     }
@@ -214,7 +205,7 @@ pub(crate) fn on_object(
                 return answer(416);
             }
             let range = format!("bytes {from}-{to}/{}", bytes.len());
-            Said {
+            HttpResponse {
                 status: 206,
                 ..told
             }
@@ -224,7 +215,7 @@ pub(crate) fn on_object(
     }
 }
 
-pub(crate) fn bulk_delete(all: &mut Containers, body: &[u8]) -> Said {
+pub(crate) fn bulk_delete(all: &mut Containers, body: &[u8]) -> HttpResponse {
     let (mut deleted, mut absent) = (0, 0);
     for line in std::str::from_utf8(body).unwrap().lines() {
         let path = line.trim_start_matches('/').split_once('/');
@@ -236,6 +227,6 @@ pub(crate) fn bulk_delete(all: &mut Containers, body: &[u8]) -> Said {
     }
     let told = json!({"Number Deleted": deleted, "Number Not Found": absent,
         "Response Status": "200 OK", "Response Body": "", "Errors": []});
-    // As Swift does while it works.
+    // Swift sends blanks while it works.
     answer(200).body(format!("  {told}"))
 }

@@ -1,4 +1,4 @@
-//! Object content as the SDK takes it.
+//! Object content in the SDK's form.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::engines::payload::Payload;
 
-/// Up to this size content is one buffer, as most programs would hold it; the SDK then hashes it for
-/// the signature. Larger content is streamed from the arena piece by piece.
+/// Content up to this size is one buffer, as in most programs, and the SDK hashes it for the signature.
+/// Larger content is streamed from the arena piece by piece.
 const WHOLE: u64 = 1 << 20;
 
 /// Views of the arena, one frame each.
@@ -57,7 +57,7 @@ pub(super) fn stream(
             left: pieces.into_iter(),
             bytes: len,
         };
-        // Can be sent again, should the SDK repeat the request.
+        // Replayable, in case the SDK repeats the request.
         return ByteStream::new(SdkBody::retryable(move || {
             SdkBody::from_body_1_x(pieces.clone())
         }));

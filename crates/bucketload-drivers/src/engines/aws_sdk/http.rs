@@ -1,4 +1,4 @@
-//! The SDK's HTTP client with a watcher around it: every request that leaves is counted and timed.
+//! The SDK's HTTP client in a wrapper that counts and times every request.
 
 use std::cell::RefCell;
 
@@ -18,18 +18,18 @@ use aws_smithy_runtime_api::client::runtime_components::{
 use aws_smithy_types::config_bag::ConfigBag;
 use bucketload_core::error::{ErrorKind, OpError};
 
-use crate::engines::marks::Marks;
-use crate::engines::of_thread::{EngineId, Slot, of_this_thread};
+use crate::engines::per_thread::{EngineId, Slot, of_this_thread};
+use crate::engines::shared_probe::SharedProbe;
 
 thread_local! {
-    static OF_THREAD: Slot<SharedHttpClient> = const { RefCell::new(None) };
+    static THREAD_CLIENT: Slot<SharedHttpClient> = const { RefCell::new(None) };
 }
 
 /// The HTTP client of a thread, watched for one worker.
 #[derive(Debug)]
 pub(super) struct Watched {
     inner: SharedHttpClient,
-    marks: Marks,
+    shared_probe: SharedProbe,
 }
 
 impl Watched {
@@ -40,10 +40,13 @@ impl Watched {
     pub(super) fn of_this_thread(
         engine: EngineId,
         trusted: Option<&[u8]>,
-        marks: Marks,
+        shared_probe: SharedProbe,
     ) -> Result<Self, OpError> {
-        let inner = OF_THREAD.with(|slot| of_this_thread(slot, engine, || client(trusted)))?;
-        Ok(Self { inner, marks })
+        let inner = THREAD_CLIENT.with(|slot| of_this_thread(slot, engine, || client(trusted)))?;
+        Ok(Self {
+            inner,
+            shared_probe,
+        })
     }
 }
 
@@ -66,7 +69,7 @@ impl HttpClient for Watched {
     ) -> SharedHttpConnector {
         SharedHttpConnector::new(WatchedConnector {
             inner: self.inner.http_connector(settings, components),
-            marks: self.marks.clone(),
+            shared_probe: self.shared_probe.clone(),
         })
     }
 
@@ -94,18 +97,18 @@ impl HttpClient for Watched {
 #[derive(Debug)]
 struct WatchedConnector {
     inner: SharedHttpConnector,
-    marks: Marks,
+    shared_probe: SharedProbe,
 }
 
 impl HttpConnector for WatchedConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        self.marks.started();
+        self.shared_probe.started();
         let answer = self.inner.call(request);
-        let marks = self.marks.clone();
+        let shared_probe = self.shared_probe.clone();
         HttpConnectorFuture::new(async move {
             let response = answer.await?;
             let headers = response.headers();
-            marks.answered(response.status().as_u16(), |name| {
+            shared_probe.answered(response.status().as_u16(), |name| {
                 headers.get(name).map(str::as_bytes)
             });
             Ok(response)

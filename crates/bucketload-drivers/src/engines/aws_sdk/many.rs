@@ -8,11 +8,11 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 
 use super::AwsSdkClient;
-use crate::engines::failure::tidy;
 use crate::engines::payload::keys_of;
+use crate::http::answer::one_line;
 use crate::s3::error_map::{Context, ErrorDocument, to_error};
 
-/// Most keys of one deletion (Amazon S3 API Reference, DeleteObjects).
+/// Most keys per deletion (Amazon S3 API Reference, DeleteObjects).
 const MAX_DELETE: u64 = 1000;
 
 fn items(items: u64) -> Completion {
@@ -31,29 +31,29 @@ fn delimiter(request: &Request<'_>) -> Option<String> {
     (!request.delimiter.is_empty()).then(|| request.delimiter.to_owned())
 }
 
-/// What a listing does after a page.
-enum Next {
+/// How a listing continues after a page.
+enum NextPage {
     Go(String),
     End,
 }
 
-/// Counts the pages of a listing and decides whether to go on.
+/// Counts the pages of a listing and decides whether to continue.
 fn after_page(
     request: &Request<'_>,
     pages: &mut u32,
     truncated: bool,
     next: Option<String>,
     before: Option<&str>,
-) -> Result<Next, OpError> {
+) -> Result<NextPage, OpError> {
     *pages += 1;
     if !truncated || (request.op.pages > 0 && *pages >= request.op.pages) {
         if let Some(watch) = request.watch.filter(|_| truncated) {
             watch.cut_short();
         }
-        return Ok(Next::End);
+        return Ok(NextPage::End);
     }
     match next.filter(|next| Some(next.as_str()) != before) {
-        Some(next) => Ok(Next::Go(next)),
+        Some(next) => Ok(NextPage::Go(next)),
         None => Err(OpError::new(
             ErrorKind::Protocol,
             "the listing is truncated but does not say where to continue",
@@ -72,7 +72,7 @@ impl AwsSdkClient {
                 .set_max_keys(per_page(request))
                 .set_continuation_token(from.clone());
             let result = call.send().await;
-            let page = self.ended(result)?;
+            let page = self.call_done(result)?;
             found += (page.contents().len() + page.common_prefixes().len()) as u64;
             if let Some(watch) = request.watch {
                 let keys = page.contents().iter().filter_map(|object| object.key());
@@ -81,8 +81,8 @@ impl AwsSdkClient {
             let truncated = page.is_truncated().unwrap_or(false);
             let next = page.next_continuation_token().map(str::to_owned);
             match after_page(request, &mut pages, truncated, next, from.as_deref())? {
-                Next::Go(next) => from = Some(next),
-                Next::End => return Ok(items(found)),
+                NextPage::Go(next) => from = Some(next),
+                NextPage::End => return Ok(items(found)),
             }
         }
     }
@@ -97,21 +97,21 @@ impl AwsSdkClient {
                 .set_max_keys(per_page(request))
                 .set_marker(from.clone());
             let result = call.send().await;
-            let page = self.ended(result)?;
+            let page = self.call_done(result)?;
             let keys = page.contents().iter().filter_map(|object| object.key());
             let groups = page.common_prefixes().iter().filter_map(|p| p.prefix());
             found += (page.contents().len() + page.common_prefixes().len()) as u64;
             if let Some(watch) = request.watch {
                 keys.clone().for_each(|key| watch.listed(key));
             }
-            // Without a delimiter the listing goes on behind the last key.
+            // Without a delimiter the listing continues after the last key.
             let last = keys.chain(groups).max().map(str::to_owned);
             let next = page.next_marker().filter(|m| !m.is_empty());
             let next = next.map(str::to_owned).or(last);
             let truncated = page.is_truncated().unwrap_or(false);
             match after_page(request, &mut pages, truncated, next, from.as_deref())? {
-                Next::Go(next) => from = Some(next),
-                Next::End => return Ok(items(found)),
+                NextPage::Go(next) => from = Some(next),
+                NextPage::End => return Ok(items(found)),
             }
         }
     }
@@ -131,16 +131,16 @@ impl AwsSdkClient {
                 .set_key_marker(key.clone())
                 .set_upload_id_marker(upload.clone());
             let result = call.send().await;
-            let page = self.ended(result)?;
+            let page = self.call_done(result)?;
             found += (page.uploads().len() + page.common_prefixes().len()) as u64;
             let truncated = page.is_truncated().unwrap_or(false);
             let next_upload = page.next_upload_id_marker().map(str::to_owned);
-            // Several uploads of one key: only the second half of the mark moves on.
+            // With several uploads of one key, only the upload part of the marker advances.
             let before = key.as_deref().filter(|_| next_upload == upload);
             let next = page.next_key_marker().map(str::to_owned);
             match after_page(request, &mut pages, truncated, next, before)? {
-                Next::Go(next) => (key, upload) = (Some(next), next_upload),
-                Next::End => return Ok(items(found)),
+                NextPage::Go(next) => (key, upload) = (Some(next), next_upload),
+                NextPage::End => return Ok(items(found)),
             }
         }
     }
@@ -160,13 +160,13 @@ impl AwsSdkClient {
         let call = self.sdk.delete_objects().bucket(request.bucket);
         let call = call.set_checksum_algorithm(self.checksum.clone());
         let result = call.delete(delete).send().await;
-        let answer = self.ended(result)?;
+        let answer = self.call_done(result)?;
         let Some(first) = answer.errors().first() else {
             return Ok(items(request.op.count));
         };
         let document = ErrorDocument {
-            code: tidy(first.code().unwrap_or_default()),
-            message: tidy(first.message().unwrap_or_default()),
+            code: one_line(first.code().unwrap_or_default()),
+            message: one_line(first.message().unwrap_or_default()),
             ..ErrorDocument::default()
         };
         let context = Context {
@@ -175,9 +175,9 @@ impl AwsSdkClient {
             bucket_region: "",
             location: "",
         };
-        // There is no status per key; the code says what it would have been.
+        // There is no status per key; the code determines the kind.
         let mut error = to_error(500, &document, &context);
-        error.status = self.marks.probe().status();
+        error.status = self.shared_probe.lock().status();
         let failed = answer.errors().len();
         error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
         Err(error)
@@ -187,7 +187,7 @@ impl AwsSdkClient {
         &mut self,
         request: &Request<'_>,
     ) -> Result<Completion, OpError> {
-        // us-east-1 is the region of buckets without a location, and naming it is an error.
+        // Buckets without a location are in us-east-1, and naming that region is an error.
         let place = (self.config.region != "us-east-1").then(|| {
             let region = BucketLocationConstraint::from(self.config.region.as_str());
             CreateBucketConfiguration::builder()
@@ -196,7 +196,7 @@ impl AwsSdkClient {
         });
         let call = self.sdk.create_bucket().bucket(request.bucket);
         let result = call.set_create_bucket_configuration(place).send().await;
-        self.ended(result).map(|_| Completion::default())
+        self.call_done(result).map(|_| Completion::default())
     }
 
     pub(super) async fn head_bucket(
@@ -204,7 +204,7 @@ impl AwsSdkClient {
         request: &Request<'_>,
     ) -> Result<Completion, OpError> {
         let result = self.sdk.head_bucket().bucket(request.bucket).send().await;
-        self.ended(result).map(|_| Completion::default())
+        self.call_done(result).map(|_| Completion::default())
     }
 
     pub(super) async fn delete_bucket(
@@ -212,12 +212,12 @@ impl AwsSdkClient {
         request: &Request<'_>,
     ) -> Result<Completion, OpError> {
         let result = self.sdk.delete_bucket().bucket(request.bucket).send().await;
-        self.ended(result).map(|_| Completion::default())
+        self.call_done(result).map(|_| Completion::default())
     }
 
     pub(super) async fn list_buckets(&mut self) -> Result<Completion, OpError> {
         let result = self.sdk.list_buckets().send().await;
-        let answer = self.ended(result)?;
+        let answer = self.call_done(result)?;
         Ok(items(answer.buckets().len() as u64))
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! AwsSdkEngine ── AwsSdkClient ── object, many, multipart (operations) ── SDK ── http (wrapped) ── hyper
-//!                                   body (payload without copies)                  marks
+//!                                   body (payload without copies)                  shared_probe
 //! ```
 //!
-//! Used as its guide says: a client per worker, all of a thread on one HTTP client with its pool of
-//! connections. Retries are off unless asked for; checksums are the SDK's own default (CRC-32 with
-//! every upload, checked with every download that has one) unless the target's settings say otherwise.
+//! Used as its guide recommends: one client per worker, and one HTTP client with a connection pool per
+//! thread. Retries are off unless requested. Checksums are the SDK's default (CRC-32 with every upload,
+//! verified with every download that has one) unless the target's settings differ.
 
 mod body;
 mod http;
@@ -30,17 +30,17 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::marks::Marks;
-use super::of_thread::EngineId;
 use super::payload::Payload;
-use super::{Client, Engine, EngineFacts, driver::unsupported, failure};
+use super::per_thread::EngineId;
+use super::shared_probe::SharedProbe;
+use super::{Client, Engine, EngineFacts, check_settings, driver::unsupported, failure};
 use crate::s3::error_map::{Context, ErrorDocument, to_error};
 use crate::s3::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, Source};
 
-/// Version of the SDK that this crate is written for; the lock file pins the exact one.
+/// The supported version; the lock file pins the exact one.
 const VERSION: &str = "aws-sdk-s3 1.157";
 
-/// What S3 has an operation for.
+/// Supported operations.
 const CLASSES: [OpClass; 21] = [
     OpClass::Get,
     OpClass::RangeGet,
@@ -79,24 +79,21 @@ impl AwsSdkEngine {
     /// The SDK for the target of `config`; it may repeat a request `retries` times.
     ///
     /// # Errors
-    /// When the SDK cannot be told a setting, or a file of certificates cannot be read.
+    /// When the SDK does not support a setting, or a certificate file cannot be read.
     pub fn new(config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
-        let fail = |problem: &str| {
-            let remedy = "leave the flag out, or use --engine native";
-            Err(ConfigError::new("engine aws-sdk", problem, remedy))
-        };
-        if config.payload != PayloadMode::Unsigned {
-            return fail("it decides itself what to sign (--payload-signing)");
-        }
-        if config.tls.insecure {
-            return fail("it always checks certificates (--no-verify-ssl)");
-        }
-        if config.tls.client.is_some() {
-            return fail("it shows no client certificate (--client-cert)");
-        }
-        if !config.source_addresses.is_empty() {
-            return fail("it cannot be told where to connect from (--source-address)");
-        }
+        let signed = config.payload != PayloadMode::Unsigned;
+        let insecure = config.tls.insecure;
+        check_settings(
+            "aws-sdk",
+            config,
+            &[
+                (signed, "it decides itself what to sign (--payload-signing)"),
+                (
+                    insecure,
+                    "it always verifies certificates (--no-verify-ssl)",
+                ),
+            ],
+        )?;
         let trusted = match &config.tls.ca_bundle {
             None => None,
             Some(path) => Some(std::fs::read(path).map_err(|e| {
@@ -112,7 +109,7 @@ impl AwsSdkEngine {
         })
     }
 
-    /// Whether the user asked for checksums only where S3 requires them.
+    /// Whether the user requested checksums only where S3 requires them.
     fn only_required(&self) -> bool {
         self.config.checksum.is_none()
             && self
@@ -162,7 +159,7 @@ impl Engine for AwsSdkEngine {
     fn client(&self, worker: WorkerId) -> Result<AwsSdkClient, OpError> {
         let config = &self.config;
         let endpoint = &config.endpoints[worker.worker as usize % config.endpoints.len()];
-        let marks = Marks::default();
+        let shared_probe = SharedProbe::default();
         let mut builder = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(config.region.clone()))
@@ -175,7 +172,7 @@ impl Engine for AwsSdkEngine {
             .http_client(http::Watched::of_this_thread(
                 self.id,
                 self.trusted.as_deref(),
-                marks.clone(),
+                shared_probe.clone(),
             )?);
         builder = match &config.credentials {
             Some(keys) => builder.credentials_provider(Credentials::new(
@@ -196,7 +193,7 @@ impl Engine for AwsSdkEngine {
             sdk: Sdk::from_conf(builder.build()),
             config: config.clone(),
             checksum: config.checksum.map(sdk_checksum),
-            marks,
+            shared_probe,
             payload: Payload::default(),
         })
     }
@@ -217,22 +214,22 @@ fn sdk_checksum(algorithm: ChecksumAlgorithm) -> SdkChecksum {
 pub struct AwsSdkClient {
     sdk: Sdk,
     config: S3Config,
-    /// The algorithm that was asked for; `None` leaves it to the SDK.
+    /// The requested algorithm; `None` leaves it to the SDK.
     checksum: Option<SdkChecksum>,
-    marks: Marks,
+    shared_probe: SharedProbe,
     payload: Payload,
 }
 
-/// What a call of the SDK returns.
-type Called<T, E> = Result<T, SdkError<E, HttpResponse>>;
+/// Result of an SDK call.
+type SdkResult<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl AwsSdkClient {
-    /// Marks the end of a call and says what its failure means.
-    fn ended<T, E>(&self, result: Called<T, E>) -> Result<T, OpError>
+    /// Marks the end of a call and interprets its failure.
+    fn call_done<T, E>(&self, result: SdkResult<T, E>) -> Result<T, OpError>
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
-        self.marks.probe().done();
+        self.shared_probe.lock().done();
         result.map_err(|error| self.failed(&error))
     }
 
@@ -248,7 +245,8 @@ impl AwsSdkClient {
         };
         match error {
             SdkError::ServiceError(context) => {
-                let text = |text: Option<&str>| failure::tidy(text.unwrap_or_default());
+                let text =
+                    |text: Option<&str>| crate::http::answer::one_line(text.unwrap_or_default());
                 let answer = context.raw();
                 let document = ErrorDocument {
                     code: text(context.err().code()),
@@ -303,9 +301,9 @@ impl Client for AwsSdkClient {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let marks = self.marks.clone();
-        let _lent = marks.lend(probe);
-        // On the heap: the SDK's futures would otherwise be part of every session's task.
+        let shared_probe = self.shared_probe.clone();
+        let _lent = shared_probe.lend(probe);
+        // Boxed: the SDK's futures would otherwise enlarge every session's task.
         Box::pin(self.perform(request)).await
     }
 }

@@ -1,4 +1,4 @@
-//! Multipart uploads: one operation, several requests, one after the other.
+//! Multipart uploads: one operation, several sequential requests.
 
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use bucketload_core::driver::Completion;
@@ -14,13 +14,13 @@ fn missing(what: &str) -> OpError {
 }
 
 impl AwsSdkClient {
-    /// Starts an upload and returns its id. `content`: whether parts are sent rather than copied.
+    /// Starts an upload and returns its ID. `content`: whether parts are sent rather than copied.
     async fn create(&mut self, request: &Request<'_>, content: bool) -> Result<String, OpError> {
         let call = self.sdk.create_multipart_upload().bucket(request.bucket);
         let checksum = self.checksum.clone().filter(|_| content);
         let call = call.key(request.key).set_checksum_algorithm(checksum);
         let result = call.send().await;
-        let answer = self.ended(result)?;
+        let answer = self.call_done(result)?;
         let id = answer.upload_id().map(str::to_owned);
         id.ok_or_else(|| missing("UploadId"))
     }
@@ -37,7 +37,7 @@ impl AwsSdkClient {
         let call = self.sdk.complete_multipart_upload().bucket(request.bucket);
         let call = call.key(request.key).upload_id(upload);
         let result = call.multipart_upload(parts).send().await;
-        self.ended(result).map(drop)
+        self.call_done(result).map(drop)
     }
 
     pub(super) async fn multipart_put(
@@ -61,7 +61,7 @@ impl AwsSdkClient {
                 .set_checksum_algorithm(self.checksum.clone())
                 .body(stream);
             let result = call.send().await;
-            let answer = self.ended(result)?;
+            let answer = self.call_done(result)?;
             let sum = |sum: Option<&str>| sum.map(str::to_owned);
             parts.push(
                 CompletedPart::builder()
@@ -88,7 +88,7 @@ impl AwsSdkClient {
         request: &Request<'_>,
     ) -> Result<Completion, OpError> {
         let op = &request.op;
-        // An object of unknown size is copied as one part: a part without a range is all of it.
+        // An object of unknown size is copied as one part without a range.
         let whole = op.size == Op::UNKNOWN_SIZE || op.size == 0;
         let (count, part) = match whole {
             true => (1, 0),
@@ -111,7 +111,7 @@ impl AwsSdkClient {
                 .copy_source(copy_source(request))
                 .set_copy_source_range(range.map(range_header));
             let result = call.send().await;
-            let answer = self.ended(result)?;
+            let answer = self.call_done(result)?;
             let copied = answer.copy_part_result();
             let etag = copied.and_then(|result| result.e_tag());
             let etag = etag.ok_or_else(|| missing("ETag of the copied part"))?;
@@ -136,6 +136,6 @@ impl AwsSdkClient {
         let upload = self.create(request, false).await?;
         let call = self.sdk.abort_multipart_upload().bucket(request.bucket);
         let result = call.key(request.key).upload_id(upload).send().await;
-        self.ended(result).map(|_| Completion::default())
+        self.call_done(result).map(|_| Completion::default())
     }
 }

@@ -1,7 +1,7 @@
 //! Operations on one object.
 
 use aws_sdk_s3::types::{Tag, Tagging};
-use bucketload_core::driver::Completion;
+use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
 
@@ -11,8 +11,6 @@ use crate::engines::payload::content_of;
 use crate::engines::reading::{check_range, copy_source, range_header};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
-
-use bucketload_core::driver::DONE;
 
 impl AwsSdkClient {
     pub(super) async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
@@ -26,7 +24,7 @@ impl AwsSdkClient {
         let result = call.send().await;
         let mut answer = match result {
             Ok(answer) => answer,
-            Err(_) => return self.ended(result).map(|_| DONE),
+            Err(_) => return self.call_done(result).map(|_| DONE),
         };
         let mut received = 0;
         loop {
@@ -39,7 +37,7 @@ impl AwsSdkClient {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    self.marks.probe().done();
+                    self.shared_probe.lock().done();
                     let mut error = failure::from_cause(&error);
                     if error.detail.contains("checksum") {
                         error.kind = ErrorKind::Corrupt;
@@ -48,8 +46,8 @@ impl AwsSdkClient {
                 }
             }
         }
-        self.marks.probe().done();
-        let status = self.marks.probe().status();
+        self.shared_probe.lock().done();
+        let status = self.shared_probe.lock().status();
         let start = check_range(request, status, answer.content_range())?;
         reading.judge(status, received, start)
     }
@@ -68,7 +66,7 @@ impl AwsSdkClient {
             .set_if_none_match(absent.then(|| "*".to_owned()))
             .body(stream);
         let result = call.send().await;
-        match self.ended(result) {
+        match self.call_done(result) {
             Ok(_) => Ok(Completion {
                 bytes: content.size(),
                 items: u64::from(absent),
@@ -86,7 +84,7 @@ impl AwsSdkClient {
             .bucket(request.bucket)
             .key(request.key);
         let result = call.send().await;
-        let size = self.ended(result)?.content_length();
+        let size = self.call_done(result)?.content_length();
         let size = size.and_then(|size| u64::try_from(size).ok());
         Ok(Completion {
             object_size: size.ok_or_else(|| {
@@ -103,7 +101,7 @@ impl AwsSdkClient {
             .bucket(request.bucket)
             .key(request.key);
         let result = call.send().await;
-        self.ended(result).map(|_| DONE)
+        self.call_done(result).map(|_| DONE)
     }
 
     pub(super) async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
@@ -113,7 +111,7 @@ impl AwsSdkClient {
             .bucket(request.bucket)
             .key(request.key);
         let result = call.copy_source(copy_source(request)).send().await;
-        self.ended(result).map(|_| DONE)
+        self.call_done(result).map(|_| DONE)
     }
 
     pub(super) async fn put_tagging(
@@ -128,7 +126,8 @@ impl AwsSdkClient {
             .map_err(|e| OpError::new(ErrorKind::Rejected, e.to_string()))?;
         let call = self.sdk.put_object_tagging().bucket(request.bucket);
         let result = call.key(request.key).tagging(tag).send().await;
-        self.ended(result).map(|_| Completion { items: 1, ..DONE })
+        self.call_done(result)
+            .map(|_| Completion { items: 1, ..DONE })
     }
 
     pub(super) async fn get_tagging(
@@ -137,7 +136,7 @@ impl AwsSdkClient {
     ) -> Result<Completion, OpError> {
         let call = self.sdk.get_object_tagging().bucket(request.bucket);
         let result = call.key(request.key).send().await;
-        self.ended(result).map(|answer| Completion {
+        self.call_done(result).map(|answer| Completion {
             items: answer.tag_set().len() as u64,
             ..DONE
         })
@@ -149,6 +148,6 @@ impl AwsSdkClient {
     ) -> Result<Completion, OpError> {
         let call = self.sdk.delete_object_tagging().bucket(request.bucket);
         let result = call.key(request.key).send().await;
-        self.ended(result).map(|_| DONE)
+        self.call_done(result).map(|_| DONE)
     }
 }

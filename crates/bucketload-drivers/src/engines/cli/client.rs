@@ -1,4 +1,4 @@
-//! One worker's use of a command-line client: the files around a process, and what its end means.
+//! One worker's use of a command-line client: its files, processes and results.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
@@ -12,24 +12,24 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
-use super::Inner;
-use super::complaint::meaning;
-use super::line::{self, Subject};
-use super::process::{self, Ended};
+use super::EngineShared;
+use super::exit::to_op_error;
+use super::line::{self, Operands};
+use super::process::{self, ProcessOutcome};
 use super::tool::Tool;
 use crate::engines::{Client, driver::unsupported};
 use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 
-/// Bytes that a received file is read in.
+/// Bytes of a file that are read or written at a time.
 const SLICE: usize = 256 * 1024;
 
 /// One worker's command-line client.
 pub struct CliClient {
-    inner: Arc<Inner>,
+    inner: Arc<EngineShared>,
     /// The worker's own directory.
     dir: PathBuf,
-    /// What is sent, or received.
+    /// The file to send, or to receive into.
     file: PathBuf,
     endpoint: usize,
 }
@@ -44,15 +44,15 @@ impl std::fmt::Debug for CliClient {
 
 impl Drop for CliClient {
     fn drop(&mut self) {
-        // What remains goes with the engine's directory.
+        // Anything that remains is removed with the engine's directory.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
 impl CliClient {
-    pub(super) fn new(inner: Arc<Inner>, dir: PathBuf, worker: WorkerId) -> Self {
+    pub(super) fn new(inner: Arc<EngineShared>, dir: PathBuf, worker: WorkerId) -> Self {
         Self {
-            endpoint: worker.worker as usize % inner.access.len().max(1),
+            endpoint: worker.worker as usize % inner.invocation.len().max(1),
             file: dir.join("object"),
             inner,
             dir,
@@ -64,28 +64,28 @@ impl CliClient {
     }
 
     fn command(&self, request: &Request<'_>) -> Result<Command, OpError> {
-        let subject = self.subject(request);
+        let operands = self.operands(request);
         let class = request.op.class;
-        let args = line::arguments(self.tool(), class, &subject).map_err(|why| {
+        let args = line::arguments(self.tool(), class, &operands).map_err(|why| {
             let tool = self.tool();
-            let detail = format!("{tool} cannot be asked to {class} {:?}: {why}", request.key);
+            let detail = format!("{tool} cannot {class} {:?}: {why}", request.key);
             OpError::new(ErrorKind::Unsupported, detail)
         })?;
-        let access = &self.inner.access[self.endpoint];
+        let invocation = &self.inner.invocation[self.endpoint];
         let mut command = Command::new(&self.inner.client.path);
-        for name in &self.inner.foreign {
+        for name in &self.inner.hidden_variables {
             command.env_remove(name);
         }
         command
-            .envs(access.env.iter().map(|(name, value)| (name, value)))
-            .args(&access.args)
+            .envs(invocation.env.iter().map(|(name, value)| (name, value)))
+            .args(&invocation.args)
             .args(args)
             .current_dir(&self.dir);
         Ok(command)
     }
 
-    fn subject<'a>(&'a self, request: &'a Request<'_>) -> Subject<'a> {
-        Subject {
+    fn operands<'a>(&'a self, request: &'a Request<'_>) -> Operands<'a> {
+        Operands {
             bucket: request.bucket,
             key: request.key,
             recursive: request.delimiter.is_empty(),
@@ -94,7 +94,8 @@ impl CliClient {
         }
     }
 
-    /// Runs the client for `request`; `line` sees its output but for what it says about failures.
+    /// Runs the client for `request`; passes each line of its output, except reports of failures, to
+    /// `line`.
     async fn call(
         &self,
         request: &Request<'_>,
@@ -103,23 +104,30 @@ impl CliClient {
     ) -> Result<(), OpError> {
         let command = self.command(request)?;
         let tool = self.tool();
-        let mut told = String::new();
+        let mut stdout_error = String::new();
         let mut sort = |text: &str| match tool == Tool::Mc && is_failure(text) {
-            true => text.clone_into(&mut told),
+            true => text.clone_into(&mut stdout_error),
             false => line(text),
         };
-        let ended = process::run(command, probe, &mut sort).await?;
-        if ended.status.success() && told.is_empty() || is_empty_listing(tool, request, &ended) {
+        let outcome = process::run(command, probe, &mut sort).await?;
+        if outcome.status.success() && stdout_error.is_empty()
+            || is_empty_listing(tool, request, &outcome)
+        {
             return Ok(());
         }
-        Err(meaning(tool, &ended, &told, &self.inner.secrets))
+        Err(to_op_error(
+            tool,
+            &outcome,
+            &stdout_error,
+            &self.inner.secrets,
+        ))
     }
 
     async fn put(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         let content = request.content.ok_or_else(|| {
             OpError::new(ErrorKind::Unsupported, "put was asked for without content")
         })?;
-        write(&self.file, &content).map_err(|e| self.own_file(&e))?;
+        write(&self.file, &content).map_err(|e| self.local_file_error(&e))?;
         self.call(request, probe, &mut |_| {}).await?;
         Ok(Completion {
             bytes: content.size(),
@@ -129,28 +137,28 @@ impl CliClient {
 
     async fn get(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
         match std::fs::remove_file(&self.file) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.own_file(&e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.local_file_error(&e)),
             _ => {}
         }
         self.call(request, probe, &mut |_| {}).await?;
         let mut reading = Reading::of(request);
         let received = match File::open(&self.file) {
-            Ok(file) => read(file, &mut reading).map_err(|e| self.own_file(&e))?,
-            // rclone takes an absent object for a folder without anything in it.
+            Ok(file) => read(file, &mut reading).map_err(|e| self.local_file_error(&e))?,
+            // rclone treats a missing object as an empty folder.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                let detail = format!("{} ended well, but received nothing", self.tool());
+                let detail = format!("{} exited successfully but received nothing", self.tool());
                 return Err(OpError::new(ErrorKind::NotFound, detail));
             }
-            Err(e) => return Err(self.own_file(&e)),
+            Err(e) => return Err(self.local_file_error(&e)),
         };
         reading.judge(0, received, None)
     }
 
     async fn list(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
-        let (tool, subject) = (self.tool(), self.subject(request));
+        let (tool, operands) = (self.tool(), self.operands(request));
         let mut items = 0;
         let mut see = |text: &str| {
-            if let Some(key) = line::listed(tool, &subject, text) {
+            if let Some(key) = line::listed(tool, &operands, text) {
                 items += 1;
                 if let Some(watch) = request.watch {
                     watch.listed(&key);
@@ -170,7 +178,7 @@ impl CliClient {
         let mut see = |text: &str| size = size.or_else(|| line::size(tool, text));
         self.call(request, probe, &mut see).await?;
         let object_size = size.ok_or_else(|| {
-            let detail = format!("{tool} told no size");
+            let detail = format!("{tool} printed no size");
             OpError::new(ErrorKind::Protocol, detail)
         })?;
         Ok(Completion {
@@ -189,8 +197,8 @@ impl CliClient {
         })
     }
 
-    /// A failure of our own file, which says nothing about the store.
-    fn own_file(&self, error: &io::Error) -> OpError {
+    /// The error for a local file, which is not the store's fault.
+    fn local_file_error(&self, error: &io::Error) -> OpError {
         let detail = format!(
             "{}: {error}; set TMPDIR to a directory with space",
             self.file.display()
@@ -220,19 +228,20 @@ impl Client for CliClient {
     }
 }
 
-/// Whether a line of mc's output reports a failure: it does so on standard output.
+/// Whether a line of mc's output reports a failure; mc does so on standard output.
 fn is_failure(line: &str) -> bool {
     line.contains(r#""status":"error""#)
 }
 
-/// The AWS CLI ends with code 1 and says nothing when a listing is empty, gsutil says what follows.
-fn is_empty_listing(tool: Tool, request: &Request<'_>, ended: &Ended) -> bool {
-    let complaint = ended.complaint.trim();
+/// Whether a failure means an empty listing: the AWS CLI then exits with code 1 without a message,
+/// gsutil with the message below.
+fn is_empty_listing(tool: Tool, request: &Request<'_>, outcome: &ProcessOutcome) -> bool {
+    let stderr = outcome.stderr.trim();
     request.op.class == OpClass::List
-        && ended.status.code() == Some(1)
+        && outcome.status.code() == Some(1)
         && match tool {
-            Tool::Aws => complaint.is_empty(),
-            Tool::Gsutil => complaint.contains("One or more URLs matched no objects"),
+            Tool::Aws => stderr.is_empty(),
+            Tool::Gsutil => stderr.contains("One or more URLs matched no objects"),
             _ => false,
         }
 }

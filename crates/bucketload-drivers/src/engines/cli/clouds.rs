@@ -1,8 +1,8 @@
-//! How the clients of Azure Blob Storage (`az`) and of Google Cloud Storage (`gsutil`) are told where the target
-//! is and what to sign with.
+//! How the clients of Azure Blob Storage (`az`) and of Google Cloud Storage (`gsutil`) get the target's address
+//! and credentials.
 //!
-//! `az` reads a connection string from the environment, `gsutil` a Boto configuration file
-//! (`gsutil help config`); both get a home of their own, so that the caller's logins do not matter.
+//! `az` reads a connection string from the environment, `gsutil` a Boto configuration file (`gsutil help
+//! config`). Both get a private home directory, so the caller's logins have no effect.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,48 +10,25 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::access::{Access, private};
+use super::invocation::{Invocation, NATIVE, check_connection, refusal, write_private};
 use super::tool::Tool;
 use crate::azblob::{Auth, AzureConfig};
 use crate::gcs::{Account, GcsConfig, ServiceKey};
-use crate::http::{ConfigError, Endpoint, Secret, TlsConfig};
+use crate::http::{ConfigError, Endpoint, Secret};
 
-const NATIVE: &str = "leave the flag out, or use --engine native";
-
-fn refusal(tool: Tool, what: &str, remedy: &str) -> ConfigError {
-    let place = format!("engine cli:{tool}");
-    ConfigError::new(place, format!("it is not told {what} here"), remedy)
-}
-
-/// Refuses what neither has a word for.
-fn check(tool: Tool, tls: &TlsConfig, addresses: bool) -> Result<(), ConfigError> {
-    if tls.client.is_some() {
-        let what = "a client certificate (--client-cert)";
-        return Err(refusal(tool, what, NATIVE));
-    }
-    match addresses {
-        true => {
-            let what = "where to connect from (--source-address)";
-            Err(refusal(tool, what, NATIVE))
-        }
-        false => Ok(()),
-    }
-}
-
-/// Refuses what `az` cannot be told about `config`.
+/// Refuses settings of `config` that `az` does not support.
 ///
 /// # Errors
 /// The first such setting.
 pub(super) fn check_azure(config: &AzureConfig) -> Result<(), ConfigError> {
-    check(Tool::Az, &config.tls, !config.source_addresses.is_empty())?;
+    check_connection(Tool::Az, &config.tls, &config.source_addresses)?;
     if config.checksum.is_some() {
-        let what = "which checksum to send (--checksum)";
-        return Err(refusal(Tool::Az, what, NATIVE));
+        return Err(refusal(Tool::Az, "with a checksum (--checksum)", NATIVE));
     }
     match config.auth {
         Auth::Anonymous => Err(refusal(
             Tool::Az,
-            "to send requests without a signature",
+            "without credentials",
             "give a key, a shared access signature or a connection string",
         )),
         _ => Ok(()),
@@ -66,9 +43,9 @@ pub(super) fn azure_secrets(config: &AzureConfig) -> Vec<Secret> {
     }
 }
 
-/// What `az` needs to reach the account of `config` at `endpoint`. Its own files go into `dir`.
-pub(super) fn azure(config: &AzureConfig, endpoint: &Endpoint, dir: &Path) -> Access {
-    let mut access = Access::default();
+/// The invocation of `az` for the account of `config` at `endpoint`. Its files go into `dir`.
+pub(super) fn azure(config: &AzureConfig, endpoint: &Endpoint, dir: &Path) -> Invocation {
+    let mut invocation = Invocation::default();
     let mut string = format!("BlobEndpoint={};", endpoint.url());
     let _ = match &config.auth {
         Auth::SharedKey(key) => {
@@ -78,8 +55,8 @@ pub(super) fn azure(config: &AzureConfig, endpoint: &Endpoint, dir: &Path) -> Ac
         Auth::Sas(token) => write!(string, "SharedAccessSignature={};", token.expose()),
         Auth::Anonymous => Ok(()),
     };
-    access.env("AZURE_STORAGE_CONNECTION_STRING", string);
-    access.env("AZURE_CONFIG_DIR", dir.join("az"));
+    invocation.env("AZURE_STORAGE_CONNECTION_STRING", string);
+    invocation.env("AZURE_CONFIG_DIR", dir.join("az"));
     for (name, value) in [
         ("AZURE_CORE_COLLECT_TELEMETRY", "false"),
         ("AZURE_CORE_NO_COLOR", "true"),
@@ -87,33 +64,29 @@ pub(super) fn azure(config: &AzureConfig, endpoint: &Endpoint, dir: &Path) -> Ac
         ("AZURE_CORE_DISABLE_PROGRESS_BAR", "true"),
         ("AZURE_EXTENSION_USE_DYNAMIC_INSTALL", "no"),
     ] {
-        access.env(name, value);
+        invocation.env(name, value);
     }
     if let Some(bundle) = &config.tls.ca_bundle {
-        access.env("REQUESTS_CA_BUNDLE", bundle);
+        invocation.env("REQUESTS_CA_BUNDLE", bundle);
     }
     if config.tls.insecure {
-        access.env("AZURE_CLI_DISABLE_CONNECTION_VERIFICATION", "1");
+        invocation.env("AZURE_CLI_DISABLE_CONNECTION_VERIFICATION", "1");
     }
-    access
+    invocation
 }
 
-/// Refuses what `gsutil` cannot be told about `config`.
+/// Refuses settings of `config` that `gsutil` does not support.
 ///
 /// # Errors
 /// The first such setting.
 pub(super) fn check_gcs(config: &GcsConfig) -> Result<(), ConfigError> {
-    check(
-        Tool::Gsutil,
-        &config.tls,
-        !config.source_addresses.is_empty(),
-    )?;
+    check_connection(Tool::Gsutil, &config.tls, &config.source_addresses)?;
     let place = |e: &&Endpoint| !e.tls || !e.base_path.is_empty();
     if let Some(endpoint) = config.endpoints.iter().find(place) {
         return Err(refusal(
             Tool::Gsutil,
             &format!(
-                "to reach {}: it speaks https only, without a path",
+                "for {}: it supports https only, without a path",
                 endpoint.url()
             ),
             "name an https endpoint (--endpoint-url, and --ca-bundle for its certificate)",
@@ -122,7 +95,7 @@ pub(super) fn check_gcs(config: &GcsConfig) -> Result<(), ConfigError> {
     match &config.account {
         Some(Account::Token(_) | Account::TokenFile(_)) => Err(refusal(
             Tool::Gsutil,
-            "an access token",
+            "with an access token",
             "use the file of a service account or of `gcloud auth application-default login` \
              (GOOGLE_APPLICATION_CREDENTIALS)",
         )),
@@ -139,7 +112,7 @@ pub(super) fn gcs_secrets(config: &GcsConfig) -> Vec<Secret> {
     }
 }
 
-/// What `gsutil` needs to reach `endpoint`. Its files go into `dir`, which is private to the run.
+/// The invocation of `gsutil` for `endpoint`. Writes files into `dir`, which is private to the run.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -148,8 +121,8 @@ pub(super) fn gcs(
     endpoint: &Endpoint,
     dir: &Path,
     retries: u32,
-) -> io::Result<Access> {
-    let mut access = Access::default();
+) -> io::Result<Invocation> {
+    let mut invocation = Invocation::default();
     let home = dir.join("gsutil");
     std::fs::create_dir(&home)?;
     let mut credentials = format!(
@@ -165,7 +138,7 @@ pub(super) fn gcs(
                 "private_key_id": key.key_id, "private_key": key.key.expose(),
                 "token_uri": key.token_url,
             });
-            private(&file, &document.to_string())?;
+            write_private(&file, &document.to_string())?;
             credentials += &format!("gs_service_key_file = {}\n", file.display());
         }
         Some(Account::User(user)) => {
@@ -181,7 +154,7 @@ pub(super) fn gcs(
         Some(Account::Metadata(_)) => {
             more = "[GoogleCompute]\nservice_account = default\n".to_owned();
         }
-        // Tokens were refused.
+        // `check_gcs` refused tokens.
         Some(Account::Token(_) | Account::TokenFile(_)) | None => {}
     }
     let trust = match (&config.tls.ca_bundle, config.tls.insecure) {
@@ -197,12 +170,12 @@ pub(super) fn gcs(
         config.project,
     );
     let file = home.join("boto");
-    private(&file, &text)?;
-    access.env("BOTO_CONFIG", file);
-    access.env("BOTO_PATH", "");
-    // Where it looks for logins of other tools.
-    access.env("CLOUDSDK_CONFIG", home.join("gcloud"));
-    Ok(access)
+    write_private(&file, &text)?;
+    invocation.env("BOTO_CONFIG", file);
+    invocation.env("BOTO_PATH", "");
+    // Directory with the logins of other tools.
+    invocation.env("CLOUDSDK_CONFIG", home.join("gcloud"));
+    Ok(invocation)
 }
 
 #[cfg(test)]
@@ -215,7 +188,7 @@ mod tests {
     const SECRET: &str = "c2VjcmV0";
 
     #[test]
-    fn az_gets_a_connection_string_by_the_environment() {
+    fn az_gets_a_connection_string_through_the_environment() {
         let endpoint = Endpoint::parse("http://127.0.0.1:10000/acc", "test").unwrap();
         let dir = std::path::Path::new("/private");
         for (auth, words) in [

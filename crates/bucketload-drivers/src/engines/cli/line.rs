@@ -1,4 +1,4 @@
-//! What each client is asked to do, and what its output says.
+//! The command lines of each client, and its output.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use bucketload_core::op::OpClass;
 use serde_json::Value;
 
-use super::access::ALIAS;
+use super::invocation::ALIAS;
 use super::programs::Size;
 use super::tool::Tool;
 
-/// Classes that clients have a command for.
+/// Operations that clients support.
 const CLASSES: [OpClass; 8] = [
     OpClass::Get,
     OpClass::Put,
@@ -22,7 +22,7 @@ const CLASSES: [OpClass; 8] = [
     OpClass::ListBuckets,
 ];
 
-/// Those of a client that cannot delete a bucket alone.
+/// Operations of a client that cannot delete a bucket without its objects.
 const WITHOUT_DELETE_BUCKET: [OpClass; 7] = [
     OpClass::Get,
     OpClass::Put,
@@ -33,28 +33,28 @@ const WITHOUT_DELETE_BUCKET: [OpClass; 7] = [
     OpClass::ListBuckets,
 ];
 
-/// The classes that `tool` has a command for.
+/// The operations that `tool` supports.
 pub(crate) fn classes(tool: Tool) -> &'static [OpClass] {
-    match tool.row().delete_bucket {
+    match tool.table_entry().delete_bucket {
         None => &WITHOUT_DELETE_BUCKET,
         Some(_) => &CLASSES,
     }
 }
 
-/// What a command is about.
+/// The names in a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct Operands<'a> {
     pub(crate) bucket: &'a str,
     /// Object key, or prefix of a listing.
     pub(crate) key: &'a str,
-    /// Whether a listing goes below slashes.
+    /// Whether a listing includes keys with further slashes.
     pub(crate) recursive: bool,
     /// File to send or to receive into.
     pub(crate) file: &'a Path,
     pub(crate) region: &'a str,
 }
 
-impl Subject<'_> {
+impl Operands<'_> {
     /// The listing's folder: its prefix up to the last slash.
     fn folder(&self) -> &str {
         let end = self.key.rfind('/').map_or(0, |at| at + 1);
@@ -62,58 +62,58 @@ impl Subject<'_> {
     }
 }
 
-/// Why a client cannot be asked.
+/// Why a client cannot perform an operation.
 pub(crate) type Refusal = &'static str;
 
 /// The arguments for an operation of one of the tool's [`classes`].
 ///
 /// # Errors
-/// When the client would understand a name as something else.
+/// When the client would misinterpret a name.
 pub(crate) fn arguments(
     tool: Tool,
     class: OpClass,
-    subject: &Subject<'_>,
+    operands: &Operands<'_>,
 ) -> Result<Vec<OsString>, Refusal> {
-    check_names(tool, class, subject)?;
-    let row = tool.row();
+    check_names(tool, class, operands)?;
+    let table_entry = tool.table_entry();
     let command = match class {
-        OpClass::Put => Some(row.put),
-        OpClass::Get => Some(row.get),
-        OpClass::Head => Some(row.head),
-        OpClass::Delete => Some(row.delete),
-        OpClass::List if subject.recursive => Some(row.list),
-        OpClass::List => Some(row.list_folder),
-        OpClass::MakeBucket => Some(row.make_bucket),
-        OpClass::DeleteBucket => row.delete_bucket,
-        OpClass::ListBuckets => Some(row.list_buckets),
+        OpClass::Put => Some(table_entry.put),
+        OpClass::Get => Some(table_entry.get),
+        OpClass::Head => Some(table_entry.head),
+        OpClass::Delete => Some(table_entry.delete),
+        OpClass::List if operands.recursive => Some(table_entry.list),
+        OpClass::List => Some(table_entry.list_folder),
+        OpClass::MakeBucket => Some(table_entry.make_bucket),
+        OpClass::DeleteBucket => table_entry.delete_bucket,
+        OpClass::ListBuckets => Some(table_entry.list_buckets),
         _ => None,
     };
-    let command = command.ok_or("it has no command for this")?;
+    let command = command.ok_or("it has no such command")?;
     let words = command.split(' ').filter_map(|word| {
         let word = match word.strip_prefix('?') {
-            Some(_) if subject.key.is_empty() => return None,
+            Some(_) if operands.key.is_empty() => return None,
             Some(word) => word,
             None => word,
         };
         Some(match word {
-            "{file}" => subject.file.as_os_str().to_owned(),
-            word => fill(word, subject).into(),
+            "{file}" => operands.file.as_os_str().to_owned(),
+            word => fill(word, operands).into(),
         })
     });
     Ok(words.collect())
 }
 
-/// A word of a command with what its places stand for; see [`super::programs`].
-fn fill(word: &str, subject: &Subject<'_>) -> String {
+/// Replaces the placeholders in a word of a command; see [`super::programs`].
+fn fill(word: &str, operands: &Operands<'_>) -> String {
     let mut out = String::new();
     let mut pieces = word.split('{');
     out.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
         let (place, rest) = piece.split_once('}').unwrap_or((piece, ""));
         out.push_str(match place {
-            "bucket" => subject.bucket,
-            "key" => subject.key,
-            "region" => subject.region,
+            "bucket" => operands.bucket,
+            "key" => operands.key,
+            "region" => operands.region,
             _ => ALIAS,
         });
         out.push_str(rest);
@@ -121,30 +121,30 @@ fn fill(word: &str, subject: &Subject<'_>) -> String {
     out
 }
 
-/// Names that a client takes for something else: patterns, folders, options.
-fn check_names(tool: Tool, class: OpClass, subject: &Subject<'_>) -> Result<(), Refusal> {
-    let key = subject.key;
+/// Refuses names that a client would interpret as patterns, folders or options.
+fn check_names(tool: Tool, class: OpClass, operands: &Operands<'_>) -> Result<(), Refusal> {
+    let key = operands.key;
     let lists = class == OpClass::List;
     if tool == Tool::Swift && key.starts_with('-') {
-        return Err("it takes what begins with a hyphen for an option");
+        return Err("it treats a name with a leading hyphen as an option");
     }
     if key.chars().any(char::is_control) {
-        return Err("a key with control characters is not safe in its output");
+        return Err("its output would be ambiguous with control characters in a key");
     }
     if tool == Tool::S3cmd && !lists && key.contains(['*', '?']) {
-        return Err("it takes * and ? for patterns");
+        return Err("it treats * and ? as patterns");
     }
     if tool == Tool::Gsutil && key.contains(['*', '?', '[', ']', '#']) {
-        return Err("it takes *, ? and [ for patterns and # for a version");
+        return Err("it treats *, ? and [ as patterns and # as a version");
     }
     if class.on_bucket() || lists {
         if tool == Tool::Rclone && lists && !key.is_empty() && !key.ends_with('/') {
-            return Err("it lists folders, and the prefix does not end in a slash");
+            return Err("it lists folders, and the prefix does not end with a slash");
         }
         return Ok(());
     }
     if key.is_empty() || key.ends_with('/') {
-        return Err("it takes a key that ends in a slash for a folder");
+        return Err("it treats a key with a trailing slash as a folder");
     }
     let odd = |part: &str| matches!(part, "" | "." | "..");
     if matches!(tool, Tool::Mc | Tool::Rclone) && key.split('/').any(odd) {
@@ -153,17 +153,17 @@ fn check_names(tool: Tool, class: OpClass, subject: &Subject<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The key or folder that a line of a listing names; `None` for a line that names none.
-pub(crate) fn listed(tool: Tool, subject: &Subject<'_>, line: &str) -> Option<String> {
+/// The key or folder in a line of a listing; `None` if the line has none.
+pub(crate) fn listed(tool: Tool, operands: &Operands<'_>, line: &str) -> Option<String> {
     match tool {
         Tool::S3cmd => {
-            let start = format!("s3://{}/", subject.bucket);
+            let start = format!("s3://{}/", operands.bucket);
             let at = line.find(&start)?;
             Some(line[at + start.len()..].to_owned())
         }
         Tool::Aws => {
             if let Some(folder) = line.trim_start().strip_prefix("PRE ") {
-                return Some(format!("{}{folder}", subject.folder()));
+                return Some(format!("{}{folder}", operands.folder()));
             }
             // "2026-11-20 17:30:00         11 the key"
             let mut rest = line;
@@ -172,26 +172,26 @@ pub(crate) fn listed(tool: Tool, subject: &Subject<'_>, line: &str) -> Option<St
                 rest = &rest[rest.find(' ')?..];
             }
             let key = rest.strip_prefix(' ')?;
-            Some(match subject.recursive {
+            Some(match operands.recursive {
                 true => key.to_owned(),
-                false => format!("{}{key}", subject.folder()),
+                false => format!("{}{key}", operands.folder()),
             })
         }
         Tool::Mc => {
             let value: Value = serde_json::from_str(line).ok()?;
             let key = value["key"].as_str()?;
-            Some(format!("{}{key}", subject.folder()))
+            Some(format!("{}{key}", operands.folder()))
         }
-        Tool::Rclone => Some(format!("{}{line}", subject.folder())),
+        Tool::Rclone => Some(format!("{}{line}", operands.folder())),
         Tool::Swift | Tool::Az => (!line.is_empty()).then(|| line.to_owned()),
         Tool::Gsutil => {
-            let start = format!("gs://{}/", subject.bucket);
+            let start = format!("gs://{}/", operands.bucket);
             line.strip_prefix(&start).map(str::to_owned)
         }
     }
 }
 
-/// The object's size that a line of the answer to a head states.
+/// The object's size in a line of a head's output.
 pub(crate) fn size(tool: Tool, line: &str) -> Option<u64> {
     let after = |word: &str| {
         let rest = line[line.find(word)? + word.len()..].trim_start_matches([' ', ':', '"']);
@@ -200,7 +200,7 @@ pub(crate) fn size(tool: Tool, line: &str) -> Option<u64> {
             .unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
-    match tool.row().size {
+    match tool.table_entry().size {
         Size::After(words) => after(words),
         Size::Json => serde_json::from_str::<Value>(line).ok()?["size"].as_u64(),
         Size::Line => line.trim().parse().ok(),
@@ -213,11 +213,11 @@ mod tests {
 
     use bucketload_core::op::OpClass;
 
-    use super::{Subject, arguments, classes, listed, size};
+    use super::{Operands, arguments, classes, listed, size};
     use crate::engines::cli::tool::Tool;
 
-    fn subject(key: &str) -> Subject<'_> {
-        Subject {
+    fn operands(key: &str) -> Operands<'_> {
+        Operands {
             bucket: "buck",
             key,
             recursive: true,
@@ -227,13 +227,13 @@ mod tests {
     }
 
     fn line(tool: Tool, class: OpClass, key: &str) -> Result<String, &'static str> {
-        let words = arguments(tool, class, &subject(key))?;
+        let words = arguments(tool, class, &operands(key))?;
         let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
         Ok(words.join(" "))
     }
 
     #[test]
-    fn every_class_has_a_command_and_no_other_has() {
+    fn exactly_the_supported_classes_have_a_command() {
         for tool in Tool::ALL {
             for class in OpClass::ALL {
                 let key = if class == OpClass::List { "a/" } else { "a/b" };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_something_else_are_refused() {
+    fn names_that_a_client_would_misinterpret_are_refused() {
         for (tool, class, key) in [
             (Tool::S3cmd, OpClass::Get, "a*"),
             (Tool::Mc, OpClass::Put, "a//b"),
@@ -312,10 +312,10 @@ mod tests {
             (Tool::Az, "p/a b", "p/a b"),
             (Tool::Gsutil, "gs://buck/p/a b", "p/a b"),
         ] {
-            assert_eq!(listed(tool, &subject("p/"), text).as_deref(), Some(key));
+            assert_eq!(listed(tool, &operands("p/"), text).as_deref(), Some(key));
         }
-        assert_eq!(listed(Tool::Aws, &subject("p/"), "Total Objects: 5"), None);
-        assert_eq!(listed(Tool::Mc, &subject("p/"), "{}"), None);
+        assert_eq!(listed(Tool::Aws, &operands("p/"), "Total Objects: 5"), None);
+        assert_eq!(listed(Tool::Mc, &operands("p/"), "{}"), None);
     }
 
     #[test]

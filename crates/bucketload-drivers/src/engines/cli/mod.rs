@@ -1,18 +1,18 @@
 //! Command-line clients as an engine: one process per operation.
 //!
 //! ```text
-//! tool, programs (which, how) ── access (credentials, endpoint) ── line (arguments, output)
-//!                                        client ── process ── complaint (exit code, stderr)
+//! tool, programs ── invocation (credentials, endpoint) ── line (arguments, output)
+//!                          client ── process ── exit (exit code, stderr)
 //! ```
 //!
-//! What is timed is what a user of the client waits for: the whole process, from start to exit. The
-//! file to send is written before that, the file received is read and compared after it; both lie in
-//! a private directory that goes with the engine. No shell is involved.
+//! The timed interval is what a user of the client waits for: the whole process, from start to exit. The
+//! file to send is written before, and the received file is read and verified after. Both are in a
+//! private directory that is removed with the engine. No shell is involved.
 
-mod access;
 mod client;
 mod clouds;
-mod complaint;
+mod exit;
+mod invocation;
 mod line;
 mod process;
 mod programs;
@@ -30,8 +30,8 @@ use bucketload_core::op::OpClass;
 pub use client::CliClient;
 pub use tool::Tool;
 
-use self::access::Access;
-use self::tool::Installed;
+use self::invocation::Invocation;
+use self::tool::InstalledTool;
 use super::{Engine, EngineFacts};
 use crate::azblob::AzureConfig;
 use crate::gcs::GcsConfig;
@@ -42,23 +42,23 @@ use crate::swift::SwiftConfig;
 /// A command-line client bound to a target.
 #[derive(Clone)]
 pub struct CliEngine {
-    inner: Arc<Inner>,
+    inner: Arc<EngineShared>,
 }
 
-/// What all workers share. The directory and the secrets in it go with it.
-pub(crate) struct Inner {
-    pub(crate) client: Installed,
-    /// Region that buckets are made in.
+/// State that all workers share. Dropping it removes the directory with the secrets.
+pub(crate) struct EngineShared {
+    pub(crate) client: InstalledTool,
+    /// Region of new buckets.
     pub(crate) region: String,
-    /// What must not get out.
+    /// Texts to remove from error messages.
     pub(crate) secrets: Vec<Secret>,
     /// One per endpoint.
-    pub(crate) access: Vec<Access>,
-    /// Variables of the environment that the client shall not see.
-    pub(crate) foreign: Vec<OsString>,
+    pub(crate) invocation: Vec<Invocation>,
+    /// Environment variables to hide from the client.
+    pub(crate) hidden_variables: Vec<OsString>,
     pub(crate) dir: tempfile::TempDir,
     retries: u32,
-    /// Clients made so far.
+    /// Number of clients created so far.
     clients: AtomicU64,
 }
 
@@ -71,17 +71,17 @@ impl std::fmt::Debug for CliEngine {
 }
 
 impl CliEngine {
-    /// Finds `tool` on the PATH and prepares its configuration for the S3 target of `config`; it may
-    /// repeat a request `retries` times, where it has a switch for that.
+    /// Finds `tool` on the PATH and prepares its configuration for the S3 target of `config`. It may
+    /// repeat a request `retries` times, if it has a switch for that.
     ///
     /// # Errors
-    /// When the client is not installed, cannot be told a setting, or its files cannot be written.
+    /// When the client is not installed or does not support a setting, or its files cannot be written.
     pub fn new(tool: Tool, config: &S3Config, retries: u32) -> Result<Self, ConfigError> {
-        access::check(tool, config)?;
-        let secrets = access::secrets(config);
+        invocation::check(tool, config)?;
+        let secrets = invocation::secrets(config);
         Self::prepare(tool, secrets, &config.region, retries, |client, dir| {
-            of_endpoints(&config.endpoints, dir, |endpoint, place| {
-                access::access(client, config, endpoint, place, retries)
+            for_endpoints(&config.endpoints, dir, |endpoint, place| {
+                invocation::invocation(client, config, endpoint, place, retries)
             })
         })
     }
@@ -91,8 +91,10 @@ impl CliEngine {
     /// # Errors
     /// As there.
     pub fn swift(config: &SwiftConfig, retries: u32) -> Result<Self, ConfigError> {
-        let (access, secrets) = access::swift(config, retries)?;
-        Self::prepare(Tool::Swift, secrets, "", retries, |_, _| Ok(vec![access]))
+        let (invocation, secrets) = invocation::swift(config, retries)?;
+        Self::prepare(Tool::Swift, secrets, "", retries, |_, _| {
+            Ok(vec![invocation])
+        })
     }
 
     /// As [`CliEngine::new`] for the Azure CLI.
@@ -103,7 +105,7 @@ impl CliEngine {
         clouds::check_azure(config)?;
         let secrets = clouds::azure_secrets(config);
         Self::prepare(Tool::Az, secrets, "", retries, |_, dir| {
-            of_endpoints(&config.endpoints, dir, |endpoint, place| {
+            for_endpoints(&config.endpoints, dir, |endpoint, place| {
                 Ok(clouds::azure(config, endpoint, place))
             })
         })
@@ -117,31 +119,33 @@ impl CliEngine {
         clouds::check_gcs(config)?;
         let secrets = clouds::gcs_secrets(config);
         Self::prepare(Tool::Gsutil, secrets, "", retries, |_, dir| {
-            of_endpoints(&config.endpoints, dir, |endpoint, place| {
+            for_endpoints(&config.endpoints, dir, |endpoint, place| {
                 clouds::gcs(config, endpoint, place, retries)
             })
         })
     }
 
-    /// Finds `tool`, and tells it by `access` what it needs for each endpoint.
+    /// Finds `tool` and prepares its invocation for each endpoint.
     fn prepare(
         tool: Tool,
         secrets: Vec<Secret>,
         region: &str,
         retries: u32,
-        access: impl FnOnce(&Installed, &Path) -> Result<Vec<Access>, ConfigError>,
+        invocation: impl FnOnce(&InstalledTool, &Path) -> Result<Vec<Invocation>, ConfigError>,
     ) -> Result<Self, ConfigError> {
-        let client = Installed::find(tool, std::env::var_os("PATH"))?;
+        let client = InstalledTool::find(tool, std::env::var_os("PATH"))?;
         let dir = private_directory()?;
-        let access = access(&client, dir.path())?;
-        let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let invocation = invocation(&client, dir.path())?;
+        let hidden_variables = std::env::vars_os().map(|(name, _)| name).filter(|name| {
             let name = name.to_string_lossy();
-            access::FOREIGN.iter().any(|start| name.starts_with(start))
+            invocation::HIDDEN_PREFIXES
+                .iter()
+                .any(|start| name.starts_with(start))
         });
         Ok(Self {
-            inner: Arc::new(Inner {
-                foreign: foreign.collect(),
-                access,
+            inner: Arc::new(EngineShared {
+                hidden_variables: hidden_variables.collect(),
+                invocation,
                 region: region.to_owned(),
                 secrets,
                 client,
@@ -153,22 +157,22 @@ impl CliEngine {
     }
 }
 
-/// What the client needs for each endpoint, with a directory of its own below `dir`.
-fn of_endpoints(
+/// The invocation for each endpoint, with a separate directory below `dir`.
+fn for_endpoints(
     endpoints: &[Endpoint],
     dir: &Path,
-    access: impl Fn(&Endpoint, &Path) -> std::io::Result<Access>,
-) -> Result<Vec<Access>, ConfigError> {
+    invocation: impl Fn(&Endpoint, &Path) -> std::io::Result<Invocation>,
+) -> Result<Vec<Invocation>, ConfigError> {
     let one = |(number, endpoint): (usize, &Endpoint)| {
         let place = dir.join(number.to_string());
         std::fs::create_dir(&place)?;
-        access(endpoint, &place)
+        invocation(endpoint, &place)
     };
     let all: std::io::Result<_> = endpoints.iter().enumerate().map(one).collect();
     all.map_err(|e| no_directory(&e))
 }
 
-/// A directory that only its owner may enter, for credentials and for the objects under way.
+/// A directory that only its owner may enter, for credentials and transferred objects.
 fn private_directory() -> Result<tempfile::TempDir, ConfigError> {
     tempfile::Builder::new()
         .prefix("bucketload-client-")
@@ -180,7 +184,7 @@ fn no_directory(error: &std::io::Error) -> ConfigError {
     ConfigError::new(
         "temporary directory",
         error.to_string(),
-        "set TMPDIR to one with space for the objects under way",
+        "set TMPDIR to one with space for the transferred objects",
     )
 }
 
@@ -196,7 +200,7 @@ impl Engine for CliEngine {
     fn facts(&self) -> EngineFacts {
         let client = &self.inner.client;
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let retries = access::retries_in_words(client, self.inner.retries);
+        let retries = invocation::retries_in_words(client, self.inner.retries);
         EngineFacts {
             name: format!("cli:{}", client.tool),
             settings: vec![
@@ -206,14 +210,14 @@ impl Engine for CliEngine {
                     "one process per operation, from its start to its exit",
                 ),
                 setting("engine retries", &retries),
-                setting("requests", "those that a process makes are not visible"),
+                setting("requests", "the requests of a process are not visible"),
                 setting("checksums and parts", "as the client decides"),
             ],
         }
     }
 
     fn client(&self, worker: WorkerId) -> Result<CliClient, OpError> {
-        // Worker numbers come again in later phases, while earlier clients may still exist.
+        // Worker numbers repeat in later phases, while earlier clients may still exist.
         let number = self.inner.clients.fetch_add(1, Ordering::Relaxed);
         let place = self.inner.dir.path().join(format!("w{number}"));
         std::fs::create_dir(&place)

@@ -1,5 +1,5 @@
-//! One process from start to exit: its output is read line by line, of what it complains the end is
-//! kept, and it dies with the operation.
+//! One process from start to exit. Its standard output is read line by line, the end of its standard error
+//! is kept, and an abandoned operation kills it.
 
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -7,52 +7,52 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Longest line that is looked at, in bytes; what is longer is passed on in pieces.
+/// Longest line in bytes; a longer one is passed on in pieces.
 const MAX_LINE: usize = 64 * 1024;
-/// Most bytes kept of what the process complains.
-const MAX_COMPLAINT: usize = 16 * 1024;
+/// Most bytes kept of standard error.
+const MAX_STDERR: usize = 16 * 1024;
 
-/// How a process ended.
+/// Exit status and error output of a process.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProcessOutcome {
     pub(crate) status: ExitStatus,
-    /// The end of its standard error.
-    pub(crate) complaint: String,
+    /// The end of standard error.
+    pub(crate) stderr: String,
 }
 
-/// Kills the process group of an abandoned process: it may have started others.
-struct Group {
-    /// Process id, as long as nobody has waited for it: afterwards it may be another's.
+/// Kills the process group of an abandoned process, which may have started others.
+struct ProcessGroup {
+    /// Process ID until the process has been waited for; the system may reuse the ID afterwards.
     pid: Option<u32>,
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(pid) = self.pid.and_then(|pid| i32::try_from(pid).ok()) {
-            // SAFETY: a system call without pointers. The group is our own child's: it was made
-            // its leader, and as it was not waited for its number cannot have been given away.
+            // SAFETY: a system call without pointers. The group belongs to our child, its leader. The
+            // child has not been waited for, so the system cannot have reused its ID.
             unsafe { libc::kill(-pid, libc::SIGKILL) };
         }
     }
 }
 
-/// Runs `command` to its end. `started` is marked just before the process is made, `first byte` and
-/// `done` when it has ended and its output is read: nobody sees what comes when before that, so the
-/// whole service time is waiting.
+/// Runs `command` to its exit. Marks `started` just before it starts the process, and `first byte` and
+/// `done` once the process has exited and its output has been read. What happens in between is not
+/// visible, so the whole service time counts as waiting.
 ///
 /// # Errors
-/// When the process cannot be made or waited for.
+/// When the process cannot be started or waited for.
 pub(crate) async fn run(
     mut command: Command,
     probe: &mut Probe,
     line: &mut dyn FnMut(&str),
-) -> Result<Ended, OpError> {
+) -> Result<ProcessOutcome, OpError> {
     use std::os::unix::process::CommandExt as _;
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A signal from the terminal is for us: we end the children of operations cut short.
+        // A signal from the terminal must not reach the child: abandoned operations kill it.
         .process_group(0);
     let mut command = tokio::process::Command::from(command);
     command.kill_on_drop(true);
@@ -63,18 +63,18 @@ pub(crate) async fn run(
     let mut child = command
         .spawn()
         .map_err(|e| broken("cannot be started", &e))?;
-    let mut group = Group { pid: child.id() };
+    let mut group = ProcessGroup { pid: child.id() };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let wait = async {
         let status = child.wait().await;
         group.pid = None;
         status
     };
-    let (status, (), complaint) = tokio::join!(wait, read_lines(stdout, line), read_end(stderr));
+    let (status, (), stderr) = tokio::join!(wait, read_lines(stdout, line), read_end(stderr));
     probe.first_byte_and_done();
-    Ok(Ended {
+    Ok(ProcessOutcome {
         status: status.map_err(|e| broken("cannot be waited for", &e))?,
-        complaint,
+        stderr,
     })
 }
 
@@ -105,8 +105,8 @@ async fn read_end(stream: Option<impl AsyncRead + Unpin>) -> String {
     };
     let mut held = Vec::new();
     while stream.read_buf(&mut held).await.unwrap_or(0) > 0 {
-        if held.len() > 2 * MAX_COMPLAINT {
-            held.drain(..held.len() - MAX_COMPLAINT);
+        if held.len() > 2 * MAX_STDERR {
+            held.drain(..held.len() - MAX_STDERR);
         }
     }
     String::from_utf8_lossy(&held).into_owned()
@@ -122,7 +122,7 @@ mod tests {
 
     use super::run;
 
-    /// Bound of everything that is waited for: far beyond what it takes, so that only a hang meets it.
+    /// Timeout of every wait, long enough that only a hang reaches it.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -140,17 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_complaint_and_exit_code_come_back() {
+    fn lines_error_output_and_exit_code_are_returned() {
         block_on(async {
             let mut probe = Probe::new(|| 5);
             let mut lines = Vec::new();
             let command = script("printf 'one\\r\\ntwo\\nrest'; echo wrong >&2; exit 7");
-            let ended = run(command, &mut probe, &mut |line| lines.push(line.to_owned()))
+            let outcome = run(command, &mut probe, &mut |line| lines.push(line.to_owned()))
                 .await
                 .unwrap();
             assert_eq!(lines, ["one", "two", "rest"]);
             assert_eq!(
-                (ended.status.code(), ended.complaint.as_str()),
+                (outcome.status.code(), outcome.stderr.as_str()),
                 (Some(7), "wrong\n")
             );
             assert_eq!(
@@ -161,16 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn long_complaints_keep_their_end() {
+    fn the_end_of_long_error_output_is_kept() {
         block_on(async {
             let command = script(
                 "i=0; while [ $i -lt 3000 ]; do echo 0123456789abcdef >&2; i=$((i+1)); done; echo last >&2",
             );
-            let ended = run(command, &mut Probe::untimed(), &mut |_| {})
+            let outcome = run(command, &mut Probe::untimed(), &mut |_| {})
                 .await
                 .unwrap();
-            assert!(ended.complaint.len() <= 2 * super::MAX_COMPLAINT);
-            assert!(ended.complaint.ends_with("last\n"));
+            assert!(outcome.stderr.len() <= 2 * super::MAX_STDERR);
+            assert!(outcome.stderr.ends_with("last\n"));
         });
     }
 
@@ -203,7 +203,7 @@ mod tests {
             };
             let status = format!("/proc/{pid}/stat");
             let begun = Instant::now();
-            // Gone, or a zombie that nobody has collected yet.
+            // Gone, or a zombie that has not been waited for yet.
             while std::fs::read_to_string(&status).is_ok_and(|text| !text.contains(") Z ")) {
                 assert!(begun.elapsed() < PATIENCE, "process {pid} lives on");
                 tokio::time::sleep(Duration::from_millis(1)).await;

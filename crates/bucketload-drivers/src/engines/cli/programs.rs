@@ -1,19 +1,19 @@
-//! The table of programs: how each is found, and its commands.
+//! The table of programs: how to find each, and its commands.
 //!
-//! A command is a text of words. In a word `{bucket}`, `{key}`, `{region}` and `{alias}` stand for what they say; `{file}`
-//! is a word by itself. A word behind a question mark is left out where there is no key.
+//! A command consists of words. In a word `{bucket}`, `{key}`, `{region}` and `{alias}` are placeholders; `{file}` is a
+//! whole word. A word after a question mark is omitted if there is no key.
 
-/// What is known of a program.
+/// A program and its commands.
 pub(super) struct Program {
-    /// Its file on the PATH.
+    /// File name on the PATH.
     pub(super) name: &'static str,
-    /// The scheme of the targets that it drives; `None` for S3.
+    /// Scheme of the supported targets; `None` for S3.
     pub(super) scheme: Option<&'static str>,
-    /// The argument that makes it tell its version.
+    /// The argument that prints the version.
     pub(super) version_word: &'static str,
-    /// What the line with its version has to contain.
+    /// Text that the line with the version must contain.
     pub(super) sign: &'static str,
-    /// How it can be installed.
+    /// How to install it.
     pub(super) remedy: &'static str,
     pub(super) put: &'static str,
     pub(super) get: &'static str,
@@ -24,20 +24,20 @@ pub(super) struct Program {
     /// A folder: keys up to the next slash.
     pub(super) list_folder: &'static str,
     pub(super) make_bucket: &'static str,
-    /// `None`: its command for a bucket deletes what is in it as well.
+    /// `None` if the program's command would also delete the objects in the bucket.
     pub(super) delete_bucket: Option<&'static str>,
     pub(super) list_buckets: &'static str,
-    /// How the answer to `head` says the size.
+    /// Where the output of `head` contains the size.
     pub(super) size: Size,
 }
 
-/// Where a line says the size of an object.
+/// Position of an object's size in a line.
 pub(super) enum Size {
-    /// Behind these words.
+    /// After these words.
     After(&'static str),
     /// In the field `size` of a JSON object.
     Json,
-    /// The line is the size.
+    /// The whole line.
     Line,
 }
 
@@ -132,12 +132,11 @@ pub(super) static SWIFT: Program = Program {
     size: Size::After("Content Length"),
 };
 
-/// A value that begins with a hyphen stays one behind an equals sign. The query of a listing makes it print the name of
-/// everything, a line each.
+/// A name with a leading hyphen is safe after an equals sign. The query of a listing prints every name on its own line.
 pub(super) static AZ: Program = Program {
     name: "az",
     scheme: Some("az"),
-    // With two hyphens it asks its publisher for a newer one.
+    // `--version` would also check for a newer version online.
     version_word: "version",
     sign: "\"azure-cli\"",
     remedy: "install it (pip install azure-cli) and put it on the PATH",

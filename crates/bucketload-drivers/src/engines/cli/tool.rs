@@ -1,4 +1,4 @@
-//! Which command-line clients there are and how each is found.
+//! The supported command-line clients, and the search for an installed one.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::programs::{self, Program};
 use crate::s3::ConfigError;
 
-/// Longest time that a client may take to tell its version.
+/// Longest time that a client may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A command-line client.
@@ -45,8 +45,7 @@ impl Tool {
         Self::Gsutil,
     ];
 
-    /// What is known of it.
-    pub(super) const fn row(self) -> &'static Program {
+    pub(super) const fn table_entry(self) -> &'static Program {
         match self {
             Self::Aws => &programs::AWS,
             Self::Mc => &programs::MC,
@@ -61,19 +60,19 @@ impl Tool {
     /// The name of its program.
     #[must_use]
     pub const fn program(self) -> &'static str {
-        self.row().name
+        self.table_entry().name
     }
 
-    /// The scheme of the targets that it drives; `None` for S3.
+    /// Scheme of the supported targets; `None` for S3.
     #[must_use]
     pub const fn scheme(self) -> Option<&'static str> {
-        self.row().scheme
+        self.table_entry().scheme
     }
 
-    /// How it can be installed.
+    /// How to install it.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
-        self.row().remedy
+        self.table_entry().remedy
     }
 }
 
@@ -92,25 +91,25 @@ impl FromStr for Tool {
             .find(|tool| tool.program() == text)
             .ok_or_else(|| {
                 let names = Self::ALL.map(Self::program).join(", ");
-                format!("`{text}` is no command-line client; use one of {names}")
+                format!("`{text}` is not a supported client; use one of {names}")
             })
     }
 }
 
-/// A client that is installed.
+/// An installed client.
 #[derive(Clone, Debug)]
-pub(crate) struct Installed {
+pub(crate) struct InstalledTool {
     pub(crate) tool: Tool,
     pub(crate) path: PathBuf,
-    /// The first line that it prints about its version.
+    /// The line with its version.
     pub(crate) version: String,
 }
 
-impl Installed {
-    /// Looks for `tool` on `search` (the value of `PATH`) and asks for its version.
+impl InstalledTool {
+    /// Searches `search` (the value of `PATH`) for `tool` and reads its version.
     ///
     /// # Errors
-    /// When it is not there, does not answer, or is another program of that name.
+    /// When it is not found, does not answer, or is another program with that name.
     pub(crate) fn find(tool: Tool, search: Option<OsString>) -> Result<Self, ConfigError> {
         let fail = |problem: String| {
             ConfigError::new(format!("engine cli:{tool}"), problem, tool.remedy())
@@ -119,10 +118,10 @@ impl Installed {
             .map(|dir| dir.join(tool.program()))
             .find(|path| is_program(path))
             .ok_or_else(|| fail(format!("there is no program `{tool}` on the PATH")))?;
-        let text = version_of(&path, tool.row().version_word).map_err(fail)?;
+        let text = version_of(&path, tool.table_entry().version_word).map_err(fail)?;
         let version = text
             .lines()
-            .find(|line| line.contains(tool.row().sign))
+            .find(|line| line.contains(tool.table_entry().sign))
             .ok_or_else(|| fail(format!("{} is another program", path.display())))?;
         Ok(Self {
             tool,
@@ -138,7 +137,7 @@ fn is_program(path: &std::path::Path) -> bool {
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// What the program prints about its version, on either stream.
+/// The program's output about its version, from both streams.
 fn version_of(path: &std::path::Path, word: &str) -> Result<String, String> {
     let shown = path.display();
     let mut child = Command::new(path)
@@ -156,7 +155,6 @@ fn version_of(path: &std::path::Path, word: &str) -> Result<String, String> {
                 std::thread::sleep(Duration::from_millis(5));
             }
             outcome => {
-                // It is our own child, and nobody else waits for it.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(match outcome {
@@ -167,7 +165,7 @@ fn version_of(path: &std::path::Path, word: &str) -> Result<String, String> {
         }
     }
     let mut text = String::new();
-    // A version is far shorter than what a pipe holds, so the program could end before this.
+    // A pipe holds far more than a version, so the program could exit before this reads it.
     for stream in [
         child
             .stdout
@@ -193,10 +191,10 @@ fn version_of(path: &std::path::Path, word: &str) -> Result<String, String> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::{Installed, Tool};
+    use super::{InstalledTool, Tool};
 
     #[test]
-    fn names_are_those_of_the_programs() {
+    fn names_are_the_programs_names() {
         for tool in Tool::ALL {
             assert_eq!(tool.program().parse(), Ok(tool));
         }
@@ -205,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_another_program_is_refused_with_a_remedy() {
+    fn missing_and_wrong_programs_are_refused_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let search = || Some(dir.path().into());
-        let error = Installed::find(Tool::Mc, search()).unwrap_err();
+        let error = InstalledTool::find(Tool::Mc, search()).unwrap_err();
         assert!(error.to_string().contains("go install"), "{error}");
         let path = dir.path().join("mc");
         let program = |text: &str| {
@@ -216,10 +214,10 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         };
         program("GNU Midnight Commander 4.8.29");
-        let error = Installed::find(Tool::Mc, search()).unwrap_err();
+        let error = InstalledTool::find(Tool::Mc, search()).unwrap_err();
         assert!(error.to_string().contains("another program"), "{error}");
         program("mc version RELEASE.2026");
-        let found = Installed::find(Tool::Mc, search()).unwrap();
+        let found = InstalledTool::find(Tool::Mc, search()).unwrap();
         assert_eq!(found.version, "mc version RELEASE.2026");
         assert_eq!(found.path, path);
     }

@@ -1,28 +1,29 @@
-//! Who asks: the kinds of Google credentials, and the files that hold them.
+//! The kinds of Google credentials, and the files that contain them.
 //!
 //! The formats are those of "Application Default Credentials" (Google Cloud, "How Application Default
-//! Credentials works"): a service account key or what `gcloud auth application-default login` writes.
+//! Credentials works"): a service account key, or the file that `gcloud auth application-default
+//! login` writes.
 
 use std::path::{Path, PathBuf};
 
 use crate::http::{ConfigError, Endpoint, Secret};
 use crate::json;
 
-/// Google's token endpoint (RFC 6749 section 3.2) where a file names none.
+/// Google's token endpoint (RFC 6749 section 3.2), for files that name none.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 
-/// What access tokens are obtained with.
+/// The source of access tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// An access token that was obtained elsewhere.
+    /// An access token that another program obtained.
     Token(Secret),
-    /// A file with an access token, which somebody else keeps fresh.
+    /// A file with an access token that another program keeps fresh.
     TokenFile(PathBuf),
     /// The key of a service account.
     Service(ServiceKey),
     /// A user's refresh token.
     User(UserGrant),
-    /// The metadata server of the virtual machine that the program runs on.
+    /// The metadata server of the virtual machine on which the program runs.
     Metadata(Endpoint),
 }
 
@@ -39,7 +40,7 @@ pub struct ServiceKey {
     pub token_url: String,
 }
 
-/// What a user granted to the command-line tools.
+/// The credentials that a user granted to the command-line tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserGrant {
     /// `client_id` of the tool.
@@ -53,7 +54,7 @@ pub struct UserGrant {
 }
 
 impl Account {
-    /// The account in words, without secrets.
+    /// A description of the account, without secrets.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -66,16 +67,16 @@ impl Account {
     }
 }
 
-/// What a credentials file holds.
+/// The contents of a credentials file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loaded {
+pub(crate) struct CredentialsFile {
     pub(crate) account: Account,
     /// `project_id` or `quota_project_id`; empty when there is none.
     pub(crate) project: String,
 }
 
 /// Reads the credentials file at `path`.
-pub(crate) fn load(path: &Path) -> Result<Loaded, ConfigError> {
+pub(crate) fn load(path: &Path) -> Result<CredentialsFile, ConfigError> {
     let place = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|e| {
         ConfigError::new(
@@ -87,8 +88,8 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, ConfigError> {
     parse(&bytes, &place)
 }
 
-/// Reads a credentials file that stood at `place`. Messages name fields, never values of secrets.
-pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Loaded, ConfigError> {
+/// Parses a credentials file found at `place`. Messages name fields and never show secrets.
+pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<CredentialsFile, ConfigError> {
     const NAMES: [&str; 9] = [
         "type",
         "client_email",
@@ -115,7 +116,7 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Loaded, ConfigError> {
     .map_err(|e| {
         ConfigError::new(
             place,
-            format!("the credentials file is no JSON: {e}"),
+            format!("the credentials file is not JSON: {e}"),
             "download the key again or run `gcloud auth application-default login`",
         )
     })?;
@@ -169,7 +170,7 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Loaded, ConfigError> {
             let shown: String = other.chars().take(40).collect();
             return Err(ConfigError::new(
                 format!("{place}: type"),
-                format!("credentials of type `{shown}` are not understood"),
+                format!("credentials of type `{shown}` are not supported"),
                 "use a service account key or `gcloud auth application-default login`, or put an \
                  access token into GOOGLE_OAUTH_ACCESS_TOKEN or --token-file",
             ));
@@ -179,7 +180,7 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Loaded, ConfigError> {
         true => quota_project,
         false => project,
     };
-    Ok(Loaded { account, project })
+    Ok(CredentialsFile { account, project })
 }
 
 #[cfg(test)]
@@ -194,7 +195,7 @@ mod tests {
         "token_uri":"https://oauth2.googleapis.com/token"}"#;
 
     #[test]
-    fn keys_of_service_accounts_are_read_and_not_shown() {
+    fn service_account_keys_are_read_and_not_printed() {
         let loaded = parse(SERVICE.as_bytes(), "file").unwrap();
         assert_eq!(loaded.project, "p-1");
         let shown = format!("{loaded:?} {}", loaded.account.describe());
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_line_tools_write_is_read() {
+    fn the_file_of_the_command_line_tools_is_read() {
         let text = r#"{"account":"","client_id":"c","client_secret":"very","quota_project_id":"q",
             "refresh_token":"hush","type":"authorized_user","universe_domain":"googleapis.com"}"#;
         let loaded = parse(text.as_bytes(), "file").unwrap();
@@ -223,9 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_file_and_field() {
+    fn errors_name_file_and_field() {
         for (text, part) in [
-            ("", "f.json: the credentials file is no JSON"),
+            ("", "f.json: the credentials file is not JSON"),
             (
                 r#"{"type":"external_account"}"#,
                 "f.json: type: credentials of type `external_account`",
@@ -250,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(at in 0usize..400, byte in any::<u8>()) {
+        fn arbitrary_input_does_not_panic(at in 0usize..400, byte in any::<u8>()) {
             let mut text = SERVICE.as_bytes().to_vec();
             let at = at % text.len();
             text[at] = byte;

@@ -1,17 +1,19 @@
 //! Obtaining an access token: one exchange with a token endpoint or with the metadata server.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_s3::encode;
+use bucketload_wire::clock::wall_seconds;
 
 use super::account::{Account, ServiceKey};
 use super::jwt::Signer;
+use crate::gcs::error_map;
 use crate::http::client::{Client, IdFields};
 use crate::http::connection::Connection;
 use crate::http::outgoing::{Body, Plain};
 use crate::http::pool::Buffer;
+use crate::http::render::Render as _;
 use crate::http::sink::Collect;
 use crate::http::{ConfigError, Endpoint, Secret, TlsConfig};
 use crate::json;
@@ -26,28 +28,28 @@ const MAX_ANSWER: usize = 64 * 1024;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a token lasts when nobody says so: a token that somebody else obtained is looked up again
-/// that often.
+/// Assumed lifetime of a token that comes without one. A token that another program obtained is
+/// read again this often.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// An access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
+pub(crate) struct AccessToken {
     pub(crate) secret: Secret,
-    /// How long it is valid from now on.
+    /// How long the token stays valid from now on.
     pub(crate) lifetime: Duration,
 }
 
 /// Obtains tokens for one account.
-pub(crate) struct Grantor {
+pub(crate) struct TokenSource {
     account: Account,
-    /// Where tokens come from; none for those that are read from a file.
+    /// Client of the token endpoint; none for a given token or a token file.
     client: Option<Client>,
-    /// Of a service account.
+    /// Only for a service account.
     signer: Option<Signer>,
 }
 
-impl Grantor {
+impl TokenSource {
     /// # Errors
     /// When the account's key or token endpoint cannot be used.
     pub(crate) fn new(account: Account, tls: &TlsConfig) -> Result<Self, ConfigError> {
@@ -82,10 +84,11 @@ impl Grantor {
     /// Obtains a token.
     ///
     /// # Errors
-    /// `Auth` when it is refused, else what went wrong on the way. No message holds a secret.
-    pub(crate) async fn obtain(&self) -> Result<Token, OpError> {
+    /// `Auth` when the token is refused, else the kind of the failed exchange. No message contains a
+    /// secret.
+    pub(crate) async fn obtain(&self) -> Result<AccessToken, OpError> {
         match &self.account {
-            Account::Token(secret) => Ok(Token {
+            Account::Token(secret) => Ok(AccessToken {
                 secret: secret.clone(),
                 lifetime: UNKNOWN_LIFETIME,
             }),
@@ -93,33 +96,30 @@ impl Grantor {
                 let failed = |text: String| OpError::new(ErrorKind::Auth, text);
                 let text = std::fs::read_to_string(path)
                     .map_err(|e| failed(format!("--token-file {}: {e}", path.display())))?;
-                let token = usable(text.trim()).ok_or_else(|| {
+                let token = valid_token(text.trim()).ok_or_else(|| {
                     failed(format!(
-                        "--token-file {}: it holds no token",
+                        "--token-file {}: it contains no token",
                         path.display()
                     ))
                 })?;
-                Ok(Token {
+                Ok(AccessToken {
                     secret: token,
                     lifetime: UNKNOWN_LIFETIME,
                 })
             }
             Account::Service(key) => {
+                let grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
                 let mut form = Vec::new();
-                push_field(
-                    &mut form,
-                    "grant_type",
-                    "urn:ietf:params:oauth:grant-type:jwt-bearer",
-                );
-                push_field(&mut form, "assertion", &self.assertion(key)?);
+                form.parameter("grant_type", grant_type);
+                form.parameter("assertion", &self.assertion(key)?);
                 self.ask(Some(&form)).await
             }
             Account::User(user) => {
                 let mut form = Vec::new();
-                push_field(&mut form, "grant_type", "refresh_token");
-                push_field(&mut form, "client_id", &user.client_id);
-                push_field(&mut form, "client_secret", user.client_secret.expose());
-                push_field(&mut form, "refresh_token", user.refresh_token.expose());
+                form.parameter("grant_type", "refresh_token");
+                form.parameter("client_id", &user.client_id);
+                form.parameter("client_secret", user.client_secret.expose());
+                form.parameter("refresh_token", user.refresh_token.expose());
                 self.ask(Some(&form)).await
             }
             Account::Metadata(_) => self.ask(None).await,
@@ -127,17 +127,14 @@ impl Grantor {
     }
 
     fn assertion(&self, key: &ServiceKey) -> Result<String, OpError> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
         let signer = self.signer.as_ref().ok_or("there is no key".to_owned());
         signer
-            .and_then(|signer| signer.assertion(key, now))
+            .and_then(|signer| signer.assertion(key, wall_seconds()))
             .map_err(|text| OpError::new(ErrorKind::Auth, text))
     }
 
-    /// One exchange: a POST of `form`, or a GET from the metadata server.
-    async fn ask(&self, form: Option<&[u8]>) -> Result<Token, OpError> {
+    /// Performs one exchange: a POST of `form`, or a GET from the metadata server.
+    async fn ask(&self, form: Option<&[u8]>) -> Result<AccessToken, OpError> {
         let Some(client) = &self.client else {
             return Err(OpError::new(ErrorKind::Auth, "there is no token endpoint"));
         };
@@ -195,8 +192,8 @@ impl Grantor {
     }
 }
 
-/// A token endpoint's answer (RFC 6749 section 5.1).
-pub(crate) fn read(body: &[u8]) -> Result<Token, OpError> {
+/// Reads a token endpoint's answer (RFC 6749 section 5.1).
+pub(crate) fn read(body: &[u8]) -> Result<AccessToken, OpError> {
     let wrong = |text: String| OpError::new(ErrorKind::Protocol, text);
     let (mut token, mut seconds) = (String::new(), None);
     json::values(body, |path, value| match path {
@@ -205,49 +202,30 @@ pub(crate) fn read(body: &[u8]) -> Result<Token, OpError> {
         _ => {}
     })
     .map_err(|e| wrong(format!("the answer cannot be read: {e}")))?;
-    let secret = usable(&token).ok_or_else(|| wrong("the answer holds no token".to_owned()))?;
-    Ok(Token {
+    let secret =
+        valid_token(&token).ok_or_else(|| wrong("the answer contains no token".to_owned()))?;
+    Ok(AccessToken {
         secret,
         lifetime: seconds.map_or(UNKNOWN_LIFETIME, Duration::from_secs),
     })
 }
 
-/// `text` as a token: what may stand in a header field (RFC 6750 section 2.1).
-pub(crate) fn usable(text: &str) -> Option<Secret> {
+/// `text` as a token, if it may appear in a header field (RFC 6750 section 2.1).
+pub(crate) fn valid_token(text: &str) -> Option<Secret> {
     let legal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
     legal.then(|| Secret::new(text))
 }
 
-/// A refusal of a token endpoint (RFC 6749 section 5.2).
+/// The error for a refusal of a token endpoint (RFC 6749 section 5.2).
 fn refused(place: &str, status: u16, body: &[u8]) -> OpError {
-    let (mut code, mut description) = (String::new(), String::new());
-    let _ = json::values(body, |path, value| match (path, value.text()) {
-        (["error"], Some(text)) => code = text.get(),
-        (["error_description"], Some(text)) => description = text.get(),
-        _ => {}
-    });
-    let kind = match status {
+    let mut error = error_map::to_error(status, body);
+    error.kind = match status {
         429 => ErrorKind::Throttled,
         500.. => ErrorKind::Server,
         _ => ErrorKind::Auth,
     };
-    let clean =
-        |text: String| -> String { text.chars().filter(|c| !c.is_control()).take(200).collect() };
-    let said = match (clean(code), clean(description)) {
-        (code, text) if code.is_empty() && text.is_empty() => "without an explanation".to_owned(),
-        (code, text) if text.is_empty() => code,
-        (code, text) => format!("{code}: {text}"),
-    };
-    OpError::with_status(kind, status, format!("{place} was refused: {said}"))
-}
-
-fn push_field(form: &mut Vec<u8>, name: &str, value: &str) {
-    if !form.is_empty() {
-        form.push(b'&');
-    }
-    form.extend_from_slice(name.as_bytes());
-    form.push(b'=');
-    encode::push_query(form, value);
+    error.detail = format!("{place} was refused: {}", error.detail).into();
+    error
 }
 
 #[cfg(test)]
@@ -277,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_why() {
+    fn refusals_give_the_reason() {
         let body =
             br#"{"error":"invalid_grant","error_description":"Invalid JWT\u0007 Signature."}"#;
         let error = refused("access token from x", 400, body);

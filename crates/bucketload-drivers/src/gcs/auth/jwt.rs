@@ -1,5 +1,5 @@
 //! Assertions of service accounts: JSON Web Tokens (RFC 7519) signed with RS256 (RFC 7518 section 3.3),
-//! as Google's "Using OAuth 2.0 for Server to Server Applications" asks for.
+//! as Google's "Using OAuth 2.0 for Server to Server Applications" requires.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeyPair;
@@ -10,21 +10,21 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use super::account::ServiceKey;
 use crate::json;
 
-/// What may be done with the token. Changing the metadata of objects needs full control (Cloud
-/// Storage, "JSON API authorization scopes").
+/// Scope of the token. Changing the metadata of objects needs full control (Cloud Storage, "JSON API
+/// authorization scopes").
 pub(crate) const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.full_control";
 
-/// How long an assertion is valid, seconds: the longest that Google takes.
+/// How long an assertion is valid, in seconds: the longest that Google accepts.
 const VALID_S: u64 = 3600;
 
-/// A private key that signs.
+/// The private key of a service account.
 pub(crate) struct Signer(KeyPair);
 
 impl Signer {
     /// Reads a private key in PEM: PKCS #8, as Google writes it, or PKCS #1.
     ///
     /// # Errors
-    /// Why it is none; never a part of it.
+    /// When `pem` is not a usable key. The message never shows a part of it.
     pub(crate) fn new(pem: &str) -> Result<Self, String> {
         let body: String = pem
             .lines()
@@ -33,13 +33,13 @@ impl Signer {
             .collect();
         let der = STANDARD
             .decode(body)
-            .map_err(|_| "the private key is no PEM".to_owned())?;
+            .map_err(|_| "the private key is not PEM".to_owned())?;
         let key = match pem.contains("BEGIN RSA PRIVATE KEY") {
             true => KeyPair::from_der(&der),
             false => KeyPair::from_pkcs8(&der),
         };
         key.map(Self)
-            .map_err(|e| format!("the private key is no RSA key that can be used: {e}"))
+            .map_err(|e| format!("the private key is not a usable RSA key: {e}"))
     }
 
     /// The RS256 signature of `message`.
@@ -56,7 +56,7 @@ impl Signer {
         Ok(signature)
     }
 
-    /// The assertion of `account` at `now`, seconds since 1970.
+    /// The assertion of `account` at `now`, in seconds since 1970.
     ///
     /// # Errors
     /// When the key cannot sign.

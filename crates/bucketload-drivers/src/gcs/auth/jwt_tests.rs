@@ -1,5 +1,5 @@
-//! The expected assertion was signed by OpenSSL (`openssl dgst -sha256 -sign`) with a key made for this
-//! test, which opens nothing.
+//! OpenSSL signed the expected assertion (`openssl dgst -sha256 -sign`) with a key made for this test
+//! alone.
 
 use super::super::account::ServiceKey;
 use super::Signer;
@@ -28,14 +28,14 @@ fn account() -> ServiceKey {
 }
 
 #[test]
-fn assertions_are_those_of_openssl() {
+fn assertions_match_openssl() {
     for pem in [PKCS8, PKCS1] {
         let assertion = Signer::new(pem)
             .unwrap()
             .assertion(&account(), 1_700_000_000);
         assert_eq!(assertion.unwrap(), ASSERTION);
     }
-    // RSASSA-PKCS1-v1_5 has no randomness: another second gives another signature.
+    // RSASSA-PKCS1-v1_5 is deterministic, so only the time changes the signature.
     let later = Signer::new(PKCS8)
         .unwrap()
         .assertion(&account(), 1_700_000_001);
@@ -43,7 +43,7 @@ fn assertions_are_those_of_openssl() {
 }
 
 #[test]
-fn wrong_keys_are_refused_without_being_shown() {
+fn invalid_keys_are_refused_without_showing_them() {
     for pem in [
         "",
         "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----",

@@ -1,9 +1,9 @@
-//! Access tokens: [`account`] says what they are obtained with, [`grant`] obtains one ([`jwt`] signs for
-//! service accounts), [`keeper`] has a fresh one at hand for the sessions.
+//! Access tokens: [`account`] describes the credentials, [`grant`] obtains a token ([`jwt`] signs for
+//! service accounts), [`refresher`] keeps a fresh one for the sessions.
 
 pub(crate) mod account;
 pub(crate) mod grant;
 mod jwt;
-pub(crate) mod keeper;
+pub(crate) mod refresher;
 
 pub use account::{Account, ServiceKey, UserGrant};

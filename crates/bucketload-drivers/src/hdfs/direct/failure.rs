@@ -1,14 +1,14 @@
-//! What failures of connections mean.
+//! Errors for failed connections.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_wire::Error as WireError;
 
-/// The meaning of a failure of the connection to `whom`.
+/// The error for a failure of the connection to `peer`.
 #[cold]
-pub(super) fn broken(whom: &str, error: &WireError) -> OpError {
+pub(super) fn broken(peer: &str, error: &WireError) -> OpError {
     let kind = match error {
         WireError::TooLarge { .. } => ErrorKind::Protocol,
         _ => ErrorKind::Reset,
     };
-    OpError::new(kind, format!("{whom}: {error}"))
+    OpError::new(kind, format!("{peer}: {error}"))
 }

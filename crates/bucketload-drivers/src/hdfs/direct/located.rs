@@ -1,4 +1,4 @@
-//! Where the blocks of a file are: the name node's answer to `getBlockLocations`, read where it lies
+//! The locations of a file's blocks: the name node's answer to `getBlockLocations`, decoded in place
 //! (`hdfs.proto`: `LocatedBlocksProto`, `LocatedBlockProto`, `DatanodeIDProto`).
 
 use std::net::SocketAddr;
@@ -9,27 +9,27 @@ use super::proto::{Fields, Malformed};
 
 /// The answer for one file.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Located<'a> {
+pub(super) struct LocatedFile<'a> {
     /// Bytes of the file.
     pub(super) length: u64,
-    /// Whether only the library reads it: it is encrypted, erasure-coded or still being written.
+    /// Whether only the library can read the file: it is encrypted, erasure-coded or still being written.
     pub(super) special: bool,
-    /// What they are read from.
+    /// The encoded `LocatedBlocksProto`.
     pub(super) message: &'a [u8],
 }
 
-/// A block of it.
+/// A block of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Block<'a> {
     /// Offset of its first byte in the file.
     pub(super) offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub(super) length: u64,
-    /// `ExtendedBlockProto`, as the data node wants it back.
+    /// The encoded `ExtendedBlockProto`, to be sent to the data node.
     pub(super) id: &'a [u8],
-    /// `TokenProto`, as the data node wants it back.
+    /// The encoded `TokenProto`, to be sent to the data node.
     pub(super) token: &'a [u8],
-    /// What they are read from.
+    /// The encoded `LocatedBlockProto`.
     pub(super) message: &'a [u8],
 }
 
@@ -38,13 +38,13 @@ impl From<Malformed> for OpError {
     fn from(_: Malformed) -> Self {
         Self::new(
             ErrorKind::Protocol,
-            "the answer is not what Hadoop's protocol says; is this a name node's RPC port?",
+            "the answer does not follow Hadoop's protocol; is this a name node's RPC port?",
         )
     }
 }
 
-impl<'a> Located<'a> {
-    /// Reads `GetBlockLocationsResponseProto`; `None` when there is no such file.
+impl<'a> LocatedFile<'a> {
+    /// Reads `GetBlockLocationsResponseProto`; `None` if the file does not exist.
     pub(super) fn parse(answer: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let mut found = None;
         for field in Fields(answer) {
@@ -55,23 +55,25 @@ impl<'a> Located<'a> {
         let Some(message) = found else {
             return Ok(None);
         };
-        let mut located = Self {
+        let mut file_location = Self {
             message,
             ..Self::default()
         };
         for field in Fields(message) {
             match field? {
-                (1, length) => located.length = length.number(),
-                (3, under_construction) => located.special |= under_construction.number() != 0,
+                (1, length) => file_location.length = length.number(),
+                (3, under_construction) => {
+                    file_location.special |= under_construction.number() != 0
+                }
                 // Encryption, erasure coding.
-                (6 | 7, _) => located.special = true,
+                (6 | 7, _) => file_location.special = true,
                 _ => {}
             }
         }
-        Ok(Some(located))
+        Ok(Some(file_location))
     }
 
-    /// The block that holds byte `at`.
+    /// The block with the file's byte `at`.
     pub(super) fn block_at(&self, at: u64) -> Result<Option<Block<'a>>, Malformed> {
         for field in Fields(self.message) {
             if let (2, message) = field? {
@@ -91,7 +93,7 @@ impl<'a> Block<'a> {
             message,
             ..Self::default()
         };
-        // Each of them stands there once, in any order; more than half of the message is something else.
+        // Each field occurs once, in any order. Stop early: they are less than half of the message.
         let mut missing = 3;
         for field in Fields(message) {
             match field? {
@@ -113,7 +115,7 @@ impl<'a> Block<'a> {
         Ok(block)
     }
 
-    /// The data nodes that hold it, the nearest first.
+    /// The data nodes with a copy, nearest first.
     pub(super) fn nodes(&self) -> impl Iterator<Item = Result<SocketAddr, Malformed>> + use<'a> {
         Fields(self.message).filter_map(|field| match field {
             Ok((3, node)) => Some(address(node.bytes())),
@@ -123,7 +125,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Where the data node of a `DatanodeInfoProto` gives blocks.
+/// The data transfer address of a `DatanodeInfoProto`.
 fn address(info: &[u8]) -> Result<SocketAddr, Malformed> {
     for field in Fields(info) {
         let (1, id) = field? else {
@@ -148,7 +150,7 @@ fn address(info: &[u8]) -> Result<SocketAddr, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::super::proto::{put_bytes, put_number};
-    use super::Located;
+    use super::LocatedFile;
 
     fn message(parts: &[(u8, &[u8])], numbers: &[(u8, u64)]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -182,14 +184,19 @@ mod tests {
         let (first, second) = (block(0, 100), block(100, 50));
         let blocks = message(&[(2, &first), (2, &second)], &[(1, 150), (3, 0), (5, 1)]);
         let answer = message(&[(1, &blocks)], &[]);
-        let located = Located::parse(&answer).unwrap().unwrap();
-        assert_eq!((located.length, located.special), (150, false));
-        let at = |at| located.block_at(at).unwrap().map(|block| block.offset);
+        let file_location = LocatedFile::parse(&answer).unwrap().unwrap();
+        assert_eq!((file_location.length, file_location.special), (150, false));
+        let at = |at| {
+            file_location
+                .block_at(at)
+                .unwrap()
+                .map(|block| block.offset)
+        };
         assert_eq!(
             [0, 99, 100, 149, 150].map(at),
             [Some(0), Some(0), Some(100), Some(100), None]
         );
-        let block = located.block_at(120).unwrap().unwrap();
+        let block = file_location.block_at(120).unwrap().unwrap();
         assert_eq!((block.length, block.token), (50, &b"token"[..]));
         let nodes: Vec<_> = block
             .nodes()
@@ -198,7 +205,7 @@ mod tests {
         assert_eq!(nodes, ["10.0.0.1:9866", "10.0.0.2:9867"]);
     }
 
-    /// Parts of a message, each a field, in the order that `order` gives them.
+    /// Concatenates fields of a message in an order that depends on `order`.
     fn shuffled(mut parts: Vec<Vec<u8>>, mut order: u64) -> Vec<u8> {
         let mut out = Vec::new();
         while !parts.is_empty() {
@@ -247,31 +254,31 @@ mod tests {
             );
             let blocks = shuffled(vec![number(1, length), field(2, &block), number(3, 0)], order >> 11);
             let answer = field(1, &blocks);
-            let located = Located::parse(&answer).unwrap().unwrap();
-            proptest::prop_assert_eq!((located.length, located.special), (length, false));
-            let found = located.block_at(offset + length - 1).unwrap().unwrap();
+            let file_location = LocatedFile::parse(&answer).unwrap().unwrap();
+            proptest::prop_assert_eq!((file_location.length, file_location.special), (length, false));
+            let found = file_location.block_at(offset + length - 1).unwrap().unwrap();
             proptest::prop_assert_eq!((found.offset, found.length), (offset, length));
             proptest::prop_assert_eq!((found.id, found.token), (&id[..], token.as_bytes()));
             let nodes: Vec<_> = found.nodes().map(Result::unwrap).collect();
             proptest::prop_assert_eq!(nodes, [std::net::SocketAddr::new(ip.into(), port)]);
-            // Cut off anywhere, it is told and nothing is made up.
+            // A truncated answer is recognised.
             let cut = (order % answer.len() as u64) as usize;
-            let short = Located::parse(&answer[..cut]);
+            let short = LocatedFile::parse(&answer[..cut]);
             proptest::prop_assert!(matches!(short, Ok(None) if cut == 0) || short.is_err());
         }
     }
 
     #[test]
-    fn special_files_are_told_apart() {
-        assert!(Located::parse(b"").unwrap().is_none());
+    fn special_files_are_recognised() {
+        assert!(LocatedFile::parse(b"").unwrap().is_none());
         for (parts, numbers) in [
             (&[][..], &[(3, 1)][..]),
             (&[(6, &b"key"[..])][..], &[][..]),
             (&[(7, &b"ec"[..])][..], &[][..]),
         ] {
             let answer = message(&[(1, &message(parts, numbers))], &[]);
-            assert!(Located::parse(&answer).unwrap().unwrap().special);
+            assert!(LocatedFile::parse(&answer).unwrap().unwrap().special);
         }
-        assert!(Located::parse(b"\x0a\x05ab").is_err());
+        assert!(LocatedFile::parse(b"\x0a\x05ab").is_err());
     }
 }

@@ -2,16 +2,16 @@
 //! connections of the session.
 //!
 //! ```text
-//! session ── Direct ──┬── rpc        calls to the name node
-//!                     ├── located    where the blocks of a file are
-//!                     └── nodes ── packets     data nodes and what they send
-//!            proto                   Protocol Buffers, as far as these need them
+//! session ── DirectReader ──┬── rpc        calls to the name node
+//!                           ├── located    the locations of a file's blocks
+//!                           └── nodes ── packets     data nodes and their answers
+//!            proto                         the necessary part of Protocol Buffers
 //! ```
 //!
-//! A read is a call and one request per block; a steady state allocates nothing. Clusters with Kerberos,
-//! tokens or encryption, and several name nodes, are left to the library
-//! ([`HdfsConfig::library_reads`](super::HdfsConfig::library_reads)), and so is every file that is
-//! encrypted, erasure-coded or still being written.
+//! A read is one call and one request per block; it allocates nothing in the steady state. The library
+//! reads from clusters with Kerberos, tokens, encryption or several name nodes
+//! ([`HdfsConfig::library_reads`](super::HdfsConfig::library_reads)), and every file that is encrypted,
+//! erasure-coded or still being written.
 
 mod failure;
 mod located;
@@ -26,50 +26,50 @@ use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use self::located::Located;
+use self::located::LocatedFile;
 use self::nodes::DataNodes;
 use self::proto::{Fields, put_bytes, put_number};
 use self::rpc::{ID, NameNode};
 use crate::hadoop::path;
-use crate::hadoop::semantics::{late, past_the_end};
+use crate::hadoop::semantics::{explain_empty_read, past_the_end};
 use crate::http::endpoint::Endpoint;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 
-/// The most that the name node can be asked for: Java's largest number.
+/// The largest length that a request can have: Java's largest `long`.
 const EVERYTHING: u64 = i64::MAX.cast_unsigned();
 /// `FileType` of `HdfsFileStatusProto`.
 const IS_DIRECTORY: u64 = 1;
 
-/// Where and as whom the sessions of a driver read.
+/// Name node, user and root directory of a driver's direct reads.
 #[derive(Debug)]
-pub(super) struct Door {
-    /// The name node.
+pub(super) struct DirectTarget {
+    /// Address of the name node.
     pub(super) endpoint: Endpoint,
     pub(super) user: String,
     /// Directory of the buckets.
     pub(super) root: String,
 }
 
-/// A session's own connections.
+/// A session's own connections to name node and data nodes.
 #[derive(Debug)]
-pub(super) struct Direct {
+pub(super) struct DirectReader {
     id: [u8; ID],
     name_node: NameNode,
     nodes: DataNodes,
-    /// Path of the operation under way.
+    /// Path of the current operation.
     path: String,
 }
 
-impl Direct {
-    /// Connects to the name node and asks it whether reads can be plain.
+impl DirectReader {
+    /// Connects to the name node and checks that the cluster allows unencrypted reads.
     ///
     /// # Errors
-    /// When it cannot be reached, refuses, or demands encryption.
-    pub(super) async fn open(door: &Door, probe: &mut Probe) -> Result<Self, OpError> {
+    /// When the name node cannot be reached, refuses, or requires encryption.
+    pub(super) async fn open(target: &DirectTarget, probe: &mut Probe) -> Result<Self, OpError> {
         let mut id = [0; ID];
-        let drawn = SystemRandom::new().fill(&mut id);
-        drawn.map_err(|_| OpError::new(ErrorKind::Connect, "the system gives no random bytes"))?;
+        let filled = SystemRandom::new().fill(&mut id);
+        filled.map_err(|_| OpError::new(ErrorKind::Connect, "the system has no random bytes"))?;
         let client = format!("bucketload_{:032x}", u128::from_be_bytes(id));
         let mut direct = Self {
             id,
@@ -77,52 +77,52 @@ impl Direct {
             nodes: DataNodes::new(client.into()),
             path: String::new(),
         };
-        direct.connect(door, probe).await?;
+        direct.connect(target, probe).await?;
         let mut answer = Buffer::take();
         let (id, untimed) = (&direct.id, &mut Probe::untimed());
         let name_node = &mut direct.name_node;
         let defaults = name_node.call("getServerDefaults", id, b"", &mut answer, untimed);
-        if demands_encryption(defaults.await?)? {
+        if requires_encryption(defaults.await?)? {
             return Err(OpError::new(
                 ErrorKind::Unsupported,
-                "the cluster encrypts data transfer; say so to the client, with \
+                "the cluster encrypts data transfer; configure the client for it, with \
                  dfs.encrypt.data.transfer=true in hdfs-site.xml and HADOOP_CONF_DIR",
             ));
         }
         Ok(direct)
     }
 
-    async fn connect(&mut self, door: &Door, probe: &mut Probe) -> Result<(), OpError> {
+    async fn connect(&mut self, target: &DirectTarget, probe: &mut Probe) -> Result<(), OpError> {
         let name_node = &mut self.name_node;
         name_node
-            .connect(&door.endpoint, &door.user, &self.id, probe)
+            .connect(&target.endpoint, &target.user, &self.id, probe)
             .await
     }
 
-    /// Takes the path of `request`'s file.
-    fn set_path(&mut self, door: &Door, request: &Request<'_>) -> Result<(), OpError> {
+    /// Sets the path to `request`'s file.
+    fn set_path(&mut self, target: &DirectTarget, request: &Request<'_>) -> Result<(), OpError> {
         path::check(request.bucket, request.key)?;
         self.path.clear();
-        path::push(&mut self.path, &door.root, request.bucket, request.key);
+        path::push(&mut self.path, &target.root, request.bucket, request.key);
         Ok(())
     }
 
-    /// Performs a get or range-get; `None` when the file is one for the library.
+    /// Performs a get or range-get; `None` when only the library can read the file.
     ///
     /// # Errors
-    /// As of the operation.
+    /// Those of the operation.
     pub(super) async fn get(
         &mut self,
-        door: &Door,
+        target: &DirectTarget,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Option<Completion>, OpError> {
-        self.set_path(door, request)?;
+        self.set_path(target, request)?;
         let mut reading = Reading::of(request);
         let asked = reading.range().map_or((0, EVERYTHING), |range| {
             (range.offset, range.len.min(EVERYTHING))
         });
-        self.connect(door, probe).await?;
+        self.connect(target, probe).await?;
         let mut answer = Buffer::take();
         let answer = {
             let mut call = Buffer::take();
@@ -137,8 +137,8 @@ impl Direct {
             let called = name_node.call("getBlockLocations", &self.id, &call, &mut answer, probe);
             called.await?
         };
-        let Some(file) = Located::parse(answer)? else {
-            return Err(absent(&self.path));
+        let Some(file) = LocatedFile::parse(answer)? else {
+            return Err(not_found(&self.path));
         };
         if file.special {
             return Ok(None);
@@ -155,7 +155,7 @@ impl Direct {
             let Some(block) = file.block_at(at)? else {
                 return Err(OpError::new(
                     ErrorKind::Server,
-                    format!("the name node names no block for the file's byte {at}"),
+                    format!("the name node returned no block for the file's byte {at}"),
                 ));
             };
             let part = (
@@ -166,21 +166,23 @@ impl Direct {
             at = block.offset + part.1;
         }
         let judged = reading.judge(0, size, None);
-        judged.map(Some).map_err(|error| late(error, size))
+        judged
+            .map(Some)
+            .map_err(|error| explain_empty_read(error, size))
     }
 
     /// Performs a head.
     ///
     /// # Errors
-    /// As of the operation.
+    /// Those of the operation.
     pub(super) async fn head(
         &mut self,
-        door: &Door,
+        target: &DirectTarget,
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        self.set_path(door, request)?;
-        self.connect(door, probe).await?;
+        self.set_path(target, request)?;
+        self.connect(target, probe).await?;
         let mut answer = Buffer::take();
         let answer = {
             let mut call = Buffer::take();
@@ -196,7 +198,7 @@ impl Direct {
             }
         }
         let Some(status) = found else {
-            return Err(absent(&self.path));
+            return Err(not_found(&self.path));
         };
         let mut object_size = 0;
         for field in Fields(status) {
@@ -216,7 +218,7 @@ impl Direct {
 }
 
 #[cold]
-fn absent(path: &str) -> OpError {
+fn not_found(path: &str) -> OpError {
     OpError::new(
         ErrorKind::NotFound,
         format!("FileNotFoundException: {path}"),
@@ -224,7 +226,7 @@ fn absent(path: &str) -> OpError {
 }
 
 /// Reads `GetServerDefaultsResponseProto`.
-fn demands_encryption(answer: &[u8]) -> Result<bool, OpError> {
+fn requires_encryption(answer: &[u8]) -> Result<bool, OpError> {
     let mut demands = false;
     for field in Fields(answer) {
         if let (1, defaults) = field? {

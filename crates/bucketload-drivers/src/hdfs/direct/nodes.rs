@@ -1,9 +1,10 @@
-//! A session's data nodes, each with the connection that is kept to it, and a read of one block.
+//! A session's data nodes, each with its kept-alive connection, and the read of one block.
 //!
-//! A data node keeps a connection for 4 s (`dfs.datanode.socket.reuse.keepalive`). One that was idle for
-//! [`KEPT_NS`] is not used any more. Where a kept connection turns out to be closed before any answer, the
-//! read is repeated on a new one; where a data node fails, it goes on at the next that holds the block, as
-//! every client of HDFS does. Each of these counts as a request of the operation.
+//! A data node keeps an idle connection open for 4 s (`dfs.datanode.socket.reuse.keepalive`). A session
+//! does not reuse one that was idle for [`KEPT_NS`]. If a kept-alive connection turns out to be closed
+//! before any answer, the session repeats the read on a new connection. If a data node fails, the read
+//! continues at the next node with a copy, as in every HDFS client. Each of these attempts counts as a
+//! request of the operation.
 
 use std::net::SocketAddr;
 
@@ -13,29 +14,28 @@ use bucketload_wire::{Conn, Sock};
 
 use super::failure::broken;
 use super::located::Block;
-use super::packets::{Fault, LAST, Packets, Trailer};
+use super::packets::{LAST, Packets, ReadFailure, Trailer};
 use super::proto;
 use crate::http::pool::Buffer;
 use crate::http::sink::Sink;
 
-/// Data nodes that a session remembers.
-const MOST: usize = 32;
-/// Nanoseconds for which an idle connection is trusted: less than data nodes keep it.
+/// Most data nodes that a session keeps.
+const MAX_NODES: usize = 32;
+/// How long an idle connection is reused, in nanoseconds: less than data nodes keep it open.
 const KEPT_NS: u64 = 3_000_000_000;
 /// Version of the data transfer protocol, and its operation `READ_BLOCK`.
 const READ_BLOCK: [u8; 3] = [0, 28, 81];
-/// `ClientReadStatusProto` with its length: the sums were right (`CHECKSUM_OK`).
+/// `ClientReadStatusProto` with its length: the checksums were correct (`CHECKSUM_OK`).
 const ALL_RIGHT: [u8; 3] = [2, 8, 6];
 
-/// A data node.
 #[derive(Debug)]
-struct Node {
+struct DataNode {
     address: SocketAddr,
     conn: Option<Conn>,
-    /// No read is under way.
-    sound: bool,
-    /// The empty packet of the last read has not been taken yet.
-    owed: bool,
+    /// Whether the last read is complete.
+    idle: bool,
+    /// Whether the final empty packet of the last read has not been received yet.
+    trailer_pending: bool,
     /// When the last read ended.
     used_ns: u64,
 }
@@ -43,13 +43,13 @@ struct Node {
 /// The data nodes of a session.
 #[derive(Debug)]
 pub(super) struct DataNodes {
-    nodes: Vec<Node>,
-    /// What data nodes know the session by.
+    nodes: Vec<DataNode>,
+    /// The session's client name for data nodes.
     client: Box<str>,
 }
 
 /// A read of a part of a block.
-struct Read<'a> {
+struct BlockRead<'a> {
     block: &'a Block<'a>,
     /// Next byte and end, as offsets in the block.
     from: u64,
@@ -57,7 +57,6 @@ struct Read<'a> {
 }
 
 impl DataNodes {
-    /// None yet.
     pub(super) const fn new(client: Box<str>) -> Self {
         Self {
             nodes: Vec::new(),
@@ -65,10 +64,10 @@ impl DataNodes {
         }
     }
 
-    /// Reads the bytes `from` to `to` of `block` into `sink`, from the first data node that gives them.
+    /// Reads the bytes `from` to `to` of `block` into `sink`, from the first data node that returns them.
     ///
     /// # Errors
-    /// When none does: `Corrupt` if one had wrong bytes, else what the last one did.
+    /// When none does: `Corrupt` if any node returned wrong bytes, else the last node's error.
     pub(super) async fn read(
         &mut self,
         block: &Block<'_>,
@@ -76,10 +75,10 @@ impl DataNodes {
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        let mut read = Read { block, from, to };
+        let mut read = BlockRead { block, from, to };
         let mut failure: Option<OpError> = None;
         for address in block.nodes() {
-            // An answer, of the name node at least, has just come: the clock need not be asked again.
+            // The name node's answer has just arrived, so reuse its time instead of reading the clock.
             let now_ns = match failure {
                 None => probe.done_ns(),
                 Some(_) => probe.now(),
@@ -91,7 +90,7 @@ impl DataNodes {
             let kept = failure.filter(|first| first.kind == ErrorKind::Corrupt);
             failure = Some(kept.unwrap_or(error));
         }
-        Err(failure.unwrap_or_else(nobody))
+        Err(failure.unwrap_or_else(no_node))
     }
 
     /// The index of the node at `address`.
@@ -99,14 +98,14 @@ impl DataNodes {
         if let Some(at) = self.nodes.iter().position(|node| node.address == address) {
             return at;
         }
-        if self.nodes.len() >= MOST {
+        if self.nodes.len() >= MAX_NODES {
             self.nodes.remove(0);
         }
-        self.nodes.push(Node {
+        self.nodes.push(DataNode {
             address,
             conn: None,
-            sound: false,
-            owed: false,
+            idle: false,
+            trailer_pending: false,
             used_ns: 0,
         });
         self.nodes.len() - 1
@@ -115,7 +114,7 @@ impl DataNodes {
     async fn read_from(
         &mut self,
         (at, now_ns): (usize, u64),
-        read: &mut Read<'_>,
+        read: &mut BlockRead<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
@@ -124,7 +123,7 @@ impl DataNodes {
         let from = read.from;
         if kept {
             match node.ask(&self.client, read, sink, probe).await {
-                // It was closed while nobody looked: nothing came.
+                // The idle connection was closed: no byte arrived.
                 Err(error) if error.kind == ErrorKind::Reset && read.from == from => {}
                 result => return result.map_err(|error| node.named(error)),
             }
@@ -135,10 +134,10 @@ impl DataNodes {
     }
 }
 
-impl Node {
-    /// Whether there is a connection that can be used at `now_ns`.
+impl DataNode {
+    /// Whether there is a reusable connection at `now_ns`.
     fn is_fresh(&mut self, now_ns: u64) -> bool {
-        let usable = self.sound && now_ns.saturating_sub(self.used_ns) < KEPT_NS;
+        let usable = self.idle && now_ns.saturating_sub(self.used_ns) < KEPT_NS;
         self.conn
             .as_mut()
             .is_some_and(|conn| usable && conn.is_silent())
@@ -146,8 +145,8 @@ impl Node {
 
     async fn connect(&mut self) -> Result<(), OpError> {
         self.conn = None;
-        self.owed = false;
-        // Rare, and its state would otherwise be part of every operation's.
+        self.trailer_pending = false;
+        // Boxed: connecting is rare and would enlarge every operation's future.
         match Box::pin(Sock::connect(self.address, None)).await {
             Ok(sock) => {
                 self.conn = Some(Conn::plain(sock));
@@ -160,17 +159,17 @@ impl Node {
         }
     }
 
-    /// Asks for the read on the connection there is. `read` tells how far it came.
+    /// Performs the read on the current connection and records the progress in `read`.
     async fn ask(
         &mut self,
         client: &str,
-        read: &mut Read<'_>,
+        read: &mut BlockRead<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
     ) -> Result<(), OpError> {
-        self.sound = false;
+        self.idle = false;
         let Some(conn) = &mut self.conn else {
-            return Err(nobody());
+            return Err(no_node());
         };
         {
             let mut request = Buffer::take();
@@ -179,25 +178,25 @@ impl Node {
             let sent = conn.send(&request, b"").await;
             sent.map_err(|error| broken("data node", &error))?;
         }
-        let mut packets = Packets::new((read.from, read.to), self.owed, sink, probe);
+        let mut packets = Packets::new((read.from, read.to), self.trailer_pending, sink, probe);
         let received = conn.recv_stream(&mut packets).await;
         read.from = packets.from;
-        self.owed = received.map_err(|Fault(error)| error)?;
-        // The data node waits for this before it takes another request.
+        self.trailer_pending = received.map_err(|ReadFailure(error)| error)?;
+        // The data node waits for this status before it accepts another request.
         let told = conn.send(&ALL_RIGHT, b"").await;
         told.map_err(|error| broken("data node", &error))?;
-        if self.owed && u64::from(conn.low_water()) <= LAST {
-            // It would look like bytes that nobody asked for.
+        if self.trailer_pending && u64::from(conn.low_water()) <= LAST {
+            // Left unread, the empty packet would look like unsolicited bytes.
             let taken = conn.recv_stream(&mut Trailer).await;
-            taken.map_err(|Fault(error)| error)?;
-            self.owed = false;
+            taken.map_err(|ReadFailure(error)| error)?;
+            self.trailer_pending = false;
         }
         self.used_ns = probe.done_ns();
-        self.sound = true;
+        self.idle = true;
         Ok(())
     }
 
-    /// `error` with the data node's address.
+    /// Adds the data node's address to `error`.
     #[cold]
     fn named(&self, mut error: OpError) -> OpError {
         let text = error
@@ -210,12 +209,12 @@ impl Node {
 }
 
 #[cold]
-fn nobody() -> OpError {
-    OpError::new(ErrorKind::Server, "no data node holds a block of the file")
+fn no_node() -> OpError {
+    OpError::new(ErrorKind::Server, "no data node has a block of the file")
 }
 
-/// Appends the request: `OpReadBlockProto` with operation and length in front.
-fn render(out: &mut Vec<u8>, client: &str, read: &Read<'_>) {
+/// Appends the request: operation, length and `OpReadBlockProto`.
+fn render(out: &mut Vec<u8>, client: &str, read: &BlockRead<'_>) {
     let block = read.block;
     let length = read.to - read.from;
     let base = proto::bytes_len(block.id.len()) + proto::bytes_len(block.token.len());
@@ -230,23 +229,23 @@ fn render(out: &mut Vec<u8>, client: &str, read: &Read<'_>) {
     proto::put_bytes(out, 2, client.as_bytes());
     proto::put_number(out, 2, read.from);
     proto::put_number(out, 3, length);
-    // With sums.
+    // Ask for checksums.
     proto::put_number(out, 4, 1);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Read, render};
+    use super::{BlockRead, render};
     use crate::hdfs::direct::located::Block;
 
     #[test]
-    fn reads_are_asked_for_as_hadoop_says() {
+    fn read_requests_follow_hadoops_protocol() {
         let block = Block {
             id: b"\x0a\x04BP-1\x10\x07\x18\x08",
             token: b"\x0a\x00",
             ..Block::default()
         };
-        let read = Read {
+        let read = BlockRead {
             block: &block,
             from: 512,
             to: 4608,

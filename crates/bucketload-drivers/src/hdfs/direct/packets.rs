@@ -1,4 +1,4 @@
-//! What a data node answers to a read: a response, then packets of checked data, then an empty packet
+//! A data node's answer to a read: a response, then packets of checksummed data, then an empty packet
 //! (`datatransfer.proto`: `BlockOpResponseProto`, `PacketHeaderProto`).
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //! packet     u32 (4 + sums + data) · u16 (header) · header · sums, 4 bytes per chunk · data
 //! ```
 //!
-//! Data begin at the chunk that holds the first byte asked for and end with a chunk. Every chunk is
-//! checked before any of it is delivered, so that another data node can go on where this one failed.
+//! The data consist of whole chunks, starting with the chunk of the first requested byte. Every chunk is
+//! verified before any of it is delivered, so another data node can continue where this one failed.
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
@@ -20,27 +20,27 @@ use crate::hadoop::exception::tidy;
 use crate::http::pool::Buffer;
 use crate::http::sink::Sink;
 
-/// Bytes of the empty packet at the end: its lengths, and a header of fixed-length fields.
+/// Bytes of the final empty packet: its lengths, and a header of fixed-length fields.
 pub(super) const LAST: u64 = 4 + 2 + 25;
 /// Fewest bytes of a response that grants the read.
 const RESPONSE: u64 = 3;
-/// Most bytes of sums that a packet may have: what one receive can hold beside its header.
+/// Most bytes of checksums in a packet: the space of one receive beside its header.
 const MAX_SUMS: usize = 60 << 10;
 
-/// Why a read failed.
-pub(super) struct Fault(pub(super) OpError);
+/// The error of a failed read.
+pub(super) struct ReadFailure(pub(super) OpError);
 
-impl From<WireError> for Fault {
+impl From<WireError> for ReadFailure {
     #[cold]
     fn from(error: WireError) -> Self {
         Self(broken("data node", &error))
     }
 }
 
-impl From<Malformed> for Fault {
+impl From<Malformed> for ReadFailure {
     #[cold]
     fn from(_: Malformed) -> Self {
-        Self(violation("the answer is not what the protocol says"))
+        Self(violation("the answer does not follow the protocol"))
     }
 }
 
@@ -51,49 +51,54 @@ fn violation(what: &str) -> OpError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The empty packet of the read before.
-    Owed,
+    /// The empty packet of the previous read.
+    PreviousTrailer,
     Response,
     Head,
     Data,
-    /// The empty packet.
+    /// The empty packet of this read.
     Last,
 }
 
-/// Takes the answer to a read of one block.
+/// Receives the answer to a read of one block.
 pub(super) struct Packets<'a> {
     /// Next byte to deliver and end of the read, as offsets in the block.
     pub(super) from: u64,
     to: u64,
     stage: Stage,
-    /// How data are checked, and bytes per sum.
+    /// Checksum algorithm and bytes per checksum.
     check: Option<(CrcAlgorithm, usize)>,
-    /// Sums of the packet's chunks that were not checked yet.
+    /// Checksums of the packet.
     sums: Buffer,
+    /// Bytes of `sums` already used.
     sums_used: usize,
-    /// The beginning of a chunk; without memory until a chunk comes in pieces.
+    /// The received part of an incomplete chunk; unallocated until a chunk arrives in pieces.
     chunk: Buffer,
-    /// Bytes of the packet that were not checked yet, the chunk's beginning included.
+    /// Unverified bytes of the packet, including those in `chunk`.
     left: usize,
-    /// Offset in the block of the first of them.
+    /// Offset in the block of the first unverified byte.
     at: u64,
     sink: &'a mut dyn Sink,
     probe: &'a mut Probe,
 }
 
 impl<'a> Packets<'a> {
-    /// Takes the bytes from `from` to `to` of a block; `owed` tells that the empty packet of the
-    /// connection's read before comes first.
+    /// Receives the bytes `from` to `to` of a block. With `trailer_pending` the empty packet of the
+    /// connection's previous read comes first.
     pub(super) fn new(
         (from, to): (u64, u64),
-        owed: bool,
+        trailer_pending: bool,
         sink: &'a mut dyn Sink,
         probe: &'a mut Probe,
     ) -> Self {
         Self {
             from,
             to,
-            stage: if owed { Stage::Owed } else { Stage::Response },
+            stage: if trailer_pending {
+                Stage::PreviousTrailer
+            } else {
+                Stage::Response
+            },
             check: None,
             sums: Buffer::take(),
             sums_used: 0,
@@ -105,7 +110,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    fn response(&mut self, message: &[u8]) -> Result<(), Fault> {
+    fn response(&mut self, message: &[u8]) -> Result<(), ReadFailure> {
         let (mut status, mut info, mut text) = (None, Value::Bytes(b""), "");
         for field in Fields(message) {
             match field? {
@@ -116,7 +121,7 @@ impl<'a> Packets<'a> {
             }
         }
         if status != Some(0) {
-            return Err(Fault(refused(status, text)));
+            return Err(ReadFailure(refused(status, text)));
         }
         let (mut kind, mut chunk) = (0, 0);
         for field in Fields(info.bytes()) {
@@ -138,7 +143,7 @@ impl<'a> Packets<'a> {
             0 => None,
             1 => Some(CrcAlgorithm::Crc32IsoHdlc),
             2 => Some(CrcAlgorithm::Crc32Iscsi),
-            _ => return Err(Fault(violation("it sums in a way that is not known"))),
+            _ => return Err(ReadFailure(violation("it uses an unknown checksum"))),
         };
         let chunk = usize::try_from(chunk).map_err(|_| Malformed)?;
         if algorithm.is_some() && chunk == 0 {
@@ -148,14 +153,14 @@ impl<'a> Packets<'a> {
         Ok(())
     }
 
-    /// Begins a packet with data.
-    fn packet(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
+    /// Starts a packet with data.
+    fn packet(&mut self, packet: &Packet<'_>) -> Result<(), ReadFailure> {
         let sums = match self.check {
             Some((_, chunk)) => 4 * packet.data.div_ceil(chunk),
             None => 0,
         };
         if packet.offset != self.at || packet.offset > self.from || packet.sums.len() != sums {
-            return Err(Fault(violation("its packets do not fit together")));
+            return Err(ReadFailure(violation("its packets do not fit together")));
         }
         self.sums.clear();
         self.sums.extend_from_slice(packet.sums);
@@ -164,8 +169,8 @@ impl<'a> Packets<'a> {
         Ok(())
     }
 
-    /// Takes data of the packet, as far as `bytes` has them; returns how many.
-    fn data(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+    /// Consumes the packet's data in `bytes`; returns the number of bytes consumed.
+    fn data(&mut self, bytes: &[u8]) -> Result<usize, ReadFailure> {
         let taken = bytes.len().min(self.left - self.chunk.len());
         let mut data = &bytes[..taken];
         let Some((algorithm, chunk)) = self.check else {
@@ -209,21 +214,26 @@ impl<'a> Packets<'a> {
         Ok(taken)
     }
 
-    /// Checks the next chunk, which lies `ahead` bytes behind those that were delivered.
-    fn verify(&mut self, with: CrcAlgorithm, chunk: &[u8], ahead: usize) -> Result<(), Fault> {
+    /// Verifies the next chunk, which starts `ahead` bytes after the delivered ones.
+    fn verify(
+        &mut self,
+        with: CrcAlgorithm,
+        chunk: &[u8],
+        ahead: usize,
+    ) -> Result<(), ReadFailure> {
         let sum = self.sums[self.sums_used..].first_chunk().ok_or(Malformed)?;
         self.sums_used += 4;
         if crc_fast::checksum(with, chunk) != u64::from(u32::from_be_bytes(*sum)) {
             let at = self.at + ahead as u64;
-            return Err(Fault(OpError::new(
+            return Err(ReadFailure(OpError::new(
                 ErrorKind::Corrupt,
-                format!("data node: the checksum of the block's bytes from {at} on is wrong"),
+                format!("data node: wrong checksum for the block's bytes from {at} on"),
             )));
         }
         Ok(())
     }
 
-    /// Hands on what was asked for of `data`, which is all right.
+    /// Delivers the requested part of the verified `data`.
     fn deliver(&mut self, data: &[u8]) {
         let end = self.at + data.len() as u64;
         let (from, to) = (self.from.max(self.at), self.to.min(end));
@@ -240,14 +250,14 @@ impl<'a> Packets<'a> {
 }
 
 impl Receiver for Packets<'_> {
-    /// Whether the empty packet is still to come.
+    /// Whether the empty packet has not been received yet.
     type Value = bool;
-    type Error = Fault;
+    type Error = ReadFailure;
 
     fn least(&self) -> u64 {
         let data = self.to - self.from;
         match self.stage {
-            Stage::Owed => LAST + RESPONSE + LAST + data,
+            Stage::PreviousTrailer => LAST + RESPONSE + LAST + data,
             Stage::Response => RESPONSE + LAST + data,
             Stage::Head => LAST + data,
             Stage::Data => data.saturating_sub(self.chunk.len() as u64).max(1),
@@ -255,8 +265,8 @@ impl Receiver for Packets<'_> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<Step<bool>, Fault> {
-        // Before they are looked at: checking them is not service time.
+    fn take(&mut self, bytes: &[u8]) -> Result<Step<bool>, ReadFailure> {
+        // Take the time before looking at the bytes: verification is not service time.
         self.probe.done();
         let mut used = 0;
         loop {
@@ -280,24 +290,24 @@ impl Receiver for Packets<'_> {
                         false => Stage::Last,
                     };
                 }
-                // All that was asked for is there. The rest says nothing.
+                // All requested bytes have arrived; the empty packet carries no information.
                 Stage::Last if rest.is_empty() => return Ok(Step::Done(used, true)),
-                Stage::Owed | Stage::Head | Stage::Last => {
+                Stage::PreviousTrailer | Stage::Head | Stage::Last => {
                     let Some(packet) = Packet::parse(rest)? else {
                         return Ok(Step::More(used));
                     };
                     used += packet.length;
                     match (self.stage, packet.data) {
-                        (Stage::Owed, 0) => self.stage = Stage::Response,
+                        (Stage::PreviousTrailer, 0) => self.stage = Stage::Response,
                         (Stage::Last, 0) => return Ok(Step::Done(used, false)),
                         (Stage::Head, 1..) => {
                             self.packet(&packet)?;
                             self.stage = Stage::Data;
                         }
                         (Stage::Head, 0) => {
-                            return Err(Fault(violation("the block ends too early")));
+                            return Err(ReadFailure(violation("the block ends too early")));
                         }
-                        _ => return Err(Fault(violation("it sent more than was asked for"))),
+                        _ => return Err(ReadFailure(violation("it sent more than was asked for"))),
                     }
                 }
             }
@@ -305,29 +315,29 @@ impl Receiver for Packets<'_> {
     }
 }
 
-/// The empty packet alone.
+/// Receives only the empty packet.
 pub(super) struct Trailer;
 
 impl Receiver for Trailer {
     type Value = ();
-    type Error = Fault;
+    type Error = ReadFailure;
 
     fn least(&self) -> u64 {
         LAST
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<Step<()>, Fault> {
+    fn take(&mut self, bytes: &[u8]) -> Result<Step<()>, ReadFailure> {
         match Packet::parse(bytes)? {
             Some(packet) if packet.data == 0 => Ok(Step::Done(packet.length, ())),
-            Some(_) => Err(Fault(violation("it sent more than was asked for"))),
+            Some(_) => Err(ReadFailure(violation("it sent more than was asked for"))),
             None => Ok(Step::More(0)),
         }
     }
 }
 
-/// What stands before a packet's data.
+/// The part of a packet before its data.
 struct Packet<'a> {
-    /// Bytes up to the data.
+    /// Bytes before the data.
     length: usize,
     /// Offset of the data in the block.
     offset: u64,
@@ -337,8 +347,8 @@ struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads it; `None` when it is cut off.
-    fn parse(bytes: &'a [u8]) -> Result<Option<Self>, Fault> {
+    /// Parses a packet's head; `None` if it is incomplete.
+    fn parse(bytes: &'a [u8]) -> Result<Option<Self>, ReadFailure> {
         let mut at = bytes;
         let lengths = (at.split_off(..4), at.split_off(..2));
         let (Some(payload), Some(header)) = lengths else {
@@ -360,7 +370,7 @@ impl<'a> Packet<'a> {
         let data = usize::try_from(data).map_err(|_| Malformed)?;
         let sums = payload.checked_sub(4 + data).ok_or(Malformed)?;
         if sums > MAX_SUMS {
-            return Err(Fault(violation("a packet has too many checksums")));
+            return Err(ReadFailure(violation("a packet has too many checksums")));
         }
         let Some(sums) = at.split_off(..sums) else {
             return Ok(None);
@@ -374,7 +384,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The meaning of a response that grants nothing (`Status` of `datatransfer.proto`).
+/// The error for a refusal (`Status` of `datatransfer.proto`).
 #[cold]
 fn refused(status: Option<u64>, text: &str) -> OpError {
     let kind = match status {
@@ -382,7 +392,7 @@ fn refused(status: Option<u64>, text: &str) -> OpError {
         Some(5) => ErrorKind::Auth,
         Some(7) => ErrorKind::Unsupported,
         Some(1..=15) => ErrorKind::Server,
-        _ => return violation("the answer is not what the protocol says"),
+        _ => return violation("the answer does not follow the protocol"),
     };
     let status = status.unwrap_or_default();
     OpError::new(kind, format!("data node: status {status}: {}", tidy(text)))

@@ -1,13 +1,13 @@
-//! What a data node sends, cut into pieces of every size.
+//! Answers of a data node, received in pieces of every size.
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::record::Probe;
 use bucketload_wire::{Receiver as _, Step};
 
-use super::{Fault, LAST, Packets};
+use super::{LAST, Packets, ReadFailure};
 use crate::http::sink::Sink;
 
-/// Bytes per sum.
+/// Bytes per checksum.
 const CHUNK: usize = 16;
 
 #[derive(Default)]
@@ -60,16 +60,16 @@ fn answer(block: &[u8], from: usize, to: usize) -> Vec<u8> {
     out
 }
 
-/// Feeds `stream` as a connection does, `step` bytes at a time. Returns what was delivered, and whether the
-/// empty packet is still to come.
+/// Feeds `stream` as a connection does, `step` bytes at a time. Returns the delivered bytes, and whether the
+/// empty packet has not been received yet.
 fn feed(
     stream: &[u8],
     range: (u64, u64),
-    owed: bool,
+    trailer_pending: bool,
     step: usize,
-) -> (Vec<u8>, Result<bool, Fault>) {
+) -> (Vec<u8>, Result<bool, ReadFailure>) {
     let (mut keep, mut probe) = (Keep::default(), Probe::new(|| 1));
-    let mut packets = Packets::new(range, owed, &mut keep, &mut probe);
+    let mut packets = Packets::new(range, trailer_pending, &mut keep, &mut probe);
     let mut held: Vec<u8> = Vec::new();
     let mut at = 0;
     let end = loop {
@@ -81,9 +81,9 @@ fn feed(
         at += piece;
         match packets.take(&held) {
             Ok(Step::More(used)) => held.drain(..used),
-            Ok(Step::Done(used, owed)) => {
+            Ok(Step::Done(used, trailer_pending)) => {
                 assert_eq!(used, held.len());
-                break Ok(owed);
+                break Ok(trailer_pending);
             }
             Err(fault) => break Err(fault),
         };
@@ -97,7 +97,7 @@ fn block() -> Vec<u8> {
 }
 
 #[test]
-fn the_bytes_asked_for_are_delivered_however_they_come() {
+fn the_requested_bytes_are_delivered_whatever_the_pieces() {
     let block = block();
     for (from, to) in [
         (0, 120),
@@ -134,7 +134,7 @@ fn the_empty_packet_may_come_later() {
 }
 
 #[test]
-fn no_wrong_byte_is_delivered() {
+fn wrong_bytes_are_not_delivered() {
     let block = block();
     let mut stream = answer(&block, 0, 120);
     // In the last chunk of the second packet.
@@ -142,7 +142,7 @@ fn no_wrong_byte_is_delivered() {
     stream[at] ^= 1;
     for step in 1..=stream.len() {
         let (got, end) = feed(&stream, (0, 120), false, step);
-        let Err(Fault(error)) = end else {
+        let Err(ReadFailure(error)) = end else {
             panic!("the wrong byte was not found");
         };
         assert_eq!(error.kind, ErrorKind::Corrupt);
@@ -152,9 +152,9 @@ fn no_wrong_byte_is_delivered() {
 }
 
 #[test]
-fn refusals_and_nonsense_are_told() {
+fn refusals_and_malformed_answers_are_errors() {
     let kind = |stream: &[u8]| match feed(stream, (0, 10), false, stream.len()).1 {
-        Err(Fault(error)) => error.kind,
+        Err(ReadFailure(error)) => error.kind,
         Ok(_) => panic!("{stream:?} was taken"),
     };
     let padded = |text: &[u8]| {

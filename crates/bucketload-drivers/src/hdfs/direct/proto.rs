@@ -1,5 +1,5 @@
 //! The part of Protocol Buffers' encoding that Hadoop's two protocols need: varints, lengths and fixed
-//! numbers, read where they lie and written into a buffer (protobuf.dev, "Encoding").
+//! numbers, decoded in place and encoded into a buffer (protobuf.dev, "Encoding").
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bytes; none for a number.
+    /// The bytes; empty for a number.
     pub(super) const fn bytes(self) -> &'a [u8] {
         match self {
             Self::Number(_) => b"",
@@ -27,7 +27,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bytes as text; empty when they are none.
+    /// The bytes as text; empty if they are not UTF-8.
     pub(super) fn text(self) -> &'a str {
         std::str::from_utf8(self.bytes()).unwrap_or_default()
     }
@@ -37,7 +37,7 @@ impl<'a> Value<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// The fields of a message, in the order in which they stand.
+/// The fields of a message, in encoding order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -76,10 +76,10 @@ fn field<'a>(at: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
     Some((u32::try_from(tag >> 3).ok()?, value))
 }
 
-/// Takes a varint from the front of `at`; `None` when it is cut off or too long.
+/// Removes a varint from the front of `at`; `None` if it is incomplete or too long.
 #[inline]
 pub(super) fn varint(at: &mut &[u8]) -> Option<u64> {
-    // Nearly all are tags and short lengths.
+    // Nearly all varints are tags and short lengths.
     if let [byte @ ..0x80, rest @ ..] = *at {
         let value = u64::from(*byte);
         *at = rest;
@@ -100,7 +100,7 @@ fn long_varint(at: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a message with its length in front; `None` when it is cut off.
+/// Removes a length-prefixed message from the front of `at`; `None` if it is incomplete.
 pub(super) fn delimited<'a>(at: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = *at;
     let length = usize::try_from(varint(&mut rest)?).ok()?;
@@ -109,13 +109,13 @@ pub(super) fn delimited<'a>(at: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(message)
 }
 
-/// Bytes of `value` as a varint.
+/// Encoded size of `value` as a varint.
 pub(super) const fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
 }
 
-/// Bytes of a field below 16 that holds `length` bytes.
+/// Encoded size of a field with a number below 16 and `length` bytes.
 pub(super) const fn bytes_len(length: usize) -> usize {
     1 + varint_len(length as u64) + length
 }
@@ -135,7 +135,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, field: u8, value: u64) {
     put_varint(out, value);
 }
 
-/// Appends the head of field `field`, below 16, which holds `length` bytes that follow.
+/// Appends the head of field `field`, below 16, for `length` bytes that follow.
 pub(super) fn put_head(out: &mut Vec<u8>, field: u8, length: usize) {
     out.push(field << 3 | 2);
     put_varint(out, length as u64);
@@ -160,7 +160,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_written_is_read() {
+    fn values_round_trip() {
         for value in [0, 1, 127, 128, 300, 16_383, 16_384, 1 << 35, u64::MAX] {
             let mut out = Vec::new();
             put_varint(&mut out, value);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_told() {
+    fn incomplete_messages_are_malformed() {
         for text in [&b"\x08"[..], b"\x12\x05abc", b"\x0b", b"\x09abc", b"\xff"] {
             let found: Vec<_> = Fields(text).collect();
             assert_eq!(found.last(), Some(&Err(Malformed)), "{text:?}");

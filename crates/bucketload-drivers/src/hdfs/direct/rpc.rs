@@ -4,7 +4,7 @@
 //! ```text
 //! connection   "hrpc", 9, service class 0, no SASL · frame{header of call -3, context}
 //! call         frame{header, request header, request}
-//! answer       frame{header, response}              frame = length, then messages with theirs in front
+//! answer       frame{header, response}              frame = length, then length-prefixed messages
 //! ```
 
 use bucketload_core::error::{ErrorKind, OpError};
@@ -18,36 +18,36 @@ use crate::http::connect;
 use crate::http::endpoint::Endpoint;
 use crate::http::pool::Buffer;
 
-/// The protocol that calls belong to.
+/// The protocol of the calls.
 const PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 /// Bytes that identify a client.
 pub(super) const ID: usize = 16;
-/// Longest answer that is read (Hadoop's own limit, `ipc.maximum.response.length`).
+/// Longest accepted answer in bytes (Hadoop's own limit, `ipc.maximum.response.length`).
 const MAX_ANSWER: usize = 128 << 20;
-/// Call of the connection's context, and its retry count.
+/// Call number and retry count of the connection's context.
 const CONTEXT: (i32, i32) = (-3, -1);
 
-/// A connection to the name node, or the place of one.
+/// The connection to the name node, if open.
 #[derive(Debug, Default)]
 pub(super) struct NameNode {
     conn: Option<Conn>,
-    /// No call is under way.
-    sound: bool,
+    /// Whether the last call is complete.
+    idle: bool,
     next_call: i32,
 }
 
-/// How the name node ended a call.
-enum Status {
+/// The name node's status of a call.
+enum CallStatus {
     Success,
     Error,
     Fatal,
 }
 
 impl NameNode {
-    /// Makes sure that there is a connection, from the user `user` as client `id`.
+    /// Connects as user `user` and client `id`, unless there is a usable connection.
     ///
     /// # Errors
-    /// When none can be made.
+    /// When the connection fails.
     pub(super) async fn connect(
         &mut self,
         endpoint: &Endpoint,
@@ -56,27 +56,27 @@ impl NameNode {
         probe: &mut Probe,
     ) -> Result<(), OpError> {
         if let Some(conn) = &mut self.conn {
-            if self.sound && conn.is_silent() {
+            if self.idle && conn.is_silent() {
                 return Ok(());
             }
             self.conn = None;
         }
-        // Rare, and its state would otherwise be part of every operation's.
+        // Boxed: connecting is rare and would enlarge every operation's future.
         let mut conn = Box::pin(connect::connect(endpoint, None, None, probe)).await?;
-        let hello = hello(user, id);
-        conn.send(&hello, b"")
+        let greeting = greeting(user, id);
+        conn.send(&greeting, b"")
             .await
             .map_err(|error| broken("name node", &error))?;
         self.conn = Some(conn);
-        self.sound = true;
+        self.idle = true;
         Ok(())
     }
 
-    /// Calls `method` with `request`, a message, and returns the response, which takes the place of
-    /// whatever `answer` held.
+    /// Calls `method` with the message `request` and returns the response, which replaces the content of
+    /// `answer`.
     ///
     /// # Errors
-    /// What the name node refuses, and failures of the connection.
+    /// When the name node refuses, or the connection fails.
     pub(super) async fn call<'a>(
         &mut self,
         method: &'static str,
@@ -92,16 +92,16 @@ impl NameNode {
         self.next_call = (call + 1) & i32::MAX;
         answer.clear();
         render(answer, method, call, id, request);
-        self.sound = false;
+        self.idle = false;
         probe.started();
         let failed = |error: WireError| broken("name node", &error);
         conn.send(answer, b"").await.map_err(failed)?;
         answer.clear();
         receive(conn, answer, probe).await?;
         let (status, body) = response(answer, call)?;
-        // A fatal error is the connection's last word.
-        self.sound = !matches!(status, Status::Fatal);
-        if let Status::Success = status {
+        // The name node closes the connection after a fatal error.
+        self.idle = !matches!(status, CallStatus::Fatal);
+        if let CallStatus::Success = status {
             return Ok(body);
         }
         Err(refusal(answer))
@@ -127,7 +127,7 @@ async fn receive(conn: &mut Conn, into: &mut Vec<u8>, probe: &mut Probe) -> Resu
     }
     let left = length - into.len();
     if left > 0 {
-        // The answer for a file of many blocks.
+        // Only the answer for a file with many blocks is this long.
         let rest = conn.recv_body(left as u64, |_, bytes| {
             into.extend_from_slice(bytes);
             Ok::<_, WireError>(())
@@ -139,7 +139,7 @@ async fn receive(conn: &mut Conn, into: &mut Vec<u8>, probe: &mut Probe) -> Resu
 }
 
 /// Reads the header of an answer to call `call`; returns the status and the response.
-fn response(frame: &[u8], call: i32) -> Result<(Status, &[u8]), Malformed> {
+fn response(frame: &[u8], call: i32) -> Result<(CallStatus, &[u8]), Malformed> {
     let mut at = frame;
     let header = proto::delimited(&mut at).ok_or(Malformed)?;
     let (mut status, mut answers) = (None, None);
@@ -151,17 +151,17 @@ fn response(frame: &[u8], call: i32) -> Result<(Status, &[u8]), Malformed> {
         }
     }
     let status = match status {
-        Some(0) => Status::Success,
-        Some(1) => Status::Error,
-        Some(2) => Status::Fatal,
+        Some(0) => CallStatus::Success,
+        Some(1) => CallStatus::Error,
+        Some(2) => CallStatus::Fatal,
         _ => return Err(Malformed),
     };
-    // A connection that is refused is told so under another number.
-    if !matches!(status, Status::Fatal) && answers != Some(call.cast_unsigned()) {
+    // The refusal of a connection has a different call number.
+    if !matches!(status, CallStatus::Fatal) && answers != Some(call.cast_unsigned()) {
         return Err(Malformed);
     }
     let body = match status {
-        Status::Success => proto::delimited(&mut at).ok_or(Malformed)?,
+        CallStatus::Success => proto::delimited(&mut at).ok_or(Malformed)?,
         _ => b"",
     };
     Ok((status, body))
@@ -188,7 +188,7 @@ fn put_header(out: &mut Vec<u8>, (call, retry): (i32, i32), id: &[u8; ID]) {
     let call = proto::zigzag(call);
     let length = 2 + 2 + 1 + proto::varint_len(call) + proto::bytes_len(ID) + 2;
     proto::put_varint(out, length as u64);
-    // Protocol buffers; the final (and only) packet.
+    // Kind: Protocol Buffers; operation: final (and only) packet.
     out.extend_from_slice(&[0x08, 2, 0x10, 0]);
     proto::put_number(out, 3, call);
     proto::put_bytes(out, 4, id);
@@ -217,8 +217,8 @@ fn finish(out: &mut [u8], start: usize) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// What a client says first.
-fn hello(user: &str, id: &[u8; ID]) -> Vec<u8> {
+/// The first message of a connection.
+fn greeting(user: &str, id: &[u8; ID]) -> Vec<u8> {
     let mut out = b"hrpc\x09\0\0".to_vec();
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -238,19 +238,19 @@ fn hello(user: &str, id: &[u8; ID]) -> Vec<u8> {
 mod tests {
     use bucketload_core::error::ErrorKind;
 
-    use super::{Status, hello, refusal, render, response};
+    use super::{CallStatus, greeting, refusal, render, response};
 
     #[test]
-    fn connections_begin_as_hadoop_says() {
-        let hello = hello("ann", b"0123456789abcdef");
+    fn the_greeting_follows_hadoops_protocol() {
+        let greeting = greeting("ann", b"0123456789abcdef");
         let golden = b"hrpc\x09\0\0\0\0\0\x53\
             \x1a\x08\x02\x10\x00\x18\x05\x22\x100123456789abcdef\x28\x01\
             \x37\x12\x05\x0a\x03ann\x1a\x2eorg.apache.hadoop.hdfs.protocol.ClientProtocol";
-        assert_eq!(hello, golden);
+        assert_eq!(greeting, golden);
     }
 
     #[test]
-    fn calls_are_framed_as_hadoop_says() {
+    fn calls_follow_hadoops_protocol() {
         let mut out = b"x".to_vec();
         render(
             &mut out,
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn answers_are_read() {
         let (status, body) = response(b"\x04\x08\x07\x10\x00\x02ab", 7).unwrap();
-        assert!(matches!(status, Status::Success) && body == b"ab");
+        assert!(matches!(status, CallStatus::Success) && body == b"ab");
         assert!(
             response(b"\x04\x08\x08\x10\x00\x02ab", 7).is_err(),
             "another call's"
@@ -291,7 +291,7 @@ mod tests {
         ];
         frame.extend_from_slice(class);
         frame.extend_from_slice(b"\x2a\x01m");
-        assert!(matches!(response(&frame, 7), Ok((Status::Error, b""))));
+        assert!(matches!(response(&frame, 7), Ok((CallStatus::Error, b""))));
         let error = refusal(&frame);
         assert_eq!(error.kind, ErrorKind::NotFound);
         assert_eq!(&*error.detail, "FileNotFoundException: m");

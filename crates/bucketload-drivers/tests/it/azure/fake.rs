@@ -1,5 +1,5 @@
-//! A small Azure Blob service in memory that believes nothing: it computes every signature and
-//! checksum by itself, with other implementations than the driver's.
+//! A small Azure Blob service in memory that verifies every signature and checksum, with different
+//! implementations than the driver's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bucketload_testkit::http::decode;
+use bucketload_testkit::http::{decode, grouped};
 use hmac::{Hmac, KeyInit, Mac};
 use md5::{Digest, Md5};
 use sha2::Sha256;
@@ -16,7 +16,7 @@ use crate::support::{Answer, Received};
 
 pub(crate) const ACCOUNT: &str = "fakeaccount";
 pub(crate) const KEY: &str = "ZmFrZSBrZXkgb2YgYSBmYWtlIGFjY291bnQ=";
-/// The one shared access signature that is accepted.
+/// The only accepted shared access signature.
 pub(crate) const SAS: &str = "sv=2022-11-02&sp=rwdlacx&se=2999-01-01T00%3A00%3A00Z&sig=good%2B";
 
 #[derive(Clone, Default)]
@@ -35,11 +35,11 @@ struct Container {
 
 /// The service's state.
 #[derive(Clone, Default)]
-pub(crate) struct Fake {
+pub(crate) struct FakeAzure {
     containers: Rc<RefCell<BTreeMap<String, Container>>>,
-    /// Lists of blocks that are still to be refused.
+    /// Number of block lists still to refuse.
     pub(crate) refuse_lists: Rc<Cell<u32>>,
-    /// Seconds that the service's clock is ahead of ours.
+    /// How far the service's clock is ahead, in seconds.
     pub(crate) ahead: Rc<Cell<i64>>,
 }
 
@@ -70,7 +70,7 @@ fn query(target: &str) -> BTreeMap<String, String> {
     pairs.map(|(n, v)| (n.to_owned(), decode(v))).collect()
 }
 
-/// What must be signed, from the request as it was received.
+/// The string to sign for a received request.
 fn string_to_sign(r: &Received) -> String {
     let field = |name: &str| r.header(name).unwrap_or("").to_owned();
     let mut out = format!("{}\n", r.method);
@@ -110,7 +110,7 @@ fn authorised(r: &Received) -> bool {
     }
 }
 
-/// Whether a URL may be read with the signature that it carries.
+/// Whether the signature in a URL permits reading it.
 fn readable(url: &str) -> bool {
     if url.ends_with(SAS) {
         return true;
@@ -126,8 +126,8 @@ fn readable(url: &str) -> bool {
     q["sig"] == mac(&text)
 }
 
-impl Fake {
-    /// Answers one request; `Responder` asks once before the body has come.
+impl FakeAzure {
+    /// Answers one request. `Responder` also calls this before it has received the body.
     pub(crate) fn answer(&self, r: &Received) -> Answer {
         let length = r.header("content-length").unwrap_or("0");
         if length.parse() != Ok(r.body.len()) {
@@ -349,7 +349,7 @@ fn read(
 }
 
 fn document(inner: &str) -> Answer {
-    // The service begins its documents with a byte order mark.
+    // The service starts its documents with a byte order mark.
     Answer::ok(format!(
         "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?>\
          <EnumerationResults ServiceEndpoint=\"http://h/\">{inner}</EnumerationResults>"
@@ -363,19 +363,8 @@ fn list(place: &Container, q: &BTreeMap<String, String>) -> Answer {
     if get("include").contains("uncommittedblobs") {
         keys.extend(place.blocks.keys());
     }
-    // Names, and whether each is a common prefix.
-    let entries: BTreeSet<(String, bool)> = keys
-        .into_iter()
-        .filter(|key| key.starts_with(prefix))
-        .map(|key| match key[prefix.len()..].find(delimiter) {
-            Some(at) if !delimiter.is_empty() => {
-                (key[..prefix.len() + at + delimiter.len()].to_owned(), true)
-            }
-            _ => (key.clone(), false),
-        })
-        .collect();
     let most = get("maxresults").parse().unwrap_or(5000);
-    let mut rest = entries
+    let mut rest = grouped(keys.into_iter(), prefix, delimiter)
         .into_iter()
         .filter(|(name, _)| name.as_str() > get("marker"));
     let page: Vec<_> = rest.by_ref().take(most).collect();

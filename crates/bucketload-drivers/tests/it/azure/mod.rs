@@ -1,26 +1,19 @@
-//! The Azure Blob driver against a small service of our own: the shared suite in every way that
-//! requests can be authorised and checked, what is refused, and what clean-up leaves alone.
+//! The Azure Blob driver against a fake service: the shared suite with every authorisation and checksum,
+//! refusals, and clean-up.
 
 mod fake;
 
-use crate::support::{Responder, op, probe, request, run};
-use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
+use crate::support::{Responder, WORKER, clock, op, probe, request, run, suite_passes};
+use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, AzureSession, ContentChecksum};
-use bucketload_drivers::conformance::{Differential, Expect, Quirks, Suite};
+use bucketload_drivers::conformance::{Differential, Expect, Quirks};
 use bucketload_drivers::http::Endpoint;
-use fake::{ACCOUNT, Fake, KEY, SAS};
+use fake::{ACCOUNT, FakeAzure, KEY, SAS};
 
-fn clock() -> u64 {
-    use std::cell::Cell;
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
-}
-
-async fn start(fake: &Fake) -> Responder {
+async fn start(fake: &FakeAzure) -> Responder {
     let fake = fake.clone();
     Responder::start(move |request| fake.answer(request)).await
 }
@@ -35,34 +28,21 @@ fn key() -> Auth {
 }
 
 async fn open(config: AzureConfig) -> AzureSession {
-    let worker = WorkerId {
-        thread: 0,
-        worker: 0,
-    };
     let driver = AzureDriver::new(config).unwrap();
-    driver.open(worker, &mut probe()).await.unwrap()
+    driver.open(WORKER, &mut probe()).await.unwrap()
 }
 
 fn passes(auth: &Auth, checksum: Option<ContentChecksum>) {
     run(async {
-        let server = start(&Fake::default()).await;
+        let server = start(&FakeAzure::default()).await;
         let mut config = config(&server, auth.clone());
         config.checksum = checksum;
         let driver = AzureDriver::new(config).unwrap();
-        let suite = Suite {
-            bucket: "suite".to_owned(),
-            quirks: Quirks {
-                min_part: 0,
-                ..Quirks::default()
-            },
-            clock,
+        let quirks = Quirks {
+            min_part: 0,
+            ..Quirks::default()
         };
-        let results = suite.run(&driver).await.unwrap();
-        let failed: Vec<_> = results
-            .into_iter()
-            .filter(|r| r.failure.is_some())
-            .collect();
-        assert!(failed.is_empty(), "{auth:?} {checksum:?}: {failed:#?}");
+        suite_passes(&driver, quirks, &format!("{auth:?} {checksum:?}")).await;
     });
 }
 
@@ -94,7 +74,7 @@ fn the_suite_passes_with_either_checksum() {
 #[test]
 fn refusals_are_explained() {
     run(async {
-        let fake = Fake::default();
+        let fake = FakeAzure::default();
         let server = start(&fake).await;
         let expired = "sv=2022-11-02&se=2020-01-01T00%3A00%3A00Z&sig=c2VjcmV0";
         for (auth, word) in [
@@ -103,7 +83,7 @@ fn refusals_are_explained() {
             (Auth::Anonymous, "--no-sign-request"),
         ] {
             let mut session = open(config(&server, auth)).await;
-            // With and without a body that could explain it.
+            // One refusal without a body and one with.
             for error in [
                 session.ensure_bucket("box").await.unwrap_err(),
                 session.get_small("box", "key").await.unwrap_err(),
@@ -125,9 +105,9 @@ fn refusals_are_explained() {
 }
 
 #[test]
-fn clean_up_ends_blocks_that_no_list_names() {
+fn clean_up_discards_uncommitted_blocks() {
     run(async {
-        let fake = Fake::default();
+        let fake = FakeAzure::default();
         let server = start(&fake).await;
         let mut session = open(config(&server, key())).await;
         session.ensure_bucket("bucket").await.unwrap();
@@ -136,7 +116,7 @@ fn clean_up_ends_blocks_that_no_list_names() {
             .await
             .unwrap();
         let arena = Arena::new(PayloadKind::Random, 1);
-        // Two uploads that are never committed: beside a blob, and over one.
+        // Two uploads that are never committed: of a new blob, and over an existing one.
         for key in ["run/lost", "run/kept"] {
             fake.refuse_lists.set(1);
             let put_op = in_parts(1000, 400);
@@ -175,7 +155,7 @@ fn clean_up_ends_blocks_that_no_list_names() {
 #[test]
 fn uploads_to_one_blob_do_not_share_blocks() {
     run(async {
-        let server = start(&Fake::default()).await;
+        let server = start(&FakeAzure::default()).await;
         let arena = Arena::new(PayloadKind::Random, 1);
         let put_op = in_parts(1000, 600);
         let mut put = request(&put_op);
@@ -203,9 +183,9 @@ fn uploads_to_one_blob_do_not_share_blocks() {
 }
 
 #[test]
-fn only_appended_blobs_grow() {
+fn only_append_blobs_can_grow() {
     run(async {
-        let server = start(&Fake::default()).await;
+        let server = start(&FakeAzure::default()).await;
         let mut session = open(config(&server, key())).await;
         session.ensure_bucket("bucket").await.unwrap();
         session
@@ -218,8 +198,8 @@ fn only_appended_blobs_grow() {
         append.content = Some(arena.content(0, 1, 0, 10));
         let error = session.execute(&append, &mut probe()).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
-        assert!(error.detail.contains("that an append made"), "{error}");
-        // The first append of a blob is three requests, the next is one.
+        assert!(error.detail.contains("that an append created"), "{error}");
+        // The first append to a blob takes three requests, later ones take one.
         append.key = "log";
         for requests in [3, 1, 1] {
             let mut probe = probe();
@@ -230,9 +210,9 @@ fn only_appended_blobs_grow() {
 }
 
 #[test]
-fn batches_have_their_limit_and_requests_their_ids() {
+fn batches_are_limited_and_requests_have_ids() {
     run(async {
-        let server = start(&Fake::default()).await;
+        let server = start(&FakeAzure::default()).await;
         let mut session = open(config(&server, key())).await;
         session.ensure_bucket("bucket").await.unwrap();
         let many_op = Op {
@@ -263,7 +243,7 @@ fn batches_have_their_limit_and_requests_their_ids() {
 #[test]
 fn a_thousand_random_operations_agree_with_the_model() {
     run(async {
-        let server = start(&Fake::default()).await;
+        let server = start(&FakeAzure::default()).await;
         let driver = AzureDriver::new(config(&server, key())).unwrap();
         let test = Differential {
             bucket: "differential".to_owned(),

@@ -1,4 +1,4 @@
-//! One HTTP client per load thread: its connections live on the thread's runtime, and the workers of
+//! One HTTP client per load thread. Its connections belong to the thread's runtime, and the workers of
 //! the thread share its pool, as the tasks of a program would.
 
 use std::cell::RefCell;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bucketload_core::error::OpError;
 use tokio::runtime::{Handle, Id};
 
-/// Tells engines apart.
+/// Identifies an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EngineId(u64);
 
@@ -18,13 +18,13 @@ impl EngineId {
     }
 }
 
-/// What a thread keeps: the runtime and the engine it was made for, and the client.
+/// A thread's client, with the runtime and the engine for which it was created.
 pub(crate) type Slot<T> = RefCell<Option<(Id, EngineId, T)>>;
 
-/// The thread's client of `engine`, made by `make` if there is none on this runtime yet.
+/// The thread's client of `engine`, created by `make` unless there is one on this runtime.
 ///
 /// # Errors
-/// When none can be made.
+/// When the client cannot be created.
 pub(crate) fn of_this_thread<T: Clone>(
     slot: &Slot<T>,
     engine: EngineId,

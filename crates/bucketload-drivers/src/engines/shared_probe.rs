@@ -1,48 +1,51 @@
-//! The probe of the operation under way, where the HTTP layer of a library can reach it.
+//! The probe of the current operation, within reach of a library's HTTP layer.
 //!
 //! A library hides when its requests leave and how often it repeats them. Its HTTP layer can be
-//! wrapped, but what it is given there has to be `'static` and `Sync`. So the session exchanges the
-//! worker's probe for the one in here while the operation lasts, and the wrapper marks that one.
+//! wrapped, but the wrapper must be `'static` and `Sync`. So a session swaps the worker's probe into
+//! the shared one for the duration of an operation, and the wrapper marks the shared one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bucketload_core::record::Probe;
 
-/// Shared by a session and the HTTP layer of its client.
+/// A probe that a session shares with the HTTP layer of its client.
 #[derive(Clone, Debug)]
-pub(crate) struct Marks(Arc<Mutex<Probe>>);
+pub(crate) struct SharedProbe(Arc<Mutex<Probe>>);
 
-impl Default for Marks {
+impl Default for SharedProbe {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Probe::untimed())))
     }
 }
 
-impl Marks {
+impl SharedProbe {
     /// Lends the worker's probe to the HTTP layer until the value is dropped.
-    pub(crate) fn lend<'a>(&'a self, probe: &'a mut Probe) -> Lent<'a> {
-        std::mem::swap(&mut *self.probe(), probe);
-        Lent { marks: self, probe }
+    pub(crate) fn lend<'a>(&'a self, probe: &'a mut Probe) -> LentProbe<'a> {
+        std::mem::swap(&mut *self.lock(), probe);
+        LentProbe {
+            shared_probe: self,
+            probe,
+        }
     }
 
-    /// The probe. The session and the HTTP layer take turns on one thread: the lock is never
+    /// Locks the probe. The session and the HTTP layer take turns on one thread, so the lock is never
     /// contended.
-    pub(crate) fn probe(&self) -> MutexGuard<'_, Probe> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Probe> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request leaves. The status of an answer before it is forgotten, so that a failure without
-    /// an answer is not taken for one with it.
+    /// Marks the start of a request. Clears the status of an earlier answer, so a failure without an
+    /// answer is not attributed to it.
     pub(crate) fn started(&self) {
-        let mut probe = self.probe();
+        let mut probe = self.lock();
         probe.started();
         probe.answered(0);
     }
 
-    /// An answer's head has come: marks it and keeps the store's names for the request where they
-    /// are wanted. `field` looks up a header field.
+    /// Marks the arrival of an answer's head, and records the store's request IDs if the probe wants
+    /// them. `field` looks up a header field.
     pub(crate) fn answered<'v>(&self, status: u16, field: impl Fn(&str) -> Option<&'v [u8]>) {
-        let mut probe = self.probe();
+        let mut probe = self.lock();
         probe.first_byte();
         probe.answered(status);
         if probe.wants_ids() {
@@ -57,15 +60,15 @@ impl Marks {
     }
 }
 
-/// Gives the worker's probe back when dropped, also when the operation is abandoned.
-pub(crate) struct Lent<'a> {
-    marks: &'a Marks,
+/// Returns the worker's probe when dropped, also when the operation is abandoned.
+pub(crate) struct LentProbe<'a> {
+    shared_probe: &'a SharedProbe,
     probe: &'a mut Probe,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for LentProbe<'_> {
     fn drop(&mut self) {
-        std::mem::swap(&mut *self.marks.probe(), self.probe);
+        std::mem::swap(&mut *self.shared_probe.lock(), self.probe);
     }
 }
 
@@ -73,16 +76,16 @@ impl Drop for Lent<'_> {
 mod tests {
     use bucketload_core::record::Probe;
 
-    use super::Marks;
+    use super::SharedProbe;
 
     #[test]
-    fn what_the_http_layer_marks_is_the_workers() {
-        let marks = Marks::default();
-        let layer = marks.clone();
+    fn the_http_layer_marks_the_workers_probe() {
+        let shared_probe = SharedProbe::default();
+        let layer = shared_probe.clone();
         let mut probe = Probe::new(|| 7);
         probe.want_ids_from(0);
         {
-            let _lent = marks.lend(&mut probe);
+            let _lent = shared_probe.lend(&mut probe);
             layer.started();
             layer.started();
             layer.answered(503, |name| {
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!((probe.requests(), probe.started_ns()), (2, 7));
         assert_eq!((probe.first_byte_ns(), probe.status()), (7, 503));
         assert_eq!(probe.ids().unwrap().request_id.as_str(), "r1");
-        // What a left-over request does later touches nobody's operation.
+        // A leftover request does not affect a later operation.
         layer.started();
         assert_eq!(probe.requests(), 2);
     }

@@ -1,24 +1,26 @@
-//! How each client is told where the target is and what to sign with: by environment variables and
-//! by files of mode 600 in the run's own directory, never by arguments, which everybody can read.
+//! How each client gets the target's address and credentials: through environment variables and files
+//! of mode 600 in a private directory, never through arguments, which other users can read.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::tool::{Installed, Tool};
-use crate::http::Secret;
+use super::tool::{InstalledTool, Tool};
+use crate::http::{Secret, TlsConfig};
 use crate::s3::{Addressing, ConfigError, Credentials, Endpoint, PayloadMode, S3Config};
 use crate::swift::{SwiftAuth, SwiftConfig};
 
-/// Name of the target in the configuration of clients that want one.
+/// Name of the target in the configuration of clients that need one.
 pub(crate) const ALIAS: &str = "bucketload";
 
-/// Variables that begin like this tell some client something; only ours shall.
-pub(crate) const FOREIGN: [&str; 13] = [
+/// Prefixes of environment variables that configure a client. They are hidden from it, except those set
+/// here.
+pub(crate) const HIDDEN_PREFIXES: [&str; 13] = [
     "AWS_",
     "MC_",
     "RCLONE_",
@@ -34,15 +36,15 @@ pub(crate) const FOREIGN: [&str; 13] = [
     "REQUESTS_CA_BUNDLE",
 ];
 
-/// How a client is called for one endpoint.
+/// Environment and leading arguments of a client for one endpoint.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
+pub(crate) struct Invocation {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// Arguments in front of the command.
     pub(crate) args: Vec<OsString>,
 }
 
-impl Access {
+impl Invocation {
     pub(super) fn env(&mut self, name: &str, value: impl Into<OsString>) {
         self.env.push((name.into(), value.into()));
     }
@@ -52,134 +54,138 @@ impl Access {
     }
 }
 
-/// Refuses settings that the client has no word for.
+/// Remedy for a flag that a client does not support.
+pub(super) const NATIVE: &str = "omit the flag, or use --engine native";
+
+/// The error for a setting that `tool` does not support.
+pub(super) fn refusal(tool: Tool, what: &str, remedy: &str) -> ConfigError {
+    let place = format!("engine cli:{tool}");
+    ConfigError::new(place, format!("it cannot be used {what}"), remedy)
+}
+
+/// Refuses connection settings that no client supports.
+pub(super) fn check_connection(
+    tool: Tool,
+    tls: &TlsConfig,
+    sources: &[IpAddr],
+) -> Result<(), ConfigError> {
+    if tls.client.is_some() {
+        let what = "with a client certificate (--client-cert)";
+        return Err(refusal(tool, what, NATIVE));
+    }
+    if !sources.is_empty() {
+        let what = "with source addresses (--source-address)";
+        return Err(refusal(tool, what, NATIVE));
+    }
+    Ok(())
+}
+
+/// Refuses settings that the client does not support.
 ///
 /// # Errors
 /// The first such setting.
 pub(crate) fn check(tool: Tool, config: &S3Config) -> Result<(), ConfigError> {
-    let fail = |what: &str, remedy: &str| {
-        let place = format!("engine cli:{tool}");
-        Err(ConfigError::new(
-            place,
-            format!("it cannot be told {what}"),
-            remedy,
-        ))
-    };
-    let native = "leave the flag out, or use --engine native";
+    let fail = |what: &str, remedy: &str| Err(refusal(tool, what, remedy));
     if let Some(scheme) = tool.scheme() {
         return fail(
-            "to speak S3",
-            &format!("name a target of its own ({scheme}://…) or another client"),
+            "for S3",
+            &format!("use one of its own targets ({scheme}://…) or another client"),
         );
     }
     if config.payload != PayloadMode::Unsigned {
-        return fail("what to sign (--payload-signing)", native);
+        return fail("with signed payloads (--payload-signing)", NATIVE);
     }
     if config.checksum.is_some() {
-        return fail("which checksum to send (--checksum)", native);
+        return fail("with a checksum (--checksum)", NATIVE);
     }
-    if config.tls.client.is_some() {
-        return fail("a client certificate (--client-cert)", native);
-    }
-    if !config.source_addresses.is_empty() {
-        return fail("where to connect from (--source-address)", native);
-    }
+    check_connection(tool, &config.tls, &config.source_addresses)?;
     let with_path = config.endpoints.iter().any(|e| !e.base_path.is_empty());
     if with_path && matches!(tool, Tool::Mc | Tool::S3cmd) {
         return fail(
-            "a path in front of the bucket",
+            "with a path in front of the bucket",
             "end the URL after host and port",
         );
     }
     if config.credentials.is_none() && tool == Tool::S3cmd {
         return fail(
-            "to send requests without a signature",
+            "without credentials",
             "give credentials, or use cli:aws, cli:mc or cli:rclone",
         );
     }
     Ok(())
 }
 
-/// What `client` needs to reach `endpoint`. Its files go into `dir`, which is private to the run.
+/// The invocation of `client` for `endpoint`. Writes files into `dir`, which is private to the run.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub(crate) fn access(
-    client: &Installed,
+pub(crate) fn invocation(
+    client: &InstalledTool,
     config: &S3Config,
     endpoint: &Endpoint,
     dir: &Path,
     retries: u32,
-) -> io::Result<Access> {
+) -> io::Result<Invocation> {
     match client.tool {
         Tool::Aws => aws(config, endpoint, dir, retries),
         Tool::Mc => mc(config, endpoint, dir),
         Tool::Rclone => rclone(config, endpoint, dir, retries),
         Tool::S3cmd => s3cmd(config, endpoint, dir, retries),
         // Refused by `check`.
-        Tool::Swift | Tool::Az | Tool::Gsutil => Ok(Access::default()),
+        Tool::Swift | Tool::Az | Tool::Gsutil => Ok(Invocation::default()),
     }
 }
 
-/// What the client of OpenStack Swift needs to reach the account of `config`, and its secrets.
+/// The invocation of OpenStack Swift's client for the account of `config`, and its secrets.
 ///
 /// # Errors
-/// The first setting that it has no word for.
+/// The first setting that the client does not support.
 pub(crate) fn swift(
     config: &SwiftConfig,
     retries: u32,
-) -> Result<(Access, Vec<Secret>), ConfigError> {
-    let fail = |what: &str, remedy: &str| {
-        let problem = format!("it is not told {what} here");
-        Err(ConfigError::new("engine cli:swift", problem, remedy))
-    };
-    let native = "leave the flag out, or use --engine native";
-    if config.tls.client.is_some() {
-        return fail("a client certificate (--client-cert)", native);
-    }
-    if !config.source_addresses.is_empty() {
-        return fail("where to connect from (--source-address)", native);
-    }
+) -> Result<(Invocation, Vec<Secret>), ConfigError> {
+    let fail = |what: &str, remedy: &str| Err(refusal(Tool::Swift, what, remedy));
+    check_connection(Tool::Swift, &config.tls, &config.source_addresses)?;
     if !config.hosts.is_empty() {
         return fail(
-            "other hosts than the account's own (--endpoint-url)",
-            native,
+            "with other hosts than the account's (--endpoint-url)",
+            NATIVE,
         );
     }
     if config.etag {
-        return fail("whether to send a checksum (--checksum)", native);
+        return fail("with a checksum (--checksum)", NATIVE);
     }
-    let mut access = Access::default();
-    access.arg("--retries");
-    access.arg(retries.to_string());
+    let mut invocation = Invocation::default();
+    invocation.arg("--retries");
+    invocation.arg(retries.to_string());
     if let Some(bundle) = &config.tls.ca_bundle {
-        access.arg("--os-cacert");
-        access.arg(bundle);
+        invocation.arg("--os-cacert");
+        invocation.arg(bundle);
     }
     if config.tls.insecure {
-        access.arg("--insecure");
+        invocation.arg("--insecure");
     }
     let secret = match (&config.auth, &config.storage_url) {
         (SwiftAuth::V1 { url, user, key }, None) => {
-            access.env("ST_AUTH", url.url());
-            access.env("ST_USER", user);
-            access.env("ST_KEY", key.expose());
+            invocation.env("ST_AUTH", url.url());
+            invocation.env("ST_USER", user);
+            invocation.env("ST_KEY", key.expose());
             key.clone()
         }
         (SwiftAuth::Token(token), Some(url)) => {
-            access.env("OS_STORAGE_URL", url.url());
-            access.env("OS_AUTH_TOKEN", token.expose());
+            invocation.env("OS_STORAGE_URL", url.url());
+            invocation.env("OS_AUTH_TOKEN", token.expose());
             token.clone()
         }
         _ => {
             let remedy = "set ST_AUTH, ST_USER and ST_KEY, or OS_STORAGE_URL and OS_AUTH_TOKEN";
-            return fail("how to sign in but by auth v1 or a token", remedy);
+            return fail("with a login other than auth v1 or a token", remedy);
         }
     };
-    Ok((access, vec![secret]))
+    Ok((invocation, vec![secret]))
 }
 
-/// Access key, secret key and token; empty where there is none.
+/// Access key, secret key and token; empty if missing.
 fn parts(config: &S3Config) -> [&str; 3] {
     let Some(Credentials {
         access_key,
@@ -203,7 +209,7 @@ pub(crate) fn secrets(config: &S3Config) -> Vec<Secret> {
 }
 
 /// Writes a file that only its owner may read.
-pub(super) fn private(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -212,47 +218,47 @@ pub(super) fn private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-fn aws(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io::Result<Access> {
-    let mut access = Access::default();
+fn aws(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io::Result<Invocation> {
+    let mut invocation = Invocation::default();
     let (file, none) = (dir.join("aws-config"), dir.join("aws-credentials"));
-    private(
+    write_private(
         &file,
         &format!(
             "[default]\nregion = {}\ns3 =\n  addressing_style = {}\n",
             config.region, config.addressing
         ),
     )?;
-    private(&none, "")?;
-    access.env("AWS_CONFIG_FILE", file);
-    access.env("AWS_SHARED_CREDENTIALS_FILE", none);
-    access.env("AWS_ENDPOINT_URL", endpoint.url());
-    access.env("AWS_REGION", &config.region);
-    access.env("AWS_DEFAULT_REGION", &config.region);
-    access.env("AWS_RETRY_MODE", "standard");
-    access.env("AWS_MAX_ATTEMPTS", (u64::from(retries) + 1).to_string());
-    access.env("AWS_EC2_METADATA_DISABLED", "true");
-    access.env("AWS_PAGER", "");
+    write_private(&none, "")?;
+    invocation.env("AWS_CONFIG_FILE", file);
+    invocation.env("AWS_SHARED_CREDENTIALS_FILE", none);
+    invocation.env("AWS_ENDPOINT_URL", endpoint.url());
+    invocation.env("AWS_REGION", &config.region);
+    invocation.env("AWS_DEFAULT_REGION", &config.region);
+    invocation.env("AWS_RETRY_MODE", "standard");
+    invocation.env("AWS_MAX_ATTEMPTS", (u64::from(retries) + 1).to_string());
+    invocation.env("AWS_EC2_METADATA_DISABLED", "true");
+    invocation.env("AWS_PAGER", "");
     let [key, secret, token] = parts(config);
     if key.is_empty() {
-        access.arg("--no-sign-request");
+        invocation.arg("--no-sign-request");
     } else {
-        access.env("AWS_ACCESS_KEY_ID", key);
-        access.env("AWS_SECRET_ACCESS_KEY", secret);
+        invocation.env("AWS_ACCESS_KEY_ID", key);
+        invocation.env("AWS_SECRET_ACCESS_KEY", secret);
     }
     if !token.is_empty() {
-        access.env("AWS_SESSION_TOKEN", token);
+        invocation.env("AWS_SESSION_TOKEN", token);
     }
     if let Some(bundle) = &config.tls.ca_bundle {
-        access.env("AWS_CA_BUNDLE", bundle);
+        invocation.env("AWS_CA_BUNDLE", bundle);
     }
     if config.tls.insecure {
-        access.arg("--no-verify-ssl");
+        invocation.arg("--no-verify-ssl");
     }
-    Ok(access)
+    Ok(invocation)
 }
 
-fn mc(config: &S3Config, endpoint: &Endpoint, dir: &Path) -> io::Result<Access> {
-    let mut access = Access::default();
+fn mc(config: &S3Config, endpoint: &Endpoint, dir: &Path) -> io::Result<Invocation> {
+    let mut invocation = Invocation::default();
     let home = dir.join("mc");
     std::fs::create_dir(&home)?;
     let [key, secret, token] = parts(config);
@@ -267,28 +273,33 @@ fn mc(config: &S3Config, endpoint: &Endpoint, dir: &Path) -> io::Result<Access> 
         alias["sessionToken"] = token.into();
     }
     let document = json!({"version": "10", "aliases": {ALIAS: alias}});
-    private(&home.join("config.json"), &document.to_string())?;
+    write_private(&home.join("config.json"), &document.to_string())?;
     if let Some(bundle) = &config.tls.ca_bundle {
         let trusted = home.join("certs").join("CAs");
         std::fs::create_dir_all(&trusted)?;
         std::fs::copy(bundle, trusted.join("bundle.crt"))?;
     }
-    access.arg("--config-dir");
-    access.arg(home);
+    invocation.arg("--config-dir");
+    invocation.arg(home);
     for flag in ["--quiet", "--disable-pager", "--json"] {
-        access.arg(flag);
+        invocation.arg(flag);
     }
     if config.tls.insecure {
-        access.arg("--insecure");
+        invocation.arg("--insecure");
     }
-    Ok(access)
+    Ok(invocation)
 }
 
-fn rclone(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io::Result<Access> {
-    let mut access = Access::default();
+fn rclone(
+    config: &S3Config,
+    endpoint: &Endpoint,
+    dir: &Path,
+    retries: u32,
+) -> io::Result<Invocation> {
+    let mut invocation = Invocation::default();
     let empty = dir.join("rclone.conf");
-    private(&empty, "")?;
-    access.env("RCLONE_CONFIG", empty);
+    write_private(&empty, "")?;
+    invocation.env("RCLONE_CONFIG", empty);
     let style = (config.addressing == Addressing::Path).to_string();
     let [key, secret, token] = parts(config);
     for (name, value) in [
@@ -304,26 +315,31 @@ fn rclone(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> i
     ] {
         if !value.is_empty() {
             let name = format!("RCLONE_CONFIG_{}_{name}", ALIAS.to_ascii_uppercase());
-            access.env(&name, value);
+            invocation.env(&name, value);
         }
     }
-    // The whole command once; each request in it as often as was asked for.
-    access.env("RCLONE_RETRIES", "1");
+    // Run the whole command once, but allow retries of each request.
+    invocation.env("RCLONE_RETRIES", "1");
     let attempts = (u64::from(retries) + 1).to_string();
-    access.env("RCLONE_LOW_LEVEL_RETRIES", attempts);
-    // Otherwise a write of an equal size and time is left out.
-    access.env("RCLONE_IGNORE_TIMES", "true");
+    invocation.env("RCLONE_LOW_LEVEL_RETRIES", attempts);
+    // Otherwise rclone skips a write with equal size and time.
+    invocation.env("RCLONE_IGNORE_TIMES", "true");
     if let Some(bundle) = &config.tls.ca_bundle {
-        access.env("RCLONE_CA_CERT", bundle);
+        invocation.env("RCLONE_CA_CERT", bundle);
     }
     if config.tls.insecure {
-        access.env("RCLONE_NO_CHECK_CERTIFICATE", "true");
+        invocation.env("RCLONE_NO_CHECK_CERTIFICATE", "true");
     }
-    Ok(access)
+    Ok(invocation)
 }
 
-fn s3cmd(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io::Result<Access> {
-    let mut access = Access::default();
+fn s3cmd(
+    config: &S3Config,
+    endpoint: &Endpoint,
+    dir: &Path,
+    retries: u32,
+) -> io::Result<Invocation> {
+    let mut invocation = Invocation::default();
     let [key, secret, token] = parts(config);
     let host = &endpoint.authority;
     let bucket_host = match config.addressing {
@@ -345,18 +361,18 @@ fn s3cmd(config: &S3Config, endpoint: &Endpoint, dir: &Path, retries: u32) -> io
         text += &format!("ca_certs_file = {}\n", bundle.display());
     }
     let file = dir.join("s3cfg");
-    private(&file, &text)?;
-    access.arg("-c");
-    access.arg(file);
-    access.arg("--no-progress");
-    Ok(access)
+    write_private(&file, &text)?;
+    invocation.arg("-c");
+    invocation.arg(file);
+    invocation.arg("--no-progress");
+    Ok(invocation)
 }
 
-/// What the result header says about repeated requests.
-pub(crate) fn retries_in_words(client: &Installed, retries: u32) -> String {
-    let hidden = "those made are not visible";
+/// The description of retries for the result header.
+pub(crate) fn retries_in_words(client: &InstalledTool, retries: u32) -> String {
+    let hidden = "actual retries are not visible";
     match client.tool {
-        Tool::Mc | Tool::Az => format!("as the client is built (it has no switch); {hidden}"),
+        Tool::Mc | Tool::Az => format!("the client's default (it has no switch); {hidden}"),
         Tool::S3cmd if !has_retry_switch(&client.version) => {
             format!("up to 5, 3 to 15 s apart (no switch before s3cmd 2.4); {hidden}")
         }
@@ -365,7 +381,7 @@ pub(crate) fn retries_in_words(client: &Installed, retries: u32) -> String {
     }
 }
 
-/// Whether an s3cmd of this version reads `max_retries`.
+/// Whether this version of s3cmd supports `max_retries`.
 fn has_retry_switch(version: &str) -> bool {
     let number = version.rsplit(' ').next().unwrap_or_default();
     let mut parts = number
@@ -379,8 +395,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
 
-    use super::{access, check, has_retry_switch, swift};
-    use crate::engines::cli::tool::{Installed, Tool};
+    use super::{check, has_retry_switch, invocation, swift};
+    use crate::engines::cli::tool::{InstalledTool, Tool};
     use crate::s3::{ChecksumAlgorithm, Credentials, Endpoint, S3Config};
     use crate::swift::{SwiftAuth, SwiftConfig};
 
@@ -404,32 +420,32 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stand_in_private_files_or_the_environment_only() {
+    fn secrets_are_only_in_private_files_or_the_environment() {
         let config = config();
         for tool in Tool::ALL.into_iter().filter(|t| t.scheme().is_none()) {
             let dir = tempfile::tempdir().unwrap();
-            let client = Installed {
+            let client = InstalledTool {
                 tool,
                 path: tool.program().into(),
                 version: String::new(),
             };
-            let got = access(&client, &config, &config.endpoints[0], dir.path(), 2).unwrap();
+            let got = invocation(&client, &config, &config.endpoints[0], dir.path(), 2).unwrap();
             let holds = |text: &std::ffi::OsStr| text.to_string_lossy().contains(SECRET);
             assert!(!got.args.iter().any(|arg| holds(arg)), "{tool}");
-            let mut told = got.env.iter().any(|(_, value)| holds(value));
+            let mut secret_found = got.env.iter().any(|(_, value)| holds(value));
             let mut all = Vec::new();
             files(dir.path(), &mut all);
             for file in all {
                 let mode = file.metadata().unwrap().permissions().mode();
                 assert_eq!(mode & 0o777, 0o600, "{}", file.display());
-                told |= std::fs::read_to_string(&file).unwrap().contains(SECRET);
+                secret_found |= std::fs::read_to_string(&file).unwrap().contains(SECRET);
             }
-            assert!(told, "{tool} does not know the secret");
+            assert!(secret_found, "{tool} does not know the secret");
         }
     }
 
     #[test]
-    fn what_a_client_cannot_be_told_is_refused() {
+    fn unsupported_settings_are_refused() {
         let mut checksum = config();
         checksum.checksum = Some(ChecksumAlgorithm::Crc32);
         let mut addresses = config();
@@ -448,22 +464,22 @@ mod tests {
     }
 
     #[test]
-    fn swift_gets_its_key_by_the_environment() {
+    fn swift_gets_its_key_through_the_environment() {
         let auth = SwiftAuth::V1 {
             url: Endpoint::parse("http://127.0.0.1:8080/auth/v1.0", "test").unwrap(),
             user: "test:tester".to_owned(),
             key: SECRET.into(),
         };
-        let (access, secrets) = swift(&SwiftConfig::new(auth, None), 0).unwrap();
+        let (invocation, secrets) = swift(&SwiftConfig::new(auth, None), 0).unwrap();
         let has = |name: &str, value: &str| {
             let pair = (name.into(), value.into());
-            assert!(access.env.contains(&pair), "{name}");
+            assert!(invocation.env.contains(&pair), "{name}");
         };
         has("ST_AUTH", "http://127.0.0.1:8080/auth/v1.0");
         has("ST_USER", "test:tester");
         has("ST_KEY", SECRET);
         assert!(
-            !access
+            !invocation
                 .args
                 .iter()
                 .any(|a| a.to_string_lossy().contains(SECRET))

@@ -1,15 +1,16 @@
-//! From exit code and complaint of a client to an [`OpError`].
+//! Turns a client's exit code and error output into an [`OpError`].
 
 use bucketload_core::error::{ErrorKind, OpError};
 
-use super::process::Ended;
+use super::process::ProcessOutcome;
 use super::tool::Tool;
-use crate::engines::failure::{kind_of_text, tidy};
+use crate::engines::failure::kind_of_text;
 use crate::http::Secret;
+use crate::http::answer::one_line;
 use crate::s3::error_map::{Context, ErrorDocument, to_error};
 
-/// Error codes of S3 that clients repeat, with the status that they come with (Amazon S3 API
-/// Reference, "List of error codes"; the last ones are MinIO's).
+/// Error codes of S3 that clients print, with their status (Amazon S3 API Reference, "List of error
+/// codes"; the last ones are MinIO's).
 const CODES: [(&str, u16); 26] = [
     ("NoSuchBucket", 404),
     ("NoSuchKey", 404),
@@ -39,14 +40,14 @@ const CODES: [(&str, u16); 26] = [
     ("XMinioAdminBucketQuotaExceeded", 400),
 ];
 
-/// Statuses that clients mention, with the words around them.
+/// Statuses that clients print.
 const STATUSES: [u16; 13] = [
     400, 401, 403, 404, 405, 409, 412, 429, 500, 501, 502, 503, 507,
 ];
 
-/// Phrases of clients that hide the store's code.
+/// Phrases of clients that do not print the store's code.
 const PHRASES: [(&str, ErrorKind); 16] = [
-    // mc, of a source that is not there.
+    // mc, for a missing source.
     ("unable to guess the type of copy", ErrorKind::NotFound),
     ("object does not exist", ErrorKind::NotFound),
     ("bucket does not exist", ErrorKind::NotFound),
@@ -67,22 +68,26 @@ const PHRASES: [(&str, ErrorKind); 16] = [
     ("reduce your request rate", ErrorKind::Throttled),
 ];
 
-/// What a client's failure means. `told` is what it printed on standard output about it, if
-/// anything.
-/// Whatever it says, `secrets` do not get out.
-pub(crate) fn meaning(tool: Tool, ended: &Ended, told: &str, secrets: &[Secret]) -> OpError {
-    let how = match ended.status.code() {
-        Some(code) => format!("{tool} ended with code {code}"),
-        None => format!("{tool} was ended by a signal"),
+/// The error for a client's failure. `stdout_error` is its report on standard output, or empty. The
+/// message does not contain `secrets`.
+pub(crate) fn to_op_error(
+    tool: Tool,
+    outcome: &ProcessOutcome,
+    stdout_error: &str,
+    secrets: &[Secret],
+) -> OpError {
+    let how = match outcome.status.code() {
+        Some(code) => format!("{tool} exited with code {code}"),
+        None => format!("{tool} was killed by a signal"),
     };
-    let complaint = last_words(&ended.complaint);
-    let text = match (complaint.is_empty(), told.is_empty()) {
+    let stderr = last_lines(&outcome.stderr);
+    let text = match (stderr.is_empty(), stdout_error.is_empty()) {
         (true, true) => "without an explanation".to_owned(),
-        (false, true) => complaint,
-        (true, false) => tidy(told),
-        (false, false) => tidy(&format!("{complaint} {told}")),
+        (false, true) => stderr,
+        (true, false) => one_line(stdout_error),
+        (false, false) => one_line(&format!("{stderr} {stdout_error}")),
     };
-    let whole = format!("{} {told}", ended.complaint);
+    let whole = format!("{} {stdout_error}", outcome.stderr);
     let (kind, status) = classify(&whole);
     let mut detail = format!("{how}: {text}");
     for secret in secrets.iter().filter(|s| !s.expose().is_empty()) {
@@ -91,10 +96,10 @@ pub(crate) fn meaning(tool: Tool, ended: &Ended, told: &str, secrets: &[Secret])
     OpError::with_status(kind, status, detail)
 }
 
-/// The last lines of a complaint that are not blank: clients say last what is wrong.
-fn last_words(text: &str) -> String {
+/// The last three lines that are not blank: clients usually print the cause last.
+fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    tidy(&lines[lines.len().saturating_sub(3)..].join(" "))
+    one_line(&lines[lines.len().saturating_sub(3)..].join(" "))
 }
 
 fn classify(text: &str) -> (ErrorKind, u16) {
@@ -141,7 +146,7 @@ fn by_answer(status: u16, code: &str) -> ErrorKind {
     to_error(status, &document, &context).kind
 }
 
-/// Whether `word` stands in `text` by itself.
+/// Whether `text` contains `word` as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let inner = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     text.match_indices(word).any(|(at, _)| {
@@ -156,20 +161,20 @@ mod tests {
 
     use bucketload_core::error::ErrorKind as K;
 
-    use super::meaning;
-    use crate::engines::cli::process::Ended;
+    use super::to_op_error;
+    use crate::engines::cli::process::ProcessOutcome;
     use crate::engines::cli::tool::Tool;
 
-    fn error(complaint: &str, told: &str) -> bucketload_core::error::OpError {
-        let ended = Ended {
+    fn error(stderr: &str, stdout_error: &str) -> bucketload_core::error::OpError {
+        let outcome = ProcessOutcome {
             status: ExitStatus::from_raw(12 << 8),
-            complaint: complaint.to_owned(),
+            stderr: stderr.to_owned(),
         };
-        meaning(Tool::S3cmd, &ended, told, &["sEcret/key".into()])
+        to_op_error(Tool::S3cmd, &outcome, stdout_error, &["sEcret/key".into()])
     }
 
     #[test]
-    fn complaints_of_the_clients_are_understood() {
+    fn error_output_of_the_clients_is_understood() {
         for (text, kind) in [
             (
                 "ERROR: S3 error: 404 (NoSuchKey): The specified key does not exist.",
@@ -235,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_kept_and_secrets_are_not() {
+    fn the_last_lines_are_kept_without_secrets() {
         let error = error("a\nb\nc\n\nd sEcret/key\n", "");
-        assert_eq!(&*error.detail, "s3cmd ended with code 12: b c d ***");
+        assert_eq!(&*error.detail, "s3cmd exited with code 12: b c d ***");
     }
 }
