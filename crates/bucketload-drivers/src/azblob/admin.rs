@@ -5,7 +5,7 @@ use bucketload_core::driver::{Admin, KeyPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
-use crate::http::answer::{no_way_on, unreadable};
+use crate::http::answer::{no_next_page, unreadable};
 use crate::http::control::{ensure_bucket, name_missing};
 use crate::http::outgoing::Body;
 use crate::http::pool::Buffer;
@@ -57,7 +57,7 @@ impl AzureSession {
         })
         .map_err(|e| unreadable("listing", e))?;
         if page.next.is_some() && page.next.as_deref() == after {
-            return Err(no_way_on());
+            return Err(no_next_page());
         }
         Ok(page)
     }

@@ -121,7 +121,7 @@ impl Driver for AzureDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = ThreadShared::of_this_thread(&self.inner, endpoint);
         let mut session = AzureSession::new(shared, source);
         session.connect(probe).await?;

@@ -97,7 +97,7 @@ pub(super) fn to_error(
 ) -> OpError {
     let code = refusal.code.as_str();
     let kind = kind_of(status, code, &refusal.message);
-    let mut detail = answer::said(status, code, refusal.message.trim_end_matches('.'));
+    let mut detail = answer::refusal_text(status, code, refusal.message.trim_end_matches('.'));
     if !refusal.authentication.is_empty() {
         detail += &format!(" ({})", refusal.authentication);
     }

@@ -8,7 +8,7 @@ use bucketload_core::driver::{Completion, DONE};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
-use crate::http::answer::{no_way_on, unreadable};
+use crate::http::answer::{no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
@@ -106,7 +106,7 @@ impl AzureSession {
                 return Ok(Completion { items, ..DONE });
             }
             if next == from {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             from = next;
         }

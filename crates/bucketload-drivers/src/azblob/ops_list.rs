@@ -8,7 +8,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
-use crate::http::answer::{as_text, no_way_on, unreadable};
+use crate::http::answer::{as_text, no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::{encode, xml};
@@ -144,7 +144,7 @@ impl AzureSession {
                 return Ok(Completion { items, ..DONE });
             }
             if *next == *from {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             std::mem::swap(&mut from, &mut next);
         }

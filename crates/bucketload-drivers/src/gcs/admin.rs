@@ -8,8 +8,8 @@ use bucketload_core::record::Probe;
 use super::ops_batch::Batch;
 use super::ops_list::read_page;
 use super::session::{GcsSession, push_object};
-use crate::http::answer::no_way_on;
-use crate::http::control::{ensure_bucket, name_missing, unless_gone};
+use crate::http::answer::no_next_page;
+use crate::http::control::{ensure_bucket, ignore_missing, name_missing};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -62,7 +62,7 @@ impl Admin for GcsSession {
         let mut next = Vec::new();
         read_page(&body, &mut next, |key| keys.push(key.get()))?;
         if !next.is_empty() && next == from {
-            return Err(no_way_on());
+            return Err(no_next_page());
         }
         let next = String::from_utf8(next).unwrap_or_default();
         Ok(KeyPage {
@@ -117,7 +117,7 @@ impl GcsSession {
             let mut head = self.begin("DELETE");
             push_object(&mut head, bucket, key);
             let mut request = self.bare(head);
-            unless_gone(self.settle(&mut request).await)?;
+            ignore_missing(self.settle(&mut request).await)?;
         }
         Ok(())
     }

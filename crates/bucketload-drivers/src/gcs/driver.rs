@@ -128,7 +128,7 @@ impl Driver for GcsDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = GcsSession::new(Arc::clone(&self.inner), endpoint, source)?;
         session.connect(probe).await?;
         Ok(session)

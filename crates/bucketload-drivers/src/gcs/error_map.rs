@@ -43,7 +43,7 @@ impl RefusalDetails {
 /// The error for an answer with `status` and `body`.
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
     let said = RefusalDetails::read(body);
-    let detail = answer::said(status, &said.reason, &said.message);
+    let detail = answer::refusal_text(status, &said.reason, &said.message);
     OpError::with_status(kind_of(status, &said.reason), status, detail)
 }
 

@@ -7,7 +7,7 @@ use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 
 use super::session::{GcsSession, push_bucket};
-use crate::http::answer::{as_text, no_way_on, unreadable};
+use crate::http::answer::{as_text, no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -80,7 +80,7 @@ impl GcsSession {
                 return Ok(Completion { items, ..DONE });
             }
             if *next == *from {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             std::mem::swap(&mut from, &mut next);
         }

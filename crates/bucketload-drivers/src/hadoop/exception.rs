@@ -54,7 +54,11 @@ fn simple(class: &str) -> &str {
 pub(crate) fn to_error(class: &str, message: &str, status: u16) -> OpError {
     let name = simple(class);
     let kind = kind_of(name, message).unwrap_or_else(|| by_status(status));
-    OpError::with_status(kind, status, answer::said(status, name, &tidy(message)))
+    OpError::with_status(
+        kind,
+        status,
+        answer::refusal_text(status, name, &tidy(message)),
+    )
 }
 
 /// The first line of `text`, without control characters, of bounded length. A stack trace follows it.

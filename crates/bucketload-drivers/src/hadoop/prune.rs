@@ -13,7 +13,7 @@ use bucketload_core::record::Probe;
 use super::listing::Listed;
 use super::path;
 use super::walk::{Entry, Lister};
-use crate::http::control::unless_gone;
+use crate::http::control::ignore_missing;
 
 /// A session of an HDFS driver, as a tree of files and directories.
 pub(crate) trait Tree: Lister {
@@ -107,7 +107,7 @@ pub(crate) async fn delete_keys<T: Tree>(
 ) -> Result<(), OpError> {
     for key in keys {
         path::check(bucket, key)?;
-        unless_gone(tree.unlink(bucket, key, &mut Probe::untimed()).await)?;
+        ignore_missing(tree.unlink(bucket, key, &mut Probe::untimed()).await)?;
     }
     let listed = tree.listed();
     if listed.bucket != bucket {

@@ -64,7 +64,7 @@ pub(crate) fn too_long(status: u16) -> OpError {
 
 /// A page of a listing that does not say where to continue, or points back to its own start.
 #[cold]
-pub(crate) fn no_way_on() -> OpError {
+pub(crate) fn no_next_page() -> OpError {
     OpError::new(
         ErrorKind::Protocol,
         "the listing does not say where to continue, or points back to the start of this page",
@@ -86,7 +86,7 @@ pub(crate) const fn kind_of(status: u16) -> ErrorKind {
 }
 
 /// The text of a refusal: its code, its message, or both.
-pub(crate) fn said(status: u16, code: &str, message: &str) -> String {
+pub(crate) fn refusal_text(status: u16, code: &str, message: &str) -> String {
     match (code, message) {
         ("", "") => format!("the server returned status {status} without an explanation"),
         (code, "") => code.to_owned(),

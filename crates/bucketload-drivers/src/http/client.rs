@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Assigns worker number `worker` an endpoint and a local address to connect from, both round-robin.
-    pub(crate) fn seat(&self, worker: u32, sources: &[IpAddr]) -> (usize, Option<IpAddr>) {
+    pub(crate) fn assign(&self, worker: u32, sources: &[IpAddr]) -> (usize, Option<IpAddr>) {
         let number = worker as usize;
         let source = (!sources.is_empty()).then(|| sources[number % sources.len()]);
         (number % self.endpoints.len(), source)

@@ -61,7 +61,7 @@ pub(crate) fn name_missing(mut error: OpError, what: &str, bucket: &str) -> OpEr
 }
 
 /// The result of a deletion. An object that is already gone is not an error.
-pub(crate) fn unless_gone<T>(deleted: Result<T, OpError>) -> Result<(), OpError> {
+pub(crate) fn ignore_missing<T>(deleted: Result<T, OpError>) -> Result<(), OpError> {
     match deleted {
         Err(error) if error.kind != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

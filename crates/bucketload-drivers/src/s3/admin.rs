@@ -8,8 +8,8 @@ use bucketload_core::record::Probe;
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete, uploads_query};
 use super::prepare::S3Call;
 use super::session::S3Session;
-use crate::http::answer::{no_way_on, unreadable};
-use crate::http::control::{ensure_bucket, explain, name_missing, unless_gone};
+use crate::http::answer::{no_next_page, unreadable};
+use crate::http::control::{ensure_bucket, explain, ignore_missing, name_missing};
 use crate::http::session::HttpSession as _;
 use bucketload_s3::xml;
 
@@ -58,7 +58,7 @@ impl Admin for S3Session {
                 Err(error) if error.kind == ErrorKind::Unsupported => {
                     for key in keys {
                         let mut request = self.prepare(&S3Call::new("DELETE", bucket, key));
-                        unless_gone(self.settle(&mut request).await)?;
+                        ignore_missing(self.settle(&mut request).await)?;
                     }
                 }
                 Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
@@ -141,7 +141,7 @@ impl S3Session {
                 return Ok(aborted);
             }
             if next_key.is_empty() || (&next_key, &next_upload) == (&key_marker, &upload_marker) {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             (key_marker, upload_marker) = (next_key, next_upload);
         }

@@ -13,7 +13,7 @@ use bucketload_core::error::{ErrorKind, OpError};
 use super::ops_list::MAX_PAGE;
 use super::prepare::S3Call;
 use super::session::S3Session;
-use crate::http::answer::{no_way_on, unreadable};
+use crate::http::answer::{no_next_page, unreadable};
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use bucketload_s3::encode;
@@ -105,7 +105,7 @@ impl S3Session {
         if !truncated {
             page.next = None;
         } else if page.next.as_deref().is_none_or(|next| after == Some(next)) {
-            return Err(no_way_on());
+            return Err(no_next_page());
         }
         Ok(page)
     }
@@ -125,7 +125,7 @@ impl S3Session {
         let (mut page, truncated) = self.page(bucket, prefix, query).await?;
         page.next = page.keys.last().cloned().filter(|_| truncated);
         if truncated && page.next.as_deref().is_none_or(|next| next == before) {
-            return Err(no_way_on());
+            return Err(no_next_page());
         }
         Ok(page)
     }
@@ -164,5 +164,5 @@ impl S3Session {
 /// True if V1 may work although V2 ended with `error`: the server failed, does not offer V2, or took the request for V1
 /// and answered without a continuation token.
 fn may_know_v1(error: &OpError) -> bool {
-    matches!(error.kind, ErrorKind::Server | ErrorKind::Unsupported) || *error == no_way_on()
+    matches!(error.kind, ErrorKind::Server | ErrorKind::Unsupported) || *error == no_next_page()
 }

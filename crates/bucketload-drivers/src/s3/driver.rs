@@ -121,7 +121,7 @@ impl Driver for S3Driver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = S3Shared::of_this_thread(&self.inner, endpoint);
         let local = match &self.inner.local {
             // A copy of the probe: opening files does not count as a connection of the run.

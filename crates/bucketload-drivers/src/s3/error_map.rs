@@ -71,7 +71,7 @@ pub(crate) struct Context<'a> {
 /// The error that a response with `status` and `document` means.
 pub(crate) fn to_error(status: u16, document: &ErrorDocument, context: &Context<'_>) -> OpError {
     let kind = kind_of(status, document);
-    let mut detail = answer::said(status, &document.code, &document.message);
+    let mut detail = answer::refusal_text(status, &document.code, &document.message);
     let expected = [context.bucket_region, document.region.as_str()]
         .into_iter()
         .find(|r| !r.is_empty())

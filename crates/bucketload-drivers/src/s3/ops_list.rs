@@ -11,7 +11,7 @@ use bucketload_core::record::Probe;
 use super::error_map::ErrorDocument;
 use super::prepare::S3Call;
 use super::session::S3Session;
-use crate::http::answer::{MAX_DOCUMENT, as_text, no_way_on, unreadable};
+use crate::http::answer::{MAX_DOCUMENT, as_text, no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::{Render as _, each_key};
 use crate::http::session::HttpSession as _;
@@ -123,7 +123,7 @@ impl S3Session {
                 return Ok(Completion { items, ..DONE });
             }
             if next.is_empty() || *next == *from {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             std::mem::swap(&mut from, &mut next);
         }
@@ -171,7 +171,7 @@ impl S3Session {
             }
             let stays = *next_key == *key && *next_upload == *upload;
             if next_key.is_empty() || stays {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             std::mem::swap(&mut key, &mut next_key);
             std::mem::swap(&mut upload, &mut next_upload);

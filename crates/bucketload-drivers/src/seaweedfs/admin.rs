@@ -18,7 +18,7 @@ use super::session::SeaweedSession;
 use super::table::hash;
 use super::walk::{Walk, WalkStep};
 use crate::http::answer::{MAX_SMALL, too_long, unreadable};
-use crate::http::control::{ensure_bucket, name_missing, unless_gone};
+use crate::http::control::{ensure_bucket, ignore_missing, name_missing};
 use crate::http::outgoing::{Body, Plain};
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -133,7 +133,7 @@ impl Admin for SeaweedSession {
                     }
                 }
             };
-            unless_gone(deleted)?;
+            ignore_missing(deleted)?;
             folders.extend(run_folders(key).map(str::to_owned));
         }
         if self.shared.table.is_some() {

@@ -124,7 +124,7 @@ impl Driver for SeaweedDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = SeaweedSession::new(Arc::clone(&self.inner), endpoint, source);
         session.connect(probe).await?;
         Ok(session)

@@ -24,7 +24,7 @@ pub(crate) fn message(body: &[u8]) -> String {
 pub(crate) fn to_error(status: u16, body: &[u8]) -> OpError {
     let text = message(body);
     let kind = kind_of(status, &text.to_ascii_lowercase());
-    OpError::with_status(kind, status, answer::said(status, "", &text))
+    OpError::with_status(kind, status, answer::refusal_text(status, "", &text))
 }
 
 fn kind_of(status: u16, text: &str) -> ErrorKind {

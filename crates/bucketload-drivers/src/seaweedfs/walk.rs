@@ -14,7 +14,7 @@ use bucketload_core::record::Probe;
 
 use super::filer::push_path;
 use super::session::SeaweedSession;
-use crate::http::answer::{no_way_on, unreadable};
+use crate::http::answer::{no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::{HttpSession as _, Rendering as _};
@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         level.more = more && !entries.is_empty();
         if let Some(last) = entries.back() {
             if last.name == level.last {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             level.last.clone_from(&last.name);
         }

@@ -16,7 +16,7 @@ use super::head::SwiftCall;
 use super::large::{OWN_FIELD, SEGMENTS_FIELD, segment_of, segments_container};
 use super::list::{MAX_PAGE, entries, has_next, page_query};
 use super::session::SwiftSession;
-use crate::http::control::{explain, name_missing, unless_gone};
+use crate::http::control::{explain, ignore_missing, name_missing};
 use crate::http::outgoing::Body;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
@@ -90,7 +90,7 @@ impl SwiftSession {
             for name in names {
                 let call = SwiftCall::new("DELETE", container, name);
                 let mut request = self.bare(&call);
-                unless_gone(self.settle(&mut request).await)?;
+                ignore_missing(self.settle(&mut request).await)?;
             }
         }
         Ok(())

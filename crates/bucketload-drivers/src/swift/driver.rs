@@ -170,7 +170,7 @@ impl Driver for SwiftDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (endpoint, source) = self.inner.client.seat(worker.worker, sources);
+        let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = SwiftShared::of_this_thread(&self.inner, endpoint);
         let mut session = SwiftSession::new(shared, source);
         session.connect(probe).await?;

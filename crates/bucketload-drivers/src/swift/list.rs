@@ -16,7 +16,7 @@ use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
 use super::head::SwiftCall;
 use super::session::SwiftSession;
-use crate::http::answer::{as_text, no_way_on, unreadable};
+use crate::http::answer::{as_text, no_next_page, unreadable};
 use crate::http::pool::Buffer;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
@@ -151,7 +151,7 @@ impl SwiftSession {
                 return Ok(Completion { items, ..DONE });
             }
             if last.as_bytes() <= marker.as_slice() {
-                return Err(no_way_on());
+                return Err(no_next_page());
             }
             marker.clear();
             marker.extend_from_slice(last.as_bytes());

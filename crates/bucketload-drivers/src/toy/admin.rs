@@ -5,7 +5,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::record::Probe;
 
 use super::session::{Names, ToySession, each_line};
-use crate::http::control::{ensure_bucket, name_missing, unless_gone};
+use crate::http::control::{ensure_bucket, ignore_missing, name_missing};
 use crate::http::outgoing::{Body, NO_BODY};
 use crate::http::session::{HttpSession as _, Rendering as _};
 
@@ -72,7 +72,7 @@ impl Admin for ToySession {
         for key in keys {
             let head = self.about("DELETE", bucket, key);
             let mut delete = self.bare(head);
-            unless_gone(self.settle(&mut delete).await)?;
+            ignore_missing(self.settle(&mut delete).await)?;
         }
         Ok(())
     }

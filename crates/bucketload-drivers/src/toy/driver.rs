@@ -92,7 +92,7 @@ impl Driver for ToyDriver {
         let (endpoint, source) = self
             .inner
             .client
-            .seat(worker.worker, &self.inner.config.sources);
+            .assign(worker.worker, &self.inner.config.sources);
         let mut session = ToySession::new(Arc::clone(&self.inner), endpoint, source);
         session.connect(probe).await?;
         Ok(session)

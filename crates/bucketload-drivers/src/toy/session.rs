@@ -9,7 +9,7 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
 use super::driver::Inner;
-use crate::http::answer::{as_text, kind_of, no_way_on, one_line, said, size_of_object};
+use crate::http::answer::{as_text, kind_of, no_next_page, one_line, refusal_text, size_of_object};
 use crate::http::client::Client;
 use crate::http::connection::Connection;
 use crate::http::exchange::Refusal;
@@ -48,7 +48,7 @@ impl HttpSession for ToySession {
     #[cold]
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError {
         let text = one_line(&String::from_utf8_lossy(&refusal.body));
-        OpError::with_status(kind_of(status), status, said(status, "", &text))
+        OpError::with_status(kind_of(status), status, refusal_text(status, "", &text))
     }
 }
 
@@ -158,7 +158,7 @@ impl ToySession {
                     }
                     return Ok(Completion { items, ..DONE });
                 }
-                Some(next) if next == after => return Err(no_way_on()),
+                Some(next) if next == after => return Err(no_next_page()),
                 Some(next) => after = next,
                 None => return Ok(Completion { items, ..DONE }),
             }

@@ -101,7 +101,7 @@ impl Driver for WebHdfsDriver {
 
     async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<WebHdfsSession, OpError> {
         let sources = &self.inner.config.source_addresses;
-        let (_, source) = self.inner.client.seat(worker.worker, sources);
+        let (_, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = WebHdfsSession::new(Arc::clone(&self.inner), source);
         session.connect(probe).await?;
         Ok(session)
