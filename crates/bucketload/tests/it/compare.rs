@@ -166,7 +166,7 @@ fn different_workloads_need_leave_before_anything_runs() {
         2,
         &[
             "A and B did not measure the same thing",
-            "phases.run.works.run.model.workers: 2 against 4",
+            "phases.run.works.run.model.workers: 2 vs 4",
             "--allow-different",
         ],
     );
@@ -191,7 +191,7 @@ fn different_workloads_need_leave_before_anything_runs() {
         allowed.stdout
     );
     assert!(
-        allowed.stdout.contains("differs by request"),
+        allowed.stdout.contains("allowed difference"),
         "{}",
         allowed.stdout
     );
