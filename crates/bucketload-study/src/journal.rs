@@ -1,5 +1,5 @@
-//! What happened in a study: a line per event, on disk before anything else goes on. From it follows which
-//! cells are done, so that a study that was killed goes on where it was.
+//! The journal of a study: one line per event, on disk before anything else happens. It determines which cells are
+//! done, so a killed study resumes where it stopped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::layout::{CELLS, JOURNAL};
 use crate::model::{Cell, JournalLine};
 
-/// A journal being written.
+/// A journal that is being written.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
 }
 
-/// Why a journal cannot be used.
+/// An error that makes a journal unusable.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct JournalError {
@@ -27,8 +27,7 @@ pub struct JournalError {
 }
 
 impl Journal {
-    /// Opens the journal of the study in `dir` to append; a line that a killed process left unfinished is
-    /// cut off.
+    /// Opens the journal of the study in `dir` for appending. Cuts off a line that a killed process left unfinished.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -43,7 +42,7 @@ impl Journal {
             let whole = known.iter().rposition(|byte| *byte == b'\n');
             let file = File::options().create(true).append(true).open(&path)?;
             file.set_len(whole.map_or(0, |at| at as u64 + 1))?;
-            // The name of the file must be on disk as well.
+            // The file's directory entry must be on disk as well.
             File::open(dir)?.sync_all()?;
             Ok(file)
         };
@@ -70,8 +69,7 @@ impl Journal {
     }
 }
 
-/// The lines of the study in `dir`; lines that cannot be read are left out. A study that was never begun
-/// has none.
+/// The lines of the study in `dir`; unreadable lines are skipped. A study that was never started has none.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -87,12 +85,12 @@ pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
     }
 }
 
-/// How far a cell is.
+/// Progress of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellState {
-    /// How often it was begun.
+    /// How often it was started.
     pub attempts: u32,
-    /// How it ended; `None` while it is pending, or was begun and never ended.
+    /// How it ended; `None` while it is pending, or if it was started and never ended.
     pub end: Option<End>,
 }
 
@@ -116,27 +114,27 @@ pub enum End {
         dir: String,
         /// Exit code.
         exit: Option<i32>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was left out.
+    /// It was skipped.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// By cell; cells without a line are absent.
     pub cells: BTreeMap<String, CellState>,
-    /// Time that its sessions have taken, nanoseconds.
+    /// Total time of its sessions, nanoseconds.
     pub active_ns: u64,
 }
 
 impl State {
-    /// What the lines say.
+    /// The progress that the lines record.
     #[must_use]
     pub fn of(lines: &[JournalLine]) -> Self {
         let mut state = Self::default();
@@ -205,13 +203,13 @@ impl State {
         self.cells.entry(cell.to_owned()).or_default().end = Some(end);
     }
 
-    /// How the cell ended, if it did.
+    /// The end of the cell, if it ended.
     #[must_use]
     pub fn end_of(&self, cell: &str) -> Option<&End> {
         self.cells.get(cell)?.end.as_ref()
     }
 
-    /// Whether the cell is still to be measured. With `retry`, those that failed or were left out are.
+    /// True if the cell is still to be measured. With `retry`, this includes cells that failed or were skipped.
     #[must_use]
     pub fn is_open(&self, cell: &str, retry: bool) -> bool {
         match self.end_of(cell) {
@@ -221,7 +219,7 @@ impl State {
         }
     }
 
-    /// The directory of the next attempt at a cell, below the study's: no earlier attempt had it.
+    /// The directory of the next attempt at a cell, below the study's. No earlier attempt used it.
     #[must_use]
     pub fn next_dir(&self, cell: &Cell) -> String {
         match self.cells.get(&cell.id).map_or(0, |known| known.attempts) {
@@ -298,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_cut_and_what_runs_is_run_again_elsewhere() {
+    fn an_incomplete_line_is_cut_and_a_started_cell_runs_again_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path()).unwrap();
         for line in [
@@ -330,12 +328,12 @@ mod tests {
             state.end_of("b"),
             Some(End::Finished { took_ns: 5, .. })
         ));
-        // The pause between two sessions is no time of the study.
+        // The pause between two sessions is not active time.
         assert_eq!(state.active_ns, 11 + 4);
     }
 
     #[test]
-    fn what_failed_or_was_left_out_is_done_unless_a_retry_is_asked_for() {
+    fn failed_and_skipped_cells_are_done_unless_retried() {
         let lines = [
             started("a", 1),
             JournalLine::Failed {
@@ -355,7 +353,7 @@ mod tests {
         for id in ["a", "b"] {
             assert!(!state.is_open(id, false) && state.is_open(id, true), "{id}");
         }
-        // What was left out has no directory yet.
+        // A skipped cell has no directory yet.
         assert_eq!(state.next_dir(&cell("b")), "cells/b");
     }
 }

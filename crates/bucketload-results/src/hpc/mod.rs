@@ -79,7 +79,7 @@ pub struct Record {
     pub processes: u32,
     /// Number of the trial, from 0.
     pub repetition: u32,
-    /// The run's directory below the study's; empty for a floor that is no run.
+    /// The run's directory below the study's; empty for a floor that is not a run.
     pub dir: String,
     /// The steps.
     pub steps: Vec<StepRecord>,
@@ -133,7 +133,9 @@ impl StepRecord {
             .collect()
     }
 
-    fn rate(&self, amount: u64) -> f64 {
+    /// `amount` of this step per second.
+    #[must_use]
+    pub fn rate(&self, amount: u64) -> f64 {
         match self.seconds > 0.0 {
             true => amount as f64 / self.seconds,
             false => 0.0,

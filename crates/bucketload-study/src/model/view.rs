@@ -1,4 +1,4 @@
-//! What a report shows of an experiment: figures, tables and the metrics in them.
+//! The figures and tables that a report shows of an experiment, and their metrics.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Figure {
-    /// What it looks like.
+    /// Its kind.
     pub kind: FigureKind,
-    /// What it shows; each kind has its usual metric.
+    /// Its metric; each kind has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     /// Operation class, such as `get`; empty for all together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Phase of the workload, or the beginning of its name with `*`; empty for the measuring ones.
+    /// Phase of the workload, or a prefix of its name with `*`; empty for the measuring ones.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// Headline; empty for one made of the above.
+    /// Headline; empty to derive it from the above.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
 }
@@ -26,10 +26,10 @@ pub struct Figure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// A metric over the swept values, a line per target, with intervals.
+    /// A metric over the swept values, one line per target, with intervals.
     #[default]
     Curve,
-    /// As `curve`, with the fit of the Universal Scalability Law.
+    /// Like `curve`, with the fit of the Universal Scalability Law.
     Scaling,
     /// A metric per target (and value) as bars with intervals.
     Bars,
@@ -41,13 +41,13 @@ pub enum FigureKind {
     LatencyCdf,
     /// Density of latency, logarithmic axis.
     LatencyDensity,
-    /// Requests and bytes per data node of the store, where placement is known, else by key.
+    /// Requests per data node of the store if the placement is known, else per key.
     LoadBalance,
     /// Latency under even and skewed popularity side by side.
     Hotspot,
     /// Confirmed capacity per target with its bracket.
     Capacity,
-    /// Efficiency per process (node) against one.
+    /// Efficiency per process (node) relative to one.
     Efficiency,
 }
 
@@ -67,7 +67,7 @@ impl FigureKind {
         Self::Efficiency,
     ];
 
-    /// As written in a study.
+    /// The name as written in a study.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,18 +90,18 @@ impl FigureKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Table {
-    /// What its rows and columns are.
+    /// Its kind.
     pub kind: TableKind,
-    /// What a cell holds; each kind has its usual metric.
+    /// Metric of its cells; each kind has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     /// Operation class, such as `get`; empty for all together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Phase of the workload, or the beginning of its name with `*`; empty for the measuring ones.
+    /// Phase of the workload, or a prefix of its name with `*`; empty for the measuring ones.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// Caption; empty for one made of the above.
+    /// Caption; empty to derive it from the above.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
 }
@@ -110,30 +110,30 @@ pub struct Table {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableKind {
-    /// A row per target: throughput, bandwidth, latencies, errors, verdict.
+    /// One row per target: throughput, bandwidth, latencies, errors, verdict.
     #[default]
     Summary,
-    /// A row per swept value, a column per target.
+    /// One row per swept value, one column per target.
     Ladder,
-    /// A row per class and target: minimum, mean, percentiles, maximum.
+    /// One row per class and target: minimum, mean, percentiles, maximum.
     Latency,
-    /// A row per class and metric: the baseline's value, and multiples of it per target.
+    /// One row per class and metric: the baseline's value, and multiples of it per target.
     Multiples,
-    /// OSSperf's Tables 4 and 5: a row per size, columns for upload and download.
+    /// OSSperf's Tables 4 and 5: one row per size, columns for upload and download.
     Ossperf,
     /// Parameters of the Universal Scalability Law per target.
     Scaling,
-    /// Capacity, bracket and what limited it per target.
+    /// Capacity, bracket and limiting factor per target.
     Capacity,
     /// IO500's phases and scores.
     Io500,
     /// MD-Workbench's rates and quantiles.
     MdWorkbench,
-    /// The grid: a row per files x bytes, columns per system and number of processes.
+    /// The grid: one row per files x bytes, one column per system and number of processes.
     Grid,
     /// Indices of load balance.
     LoadBalance,
-    /// What the client costs: throughput, latency and CPU time per operation.
+    /// Cost of the client: throughput, latency and CPU time per operation.
     Clients,
     /// Every cell with its verdict.
     Verdicts,
@@ -157,7 +157,7 @@ impl TableKind {
         Self::Verdicts,
     ];
 
-    /// As written in a study.
+    /// The name as written in a study.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -178,13 +178,13 @@ impl TableKind {
     }
 }
 
-/// A figure of a run, of a class of operations in a phase.
+/// A metric of a run, for a class of operations in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Successful operations per second.
     Throughput,
-    /// Bytes of objects per second.
+    /// Object bytes per second.
     Bandwidth,
     /// Mean response time.
     Mean,
@@ -225,13 +225,13 @@ impl Metric {
         Self::WallBandwidth,
     ];
 
-    /// Whether only grids have it.
+    /// True if only grids have it.
     #[must_use]
     pub const fn is_of_grids(self) -> bool {
         matches!(self, Self::WallThroughput | Self::WallBandwidth)
     }
 
-    /// As written in a study.
+    /// The name as written in a study.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The report of a study, made of its directory alone: a page, tables and figures for a paper.
+//! The report of a study, computed from its directory alone: a page, tables and figures for a paper.
 //!
 //! ```text
 //!  read ─► groups ─ digest, trials, workbench (a run directory at a time) ─► Measured per experiment
@@ -8,9 +8,9 @@
 //!                      └─ methods ───────────────┴─► figures/NAME.svg
 //! ```
 //!
-//! [`published`] are the values that others published, [`estimate`] the statistics over repetitions, [`show`]
-//! metrics with their names; tables, charts and frame of the page are those of [`bucketload_results::kit`]. Equal files
-//! give an equal report, byte for byte: nothing here reads a clock, the environment or an unordered map.
+//! [`published`] has values published by others, [`estimate`] the statistics over repetitions, [`show`] the metrics with
+//! their names. Tables, charts and the frame of the page come from [`bucketload_results::kit`]. Equal files give an equal
+//! report, byte for byte: nothing here reads a clock, the environment or an unordered map.
 
 pub mod balance;
 mod curves;
@@ -35,7 +35,7 @@ use crate::layout::{FIGURES, REPORT, TABLES};
 use page::Part;
 use read::Files;
 
-/// Why there is no report.
+/// An error that prevents the report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file cannot be read or written.
@@ -48,7 +48,7 @@ pub enum ReportError {
         /// The cause.
         error: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file is invalid.
     #[error("{}: {message}", path.display())]
     Form {
         /// The file.
@@ -58,11 +58,11 @@ pub enum ReportError {
     },
 }
 
-/// The report as files: name below the study's directory, and content.
+/// The report as files: path below the study's directory, and content.
 pub type Rendered = BTreeMap<String, String>;
 
-/// Makes the report of the study in `dir`, finished or not. Cells whose directory cannot be read are shown as
-/// failed, with the reason.
+/// Renders the report of the study in `dir`, finished or not. Cells whose directory is unreadable are shown as failed,
+/// with the reason.
 ///
 /// # Errors
 /// When `study.toml`, `plan.json`, the journal or a target's facts cannot be read.
@@ -79,7 +79,7 @@ pub fn render(dir: &Path) -> Result<Rendered, ReportError> {
             out.insert(format!("{FIGURES}/{}.svg", chart.name), chart.file());
         }
         let mut own = tables::of(&files, &all, measured);
-        // Tables over several experiments are asked for by each of them and shown once.
+        // Tables over several experiments are requested by each of them but shown once.
         own.retain(|table| {
             let shared = ["ossperf-", "cs597-"]
                 .iter()
@@ -117,11 +117,11 @@ pub fn render(dir: &Path) -> Result<Rendered, ReportError> {
     Ok(out)
 }
 
-/// Makes the report of the study in `dir` and writes it there. Figures and tables of an earlier report that are
-/// no longer part of it are removed. Returns the path of the page.
+/// Renders the report of the study in `dir` and writes it there. Removes figures and tables of an earlier report that are
+/// no longer part of it. Returns the path of the page.
 ///
 /// # Errors
-/// As [`render`], and when a file cannot be written.
+/// As for [`render`], and when a file cannot be written.
 pub fn write(dir: &Path) -> Result<PathBuf, ReportError> {
     let rendered = render(dir)?;
     let failed = |path: &Path, action| {
@@ -153,12 +153,12 @@ pub fn write(dir: &Path) -> Result<PathBuf, ReportError> {
     Ok(dir.join(REPORT))
 }
 
-/// Names of files that were given away.
+/// File names already in use.
 #[derive(Default)]
 struct Names(Vec<String>);
 
 impl Names {
-    /// `name`, with a number where the folder has it already.
+    /// `name`, with a number if the folder already has it.
     fn unique(&mut self, folder: &str, name: &str) -> String {
         let mut number = 1;
         loop {

@@ -8,7 +8,7 @@ use super::estimate::Over;
 use super::groups::Group;
 use crate::model::Metric;
 
-/// The different ones of `items`, in their order.
+/// The distinct `items`, in order of first occurrence.
 pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut out = Vec::new();
     for item in items {
@@ -19,7 +19,7 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     out
 }
 
-/// What is looked at: a class (empty: all) in a phase (empty: the only one that measures).
+/// A selection of operations: a class (empty: all) in a phase (empty: the only measuring one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look<'a> {
     /// Phase.
@@ -28,13 +28,13 @@ pub struct Look<'a> {
     pub class: &'a str,
 }
 
-/// Values of `metric`, one per run that counts.
+/// Values of `metric`, one per counted run.
 #[must_use]
 pub fn values(group: &Group, metric: Metric, look: Look<'_>) -> Vec<f64> {
     each(group, look, |figures| figures.metric(metric))
 }
 
-/// A figure of each run that counts.
+/// A figure of each counted run.
 pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f64>) -> Vec<f64> {
     group
         .counted()
@@ -46,7 +46,7 @@ pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f
 /// Values of runs, each with its block.
 pub type Blocks = Vec<(u32, f64)>;
 
-/// Values of `metric` with the block (repetition) of their run: what ratios are made of.
+/// Values of `metric` with the block (repetition) of their run, for ratios.
 #[must_use]
 pub fn blocks(group: &Group, metric: Metric, look: Look<'_>) -> Blocks {
     let value = |run: &Run| run.figures(look.phase, look.class)?.metric(metric);
@@ -66,7 +66,7 @@ pub fn over(group: &Group, metric: Metric, look: Look<'_>) -> Option<Over> {
     }
 }
 
-/// Whether a cell's figure is the median of the runs' percentiles.
+/// True if a cell shows the median of the runs' percentiles.
 #[must_use]
 pub const fn is_percentile(metric: Metric) -> bool {
     matches!(
@@ -134,13 +134,13 @@ pub fn label(metric: Metric) -> String {
     }
 }
 
-/// A figure that the metric shows.
+/// A table cell with the metric's figure.
 #[must_use]
 pub fn figure(group: &Group, metric: Metric, look: Look<'_>) -> Cell {
     Over::cell(over(group, metric, look), |v| unit(metric).show(v))
 }
 
-/// A table's cell: the figure, or why there is none; marked where a run is not VALID.
+/// A table cell: the figure, or why there is none; marked if a run is not VALID.
 #[must_use]
 pub fn cell(group: Option<&Group>, metric: Metric, look: Look<'_>) -> Cell {
     let Some(group) = group else {
@@ -172,14 +172,14 @@ pub fn with_mark(name: String, group: &Group) -> String {
     format!("{name} {}", mark(group)).trim_end().to_owned()
 }
 
-/// What the marks and brackets of tables mean.
-pub const NOTE: &str = "In brackets: 95 % interval over the repetitions. Marks of cells that are not VALID: D degraded, \
-     U unsteady, O overloaded, C client-bound, I incomplete runs among them.";
+/// Explains the marks and brackets of tables.
+pub const NOTE: &str = "In brackets: 95 % interval over the repetitions. Marks of cells with runs that are not VALID: D degraded, \
+     U unsteady, O overloaded, C client-bound, I incomplete.";
 
-/// What the letters behind names in charts mean.
+/// Explains the letters after names in charts.
 pub const LETTERS: &str = "Letters mark cells with runs that are not VALID: D degraded, U unsteady, O overloaded, C client-bound, I incomplete.";
 
-/// The phases that a figure is drawn for: the one that is asked for, or all that runs have.
+/// The phases of a figure: the requested one, or all that runs have.
 #[must_use]
 pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
     if !asked.is_empty() && !asked.ends_with('*') {
@@ -193,7 +193,7 @@ pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
     distinct(named.filter(|phase| !phase.is_empty() && like(asked, phase)))
 }
 
-/// Whether a phase is asked for: by its name, by the beginning of its name with an asterisk behind it, or by nothing.
+/// True if a phase is requested: by name, by a prefix followed by `*`, or by an empty text.
 #[must_use]
 pub fn like(asked: &str, phase: &str) -> bool {
     match asked.strip_suffix('*') {
@@ -202,7 +202,7 @@ pub fn like(asked: &str, phase: &str) -> bool {
     }
 }
 
-/// The classes that runs have in `phase`: the one that is asked for, or all; `""` where there is one only.
+/// The classes that runs have in `phase`: the requested one, or all; `""` if there are none.
 #[must_use]
 pub fn classes<'a>(groups: &'a [Group], phase: &str, asked: &'a str) -> Vec<&'a str> {
     if !asked.is_empty() {
@@ -219,7 +219,7 @@ pub fn classes<'a>(groups: &'a [Group], phase: &str, asked: &'a str) -> Vec<&'a 
     }
 }
 
-/// `base` with what it is of: class and phase in brackets.
+/// `base` followed by class and phase in brackets.
 #[must_use]
 pub fn titled(base: &str, phase: &str, class: &str) -> String {
     let of: Vec<&str> = [class, phase]
@@ -237,7 +237,7 @@ mod tests {
     use super::like;
 
     #[test]
-    fn phases_are_asked_for_by_name_or_beginning() {
+    fn phases_are_requested_by_name_or_prefix() {
         let name = "benchmark-0-0.0000";
         assert_eq!(
             ["", name, "benchmark*", "*", "benchmark", "cleanup*"].map(|asked| like(asked, name)),

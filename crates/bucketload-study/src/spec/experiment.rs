@@ -12,10 +12,9 @@ use crate::model::{
 use super::reader::{Reader, scalar};
 use super::{duration, named, names, repetitions};
 
-/// Options that belong to the study itself.
+/// Options that the study itself sets.
 const RESERVED: [&str; 6] = ["target", "endpoint-url", "out", "output", "dry-run", "seed"];
 
-/// What `[quick.experiment.NAME]` says.
 #[derive(Default)]
 pub(super) struct Overlay {
     values: Option<Vec<String>>,
@@ -26,14 +25,6 @@ pub(super) struct Overlay {
     options: Options,
     value_options: BTreeMap<String, Options>,
     leave_out: bool,
-    applies: bool,
-}
-
-impl Overlay {
-    /// Known, but without effect.
-    pub(super) fn unused(self) -> Self {
-        Self::default()
-    }
 }
 
 pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
@@ -43,7 +34,7 @@ pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
     let mut overlays = BTreeMap::new();
     for (name, _, value) in table.entries() {
         let DeValue::Table(inner) = value.get_ref() else {
-            let message = format!("this is of type {}", value.get_ref().type_str());
+            let message = format!("wrong type: {}", value.get_ref().type_str());
             let remedy = format!("write a table, [quick.experiment.{name}]");
             table
                 .doc
@@ -62,7 +53,6 @@ pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
                 options: options(&reader),
                 value_options: value_options(&reader),
                 leave_out: reader.switch("leave-out").unwrap_or(false),
-                applies: true,
             },
         );
         reader.close();
@@ -78,10 +68,9 @@ pub(super) fn experiments(
     let readers = root.tables("experiment");
     let mut all: Vec<Experiment> = Vec::new();
     for reader in readers {
-        let mut experiment = read(&reader, targets);
+        let mut experiment = read(&reader);
         let written = experiment.values.clone();
-        let overlay = overlays.get(&experiment.name).filter(|o| o.applies);
-        if let Some(overlay) = overlay {
+        if let Some(overlay) = overlays.get(&experiment.name) {
             if overlay.leave_out {
                 reader.close();
                 continue;
@@ -93,7 +82,7 @@ pub(super) fn experiments(
             if !written.contains(value) && !experiment.values.contains(value) {
                 reader.problem(
                     "value-options",
-                    format!("`{value}` is none of the values"),
+                    format!("`{value}` is not one of the values"),
                     format!("possible here: {}", experiment.values.join(", ")),
                 );
             }
@@ -113,12 +102,9 @@ pub(super) fn experiments(
         for (name, span, _) in quick.entries() {
             if !known.iter().any(|known| known == name) {
                 let remedy = format!("possible here: {}", known.join(", "));
-                quick.doc.problem(
-                    &span,
-                    &quick.path(name),
-                    "there is no experiment of this name",
-                    remedy,
-                );
+                quick
+                    .doc
+                    .problem(&span, &quick.path(name), "no such experiment", remedy);
             }
         }
     }
@@ -142,12 +128,12 @@ fn apply(experiment: &mut Experiment, overlay: &Overlay) {
         .options
         .extend(options.map(|(name, value)| (name.clone(), value.clone())));
     for (value, options) in &overlay.value_options {
-        let own = experiment.value_options.entry(value.clone()).or_default();
-        own.extend(options.clone());
+        let options_of_value = experiment.value_options.entry(value.clone()).or_default();
+        options_of_value.extend(options.clone());
     }
 }
 
-fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
+fn read(reader: &Reader<'_, '_>) -> Experiment {
     Experiment {
         name: named(reader),
         title: reader.text("title").unwrap_or_default(),
@@ -171,7 +157,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         if targets.iter().all(|target| target.name != *name) {
             reader.problem(
                 "targets",
-                format!("there is no target `{name}`"),
+                format!("no such target: `{name}`"),
                 names(targets),
             );
         }
@@ -183,7 +169,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         (true, true) => {
             let some: Vec<&str> = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect();
             let remedy = format!("name a file, or one of {}", some.join(", "));
-            reader.problem("workload", "there is no workload", remedy);
+            reader.problem("workload", "the workload is missing", remedy);
         }
         (false, false) => {
             let message = format!("{} takes no workload", experiment.command.name());
@@ -192,11 +178,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         _ => {}
     }
     match (experiment.field.is_empty(), experiment.values.is_empty()) {
-        (true, false) => reader.problem(
-            "field",
-            "nothing has these values",
-            "name the field that is swept",
-        ),
+        (true, false) => reader.problem("field", "values without a field", "name the swept field"),
         (false, true) => reader.problem(
             "values",
             "the field has no values",
@@ -223,7 +205,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         if seen.contains(&value) {
             reader.problem(
                 "values",
-                format!("{value} stands there twice"),
+                format!("{value} appears twice"),
                 "give each value once",
             );
         }
@@ -248,7 +230,7 @@ fn command(reader: &Reader<'_, '_>) -> Command {
         .find(|command| command.name() == text);
     found.unwrap_or_else(|| {
         let all: Vec<&str> = Command::ALL.iter().map(|c| c.name()).collect();
-        let message = format!("`{text}` is no command of a study");
+        let message = format!("`{text}` is not a command of a study");
         reader.problem(
             "command",
             message,
@@ -265,7 +247,7 @@ pub(super) fn options(reader: &Reader<'_, '_>) -> Options {
         .map_or_else(Options::new, |table| read_options(&table))
 }
 
-/// The table `value-options`: one of options per value of the swept field.
+/// The table `value-options`: a table of options per value of the swept field.
 fn value_options(reader: &Reader<'_, '_>) -> BTreeMap<String, Options> {
     let Some(table) = reader.table("value-options") else {
         return BTreeMap::new();
@@ -279,7 +261,7 @@ fn value_options(reader: &Reader<'_, '_>) -> BTreeMap<String, Options> {
                 all.insert(value.to_owned(), read_options(&inner));
             }
             other => {
-                let message = format!("this is of type {}", other.type_str());
+                let message = format!("wrong type: {}", other.type_str());
                 let remedy = "write a table of options, such as { duration = \"60s\" }";
                 table.doc.problem(&span, &path, message, remedy);
             }
@@ -296,12 +278,12 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
             let remedy = "use [[target]], --dir and seed of the study";
             table
                 .doc
-                .problem(&span, &field, "the study itself sets it", remedy);
+                .problem(&span, &field, "the study itself sets this option", remedy);
         } else if key.starts_with('-') {
             let remedy = format!("write {}", key.trim_start_matches('-'));
             table
                 .doc
-                .problem(&span, &field, "options are written without dashes", remedy);
+                .problem(&span, &field, "write options without dashes", remedy);
         }
         let read = match value.get_ref() {
             DeValue::Boolean(on) => Some(OptionValue::Switch(*on)),
@@ -326,7 +308,7 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
                 table.doc.problem(
                     &value.span(),
                     &field,
-                    "this is no value of an option",
+                    "not a valid value of an option",
                     remedy,
                 );
             }
@@ -363,7 +345,7 @@ fn table(reader: Reader<'_, '_>) -> Table {
 
 fn metric(reader: &Reader<'_, '_>) -> Option<Metric> {
     if !reader.has("metric") {
-        // It is a known field all the same.
+        // Marks the field as known.
         return reader.value("metric").and(None);
     }
     one_of(
@@ -377,13 +359,13 @@ fn one_of<T: Copy>(reader: &Reader<'_, '_>, key: &'static str, all: &[(&str, T)]
     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let remedy = format!("possible here: {}", names.join(", "));
     if !reader.has(key) {
-        reader.problem(key, "it is missing", remedy);
+        reader.problem(key, "missing", remedy);
         return reader.value(key).and(None);
     }
     let text = reader.text(key)?;
     let found = all.iter().find(|(name, _)| *name == text);
     if found.is_none() {
-        reader.problem(key, format!("there is no {key} `{text}`"), remedy);
+        reader.problem(key, format!("no such {key}: `{text}`"), remedy);
     }
     found.map(|(_, value)| *value)
 }

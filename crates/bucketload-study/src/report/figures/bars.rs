@@ -10,7 +10,7 @@ use super::super::show::{self, Look};
 use super::{Context, hollow, line_name, processes, targets};
 use crate::model::{Figure, Metric};
 
-/// A bar per target (and value).
+/// One bar per target (and value).
 pub(super) fn bars(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let metric = figure.metric.unwrap_or(Metric::Throughput);
     let groups = context.groups();
@@ -47,7 +47,7 @@ fn of_metric(
     chart.noted(context.note(metric))
 }
 
-/// Even and skewed popularity side by side: a group per target, a bar per phase (or value of a sweep).
+/// Even and skewed popularity side by side: one group per target, one bar per phase (or value of a sweep).
 pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let groups = context.groups();
     let looks = context.looks(figure);
@@ -115,7 +115,7 @@ fn legend(groups: &[Group]) -> Vec<String> {
     out
 }
 
-/// What multiples are shown of: each metric of each class.
+/// The rows of multiples: each metric of each class.
 pub(in super::super) fn rows(
     groups: &[Group],
     phase: &str,
@@ -143,7 +143,7 @@ pub(in super::super) fn rows(
     out
 }
 
-/// How many times the baseline each other target is.
+/// Multiples of the baseline for each other target.
 pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let groups = context.groups();
     let baseline = context.files.baseline();
@@ -156,11 +156,11 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let quoted = context.files.study.published == "ostorebench"
         && published::scenario(&context.measured.experiment.workload).is_some();
     let note = format!(
-        "Geometric means of the ratios inside the blocks with 95 % intervals (t, logarithms), where two blocks hold both sides; \
-         the line is {base_label}. Times: less is better. Throughput: more is better.{}{}",
+        "Geometric means of the ratios inside the blocks with 95 % intervals (t, logarithms), if two blocks hold both sides; \
+         the line is {base_label}. Times: lower is better. Throughput: higher is better.{}{}",
         hollow(groups),
         if quoted {
-            " Published multiples stand in the table."
+            " The table has the published multiples."
         } else {
             ""
         }

@@ -1,4 +1,4 @@
-//! The highest load that keeps the objectives.
+//! The highest load that meets the objectives.
 
 use bucketload_core::capacity::Limit;
 use bucketload_results::kit::svg::{Bar, Bars, Body, Point};
@@ -41,7 +41,7 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         ..Bars::default()
     };
     let x = Axis::fitting(
-        "load that keeps the objectives (operations/s)",
+        "load that meets the objectives (operations/s)",
         Unit::PerS,
         bars.values(),
     );
@@ -52,13 +52,13 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let title = format!("capacity at {objectives}");
     let chart = context.chart(figure, &[], &title, (x.clone(), x), Body::Bars(bars));
     let note = format!(
-        "The bar is the highest load that was confirmed, the line reaches to the lowest that was refuted.{}",
+        "The bar is the highest confirmed load; the line extends to the lowest refuted one.{}",
         hollow(groups)
     );
     vec![chart.noted(note), latency(context, figure, &objectives)]
 }
 
-/// The bar of a group: its bracket after one search. After several the interval over the searches, where that is wider.
+/// The bar of a group with its bracket, or with the interval over several searches if that is wider.
 fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<Bar> {
     let Some(lower) = lower else {
         return unconfirmed(group, upper);
@@ -81,7 +81,7 @@ fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<
     })
 }
 
-/// The bar of a group whose searches confirmed no load: none, and what is known instead.
+/// The empty bar of a group whose searches confirmed no load, with the reason.
 fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
     let first = group.extra.capacity.first()?;
     let limit = first.outcome.as_ref().map(|outcome| outcome.limit);
@@ -89,7 +89,7 @@ fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
         (Some(upper), _) => format!("< {}, none confirmed", Unit::PerS.show(upper.value)),
         (None, Some(Limit::Client)) => "none confirmed: the client was the limit".to_owned(),
         (None, Some(_)) => "none confirmed".to_owned(),
-        (None, None) => "the search did not end".to_owned(),
+        (None, None) => "the search did not finish".to_owned(),
     };
     Some(Bar {
         look: group.look,
@@ -119,9 +119,9 @@ fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
     let values = |of: fn(&Point) -> f64| lines.iter().flat_map(move |l| l.points.iter().map(of));
     let x = Axis::fitting("offered load (operations/s)", Unit::PerS, values(|p| p.x));
     let y = Axis::fitting("p99 response time", Unit::Ns, values(|p| p.y));
-    let title = format!("p99 against load while the capacity at {objectives} was searched");
+    let title = format!("p99 against load during the capacity search at {objectives}");
     let chart = context.chart(figure, &["latency"], &title, (x, y), Body::Lines(lines));
     chart.noted(
-        "A point per rate, median of its trials; hollow: a trial at this rate missed the objectives.",
+        "One point per rate, the median of its trials; hollow: a trial at this rate missed the objectives.",
     )
 }

@@ -17,7 +17,7 @@ use crate::model::Figure;
 const BINS: usize = 40;
 /// Points of the fitted Gaussian.
 const GAUSS_POINTS: usize = 80;
-/// Fewest seconds for a statement about the shape (docs/spec/statistics.md section 9).
+/// Seconds needed for a statement about the shape (docs/spec/statistics.md section 9).
 const ENOUGH: usize = 60;
 
 /// Name of a group's line, with the mark of its verdict.
@@ -26,7 +26,7 @@ fn named(context: &Context<'_>, group: &Group) -> String {
     show::with_mark(line_name(&group.label, group.processes, several), group)
 }
 
-/// What the marks of names mean; empty without any.
+/// Explains the marks of names; empty without any.
 fn letters(context: &Context<'_>) -> &'static str {
     match context.groups().iter().any(Group::flawed) {
         true => show::LETTERS,
@@ -34,7 +34,7 @@ fn letters(context: &Context<'_>) -> &'static str {
     }
 }
 
-/// Histogram of the throughput per second with the fitted Gaussian; a chart per phase and value.
+/// Histogram of the throughput per second with the fitted Gaussian; one chart per phase and value.
 pub(super) fn throughput(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let phases = context
         .groups()
@@ -89,7 +89,7 @@ fn seconds(
         for v in values {
             counts[((v / width) as usize).min(BINS - 1)] += 1;
         }
-        // Shares, so that targets of different lengths of run compare; trailing zeros are left out.
+        // Shares make runs of different lengths comparable; trailing zeros are dropped.
         let share = |count: u32| f64::from(count) / values.len() as f64;
         let used = counts.iter().rposition(|c| *c > 0).map_or(0, |at| at + 1);
         let from = counts.iter().position(|c| *c > 0).unwrap_or(0);
@@ -116,7 +116,7 @@ fn seconds(
         }
         if let Some(excess) = Over::median(excess) {
             note += &format!(
-                ", fluctuation {} that of the offered bytes",
+                ", variation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
             );
         }
@@ -150,7 +150,7 @@ fn gaussian(fit: &GaussianFit, width: f64, look: usize, most: f64) -> Series {
     Series::line("", look, points).dashed()
 }
 
-/// Distribution functions of the response time; a chart per phase, class and value.
+/// Distribution functions of the response time; one chart per phase, class and value.
 pub(super) fn cdf(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let y = Axis::linear("share of operations", Unit::Share);
     times(context, figure, "response time", &y, |curve| {
@@ -158,7 +158,7 @@ pub(super) fn cdf(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     })
 }
 
-/// Densities of the response time; a chart per phase, class and value.
+/// Densities of the response time; one chart per phase, class and value.
 pub(super) fn density(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let y = Axis::linear("share of operations per decade", Unit::Number);
     times(
@@ -187,7 +187,7 @@ fn times(
             }
     };
     let mut keys = distinct(keys.filter(asked));
-    // As they were carried out.
+    // In order of execution.
     let order = show::phases(groups, "");
     keys.sort_by_key(|(phase, _)| order.iter().position(|known| known == phase));
     let several = distinct(keys.iter().map(|(phase, _)| phase)).len() > 1;

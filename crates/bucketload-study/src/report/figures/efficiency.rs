@@ -1,4 +1,4 @@
-//! Throughput per process (worker, node) against that of the smallest number.
+//! Throughput per process (worker, node) relative to the smallest number.
 
 use bucketload_results::kit::svg::{Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
@@ -9,10 +9,10 @@ use super::super::show::{self, Blocks, Look, distinct};
 use super::{Context, hollow, numbered, targets};
 use crate::model::{Figure, Metric};
 
-/// Lines above which targets get charts of their own.
+/// Number of lines above which each target gets its own chart.
 const TOGETHER: usize = 8;
 
-/// A line to be: target, its label and look, and the row of a grid (empty for none).
+/// A line: target, its label and look, and the row of a grid (empty for none).
 #[derive(Clone, Copy, PartialEq)]
 struct Row<'a> {
     target: &'a str,
@@ -21,7 +21,7 @@ struct Row<'a> {
     value: &'a str,
 }
 
-/// The charts: one per phase, or one per phase and target where its lines would be too many.
+/// The charts: one per phase, or one per phase and target if there are too many lines.
 pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
@@ -48,7 +48,7 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     charts
 }
 
-/// Whether the command itself goes through numbers of processes, as a grid does.
+/// True if the command itself sweeps the number of processes, as a grid does.
 fn swept_inside(groups: &[Group]) -> bool {
     groups.iter().any(|g| g.processes > 0)
 }

@@ -13,10 +13,10 @@ use super::super::show::{self, Look};
 use super::{Context, line_name, processes, targets};
 use crate::model::{Figure, Metric};
 
-/// Points of a drawn law.
+/// Number of points of a drawn law.
 const LAW_POINTS: usize = 60;
 
-/// A line per target (and number of processes).
+/// One line per target (and number of processes).
 pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let metric = figure.metric.unwrap_or(Metric::Throughput);
     let chart = |look: Look<'_>| {
@@ -71,7 +71,7 @@ fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Ax
                     ..Point::from((*x, over.value))
                 })
             });
-            // Numbers of processes share the colour of their target; a ninth target alone has dashes of its own.
+            // Numbers of processes share the colour of their target; only a ninth target has its own dashes.
             let look = match several.len() {
                 1 => look,
                 _ => look % LOOKS + LOOKS * i,
@@ -87,7 +87,7 @@ fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Ax
     (x, out)
 }
 
-/// OSSperf's published bandwidths over the file size, where the experiment is one of its steps.
+/// OSSperf's published bandwidths over the file size, if the experiment is one of its steps.
 fn ossperf(context: &Context<'_>, phase: &str) -> Vec<Series> {
     let groups = context.groups();
     let clients = groups
@@ -117,7 +117,7 @@ fn ossperf(context: &Context<'_>, phase: &str) -> Vec<Series> {
     known.collect()
 }
 
-/// The runs of a target that a law is fitted to: those that the client did not limit.
+/// Fits the law to a target's runs that the client did not limit.
 pub(in super::super) fn fit(groups: &[&Group], look: Look<'_>) -> Option<UslFit> {
     let points: Vec<usl::Point> = groups
         .iter()
@@ -164,10 +164,10 @@ pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             lines.extend(laws);
             note += match lines.len() == ours {
                 true => {
-                    " The Universal Scalability Law is not fitted: it takes six numbers of workers over a factor of 32, and runs that the client did not limit."
+                    " The Universal Scalability Law is not fitted: it needs six numbers of workers that span a factor of 32, and runs that the client did not limit."
                 }
                 false => {
-                    " Dashed: fit of the Universal Scalability Law to the runs that the client did not limit; its parameters and their intervals stand in the table."
+                    " Dashed: fit of the Universal Scalability Law to the runs that the client did not limit; the table has its parameters with intervals."
                 }
             };
         }

@@ -1,8 +1,8 @@
-//! The charts of an experiment: what its figures ask for, made of its groups.
+//! The charts of an experiment, as its figures request them, computed from its groups.
 //!
-//! [`lines`] are metrics over swept values, [`bars`] metrics per target, [`distributions`] densities and
-//! distribution functions, [`spread`] load per node, [`capacity`] searches. A figure without data makes no
-//! chart, but a sentence that says so.
+//! [`lines`] has metrics over swept values, [`bars`] metrics per target, [`distributions`] densities and distribution
+//! functions, [`spread`] load per node, [`capacity`] searches. A figure without data yields a sentence instead of a
+//! chart.
 
 mod bars;
 mod capacity;
@@ -25,10 +25,10 @@ use super::read::Files;
 use super::show::{self, Look, distinct};
 use crate::model::{Figure, FigureKind, Metric};
 
-/// Most charts of one figure that has one per value, class or phase.
-const MOST: usize = 24;
+/// Limit on the charts of one figure, which may have one per value, class or phase.
+const MAX_CHARTS: usize = 24;
 
-/// What the figures of an experiment are made of.
+/// The data of an experiment's figures.
 pub(super) struct Context<'a> {
     /// The study.
     pub(super) files: &'a Files,
@@ -36,7 +36,7 @@ pub(super) struct Context<'a> {
     pub(super) measured: &'a Measured,
 }
 
-/// The charts of an experiment, and what to say where a figure has none.
+/// The charts of an experiment, and notes about figures without charts.
 pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>) {
     let context = Context { files, measured };
     let (mut charts, mut notes) = (Vec::new(), Vec::new());
@@ -51,7 +51,7 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
                     .map(|remark| format!("Load balance: {remark}")),
             );
         }
-        // Several charts of one figure have to be told apart; a single one has the title that was given.
+        // Several charts of one figure need distinct titles; a single one gets the given title.
         if let ([chart], false) = (&mut made[..], figure.title.is_empty()) {
             chart.title.clone_from(&figure.title);
         }
@@ -62,13 +62,13 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
                 why(&measured.groups, figure)
             ));
         }
-        if made.len() > MOST {
+        if made.len() > MAX_CHARTS {
             notes.push(format!(
-                "Figure \"{}\" has {} charts; the first {MOST} are shown.",
+                "Figure \"{}\" has {} charts; the first {MAX_CHARTS} are shown.",
                 figure.kind.name(),
                 made.len()
             ));
-            made.truncate(MOST);
+            made.truncate(MAX_CHARTS);
         }
         charts.extend(made);
         notes.dedup();
@@ -97,9 +97,9 @@ fn why(groups: &[Group], figure: &Figure) -> &'static str {
     match figure.kind {
         _ if measured == 0 => "no cell was measured",
         FigureKind::Multiples if measured == 1 => "multiples need a second target",
-        FigureKind::Efficiency => "it takes two numbers of processes or workers",
-        FigureKind::Capacity => "there is no search that ended",
-        _ => "the runs do not have what it shows, or too few operations for it",
+        FigureKind::Efficiency => "two numbers of processes or workers are needed",
+        FigureKind::Capacity => "no search ended",
+        _ => "the runs lack this data or have too few operations for it",
     }
 }
 
@@ -108,12 +108,12 @@ impl<'a> Context<'a> {
         &self.measured.groups
     }
 
-    /// The values of the sweep, in order; an empty one where nothing was swept.
+    /// The values of the sweep, in order; a single empty one if nothing was swept.
     fn values(&self) -> Vec<&'a str> {
         distinct(self.groups().iter().map(|g| g.value.as_str()))
     }
 
-    /// The phases that the figure is drawn for, with its class.
+    /// The phases of the figure, with its class.
     fn looks<'f>(&self, figure: &'f Figure) -> Vec<Look<'f>>
     where
         'a: 'f,
@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
         phases.into_iter().map(look).collect()
     }
 
-    /// A chart of this experiment; `parts` tell it from its other charts.
+    /// A chart of this experiment; `parts` distinguish it from its other charts.
     fn chart(
         &self,
         figure: &Figure,
@@ -149,7 +149,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What error bars and hollow marks of a metric mean.
+    /// Explains error bars and hollow marks of a metric.
     fn note(&self, metric: Metric) -> String {
         let groups = self.groups();
         let what = match show::is_percentile(metric) {
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
         bars + hollow(groups)
     }
 
-    /// The axis of the swept values, and where each group lies on it.
+    /// The axis of the swept values, and the position of each group on it.
     fn values_axis(&self) -> (Axis, Vec<f64>) {
         let groups = self.groups();
         let experiment = &self.measured.experiment;
@@ -195,7 +195,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// An axis that has these numbers; each is written, where they are few.
+/// An axis for these numbers; if they are few, each is a tick.
 fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
     let mut at = numbers.to_vec();
     at.sort_by(f64::total_cmp);
@@ -210,7 +210,7 @@ fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
     }
 }
 
-/// Numbers of processes that groups have, ascending; one of 0 where commands sweep none.
+/// Numbers of processes of the groups, ascending; just 0 if commands sweep none.
 pub(super) fn processes(groups: &[Group]) -> Vec<u32> {
     let mut out: Vec<u32> = groups.iter().map(|group| group.processes).collect();
     out.sort_unstable();
@@ -218,7 +218,7 @@ pub(super) fn processes(groups: &[Group]) -> Vec<u32> {
     out
 }
 
-/// Targets of groups, in order: name, name for people, look.
+/// Targets of groups, in order: name, display name, look.
 pub(super) fn targets(groups: &[Group]) -> Vec<(&str, &str, usize)> {
     let mut out: Vec<(&str, &str, usize)> = Vec::new();
     for group in groups {
@@ -229,7 +229,7 @@ pub(super) fn targets(groups: &[Group]) -> Vec<(&str, &str, usize)> {
     out
 }
 
-/// Name of a line: target, with the number of processes where there are several.
+/// Name of a line: target, with the number of processes if there are several.
 pub(super) fn line_name(label: &str, processes: u32, several: bool) -> String {
     match (several, processes) {
         (true, 1) => format!("{label}, 1 process"),
@@ -238,10 +238,10 @@ pub(super) fn line_name(label: &str, processes: u32, several: bool) -> String {
     }
 }
 
-/// What hollow marks mean; empty without any.
+/// Explains hollow marks; empty without any.
 pub(super) fn hollow(groups: &[Group]) -> &'static str {
     match groups.iter().any(Group::flawed) {
-        true => " Hollow: a run of the cell is not VALID (see the table of verdicts).",
+        true => " Hollow: a run of the cell is not VALID (see the verdict table).",
         false => "",
     }
 }

@@ -1,12 +1,12 @@
-//! How load was spread: over the data nodes of a store where their placement is known, and over keys, which is
-//! what the workload alone asks for.
+//! Load balance over the data nodes of a store if the placement is known, and over keys, which shows the demand of the
+//! workload alone.
 
 use bucketload_core::stats::balance::Indices;
 use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::result::PopularityId;
 use bucketload_results::units;
 
-use super::super::balance::{Balance, instead};
+use super::super::balance::{Balance, why_not};
 use super::super::estimate::Over;
 use super::super::figures::balance_phases;
 use super::super::groups::Group;
@@ -14,7 +14,7 @@ use super::super::published;
 use super::super::show::distinct;
 use super::Asked;
 
-/// An index: heading, key, figure, least value, and most value for a number of nodes.
+/// An index: heading, key, figure, minimum, and maximum for a number of nodes.
 type Index = (
     &'static str,
     &'static str,
@@ -43,7 +43,7 @@ pub(super) fn balance(asked: &Asked<'_>) -> Vec<Table> {
     vec![nodes(asked), keys(asked)]
 }
 
-/// What every row begins with.
+/// The first columns of every row.
 fn columns(load: &str) -> Vec<Column> {
     vec![
         Column::text("target", "target"),
@@ -67,7 +67,7 @@ fn nodes(asked: &Asked<'_>) -> Table {
     columns.extend(INDICES.map(|(heading, key, ..)| Column::figure(heading, key)));
     let mut table = asked.table(&[], "load balance", columns);
     for group in &asked.measured.groups {
-        match (group.runs.is_empty(), instead(asked.files, group)) {
+        match (group.runs.is_empty(), why_not(asked.files, group)) {
             (true, _) => table.short_row(row(group, group.why_none())),
             (false, Some(why)) => table.short_row(row(group, why)),
             (false, None) => spreads(group, &group.extra.balance, &mut table),
@@ -75,9 +75,9 @@ fn nodes(asked: &Asked<'_>) -> Table {
     }
     if asked.files.study.published == "ostorebench" && !table.rows.is_empty() {
         let mut row = vec![
-            Cell::text("published, another machine"),
+            Cell::text("published, another installation"),
             Cell::None,
-            Cell::text("requests, read off Fig. 8"),
+            Cell::text("requests, read from Fig. 8"),
             Cell::Count(6),
         ];
         row.extend(INDICES.map(|(_, key, ..)| {
@@ -89,20 +89,20 @@ fn nodes(asked: &Asked<'_>) -> Table {
     }
     table.noted(
         "Peak / mean: load of the busiest node over the mean, 1 for even load. Usable capacity: mean over maximum. Expected: from the \
-         keys that were read and where their copies lie, each copy answering equally often. In brackets: 95 % interval over the \
-         repetitions, as far as the index goes.",
+         keys that were read and the placement of their copies, each copy answering equally often. In brackets: 95 % interval over the \
+         repetitions, cut to the range of the index.",
     )
     .compact()
 }
 
-/// A row for the requests of each phase, and one for the objects.
+/// One row for the requests of each phase, and one for the objects.
 fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
     let mut add = |load: String, nodes: usize, indices: &[Indices]| {
         let mut row = row(group, load);
         row.push(Cell::Count(nodes as u64));
         row.extend(INDICES.map(|(_, _, figure, low, high)| {
             let values: Vec<f64> = indices.iter().map(figure).collect();
-            // An interval by logarithms goes beyond where the index ends.
+            // An interval by logarithms may exceed the range of the index.
             let over = Over::mean(&values).map(|over| over.within(low, high(nodes as f64)));
             Over::cell(over, units::number)
         }));
@@ -115,8 +115,8 @@ fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
             "" => String::new(),
             phase => format!("{phase}: "),
         };
-        // Endpoints where there are no nodes.
-        let over = match first.over {
+        // Without data nodes, endpoints.
+        let per = match first.unit {
             "data node" => String::new(),
             other => format!(" per {other}"),
         };
@@ -127,12 +127,12 @@ fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
         };
         let indices: Vec<Indices> = own.iter().filter_map(|b| b.indices).collect();
         add(
-            format!("{of_phase}requests{over}, {how}"),
+            format!("{of_phase}requests{per}, {how}"),
             first.loads.len(),
             &indices,
         );
     }
-    if let Some(first) = balances.first().filter(|b| b.over == "data node") {
+    if let Some(first) = balances.first().filter(|b| b.unit == "data node") {
         let runs = balances.iter().filter(|b| b.phase == first.phase);
         let indices: Vec<Indices> = runs
             .filter_map(|b| {
@@ -165,7 +165,7 @@ fn keys(asked: &Asked<'_>) -> Table {
                 Over::cell(over, |v| Unit::Share.show(v))
             };
             let effective: Vec<f64> = own.iter().map(|id| id.effective).collect();
-            // A phase is often called like its law.
+            // A phase often has the name of its law.
             let load = match law.starts_with(phase) {
                 true => law.to_owned(),
                 false => format!("{phase}: {law}"),
@@ -180,8 +180,8 @@ fn keys(asked: &Asked<'_>) -> Table {
         }
     }
     table.noted(
-        "What the workload alone asks, whatever the store: with one copy per key and n nodes the peak is at least n times \
-         the top key's share. In brackets: 95 % interval over the repetitions.",
+        "The demand of the workload alone, independent of the store: with one copy per key and n nodes, the peak is at least n \
+         times the top key's share. In brackets: 95 % interval over the repetitions.",
     )
     .compact()
 }

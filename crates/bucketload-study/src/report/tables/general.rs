@@ -1,4 +1,4 @@
-//! Tables of any runs: summaries, ladders, latencies, multiples, cost of the client.
+//! Tables for all kinds of runs: summaries, ladders, latencies, multiples, cost of the client.
 
 use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::units;
@@ -18,7 +18,7 @@ struct Row<'a> {
     look: Look<'a>,
 }
 
-/// Name of the swept values; empty where nothing was swept.
+/// Name of the swept values; empty if nothing was swept.
 fn heading(measured: &Measured) -> &str {
     let swept = measured.groups.iter().any(|g| !g.value.is_empty());
     let field = measured.experiment.field.as_str();
@@ -30,7 +30,7 @@ fn heading(measured: &Measured) -> &str {
 }
 
 impl<'a> Sheet<'a, Row<'a>> {
-    /// The columns that tell groups apart: target, value, processes, phase.
+    /// The columns that identify groups: target, value, processes, phase.
     fn keys(self, measured: &Measured, phases: &[&str]) -> Self {
         let mut sheet = self.text("target", |row| row.group.label.clone());
         let value = heading(measured);
@@ -47,7 +47,7 @@ impl<'a> Sheet<'a, Row<'a>> {
         sheet
     }
 
-    /// A column per metric, without marks: for tables with a column of verdicts.
+    /// One column per metric, without marks, for tables with a verdict column.
     fn metrics(self, metrics: &[(&str, Metric)]) -> Self {
         metrics.iter().fold(self, |sheet, &(title, metric)| {
             let column = Column::figure(title, show::key(metric));
@@ -55,7 +55,7 @@ impl<'a> Sheet<'a, Row<'a>> {
         })
     }
 
-    /// A column of a figure in nanoseconds, the extreme over the runs.
+    /// A column with the extreme of a figure in nanoseconds over the runs.
     fn extreme(
         self,
         title: &str,
@@ -84,7 +84,7 @@ impl<'a> Sheet<'a, Row<'a>> {
 }
 
 impl Row<'_> {
-    /// A figure of each run with operations.
+    /// A figure of each run that has operations.
     fn each(&self, of: fn(&Figures) -> f64) -> Vec<f64> {
         show::each(self.group, self.look, |f| (f.ok > 0).then(|| of(f)))
     }
@@ -95,7 +95,7 @@ fn titled<const N: usize>(metrics: [Metric; N]) -> [(&'static str, Metric); N] {
     metrics.map(|metric| (show::name(metric), metric))
 }
 
-/// A table with a row per group and phase.
+/// A table with one row per group and phase.
 fn by_group<'a>(
     asked: &Asked<'a>,
     what: &str,
@@ -132,7 +132,7 @@ fn by_group<'a>(
     Table { rows, ..made }.compact()
 }
 
-/// A row per target, value and phase.
+/// One row per target, value and phase.
 pub(super) fn summary(asked: &Asked<'_>) -> Table {
     let metrics = titled([
         Metric::Throughput,
@@ -147,13 +147,13 @@ pub(super) fn summary(asked: &Asked<'_>) -> Table {
         asked,
         &show::titled("summary", &asked.table.phase, &asked.table.class),
         "Rates and means: geometric mean of the repetitions; percentiles: median of the repetitions' percentiles. \
-         In brackets: 95 % interval over the repetitions. CPU time is that of the whole client per operation.",
+         In brackets: 95 % interval over the repetitions. CPU time is for the whole client, per operation.",
         |sheet, _| sheet.metrics(&metrics).runs().verdict(),
         false,
     )
 }
 
-/// What the client costs: a row per value (engine) and target.
+/// Cost of the client: one row per value (engine) and target.
 pub(super) fn clients(asked: &Asked<'_>) -> Table {
     let metrics = titled([
         Metric::Throughput,
@@ -165,7 +165,7 @@ pub(super) fn clients(asked: &Asked<'_>) -> Table {
     let groups = &asked.measured.groups;
     let multiple = move |row: &Row<'_>| {
         let cpu = |group: &Group| show::blocks(group, Metric::ClientCpu, row.look);
-        // The first value of the same target: the client that others are measured against.
+        // The first value of the same target is the reference client.
         let first = groups.iter().find(|g| g.target == row.group.target);
         let other = first.filter(|first| !std::ptr::eq(*first, row.group));
         let over = other.and_then(|first| ratio(&cpu(first), &cpu(row.group)));
@@ -173,10 +173,10 @@ pub(super) fn clients(asked: &Asked<'_>) -> Table {
     };
     by_group(
         asked,
-        "what the client costs",
-        "CPU time of the client per operation, user and system, with that of the programs that it starts for each operation. Multiples are against the first \
-         row of the same target, inside the blocks, with 95 % intervals where two blocks hold both. A row whose verdict is CLIENT-BOUND says what \
-         the client can do, not the store: that is the question here.",
+        "cost of the client",
+        "CPU time of the client per operation, user and system, including programs that it starts for operations. Multiples are relative to the \
+         first row of the same target, inside the blocks, with 95 % intervals if two blocks hold both. A row whose verdict is CLIENT-BOUND shows \
+         what the client can do, not the store, which is the question here.",
         |sheet, _| {
             let column = Column::figure("CPU × the first", "cpu_multiple");
             let sheet = sheet.metrics(&metrics).column(column, multiple);
@@ -186,7 +186,7 @@ pub(super) fn clients(asked: &Asked<'_>) -> Table {
     )
 }
 
-/// A row per class and target: minimum, mean, percentiles, maximum.
+/// One row per class and target: minimum, mean, percentiles, maximum.
 pub(super) fn latency(asked: &Asked<'_>) -> Table {
     let (measured, table) = (asked.measured, asked.table);
     let phases = show::phases(&measured.groups, &table.phase);
@@ -230,14 +230,14 @@ pub(super) fn latency(asked: &Asked<'_>) -> Table {
         .parts(rows);
     let what = show::titled("response time", &table.phase, &table.class);
     let made = asked.table(&[&table.class, &table.phase], &what, columns).noted(
-        "Response time: from the instant at which the operation was due to its end. Percentiles are medians of the \
-         repetitions' percentiles and are left out with fewer than ten operations beyond them; means are geometric means of the \
-         repetitions' means; in brackets 95 % intervals over the repetitions.",
+        "Response time: from the due time of the operation to its end. Percentiles are medians of the repetitions' percentiles, \
+         omitted with fewer than ten operations beyond them; means are geometric means of the repetitions' means; in brackets: 95 % \
+         intervals over the repetitions.",
     );
     Table { rows, ..made }.compact()
 }
 
-/// A row per value, a column per target; a table per phase.
+/// One row per value, one column per target; one table per phase.
 pub(super) fn ladder(asked: &Asked<'_>) -> Vec<Table> {
     let (groups, class) = (&asked.measured.groups, asked.table.class.as_str());
     let metric = asked.table.metric.unwrap_or(Metric::Throughput);
@@ -286,7 +286,7 @@ pub(super) fn ladder(asked: &Asked<'_>) -> Vec<Table> {
     phases.into_iter().filter(known).map(made).collect()
 }
 
-/// The baseline's values, multiples per target, and published ones; a table per phase.
+/// The baseline's values, multiples per target, and published ones; one table per phase.
 pub(super) fn multiples(asked: &Asked<'_>) -> Vec<Table> {
     let (files, measured, class) = (asked.files, asked.measured, asked.table.class.as_str());
     let groups = &measured.groups;
@@ -316,7 +316,7 @@ pub(super) fn multiples(asked: &Asked<'_>) -> Vec<Table> {
     }));
     let mut note = format!(
         "Multiples are geometric means of the ratios inside the blocks, whose runs had the same seed, with 95 % intervals (t, \
-         logarithms) where two blocks hold both sides. Times: less is better; throughput: more is better. {}",
+         logarithms) if two blocks hold both sides. Times: lower is better; throughput: higher is better. {}",
         show::NOTE
     );
     if scenario.is_some() {
@@ -385,7 +385,7 @@ fn quoted(scenario: &str, metric: Metric, class: &str, system: &&str) -> Cell {
         return Cell::None;
     };
     let multiple = match (&*value.unit, of("SeaweedFS")) {
-        // Throughput is printed in MB/s for all three: the multiple is a quotient of two printed values.
+        // Throughput is printed in MB/s for all three: the multiple is the quotient of two printed values.
         ("MB/s", Some(base)) if *system != "SeaweedFS" => value.value / base.value,
         _ => value.value,
     };

@@ -1,4 +1,4 @@
-//! Tables of IO500 and MD-Workbench, with the published values beside ours.
+//! Tables of IO500 and MD-Workbench, with published values next to ours.
 
 use bucketload_results::io500::{self, PHASES, Scores};
 use bucketload_results::kit::{Cell, Column, Table};
@@ -12,7 +12,7 @@ use super::super::workbench::Stage;
 use super::Asked;
 use super::named::plain;
 
-/// IO500's phases and scores: a row per phase, a column per target.
+/// IO500's phases and scores: one row per phase, one column per target.
 pub(super) fn io500(asked: &Asked<'_>) -> Table {
     use io500::Group as Kind;
     let groups = &asked.measured.groups;
@@ -74,13 +74,13 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
         table.row(row);
     }
     table.noted(
-        "Scores by IO500's rules: geometric means of the bandwidths and of the metadata rates, and the root of their product. [INVALID]: by \
-         IO500's rules the figure does not count, most often because the stonewall was shorter than 300 s. Geometric mean of the \
-         repetitions; in brackets: 95 % interval.",
+        "Scores by IO500's rules: geometric means of the bandwidths and of the metadata rates, and the square root of their product. \
+         [INVALID]: by IO500's rules the figure does not count, most often because the stonewall was shorter than 300 s. Geometric mean of \
+         the repetitions; in brackets: 95 % interval.",
     )
 }
 
-/// MD-Workbench's rates and quantiles: a row per target, phase and kind of operation.
+/// MD-Workbench's rates and quantiles: one row per target, phase and kind of operation.
 pub(super) fn workbench(asked: &Asked<'_>) -> Table {
     let mut table = asked.table(
         &[],
@@ -117,13 +117,13 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
             Over::cell(found.map(|v| Over::plain(v.value)), plain)
         };
         table.short_row(vec![
-            Cell::text("OpenStack Swift (published, another machine)"),
+            Cell::text("OpenStack Swift (published, another installation)"),
             Cell::text("benchmark"),
             value("md-workbench-rate"),
             value("md-workbench-mib-s"),
         ]);
     }
-    let mut note = "Rates as MD-Workbench counts them (four operations per object of the benchmark phase, over the time of the slowest rank). \
+    let mut note = "Rates as counted by MD-Workbench (four operations per object of the benchmark phase, over the time of the slowest rank). \
                     Medians and p99: median of the repetitions' quantiles; in brackets: 95 % interval."
         .to_owned();
     if published {
@@ -133,7 +133,7 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
     table.noted(note)
 }
 
-/// The rows of a phase: one per kind of operation, the first of them with what they have in common.
+/// The rows of a phase: one per kind of operation; the first also has the common figures.
 fn stages_rows(table: &mut Table, group: &Group, phase: &str, stages: &[&Stage]) {
     let of = |figure: fn(&Stage) -> f64| -> Vec<f64> {
         stages.iter().map(|stage| figure(stage)).collect()

@@ -1,7 +1,7 @@
-//! The tables of an experiment: what its tables ask for, made of its groups.
+//! The tables of an experiment, as it requests them, computed from its groups.
 //!
-//! [`general`] has those of any run, [`named`] and [`hpc`] those of other benchmarks with their layouts and
-//! published values, [`balance`] how load was spread, [`special`] what single kinds of cells have.
+//! [`general`] has tables for all kinds of runs, [`named`] and [`hpc`] those of other benchmarks in their layouts with
+//! published values, [`balance`] the load balance, [`special`] results of single kinds of cells.
 
 mod balance;
 mod general;
@@ -15,7 +15,7 @@ use super::groups::Measured;
 use super::read::Files;
 use crate::model::{self, TableKind};
 
-/// A table that is asked for, with what it is made of.
+/// A requested table with its data.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     files: &'a Files,
@@ -24,7 +24,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The table without rows. `parts` tell its files from others of the experiment, `what` is its title where none
+    /// The table without rows. `parts` distinguish its files from others of the experiment; `what` is its title if none
     /// was given.
     fn table(&self, parts: &[&str], what: &str, columns: Vec<Column>) -> Table {
         let mut name = vec![
@@ -40,10 +40,10 @@ impl Asked<'_> {
     }
 }
 
-/// A column with what it shows of a row.
+/// A column with the function that computes its cells.
 type Shown<'a, R> = (Column, Box<dyn Fn(&R) -> Cell + 'a>);
 
-/// A table that is described by its columns: each says what it shows of a row.
+/// A table described by its columns, each with a function from a row to a cell.
 struct Sheet<'a, R>(Vec<Shown<'a, R>>);
 
 impl<'a, R> Sheet<'a, R> {

@@ -1,4 +1,4 @@
-//! Tables of what single kinds of cells have: fitted laws, capacities; and the verdicts of all.
+//! Tables for single kinds of cells (fitted laws, capacities), and the verdicts of all cells.
 
 use bucketload_core::capacity::Limit;
 use bucketload_core::stats::usl::{EXTRAPOLATE, Fitted, UslFit};
@@ -53,7 +53,7 @@ pub(super) fn scaling(asked: &Asked<'_>) -> Table {
     }
     table.noted(format!(
         "X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), least squares of relative residuals over all runs that the client did not limit; \
-         95 % intervals by parametric bootstrap. A coefficient whose interval reaches 0 is not distinct from 0. No statement beyond {EXTRAPOLATE} times the \
+         95 % intervals by parametric bootstrap. A coefficient whose interval reaches 0 is indistinguishable from 0. No statement beyond {EXTRAPOLATE} times the \
          largest number measured."
     ))
     .compact()
@@ -73,7 +73,7 @@ fn law(fit: &UslFit) -> Vec<Cell> {
     let mut remark = Vec::new();
     for (name, coefficient) in [("alpha", fit.alpha), ("beta", fit.beta)] {
         if !coefficient.is_distinct() {
-            remark.push(format!("{name} not distinct from 0"));
+            remark.push(format!("{name} indistinguishable from 0"));
         }
     }
     if peak.is_none() {
@@ -91,7 +91,7 @@ fn law(fit: &UslFit) -> Vec<Cell> {
     ]
 }
 
-/// Capacity, bracket and what limited it per target.
+/// Capacity, bracket and limiting factor per target.
 pub(super) fn capacity(asked: &Asked<'_>) -> Table {
     let rate = |over| Over::cell(over, |v| Unit::PerS.show(v));
     let (columns, rows) = Sheet(Vec::new())
@@ -124,14 +124,14 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
         })
         .parts(&asked.measured.groups);
     let table = asked.table(&[], "capacity", columns).noted(
-        "Confirmed: the highest rate at which the objectives were kept in the confirming trials; refuted: the lowest at which they were not. \
-         The capacity lies between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
+        "Confirmed: the highest rate at which the confirming trials met the objectives; refuted: the lowest at which they did not. \
+         The capacity lies in between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
     );
     Table { rows, ..table }.compact()
 }
 
-/// The rate at which half of the trials pass. The interval of a single search is that of its regression; of several
-/// that over them.
+/// The rate at which half of the trials pass. The interval of a single search is that of its regression; for several
+/// searches it is the interval over them.
 fn threshold(group: &Group) -> Option<Over> {
     let searches = &group.extra.capacity;
     let known = searches.iter().filter_map(|s| s.threshold.as_ref());
@@ -145,7 +145,7 @@ fn threshold(group: &Group) -> Option<Over> {
     Over::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
 }
 
-/// What ended the searches.
+/// The limits that ended the searches.
 fn limits(group: &Group) -> String {
     let searches = group.extra.capacity.iter();
     let mut limits: Vec<String> = searches
@@ -206,25 +206,25 @@ pub(in super::super) fn verdicts(measured: &Measured) -> Table {
     let name = format!("{}-verdicts", experiment.name);
     let title = format!("{}: verdicts", experiment.label());
     let table = Table::named(&name, title, columns).noted(
-        "Rules are explained in the report of each run. Runs whose verdict is INCOMPLETE are not part of any figure; all others are, and their \
-         cells are marked.",
+        "The report of each run explains the rules. Runs whose verdict is INCOMPLETE are excluded from all figures; all others are \
+         included, and their cells are marked.",
     );
     Table { rows, ..table }.compact()
 }
 
-/// A line of the table of all runs: a slot of a run, or a cell without one.
+/// A row of the table of all runs: a slot of a run, or a cell without one.
 struct Line<'a> {
     measured: &'a Measured,
     group: &'a Group,
     repetition: u32,
     cell: &'a str,
-    /// The verdict, or why there is no run.
+    /// The verdict, or the reason why there is no run.
     word: &'a str,
     rules: String,
     slot: Option<&'a Slot>,
 }
 
-/// The lines of a group: at least one per run, one per cell without a run.
+/// The rows of a group: at least one per run, and one per cell without a run.
 fn lines<'a>(measured: &'a Measured, group: &'a Group) -> Vec<Line<'a>> {
     let mut out = Vec::new();
     for run in &group.runs {
@@ -256,7 +256,7 @@ fn lines<'a>(measured: &'a Measured, group: &'a Group) -> Vec<Line<'a>> {
     out
 }
 
-/// Every run with its figures: a row per run, phase and class.
+/// Every run with its figures: one row per run, phase and class.
 pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
     let some = |n: u32| match n {
         0 => Cell::None,
