@@ -229,7 +229,7 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         dir.path(),
         &["compare", "--a", "one", "--b", "one"],
     ));
-    twice.expect(2, &["stands twice"]);
+    twice.expect(2, &["appears twice"]);
     let flags = call(&mut bucketload(
         dir.path(),
         &["compare", "one", "two", "--workers", "3"],
