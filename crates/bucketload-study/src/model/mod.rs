@@ -8,7 +8,30 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use view::{Figure, FigureKind, Metric, Table, TableKind};
+pub use view::{Figure, FigureKind, Metric, Table, TableKind, View};
+
+/// Declares an enumeration with the names that studies use for its variants.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name as written in a study.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+use named;
 
 /// Version of the files.
 pub const SCHEMA: u32 = 1;
@@ -140,49 +163,27 @@ pub enum OptionValue {
     Several(Vec<String>),
 }
 
-/// The command that a cell runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Command {
-    /// `run WORKLOAD`: the cell is a run directory.
-    #[default]
-    Run,
-    /// `capacity WORKLOAD --slo …`: a capacity search.
-    Capacity,
-    /// `io500`: a run directory with IO500's files.
-    Io500,
-    /// `md-workbench`: a run directory with an operation log.
-    MdWorkbench,
-    /// `study-grid`: a grid of files, sizes and processes.
-    StudyGrid,
-    /// `s3-hpc`: the access paths to the objects of a directory.
-    S3Hpc,
+named! {
+    /// The command that a cell runs.
+    #[derive(Default)]
+    Command {
+        /// `run WORKLOAD`: the cell is a run directory.
+        #[default]
+        Run => "run",
+        /// `capacity WORKLOAD --slo …`: a capacity search.
+        Capacity => "capacity",
+        /// `io500`: a run directory with IO500's files.
+        Io500 => "io500",
+        /// `md-workbench`: a run directory with an operation log.
+        MdWorkbench => "md-workbench",
+        /// `study-grid`: a grid of files, sizes and processes.
+        StudyGrid => "study-grid",
+        /// `s3-hpc`: the access paths to the objects of a directory.
+        S3Hpc => "s3-hpc",
+    }
 }
 
 impl Command {
-    /// Every command.
-    pub const ALL: [Self; 6] = [
-        Self::Run,
-        Self::Capacity,
-        Self::Io500,
-        Self::MdWorkbench,
-        Self::StudyGrid,
-        Self::S3Hpc,
-    ];
-
-    /// The name as typed.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Capacity => "capacity",
-            Self::Io500 => "io500",
-            Self::MdWorkbench => "md-workbench",
-            Self::StudyGrid => "study-grid",
-            Self::S3Hpc => "s3-hpc",
-        }
-    }
-
     /// True if it takes a workload.
     #[must_use]
     pub const fn takes_workload(self) -> bool {

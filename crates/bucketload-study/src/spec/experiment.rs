@@ -6,7 +6,7 @@ use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use toml::de::DeValue;
 
 use crate::model::{
-    Command, Experiment, Figure, FigureKind, Metric, OptionValue, Options, Table, TableKind, Target,
+    Command, Experiment, FigureKind, Metric, OptionValue, Options, TableKind, Target, View,
 };
 
 use super::reader::{Reader, scalar};
@@ -134,11 +134,13 @@ fn apply(experiment: &mut Experiment, overlay: &Overlay) {
 }
 
 fn read(reader: &Reader<'_, '_>) -> Experiment {
+    let figures = reader.tables("figure").into_iter();
+    let tables = reader.tables("table").into_iter();
     Experiment {
         name: named(reader),
         title: reader.text("title").unwrap_or_default(),
         description: reader.text("description").unwrap_or_default(),
-        command: command(reader),
+        command: one_of(reader, "command", Command::ALL, Command::name).unwrap_or_default(),
         workload: reader.text("workload").unwrap_or_default(),
         targets: reader.texts("targets").unwrap_or_default(),
         field: reader.text("field").unwrap_or_default(),
@@ -147,8 +149,12 @@ fn read(reader: &Reader<'_, '_>) -> Experiment {
         estimate_ns: duration(reader, "estimate").unwrap_or(0),
         options: options(reader),
         value_options: value_options(reader),
-        figures: reader.tables("figure").into_iter().map(figure).collect(),
-        tables: reader.tables("table").into_iter().map(table).collect(),
+        figures: figures
+            .map(|f| view(f, FigureKind::ALL, FigureKind::name))
+            .collect(),
+        tables: tables
+            .map(|t| view(t, TableKind::ALL, TableKind::name))
+            .collect(),
     }
 }
 
@@ -219,25 +225,6 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         let message = format!("`{}` is an option as well", experiment.field);
         reader.problem("field", message, "remove it from options");
     }
-}
-
-fn command(reader: &Reader<'_, '_>) -> Command {
-    let Some(text) = reader.text("command") else {
-        return Command::Run;
-    };
-    let found = Command::ALL
-        .into_iter()
-        .find(|command| command.name() == text);
-    found.unwrap_or_else(|| {
-        let all: Vec<&str> = Command::ALL.iter().map(|c| c.name()).collect();
-        let message = format!("`{text}` is not a command of a study");
-        reader.problem(
-            "command",
-            message,
-            format!("possible here: {}", all.join(", ")),
-        );
-        Command::Run
-    })
 }
 
 /// The table `options`.
@@ -317,55 +304,40 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
     options
 }
 
-fn figure(reader: Reader<'_, '_>) -> Figure {
-    let kinds = FigureKind::ALL.map(|kind| (kind.name(), kind));
-    let figure = Figure {
-        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
-        metric: metric(&reader),
+fn view<K: Copy + Default>(
+    reader: Reader<'_, '_>,
+    kinds: &[K],
+    name: fn(K) -> &'static str,
+) -> View<K> {
+    if !reader.has("kind") {
+        reader.problem("kind", "missing", possible(kinds, name));
+    }
+    let view = View {
+        kind: one_of(&reader, "kind", kinds, name).unwrap_or_default(),
+        metric: one_of(&reader, "metric", Metric::ALL, Metric::name),
         class: reader.text("class").unwrap_or_default(),
         phase: reader.text("phase").unwrap_or_default(),
         title: reader.text("title").unwrap_or_default(),
     };
     reader.close();
-    figure
+    view
 }
 
-fn table(reader: Reader<'_, '_>) -> Table {
-    let kinds = TableKind::ALL.map(|kind| (kind.name(), kind));
-    let table = Table {
-        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
-        metric: metric(&reader),
-        class: reader.text("class").unwrap_or_default(),
-        phase: reader.text("phase").unwrap_or_default(),
-        title: reader.text("title").unwrap_or_default(),
-    };
-    reader.close();
-    table
-}
-
-fn metric(reader: &Reader<'_, '_>) -> Option<Metric> {
-    if !reader.has("metric") {
-        // Marks the field as known.
-        return reader.value("metric").and(None);
-    }
-    one_of(
-        reader,
-        "metric",
-        &Metric::ALL.map(|metric| (metric.name(), metric)),
-    )
-}
-
-fn one_of<T: Copy>(reader: &Reader<'_, '_>, key: &'static str, all: &[(&str, T)]) -> Option<T> {
-    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-    let remedy = format!("possible here: {}", names.join(", "));
-    if !reader.has(key) {
-        reader.problem(key, "missing", remedy);
-        return reader.value(key).and(None);
-    }
+fn one_of<T: Copy>(
+    reader: &Reader<'_, '_>,
+    key: &'static str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Option<T> {
     let text = reader.text(key)?;
-    let found = all.iter().find(|(name, _)| *name == text);
+    let found = all.iter().copied().find(|value| name(*value) == text);
     if found.is_none() {
-        reader.problem(key, format!("no such {key}: `{text}`"), remedy);
+        reader.problem(key, format!("no such {key}: `{text}`"), possible(all, name));
     }
-    found.map(|(_, value)| *value)
+    found
+}
+
+fn possible<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    let names: Vec<&str> = all.iter().copied().map(name).collect();
+    format!("possible here: {}", names.join(", "))
 }

@@ -224,11 +224,6 @@ impl<'d, 'a> Reader<'d, 'a> {
         Some(texts)
     }
 
-    /// A value of any kind.
-    pub(super) fn value(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'a>>> {
-        self.get(key)
-    }
-
     /// The table `key`.
     pub(super) fn table(&self, key: &'static str) -> Option<Reader<'d, 'a>> {
         let value = self.get(key)?;

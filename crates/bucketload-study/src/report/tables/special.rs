@@ -293,7 +293,7 @@ pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
         .column(Column::number("failed", "failed"), move |l| {
             of_slot(l, &|slot| Cell::Count(slot.figures.failed))
         });
-    let sheet = Metric::ALL.into_iter().fold(sheet, |sheet, metric| {
+    let sheet = Metric::ALL.iter().copied().fold(sheet, |sheet, metric| {
         let column = Column::number(show::name(metric), show::key(metric));
         sheet.column(column, move |l| {
             of_slot(l, &|slot| {
