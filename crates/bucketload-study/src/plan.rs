@@ -217,7 +217,7 @@ fn fit(
         experiments
             .map(
                 |experiment| match (options.repetitions, experiment.repetitions) {
-                    (Some(asked), _) => asked.min(repetitions),
+                    (Some(requested), _) => requested.min(repetitions),
                     (None, 0) => repetitions,
                     (None, own) if filled => own.min(repetitions),
                     (None, own) => own,

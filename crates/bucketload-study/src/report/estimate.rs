@@ -16,7 +16,7 @@ pub const LEVEL: f64 = 0.95;
 
 /// A figure over the runs of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Over {
+pub struct Estimate {
     /// The figure.
     pub value: f64,
     /// Interval at [`LEVEL`]; `None` for a single run or if a value is not positive.
@@ -25,7 +25,7 @@ pub struct Over {
     pub runs: usize,
 }
 
-impl Over {
+impl Estimate {
     /// A figure without an interval, such as a published one.
     #[must_use]
     pub fn plain(value: f64) -> Self {
@@ -82,8 +82,10 @@ impl Over {
     }
 
     /// A table cell: the figure with its interval, formatted by `show`; empty without a figure.
-    pub fn cell(over: Option<Self>, show: impl Fn(f64) -> String) -> Cell {
-        over.map_or(Cell::None, |over| Cell::figure(over.value, over.ci, show))
+    pub fn cell(estimate: Option<Self>, show: impl Fn(f64) -> String) -> Cell {
+        estimate.map_or(Cell::None, |estimate| {
+            Cell::figure(estimate.value, estimate.ci, show)
+        })
     }
 
     /// The same figure in another unit.
@@ -118,7 +120,7 @@ fn log_t(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
 /// machine, which cancel. A single common block gives a ratio without an interval; without a common block, the ratio is
 /// that of the geometric means. `None` without positive values.
 #[must_use]
-pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
+pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Estimate> {
     let value = |values: &[(u32, f64)], block| {
         let mut found = values.iter().filter(|(at, _)| *at == block);
         found.next().map(|(_, value)| *value)
@@ -134,7 +136,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
         ..
     }) = paired(&one, &other, LEVEL)
     {
-        return Some(Over {
+        return Some(Estimate {
             value: estimate,
             ci: Some((low, high)),
             runs: one.len(),
@@ -147,7 +149,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
             (all(base), all(of))
         }
     };
-    Some(Over {
+    Some(Estimate {
         value: log_t(&other)?.0 / log_t(&one)?.0,
         ci: None,
         runs: one.len().min(other.len()),
@@ -156,7 +158,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Over, ratio};
+    use super::{Estimate, ratio};
 
     fn near(a: f64, b: f64) -> bool {
         (a / b - 1.0).abs() < 1e-6
@@ -166,42 +168,42 @@ mod tests {
     /// 0.1226965; t(0.975, 2) = 4.3026527, so the half width is 0.3047979.
     #[test]
     fn the_interval_is_that_of_the_logarithms() {
-        let over = Over::mean(&[100.0, 90.0, 115.0]).unwrap();
+        let estimate = Estimate::mean(&[100.0, 90.0, 115.0]).unwrap();
         let logs: [f64; 3] = [90f64.ln(), 100f64.ln(), 115f64.ln()];
         let mean = logs.iter().sum::<f64>() / 3.0;
         let sd = (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
         let half = 4.302_652_729_9 * sd / 3f64.sqrt();
-        assert!(near(over.value, (90.0f64 * 100.0 * 115.0).cbrt()));
-        let (low, high) = over.ci.unwrap();
+        assert!(near(estimate.value, (90.0f64 * 100.0 * 115.0).cbrt()));
+        let (low, high) = estimate.ci.unwrap();
         assert!(near(low, (mean - half).exp()), "{low}");
         assert!(near(high, (mean + half).exp()), "{high}");
     }
 
     #[test]
     fn one_run_has_no_interval_and_zero_has_no_logarithm() {
-        assert_eq!(Over::mean(&[]), None);
-        let one = Over::mean(&[5.0]).unwrap();
+        assert_eq!(Estimate::mean(&[]), None);
+        let one = Estimate::mean(&[5.0]).unwrap();
         assert_eq!((one.value, one.ci, one.runs), (5.0, None, 1));
-        let zero = Over::mean(&[0.0, 4.0]).unwrap();
+        let zero = Estimate::mean(&[0.0, 4.0]).unwrap();
         assert_eq!((zero.value, zero.ci), (2.0, None));
     }
 
     #[test]
     fn shares_end_at_the_whole() {
-        let over = Over::mean(&[0.99, 0.999, 0.95]).unwrap();
-        let share = over.within(0.0, 1.0);
-        assert!(over.ci.unwrap().1 > 1.0);
-        assert_eq!(share.ci.unwrap(), (over.ci.unwrap().0, 1.0));
-        assert_eq!(share.value, over.value);
+        let estimate = Estimate::mean(&[0.99, 0.999, 0.95]).unwrap();
+        let share = estimate.within(0.0, 1.0);
+        assert!(estimate.ci.unwrap().1 > 1.0);
+        assert_eq!(share.ci.unwrap(), (estimate.ci.unwrap().0, 1.0));
+        assert_eq!(share.value, estimate.value);
     }
 
     #[test]
     fn percentiles_are_medians_of_runs_never_means() {
-        let over = Over::median(&[1.0, 2.0, 900.0]).unwrap();
-        assert!(near(over.value, 2.0));
-        assert!(over.ci.is_some());
+        let estimate = Estimate::median(&[1.0, 2.0, 900.0]).unwrap();
+        assert!(near(estimate.value, 2.0));
+        assert!(estimate.ci.is_some());
         // With six runs or more the interval is from order statistics; for 6 it is the whole range.
-        let six = Over::median(&[6.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let six = Estimate::median(&[6.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((six.value, six.ci), (3.5, Some((1.0, 6.0))));
     }
 

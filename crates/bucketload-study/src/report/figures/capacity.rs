@@ -4,7 +4,7 @@ use bucketload_core::capacity::Limit;
 use bucketload_results::kit::svg::{Bar, Bars, Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::{Context, hollow, targets};
 use crate::model::Figure;
@@ -33,7 +33,7 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             true => format!("{}, {}", group.label, group.value),
             false => group.label.clone(),
         };
-        let bar = confirmed(group, Over::mean(&low), Over::mean(&high))?;
+        let bar = confirmed(group, Estimate::mean(&low), Estimate::mean(&high))?;
         Some((name, vec![bar]))
     });
     let bars = Bars {
@@ -59,7 +59,7 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
 }
 
 /// The bar of a group with its bracket, or with the interval over several searches if that is wider.
-fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<Bar> {
+fn confirmed(group: &Group, lower: Option<Estimate>, upper: Option<Estimate>) -> Option<Bar> {
     let Some(lower) = lower else {
         return unconfirmed(group, upper);
     };
@@ -82,7 +82,7 @@ fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<
 }
 
 /// The empty bar of a group whose searches confirmed no load, with the reason.
-fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
+fn unconfirmed(group: &Group, upper: Option<Estimate>) -> Option<Bar> {
     let first = group.extra.capacity.first()?;
     let limit = first.outcome.as_ref().map(|outcome| outcome.limit);
     let text = match (upper, limit) {

@@ -7,7 +7,7 @@ use bucketload_results::kit::svg::Body;
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
 use super::super::curves::Curve;
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::{Group, PerSecond};
 use super::super::show::{self, distinct};
 use super::{Context, line_name, processes};
@@ -114,7 +114,7 @@ fn seconds(
             };
             series.push(gaussian(&fit, width, group.look, most));
         }
-        if let Some(excess) = Over::median(excess) {
+        if let Some(excess) = Estimate::median(excess) {
             note += &format!(
                 ", variation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
@@ -179,14 +179,14 @@ fn times(
 ) -> Vec<Chart> {
     let groups = context.groups();
     let keys = groups.iter().flat_map(|g| g.extra.curves.keys());
-    let asked = |(phase, class): &&(String, String)| {
+    let requested = |(phase, class): &&(String, String)| {
         show::like(&figure.phase, phase)
             && match figure.class.as_str() {
                 "" => !class.is_empty(),
-                asked => asked == class,
+                name => name == class,
             }
     };
-    let mut keys = distinct(keys.filter(asked));
+    let mut keys = distinct(keys.filter(requested));
     // In order of execution.
     let order = show::phases(groups, "");
     keys.sort_by_key(|(phase, _)| order.iter().position(|known| known == phase));

@@ -3,9 +3,9 @@
 use bucketload_results::kit::svg::{Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
-use super::super::estimate::{Over, ratio};
+use super::super::estimate::{Estimate, ratio};
 use super::super::groups::Group;
-use super::super::show::{self, Blocks, Look, distinct};
+use super::super::show::{self, Blocks, Ops, distinct};
 use super::{Context, hollow, numbered, targets};
 use crate::model::{Figure, Metric};
 
@@ -26,23 +26,23 @@ pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let mut charts = Vec::new();
-    for look in context.looks(figure) {
+    for ops in context.selections(figure) {
         let mut rows = rows(groups);
-        rows.retain(|row| points(groups, row, look, figure).len() > 1);
+        rows.retain(|row| points(groups, row, ops, figure).len() > 1);
         if rows.len() <= TOGETHER {
             let name = |row: &Row<'_>| match (row.value, several) {
                 ("", _) => row.label.to_owned(),
                 (value, true) => format!("{}, {value}", row.label),
                 (value, false) => value.to_owned(),
             };
-            charts.extend(chart(context, figure, look, "", &rows, name));
+            charts.extend(chart(context, figure, ops, "", &rows, name));
             continue;
         }
         for (target, label, _) in targets(groups) {
             let own = rows.iter().copied().filter(|row| row.target == target);
             let own: Vec<Row<'_>> = own.collect();
             let name = |row: &Row<'_>| row.value.to_owned();
-            charts.extend(chart(context, figure, look, label, &own, name));
+            charts.extend(chart(context, figure, ops, label, &own, name));
         }
     }
     charts
@@ -63,7 +63,7 @@ fn rows(groups: &[Group]) -> Vec<Row<'_>> {
     }))
 }
 
-fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> Vec<Point> {
+fn points(groups: &[Group], row: &Row<'_>, ops: Ops<'_>, figure: &Figure) -> Vec<Point> {
     let metric = figure.metric.unwrap_or(Metric::Throughput);
     let inside = swept_inside(groups);
     let own = groups
@@ -76,7 +76,7 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
             } else {
                 group.number?
             };
-            let each = show::blocks(group, metric, look);
+            let each = show::blocks(group, metric, ops);
             let each: Blocks = each.into_iter().map(|(block, x)| (block, x / n)).collect();
             (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
         })
@@ -86,14 +86,14 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
         return Vec::new();
     };
     let point = |(n, each, flawed): &(f64, Blocks, bool)| {
-        let over = match n == first {
-            true => Over::plain(1.0),
+        let estimate = match n == first {
+            true => Estimate::plain(1.0),
             false => ratio(base, each)?,
         };
         Some(Point {
             x: *n,
-            y: over.value,
-            ci: over.ci,
+            y: estimate.value,
+            ci: estimate.ci,
             flawed: *flawed,
         })
     };
@@ -103,7 +103,7 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
 fn chart(
     context: &Context<'_>,
     figure: &Figure,
-    look: Look<'_>,
+    ops: Ops<'_>,
     of: &str,
     rows: &[Row<'_>],
     name: impl Fn(&Row<'_>) -> String,
@@ -118,7 +118,7 @@ fn chart(
             ..Series::line(
                 name(row),
                 if inside { i } else { row.look },
-                points(groups, row, look, figure),
+                points(groups, row, ops, figure),
             )
         })
         .collect();
@@ -137,8 +137,8 @@ fn chart(
         "" => "efficiency".to_owned(),
         of => format!("efficiency on {of}"),
     };
-    let parts = [show::key(metric), &figure.class, look.phase, of];
-    let title = show::titled(&title, look.phase, &figure.class);
+    let parts = [show::key(metric), &figure.class, ops.phase, of];
+    let title = show::titled(&title, ops.phase, &figure.class);
     let chart = context.chart(figure, &parts, &title, (x, y), Body::Lines(lines));
     Some(chart.noted(format!(
         "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",

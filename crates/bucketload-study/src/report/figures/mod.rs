@@ -22,7 +22,7 @@ use bucketload_results::kit::{Axis, Chart, Unit};
 
 use super::groups::{Group, Measured};
 use super::read::Files;
-use super::show::{self, Look, distinct};
+use super::show::{self, Ops, distinct};
 use crate::model::{Figure, FigureKind, Metric};
 
 /// Limit on the charts of one figure, which may have one per value, class or phase.
@@ -114,16 +114,16 @@ impl<'a> Context<'a> {
     }
 
     /// The phases of the figure, with its class.
-    fn looks<'f>(&self, figure: &'f Figure) -> Vec<Look<'f>>
+    fn selections<'f>(&self, figure: &'f Figure) -> Vec<Ops<'f>>
     where
         'a: 'f,
     {
         let phases = show::phases(self.groups(), &figure.phase);
-        let look = |phase| Look {
+        let ops = |phase| Ops {
             phase,
             class: &figure.class,
         };
-        phases.into_iter().map(look).collect()
+        phases.into_iter().map(ops).collect()
     }
 
     /// A chart of this experiment; `parts` distinguish it from its other charts.

@@ -7,12 +7,12 @@ use bucketload_results::result::PopularityId;
 use bucketload_results::units;
 
 use super::super::balance::{Balance, why_not};
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::figures::balance_phases;
 use super::super::groups::Group;
 use super::super::published;
 use super::super::show::distinct;
-use super::Asked;
+use super::Request;
 
 /// An index: heading, key, figure, minimum, and maximum for a number of nodes.
 type Index = (
@@ -39,8 +39,8 @@ const INDICES: [Index; 6] = [
 ];
 
 /// The tables of nodes and of keys.
-pub(super) fn balance(asked: &Asked<'_>) -> Vec<Table> {
-    vec![nodes(asked), keys(asked)]
+pub(super) fn balance(request: &Request<'_>) -> Vec<Table> {
+    vec![nodes(request), keys(request)]
 }
 
 /// The first columns of every row.
@@ -61,19 +61,19 @@ fn row(group: &Group, load: impl Into<String>) -> Vec<Cell> {
 }
 
 /// Indices of the load per data node.
-fn nodes(asked: &Asked<'_>) -> Table {
+fn nodes(request: &Request<'_>) -> Table {
     let mut columns = columns("load per data node");
     columns.push(Column::number("nodes", "nodes"));
     columns.extend(INDICES.map(|(heading, key, ..)| Column::figure(heading, key)));
-    let mut table = asked.table(&[], "load balance", columns);
-    for group in &asked.measured.groups {
-        match (group.runs.is_empty(), why_not(asked.files, group)) {
+    let mut table = request.table(&[], "load balance", columns);
+    for group in &request.measured.groups {
+        match (group.runs.is_empty(), why_not(request.files, group)) {
             (true, _) => table.short_row(row(group, group.why_none())),
             (false, Some(why)) => table.short_row(row(group, why)),
             (false, None) => spreads(group, &group.extra.balance, &mut table),
         }
     }
-    if asked.files.study.published == "ostorebench" && !table.rows.is_empty() {
+    if request.files.study.published == "ostorebench" && !table.rows.is_empty() {
         let mut row = vec![
             Cell::text("published, another installation"),
             Cell::None,
@@ -83,7 +83,7 @@ fn nodes(asked: &Asked<'_>) -> Table {
         row.extend(INDICES.map(|(_, key, ..)| {
             let quantity = format!("balance-{key}");
             let found = published::of("ostorebench").find(|v| v.quantity == quantity);
-            Over::cell(found.map(|v| Over::plain(v.value)), units::number)
+            Estimate::cell(found.map(|v| Estimate::plain(v.value)), units::number)
         }));
         table.row(row);
     }
@@ -103,8 +103,9 @@ fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
         row.extend(INDICES.map(|(_, _, figure, low, high)| {
             let values: Vec<f64> = indices.iter().map(figure).collect();
             // An interval by logarithms may exceed the range of the index.
-            let over = Over::mean(&values).map(|over| over.within(low, high(nodes as f64)));
-            Over::cell(over, units::number)
+            let estimate =
+                Estimate::mean(&values).map(|estimate| estimate.within(low, high(nodes as f64)));
+            Estimate::cell(estimate, units::number)
         }));
         table.row(row);
     };
@@ -145,15 +146,15 @@ fn spreads(group: &Group, balances: &[Balance], table: &mut Table) {
 }
 
 /// Popularity of keys as drawn.
-fn keys(asked: &Asked<'_>) -> Table {
+fn keys(request: &Request<'_>) -> Table {
     let mut columns = columns("popularity");
     columns.extend([
         Column::figure("top key's share", "top1_share"),
         Column::figure("top 100", "top100_share"),
         Column::figure("effective keys", "effective_keys"),
     ]);
-    let mut table = asked.table(&["keys"], "requests per key", columns);
-    for group in &asked.measured.groups {
+    let mut table = request.table(&["keys"], "requests per key", columns);
+    for group in &request.measured.groups {
         let ids = &group.extra.popularity;
         for (phase, law) in distinct(ids.iter().map(|id| (&*id.phase, &*id.law))) {
             let own = ids.iter().filter(|id| id.phase == phase && id.law == law);
@@ -161,8 +162,8 @@ fn keys(asked: &Asked<'_>) -> Table {
             let top = |k: u64| {
                 let shares = own.iter().filter_map(|id| id.top.iter().find(|t| t.k == k));
                 let shares: Vec<f64> = shares.map(|t| t.realised).collect();
-                let over = Over::mean(&shares).map(|over| over.within(0.0, 1.0));
-                Over::cell(over, |v| Unit::Share.show(v))
+                let estimate = Estimate::mean(&shares).map(|estimate| estimate.within(0.0, 1.0));
+                Estimate::cell(estimate, |v| Unit::Share.show(v))
             };
             let effective: Vec<f64> = own.iter().map(|id| id.effective).collect();
             // A phase often has the name of its law.
@@ -174,7 +175,7 @@ fn keys(asked: &Asked<'_>) -> Table {
             row.extend([
                 top(1),
                 top(100),
-                Over::cell(Over::mean(&effective), units::number),
+                Estimate::cell(Estimate::mean(&effective), units::number),
             ]);
             table.row(row);
         }

@@ -4,18 +4,18 @@ use bucketload_results::io500::{self, PHASES, Scores};
 use bucketload_results::kit::{Cell, Column, Table};
 use bucketload_results::units;
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::super::published;
 use super::super::show::{self, distinct};
 use super::super::workbench::Stage;
-use super::Asked;
+use super::Request;
 use super::named::plain;
 
 /// IO500's phases and scores: one row per phase, one column per target.
-pub(super) fn io500(asked: &Asked<'_>) -> Table {
+pub(super) fn io500(request: &Request<'_>) -> Table {
     use io500::Group as Kind;
-    let groups = &asked.measured.groups;
+    let groups = &request.measured.groups;
     let mut columns = vec![Column::text("phase", "phase"), Column::text("unit", "unit")];
     columns.extend(groups.iter().map(|g| match g.value.is_empty() {
         true => Column::figure(&g.label, &g.target),
@@ -24,7 +24,7 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
             &format!("{}_{}", g.target, g.value),
         ),
     }));
-    let mut table = asked.table(&[], "IO500's phases and scores", columns);
+    let mut table = request.table(&[], "IO500's phases and scores", columns);
     let unit = |kind: Kind| {
         if kind == Kind::Bandwidth {
             "GiB/s"
@@ -33,8 +33,8 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
         }
     };
     let cell = |group: &Group, values: &[f64], invalid: bool| {
-        let over = Over::mean(values).filter(|o| o.value > 0.0);
-        match Over::cell(over, |v| format!("{v:.3}")) {
+        let estimate = Estimate::mean(values).filter(|o| o.value > 0.0);
+        match Estimate::cell(estimate, |v| format!("{v:.3}")) {
             Cell::None if group.extra.io500.is_empty() => Cell::text(group.why_none()),
             cell => cell.marked(if invalid { "[INVALID]" } else { "" }),
         }
@@ -81,8 +81,8 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
 }
 
 /// MD-Workbench's rates and quantiles: one row per target, phase and kind of operation.
-pub(super) fn workbench(asked: &Asked<'_>) -> Table {
-    let mut table = asked.table(
+pub(super) fn workbench(request: &Request<'_>) -> Table {
+    let mut table = request.table(
         &[],
         "MD-Workbench's rates and times",
         vec![
@@ -97,7 +97,7 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
             Column::number("failed", "failed"),
         ],
     );
-    for group in &asked.measured.groups {
+    for group in &request.measured.groups {
         if group.extra.workbench.is_empty() {
             table.short_row(vec![
                 Cell::text(&*group.label),
@@ -110,11 +110,11 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
             stages_rows(&mut table, group, phase, &stages);
         }
     }
-    let published = asked.files.study.published == "s3-hpc";
+    let published = request.files.study.published == "s3-hpc";
     if published && !table.rows.is_empty() {
         let value = |quantity: &str| {
             let found = published::of("s3-hpc").find(|v| v.quantity == quantity);
-            Over::cell(found.map(|v| Over::plain(v.value)), plain)
+            Estimate::cell(found.map(|v| Estimate::plain(v.value)), plain)
         };
         table.short_row(vec![
             Cell::text("OpenStack Swift (published, another installation)"),
@@ -144,21 +144,21 @@ fn stages_rows(table: &mut Table, group: &Group, phase: &str, stages: &[&Stage])
             let of_kind = all().filter(|(k, _)| k == kind);
             of_kind.map(|(_, times)| times[at]).collect()
         };
-        let time = |over| Over::cell(over, |s| units::ns(s * 1e9));
+        let time = |estimate| Estimate::cell(estimate, |s| units::ns(s * 1e9));
         let once = |cell: Cell| if i == 0 { cell } else { Cell::None };
         let longest = times(2).into_iter().fold(0.0, f64::max);
         let moved = of(|s| s.mib_per_s);
-        let moved = Over::mean(&moved).filter(|_| moved.iter().any(|m| *m > 0.0));
-        let rate = Over::cell(Over::mean(&of(|s| s.rate)), plain);
+        let moved = Estimate::mean(&moved).filter(|_| moved.iter().any(|m| *m > 0.0));
+        let rate = Estimate::cell(Estimate::mean(&of(|s| s.rate)), plain);
         table.row(vec![
             Cell::text(&*group.label),
             Cell::text(phase),
             once(rate.marked(&show::mark(group))),
-            once(Over::cell(moved, plain)),
+            once(Estimate::cell(moved, plain)),
             Cell::text(*kind),
-            time(Over::median(&times(0))),
-            time(Over::median(&times(1))),
-            time(Some(Over::plain(longest))),
+            time(Estimate::median(&times(0))),
+            time(Estimate::median(&times(1))),
+            time(Some(Estimate::plain(longest))),
             once(Cell::Count(stages.iter().map(|s| s.failed).sum())),
         ]);
     }

@@ -17,13 +17,13 @@ use crate::model::{self, TableKind};
 
 /// A requested table with its data.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Request<'a> {
     files: &'a Files,
     measured: &'a Measured,
     table: &'a model::Table,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// The table without rows. `parts` distinguish its files from others of the experiment; `what` is its title if none
     /// was given.
     fn table(&self, parts: &[&str], what: &str, columns: Vec<Column>) -> Table {
@@ -71,33 +71,33 @@ pub(super) fn of(files: &Files, all: &[Measured], measured: &Measured) -> Vec<Ta
     let tables = measured.experiment.tables.iter();
     let mut out: Vec<Table> = tables
         .flat_map(|table| {
-            let asked = Asked {
+            let request = Request {
                 files,
                 measured,
                 table,
             };
-            one(&asked, all)
+            one(&request, all)
         })
         .collect();
     out.retain(|table| !table.rows.is_empty());
     out
 }
 
-fn one(asked: &Asked<'_>, all: &[Measured]) -> Vec<Table> {
-    match asked.table.kind {
-        TableKind::Summary => vec![general::summary(asked)],
-        TableKind::Ladder => general::ladder(asked),
-        TableKind::Latency => vec![general::latency(asked)],
-        TableKind::Multiples => general::multiples(asked),
-        TableKind::Clients => vec![general::clients(asked)],
-        TableKind::Verdicts => vec![verdicts(asked.measured)],
-        TableKind::Ossperf => named::ossperf(asked.files, all),
-        TableKind::Grid => named::grid(asked),
-        TableKind::Io500 => vec![hpc::io500(asked)],
-        TableKind::MdWorkbench => vec![hpc::workbench(asked)],
-        TableKind::Scaling => vec![special::scaling(asked)],
-        TableKind::Capacity => vec![special::capacity(asked)],
-        TableKind::LoadBalance => balance::balance(asked),
+fn one(request: &Request<'_>, all: &[Measured]) -> Vec<Table> {
+    match request.table.kind {
+        TableKind::Summary => vec![general::summary(request)],
+        TableKind::Ladder => general::ladder(request),
+        TableKind::Latency => vec![general::latency(request)],
+        TableKind::Multiples => general::multiples(request),
+        TableKind::Clients => vec![general::clients(request)],
+        TableKind::Verdicts => vec![verdicts(request.measured)],
+        TableKind::Ossperf => named::ossperf(request.files, all),
+        TableKind::Grid => named::grid(request),
+        TableKind::Io500 => vec![hpc::io500(request)],
+        TableKind::MdWorkbench => vec![hpc::workbench(request)],
+        TableKind::Scaling => vec![special::scaling(request)],
+        TableKind::Capacity => vec![special::capacity(request)],
+        TableKind::LoadBalance => balance::balance(request),
     }
 }
 

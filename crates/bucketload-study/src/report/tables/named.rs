@@ -7,13 +7,13 @@ use bucketload_results::result::Ossperf;
 use bucketload_results::result::ossperf::STEPS;
 use bucketload_results::units;
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::figures::{processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::published;
 use super::super::read::Files;
-use super::super::show::{self, Look, distinct};
-use super::Asked;
+use super::super::show::{self, Ops, distinct};
+use super::Request;
 use crate::model::Metric;
 
 /// OSSperf's steps with a bandwidth, each with several clients and with one: number and name of the step, short and
@@ -52,9 +52,9 @@ fn ascending(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 fn sizes(own: &[&Group]) -> Vec<u64> {
-    let asked = own.iter().filter_map(|g| g.number).map(|n| n as u64);
+    let swept = own.iter().filter_map(|g| g.number).map(|n| n as u64);
     let steps = own.iter().flat_map(|g| &g.extra.ossperf);
-    ascending(asked.chain(steps.map(|(_, ossperf)| ossperf.size_bytes)))
+    ascending(swept.chain(steps.map(|(_, ossperf)| ossperf.size_bytes)))
 }
 
 /// The runs of a size with one client or with several, each with its group.
@@ -80,7 +80,7 @@ fn bandwidth(own: &[&Group], size: u64, parallel: bool, step: usize) -> Cell {
         .collect();
     let mark = runs(own, size, parallel).last();
     let mark = mark.map_or_else(String::new, |(group, _)| show::mark(group));
-    Over::cell(Over::mean(&values), mbit).marked(&mark)
+    Estimate::cell(Estimate::mean(&values), mbit).marked(&mark)
 }
 
 fn mbit(value: f64) -> String {
@@ -137,7 +137,7 @@ fn ossperf_value(system: &str, step: &str, way: &str, size: u64) -> Cell {
     let size = size.to_string();
     let value = published::of("ossperf")
         .find(|v| (&*v.system, &*v.quantity, &*v.variant, &*v.key) == (system, step, way, &size));
-    Over::cell(value.map(|v| Over::plain(v.value)), mbit)
+    Estimate::cell(value.map(|v| Estimate::plain(v.value)), mbit)
 }
 
 /// The six steps' times.
@@ -169,7 +169,8 @@ fn times(target: &str, label: &str, own: &[&Group]) -> Table {
                 let step = run.steps.get(step)?;
                 Some(step.time_ns as f64 / 1e9)
             };
-            let figure = |values: Vec<f64>| Over::cell(Over::mean(&values), |s| units::ns(s * 1e9));
+            let figure =
+                |values: Vec<f64>| Estimate::cell(Estimate::mean(&values), |s| units::ns(s * 1e9));
             let of = |step| {
                 complete
                     .iter()
@@ -222,9 +223,9 @@ fn ossperf_published() -> Table {
 }
 
 /// The grid: one row per files × bytes, one column per system and number of processes; one table per step.
-pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
-    let groups = &asked.measured.groups;
-    let metric = asked.table.metric.unwrap_or(Metric::Bandwidth);
+pub(super) fn grid(request: &Request<'_>) -> Vec<Table> {
+    let groups = &request.measured.groups;
+    let metric = request.table.metric.unwrap_or(Metric::Bandwidth);
     let bandwidth = matches!(metric, Metric::Bandwidth | Metric::WallBandwidth);
     let wall = metric.is_of_grids();
     let (what, unit, factor) = match bandwidth {
@@ -277,21 +278,21 @@ pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
         Column::figure(&format!("{label}, {n}"), &key)
     }));
     let made = |phase| {
-        let look = Look { phase, class: "" };
+        let ops = Ops { phase, class: "" };
         let title = format!("{phase} by row, target and number of processes ({figure})");
-        let mut table = asked.table(&[show::key(metric), phase], &title, columns.clone());
+        let mut table = request.table(&[show::key(metric), phase], &title, columns.clone());
         for (row, (count, bytes)) in &rows {
             let of_row: Vec<&Group> = groups.iter().filter(|g| g.value == *row).collect();
-            let over = |group: &Group| show::over(group, metric, look);
+            let estimate = |group: &Group| show::estimate(group, metric, ops);
             let mut any = false;
             let mut cells = vec![Cell::text(*row), Cell::Count(*count), Cell::Count(*bytes)];
             for (target, _, n) in &pairs {
                 let own = || of_row.iter().filter(|g| g.target == *target);
                 cells.push(match own().find(|g| g.processes == *n) {
                     Some(group) => {
-                        let over = over(group).map(|o| o.times(factor));
-                        any |= over.is_some();
-                        Over::cell(over, plain).marked(&show::mark(group))
+                        let estimate = estimate(group).map(|o| o.times(factor));
+                        any |= estimate.is_some();
+                        Estimate::cell(estimate, plain).marked(&show::mark(group))
                     }
                     None => {
                         let unmeasured = own().find(|g| g.runs.is_empty());
@@ -309,10 +310,10 @@ pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
             show::NOTE
         ))
     };
-    let phases = show::phases(groups, &asked.table.phase);
+    let phases = show::phases(groups, &request.table.phase);
     let mut out: Vec<Table> = phases.into_iter().map(made).collect();
     // The published values are based on means.
-    if asked.files.study.published == "cs597" && !wall {
+    if request.files.study.published == "cs597" && !wall {
         out.extend(grid_quoted(bandwidth));
     }
     out
@@ -354,7 +355,7 @@ fn grid_quoted(bandwidth: bool) -> Vec<Table> {
             };
             let values = values.into_iter();
             let mut cells = vec![Cell::text(row)];
-            cells.extend(values.map(|value| Over::cell(value.map(Over::plain), plain)));
+            cells.extend(values.map(|value| Estimate::cell(value.map(Estimate::plain), plain)));
             table.row(cells);
         }
         table.noted(published::SEE).compact()

@@ -6,23 +6,23 @@ use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::units;
 
 use super::super::digest::Slot;
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::figures::{ends, fit, line_name, processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::read::Files;
-use super::super::show::{self, Look, distinct};
-use super::{Asked, Sheet};
+use super::super::show::{self, Ops, distinct};
+use super::{Request, Sheet};
 use crate::model::Metric;
 
 /// Parameters of the Universal Scalability Law per target.
-pub(super) fn scaling(asked: &Asked<'_>) -> Table {
-    let groups = &asked.measured.groups;
-    let phases = show::phases(groups, &asked.table.phase);
-    let look = Look {
+pub(super) fn scaling(request: &Request<'_>) -> Table {
+    let groups = &request.measured.groups;
+    let phases = show::phases(groups, &request.table.phase);
+    let ops = Ops {
         phase: phases.first().copied().unwrap_or(""),
-        class: &asked.table.class,
+        class: &request.table.class,
     };
-    let mut table = asked.table(
+    let mut table = request.table(
         &[],
         "Universal Scalability Law",
         vec![
@@ -40,7 +40,7 @@ pub(super) fn scaling(asked: &Asked<'_>) -> Table {
     for (target, label, _) in targets(groups) {
         let own: Vec<&Group> = groups.iter().filter(|g| g.target == target).collect();
         let mut row = vec![Cell::text(label)];
-        match fit(&own, look) {
+        match fit(&own, ops) {
             Some(fit) => row.extend(law(&fit)),
             None => {
                 row.resize(table.columns.len() - 1, Cell::None);
@@ -92,8 +92,8 @@ fn law(fit: &UslFit) -> Vec<Cell> {
 }
 
 /// Capacity, bracket and limiting factor per target.
-pub(super) fn capacity(asked: &Asked<'_>) -> Table {
-    let rate = |over| Over::cell(over, |v| Unit::PerS.show(v));
+pub(super) fn capacity(request: &Request<'_>) -> Table {
+    let rate = |estimate| Estimate::cell(estimate, |v| Unit::PerS.show(v));
     let (columns, rows) = Sheet(Vec::new())
         .text("target", |g: &&Group| g.label.clone())
         .text("value", |g| g.value.clone())
@@ -103,10 +103,10 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
         })
         .column(
             Column::figure("confirmed", "confirmed_ops_per_s"),
-            move |g| rate(Over::mean(&ends(g).0)),
+            move |g| rate(Estimate::mean(&ends(g).0)),
         )
         .column(Column::figure("refuted", "refuted_ops_per_s"), move |g| {
-            rate(Over::mean(&ends(g).1))
+            rate(Estimate::mean(&ends(g).1))
         })
         .column(
             Column::figure("half of the trials pass at", "threshold_ops_per_s"),
@@ -122,8 +122,8 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
         .column(Column::number("searches", "searches"), |g| {
             Cell::Count(g.extra.capacity.len() as u64)
         })
-        .parts(&asked.measured.groups);
-    let table = asked.table(&[], "capacity", columns).noted(
+        .parts(&request.measured.groups);
+    let table = request.table(&[], "capacity", columns).noted(
         "Confirmed: the highest rate at which the confirming trials met the objectives; refuted: the lowest at which they did not. \
          The capacity lies in between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
     );
@@ -132,17 +132,17 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
 
 /// The rate at which half of the trials pass. The interval of a single search is that of its regression; for several
 /// searches it is the interval over them.
-fn threshold(group: &Group) -> Option<Over> {
+fn threshold(group: &Group) -> Option<Estimate> {
     let searches = &group.extra.capacity;
     let known = searches.iter().filter_map(|s| s.threshold.as_ref());
     if let [only] = &searches[..] {
-        return only.threshold.as_ref().map(|t| Over {
+        return only.threshold.as_ref().map(|t| Estimate {
             value: t.rate,
             ci: Some(t.ci).filter(|(low, high)| *low > 0.0 && high.is_finite()),
             runs: 1,
         });
     }
-    Over::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
+    Estimate::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
 }
 
 /// The limits that ended the searches.
@@ -297,8 +297,8 @@ pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
         let column = Column::number(show::name(metric), show::key(metric));
         sheet.column(column, move |l| {
             of_slot(l, &|slot| {
-                let value = slot.figures.metric(metric).map(Over::plain);
-                Over::cell(value, |v| show::unit(metric).show(v))
+                let value = slot.figures.metric(metric).map(Estimate::plain);
+                Estimate::cell(value, |v| show::unit(metric).show(v))
             })
         })
     });
