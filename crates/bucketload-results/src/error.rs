@@ -53,7 +53,7 @@ pub enum ResultsError {
 
 impl ResultsError {
     /// Wraps an I/O error with what was attempted on which file.
-    pub(crate) fn io<'a>(
+    pub fn io<'a>(
         path: &'a Path,
         action: &'static str,
     ) -> impl FnOnce(io::Error) -> Self + use<'a> {

@@ -10,7 +10,7 @@
 //! A killed study keeps every trial that had ended.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -74,17 +74,9 @@ impl<S: Study> StudyWriter<S> {
     /// When the file of trials cannot be read or written.
     pub fn resume(dir: &Path) -> Result<Self, ResultsError> {
         let path = dir.join(TRIALS);
-        let text = std::fs::read(&path).map_err(ResultsError::io(&path, "read"))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n');
-        let whole = whole.map_or(0, |at| at as u64 + 1);
-        let trials = File::options()
-            .append(true)
-            .open(&path)
-            .and_then(|file| file.set_len(whole).map(|()| file))
-            .map_err(ResultsError::io(&path, "write"))?;
         Ok(Self {
+            trials: open_lines(&path)?,
             path,
-            trials,
             kind: PhantomData,
         })
     }
@@ -94,12 +86,38 @@ impl<S: Study> StudyWriter<S> {
     /// # Errors
     /// When the file cannot be written.
     pub fn append(&mut self, record: &S::Record) -> Result<(), ResultsError> {
-        let mut line = serde_json::to_string(record).unwrap_or_default();
-        line.push('\n');
-        self.trials
-            .write_all(line.as_bytes())
-            .map_err(ResultsError::io(&self.path, "write"))
+        append_line(&mut self.trials, record).map_err(ResultsError::io(&self.path, "write"))
     }
+}
+
+/// Opens a file of lines for appending, new if necessary. Cuts off a line that a killed process left unfinished.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn open_lines(path: &Path) -> Result<File, ResultsError> {
+    let open = || {
+        let mut file = File::options()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let last = text.iter().rposition(|byte| *byte == b'\n');
+        file.set_len(last.map_or(0, |at| at as u64 + 1))?;
+        Ok(file)
+    };
+    open().map_err(ResultsError::io(path, "open"))
+}
+
+/// Appends `value` to `file` as a line of JSON.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn append_line(file: &mut File, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    file.write_all(line.as_bytes())
 }
 
 /// True if `dir` holds a study of this kind.

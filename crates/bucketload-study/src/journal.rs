@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use bucketload_results::{ResultsError, study};
 
 use crate::layout::{CELLS, JOURNAL};
 use crate::model::{Cell, JournalLine};
@@ -16,56 +18,29 @@ pub struct Journal {
     file: File,
 }
 
-/// An error that makes a journal unusable.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", path.display())]
-pub struct JournalError {
-    /// The file.
-    pub path: PathBuf,
-    /// The cause.
-    pub source: io::Error,
-}
-
 impl Journal {
     /// Opens the journal of the study in `dir` for appending. Cuts off a line that a killed process left unfinished.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn open(dir: &Path) -> Result<Self, JournalError> {
+    pub fn open(dir: &Path) -> Result<Self, ResultsError> {
         let path = dir.join(JOURNAL);
-        let open = || {
-            let known = match std::fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-                Err(e) => return Err(e),
-            };
-            let whole = known.iter().rposition(|byte| *byte == b'\n');
-            let file = File::options().create(true).append(true).open(&path)?;
-            file.set_len(whole.map_or(0, |at| at as u64 + 1))?;
-            // The file's directory entry must be on disk as well.
-            File::open(dir)?.sync_all()?;
-            Ok(file)
-        };
-        match open() {
-            Ok(file) => Ok(Self { path, file }),
-            Err(source) => Err(JournalError { path, source }),
-        }
+        let file = study::open_lines(&path)?;
+        // The file's directory entry must be on disk as well.
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(ResultsError::io(dir, "sync"))?;
+        Ok(Self { path, file })
     }
 
     /// Appends a line and waits until it is on disk.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
-        let mut text = serde_json::to_string(line).unwrap_or_default();
-        text.push('\n');
-        let written = self.file.write_all(text.as_bytes());
-        written
+    pub fn append(&mut self, line: &JournalLine) -> Result<(), ResultsError> {
+        study::append_line(&mut self.file, line)
             .and_then(|()| self.file.sync_data())
-            .map_err(|source| JournalError {
-                path: self.path.clone(),
-                source,
-            })
+            .map_err(ResultsError::io(&self.path, "write"))
     }
 }
 
@@ -73,7 +48,7 @@ impl Journal {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
+pub fn read(dir: &Path) -> Result<Vec<JournalLine>, ResultsError> {
     let path = dir.join(JOURNAL);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(text
@@ -81,7 +56,7 @@ pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(JournalError { path, source }),
+        Err(e) => Err(ResultsError::io(&path, "read")(e)),
     }
 }
 

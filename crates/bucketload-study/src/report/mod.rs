@@ -28,8 +28,9 @@ mod trials;
 pub mod workbench;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
+
+use bucketload_results::ResultsError;
 
 use crate::layout::{FIGURES, REPORT, TABLES};
 use page::Part;
@@ -39,15 +40,8 @@ use read::Files;
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file cannot be read or written.
-    #[error("cannot {action} {}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// `read`, `write` or `create`.
-        action: &'static str,
-        /// The cause.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] ResultsError),
     /// A file is invalid.
     #[error("{}: {message}", path.display())]
     Form {
@@ -124,31 +118,24 @@ pub fn render(dir: &Path) -> Result<Rendered, ReportError> {
 /// As for [`render`], and when a file cannot be written.
 pub fn write(dir: &Path) -> Result<PathBuf, ReportError> {
     let rendered = render(dir)?;
-    let failed = |path: &Path, action| {
-        let path = path.to_owned();
-        move |error| ReportError::Io {
-            path,
-            action,
-            error,
-        }
-    };
     for folder in [FIGURES, TABLES] {
         let path = dir.join(folder);
-        std::fs::create_dir_all(&path).map_err(failed(&path, "create"))?;
-        for entry in std::fs::read_dir(&path).map_err(failed(&path, "read"))? {
-            let entry = entry.map_err(failed(&path, "read"))?;
+        std::fs::create_dir_all(&path).map_err(ResultsError::io(&path, "create"))?;
+        for entry in std::fs::read_dir(&path).map_err(ResultsError::io(&path, "read"))? {
+            let entry = entry.map_err(ResultsError::io(&path, "read"))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let ours = [".svg", ".csv", ".md", ".tex"]
                 .iter()
                 .any(|end| name.ends_with(end));
             if ours && !rendered.contains_key(&format!("{folder}/{name}")) {
-                std::fs::remove_file(entry.path()).map_err(failed(&entry.path(), "remove"))?;
+                std::fs::remove_file(entry.path())
+                    .map_err(ResultsError::io(&entry.path(), "remove"))?;
             }
         }
     }
     for (name, text) in &rendered {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(failed(&path, "write"))?;
+        std::fs::write(&path, text).map_err(ResultsError::io(&path, "write"))?;
     }
     Ok(dir.join(REPORT))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bucketload_results::ResultsError;
 use serde::de::DeserializeOwned;
 
 use super::ReportError;
@@ -39,11 +40,7 @@ impl Files {
             message: e.to_string(),
         })?;
         let plan: Plan = json(&dir.join(layout::PLAN))?;
-        let journal = journal::read(dir).map_err(|e| ReportError::Io {
-            path: e.path,
-            action: "read",
-            error: e.source,
-        })?;
+        let journal = journal::read(dir)?;
         let mut facts = BTreeMap::new();
         for target in &study.targets {
             let path = layout::target(dir, &target.name);
@@ -114,12 +111,8 @@ impl Files {
     }
 }
 
-fn text(path: &Path) -> Result<String, ReportError> {
-    std::fs::read_to_string(path).map_err(|error| ReportError::Io {
-        path: path.to_owned(),
-        action: "read",
-        error,
-    })
+fn text(path: &Path) -> Result<String, ResultsError> {
+    std::fs::read_to_string(path).map_err(ResultsError::io(path, "read"))
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
