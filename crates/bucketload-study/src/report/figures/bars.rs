@@ -8,11 +8,11 @@ use super::super::groups::Group;
 use super::super::published;
 use super::super::show::{self, Ops};
 use super::{Context, hollow, line_name, processes, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
 /// One bar per target (and value).
-pub(super) fn bars(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+pub(super) fn bars(context: &Context<'_>) -> Vec<Chart> {
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let groups = context.groups();
     let several = processes(groups).len() > 1;
     let swept = groups.iter().any(|g| !g.value.is_empty());
@@ -27,30 +27,24 @@ pub(super) fn bars(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
                 bars.add(&line_name(of, group.processes, several), bar);
             }
         }
-        of_metric(context, figure, metric, ops, bars)
+        of_metric(context, metric, ops, bars)
     };
-    context.selections(figure).into_iter().map(chart).collect()
+    context.selections().into_iter().map(chart).collect()
 }
 
 /// The chart of a metric in a phase.
-fn of_metric(
-    context: &Context<'_>,
-    figure: &Figure,
-    metric: Metric,
-    ops: Ops<'_>,
-    bars: Bars,
-) -> Chart {
+fn of_metric(context: &Context<'_>, metric: Metric, ops: Ops<'_>, bars: Bars) -> Chart {
     let x = Axis::fitting(&show::label(metric), show::unit(metric), bars.values());
     let parts = [show::key(metric), ops.class, ops.phase];
     let title = show::titled(show::name(metric), ops.phase, ops.class);
-    let chart = context.chart(figure, &parts, &title, (x.clone(), x), Body::Bars(bars));
+    let chart = context.chart(&parts, &title, (x.clone(), x), Body::Bars(bars));
     chart.noted(context.note(metric))
 }
 
 /// Even and skewed popularity side by side: one group per target, one bar per phase (or value of a sweep).
-pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn hotspot(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
-    let selections = context.selections(figure);
+    let selections = context.selections();
     let has_tail = |ops: &Ops<'_>| {
         let mut values = groups.iter().map(|g| show::values(g, Metric::P99, *ops));
         values.any(|values| !values.is_empty())
@@ -60,7 +54,7 @@ pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         true => Metric::P99,
         false => Metric::P50,
     };
-    let metric = figure.metric.unwrap_or(usual);
+    let metric = context.figure.metric.unwrap_or(usual);
     let values = context.values();
     let sides = || {
         values
@@ -88,9 +82,9 @@ pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     }
     let ops = Ops {
         phase: "",
-        class: &figure.class,
+        class: &context.figure.class,
     };
-    vec![of_metric(context, figure, metric, ops, bars)]
+    vec![of_metric(context, metric, ops, bars)]
 }
 
 fn bar(group: &Group, metric: Metric, ops: Ops<'_>) -> Option<Bar> {
@@ -143,7 +137,7 @@ pub(in super::super) fn rows(
 }
 
 /// Multiples of the baseline for each other target.
-pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn multiples(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let baseline = context.files.baseline();
     let mut others = targets(groups);
@@ -175,7 +169,9 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             mark: Some(1.0),
             ..Bars::default()
         };
-        for (name, metric, class) in rows(groups, phase, &figure.class, figure.metric) {
+        for (name, metric, class) in
+            rows(groups, phase, &context.figure.class, context.figure.metric)
+        {
             let class = class.as_str();
             let blocks = |group: &Group| show::blocks(group, metric, Ops { phase, class });
             for (target, _, look) in &others {
@@ -195,16 +191,10 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         }
         let x = Axis::fitting(&label, Unit::Times, bars.values().chain([1.0]));
         let title = show::titled(&label, phase, value);
-        let chart = context.chart(
-            figure,
-            &[phase, value],
-            &title,
-            (x.clone(), x),
-            Body::Bars(bars),
-        );
+        let chart = context.chart(&[phase, value], &title, (x.clone(), x), Body::Bars(bars));
         Some(chart.noted(&*note))
     };
-    let phases = show::phases(groups, &figure.phase);
+    let phases = show::phases(groups, &context.figure.phase);
     let values = context.values();
     let each = phases
         .iter()

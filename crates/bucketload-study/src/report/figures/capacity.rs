@@ -7,7 +7,6 @@ use bucketload_results::kit::{Axis, Chart, Series, Unit};
 use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::{Context, hollow, targets};
-use crate::model::Figure;
 
 /// Confirmed lower and refuted upper ends of the searches of a group, operations per second.
 pub(in super::super) fn ends(group: &Group) -> (Vec<f64>, Vec<f64>) {
@@ -24,7 +23,7 @@ pub(in super::super) fn ends(group: &Group) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Confirmed capacity per target as bars, and the latency of each search over its load.
-pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn capacity(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let swept = groups.iter().any(|g| !g.value.is_empty());
     let rows = groups.iter().filter_map(|group| {
@@ -50,12 +49,12 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let objectives = objectives.reduce(|a, b| if a == b { a } else { format!("{a}; {b}") });
     let objectives = objectives.unwrap_or_default();
     let title = format!("capacity at {objectives}");
-    let chart = context.chart(figure, &[], &title, (x.clone(), x), Body::Bars(bars));
+    let chart = context.chart(&[], &title, (x.clone(), x), Body::Bars(bars));
     let note = format!(
         "The bar is the highest confirmed load; the line extends to the lowest refuted one.{}",
         hollow(groups)
     );
-    vec![chart.noted(note), latency(context, figure, &objectives)]
+    vec![chart.noted(note), latency(context, &objectives)]
 }
 
 /// The bar of a group with its bracket, or with the interval over several searches if that is wider.
@@ -101,7 +100,7 @@ fn unconfirmed(group: &Group, upper: Option<Estimate>) -> Option<Bar> {
 }
 
 /// The 99th percentile over the offered load, of all trials.
-fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
+fn latency(context: &Context<'_>, objectives: &str) -> Chart {
     let groups = context.groups();
     let lines = targets(groups).into_iter().map(|(target, label, look)| {
         let own = groups.iter().filter(|g| g.target == target);
@@ -120,7 +119,7 @@ fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
     let x = Axis::fitting("offered load (operations/s)", Unit::PerS, values(|p| p.x));
     let y = Axis::fitting("p99 response time", Unit::Ns, values(|p| p.y));
     let title = format!("p99 against load during the capacity search at {objectives}");
-    let chart = context.chart(figure, &["latency"], &title, (x, y), Body::Lines(lines));
+    let chart = context.chart(&["latency"], &title, (x, y), Body::Lines(lines));
     chart.noted(
         "One point per rate, the median of its trials; hollow: a trial at this rate missed the objectives.",
     )

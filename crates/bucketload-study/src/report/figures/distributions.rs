@@ -11,7 +11,6 @@ use super::super::estimate::Estimate;
 use super::super::groups::{Group, PerSecond};
 use super::super::show::{self, distinct};
 use super::{Context, line_name, processes};
-use crate::model::Figure;
 
 /// Bins of the histogram of throughput.
 const BINS: usize = 40;
@@ -35,29 +34,23 @@ fn letters(context: &Context<'_>) -> &'static str {
 }
 
 /// Histogram of the throughput per second with the fitted Gaussian; one chart per phase and value.
-pub(super) fn throughput(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn throughput(context: &Context<'_>) -> Vec<Chart> {
     let phases = context
         .groups()
         .iter()
         .flat_map(|g| g.extra.per_second.keys());
-    let phases = distinct(phases.filter(|phase| show::like(&figure.phase, phase)));
+    let phases = distinct(phases.filter(|phase| show::like(&context.figure.phase, phase)));
     let mut charts = Vec::new();
     for phase in &phases {
         for value in context.values() {
             let shown = if phases.len() > 1 { phase.as_str() } else { "" };
-            charts.extend(seconds(context, figure, phase, shown, value));
+            charts.extend(seconds(context, phase, shown, value));
         }
     }
     charts
 }
 
-fn seconds(
-    context: &Context<'_>,
-    figure: &Figure,
-    phase: &str,
-    shown: &str,
-    value: &str,
-) -> Option<Chart> {
+fn seconds(context: &Context<'_>, phase: &str, shown: &str, value: &str) -> Option<Chart> {
     let own = context.groups().iter().filter(|g| g.value == value);
     let of: Vec<(&Group, &PerSecond)> = own
         .filter_map(|group| Some((group, group.extra.per_second.get(phase)?)))
@@ -128,7 +121,7 @@ fn seconds(
         Axis::linear("share of seconds", Unit::Share),
     );
     let title = show::titled("throughput per second", shown, value);
-    let chart = context.chart(figure, &[shown, value], &title, axes, Body::Lines(series));
+    let chart = context.chart(&[shown, value], &title, axes, Body::Lines(series));
     Some(chart.noted(format!(
         "All seconds inside the measured windows of all repetitions. Dashed: fitted Gaussians. {}. {}",
         notes.join("; "),
@@ -151,28 +144,19 @@ fn gaussian(fit: &GaussianFit, width: f64, look: usize, most: f64) -> Series {
 }
 
 /// Distribution functions of the response time; one chart per phase, class and value.
-pub(super) fn cdf(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn cdf(context: &Context<'_>) -> Vec<Chart> {
     let y = Axis::linear("share of operations", Unit::Share);
-    times(context, figure, "response time", &y, |curve| {
-        curve.points.clone()
-    })
+    times(context, "response time", &y, |curve| curve.points.clone())
 }
 
 /// Densities of the response time; one chart per phase, class and value.
-pub(super) fn density(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn density(context: &Context<'_>) -> Vec<Chart> {
     let y = Axis::linear("share of operations per decade", Unit::Number);
-    times(
-        context,
-        figure,
-        "density of the response time",
-        &y,
-        Curve::density,
-    )
+    times(context, "density of the response time", &y, Curve::density)
 }
 
 fn times(
     context: &Context<'_>,
-    figure: &Figure,
     title: &str,
     y: &Axis,
     points: impl Fn(&Curve) -> Vec<(f64, f64)>,
@@ -180,8 +164,8 @@ fn times(
     let groups = context.groups();
     let keys = groups.iter().flat_map(|g| g.extra.curves.keys());
     let requested = |(phase, class): &&(String, String)| {
-        show::like(&figure.phase, phase)
-            && match figure.class.as_str() {
+        show::like(&context.figure.phase, phase)
+            && match context.figure.class.as_str() {
                 "" => !class.is_empty(),
                 name => name == class,
             }
@@ -209,7 +193,7 @@ fn times(
             let of = format!("{phase} {value}");
             let axes = (Axis::log("response time", Unit::Ns), y.clone());
             let title = show::titled(title, of.trim(), class);
-            let chart = context.chart(figure, &[class, phase, value], &title, axes, body);
+            let chart = context.chart(&[class, phase, value], &title, axes, body);
             let note = "Operations of all repetitions together (merged histograms).";
             charts.push(chart.noted(format!("{note} {}", letters(context)).trim_end()));
         }

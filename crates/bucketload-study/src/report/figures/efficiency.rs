@@ -7,7 +7,7 @@ use super::super::estimate::{Estimate, ratio};
 use super::super::groups::Group;
 use super::super::show::{self, Blocks, Ops, distinct};
 use super::{Context, hollow, numbered, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
 /// Number of lines above which each target gets its own chart.
 const TOGETHER: usize = 8;
@@ -22,27 +22,27 @@ struct Row<'a> {
 }
 
 /// The charts: one per phase, or one per phase and target if there are too many lines.
-pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn efficiency(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let mut charts = Vec::new();
-    for ops in context.selections(figure) {
+    for ops in context.selections() {
         let mut rows = rows(groups);
-        rows.retain(|row| points(groups, row, ops, figure).len() > 1);
+        rows.retain(|row| points(context, row, ops).len() > 1);
         if rows.len() <= TOGETHER {
             let name = |row: &Row<'_>| match (row.value, several) {
                 ("", _) => row.label.to_owned(),
                 (value, true) => format!("{}, {value}", row.label),
                 (value, false) => value.to_owned(),
             };
-            charts.extend(chart(context, figure, ops, "", &rows, name));
+            charts.extend(chart(context, ops, "", &rows, name));
             continue;
         }
         for (target, label, _) in targets(groups) {
             let own = rows.iter().copied().filter(|row| row.target == target);
             let own: Vec<Row<'_>> = own.collect();
             let name = |row: &Row<'_>| row.value.to_owned();
-            charts.extend(chart(context, figure, ops, label, &own, name));
+            charts.extend(chart(context, ops, label, &own, name));
         }
     }
     charts
@@ -63,8 +63,9 @@ fn rows(groups: &[Group]) -> Vec<Row<'_>> {
     }))
 }
 
-fn points(groups: &[Group], row: &Row<'_>, ops: Ops<'_>, figure: &Figure) -> Vec<Point> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+fn points(context: &Context<'_>, row: &Row<'_>, ops: Ops<'_>) -> Vec<Point> {
+    let groups = context.groups();
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let inside = swept_inside(groups);
     let own = groups
         .iter()
@@ -102,7 +103,6 @@ fn points(groups: &[Group], row: &Row<'_>, ops: Ops<'_>, figure: &Figure) -> Vec
 
 fn chart(
     context: &Context<'_>,
-    figure: &Figure,
     ops: Ops<'_>,
     of: &str,
     rows: &[Row<'_>],
@@ -118,7 +118,7 @@ fn chart(
             ..Series::line(
                 name(row),
                 if inside { i } else { row.look },
-                points(groups, row, ops, figure),
+                points(context, row, ops),
             )
         })
         .collect();
@@ -132,14 +132,14 @@ fn chart(
     let what = if inside { "processes" } else { "workers" };
     let x = numbered(&format!("number of {what}"), Unit::Number, &numbers);
     let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let title = match of {
         "" => "efficiency".to_owned(),
         of => format!("efficiency on {of}"),
     };
-    let parts = [show::key(metric), &figure.class, ops.phase, of];
-    let title = show::titled(&title, ops.phase, &figure.class);
-    let chart = context.chart(figure, &parts, &title, (x, y), Body::Lines(lines));
+    let parts = [show::key(metric), &context.figure.class, ops.phase, of];
+    let title = show::titled(&title, ops.phase, &context.figure.class);
+    let chart = context.chart(&parts, &title, (x, y), Body::Lines(lines));
     Some(chart.noted(format!(
         "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
         show::name(metric),

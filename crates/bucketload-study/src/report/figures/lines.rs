@@ -11,14 +11,14 @@ use super::super::groups::Group;
 use super::super::published;
 use super::super::show::{self, Ops};
 use super::{Context, line_name, processes, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
 /// Number of points of a drawn law.
 const LAW_POINTS: usize = 60;
 
 /// One line per target (and number of processes).
-pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+pub(super) fn curve(context: &Context<'_>) -> Vec<Chart> {
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let chart = |ops: Ops<'_>| {
         let (x, mut lines) = series(context, |group| show::estimate(group, metric, ops));
         if !lines.is_empty() && metric == Metric::Bandwidth {
@@ -28,20 +28,19 @@ pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         if lines.iter().any(|s| s.dashed) {
             note += " Dashed: published, another machine.";
         }
-        let phase = match figure.phase.as_str() {
+        let phase = match context.figure.phase.as_str() {
             "" => ops.phase,
             requested => requested,
         };
         let parts = [show::key(metric), ops.class, phase];
-        of_metric(context, figure, metric, ops, &parts, (x, lines)).noted(note)
+        of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
-    context.selections(figure).into_iter().map(chart).collect()
+    context.selections().into_iter().map(chart).collect()
 }
 
 /// The chart of a metric in a phase.
 fn of_metric(
     context: &Context<'_>,
-    figure: &Figure,
     metric: Metric,
     ops: Ops<'_>,
     parts: &[&str],
@@ -50,7 +49,7 @@ fn of_metric(
     let values = lines.iter().flat_map(|s| s.points.iter().map(|p| p.y));
     let y = Axis::fitting(&show::label(metric), show::unit(metric), values);
     let title = show::titled(show::name(metric), ops.phase, ops.class);
-    context.chart(figure, parts, &title, (x, y), Body::Lines(lines))
+    context.chart(parts, &title, (x, y), Body::Lines(lines))
 }
 
 /// Lines of `figure` over the swept values.
@@ -140,16 +139,16 @@ pub(in super::super) fn fit(groups: &[&Group], ops: Ops<'_>) -> Option<UslFit> {
 }
 
 /// Throughput with the fitted law, and response time, over the number of workers.
-pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn scaling(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let ops = Ops {
-        phase: show::phases(groups, &figure.phase)
+        phase: show::phases(groups, &context.figure.phase)
             .first()
             .copied()
             .unwrap_or(""),
-        class: &figure.class,
+        class: &context.figure.class,
     };
-    let metrics = match figure.metric {
+    let metrics = match context.figure.metric {
         Some(metric) => vec![metric],
         None => vec![Metric::Throughput, Metric::Mean],
     };
@@ -175,7 +174,7 @@ pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             };
         }
         let parts = [show::key(metric), ops.class];
-        of_metric(context, figure, metric, ops, &parts, (x, lines)).noted(note)
+        of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
     metrics.into_iter().map(chart).collect()
 }

@@ -28,20 +28,26 @@ use crate::model::{Figure, FigureKind, Metric};
 /// Limit on the charts of one figure, which may have one per value, class or phase.
 const MAX_CHARTS: usize = 24;
 
-/// The data of an experiment's figures.
+/// A requested figure with its data.
 pub(super) struct Context<'a> {
     /// The study.
     pub(super) files: &'a Files,
     /// The experiment.
     pub(super) measured: &'a Measured,
+    /// The figure.
+    pub(super) figure: &'a Figure,
 }
 
 /// The charts of an experiment, and notes about figures without charts.
 pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>) {
-    let context = Context { files, measured };
     let (mut charts, mut notes) = (Vec::new(), Vec::new());
     for figure in &measured.experiment.figures {
-        let mut made = one(&context, figure);
+        let context = Context {
+            files,
+            measured,
+            figure,
+        };
+        let mut made = one(&context);
         made.retain(|chart| !chart.is_empty());
         if figure.kind == FigureKind::LoadBalance {
             let remarks = spread::remarks(&context);
@@ -76,19 +82,19 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
     (charts, notes)
 }
 
-fn one(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    match figure.kind {
-        FigureKind::Curve => lines::curve(context, figure),
-        FigureKind::Scaling => lines::scaling(context, figure),
-        FigureKind::Efficiency => efficiency::efficiency(context, figure),
-        FigureKind::Bars => bars::bars(context, figure),
-        FigureKind::Multiples => bars::multiples(context, figure),
-        FigureKind::Hotspot => bars::hotspot(context, figure),
-        FigureKind::ThroughputPdf => distributions::throughput(context, figure),
-        FigureKind::LatencyCdf => distributions::cdf(context, figure),
-        FigureKind::LatencyDensity => distributions::density(context, figure),
-        FigureKind::LoadBalance => spread::balance(context, figure),
-        FigureKind::Capacity => capacity::capacity(context, figure),
+fn one(context: &Context<'_>) -> Vec<Chart> {
+    match context.figure.kind {
+        FigureKind::Curve => lines::curve(context),
+        FigureKind::Scaling => lines::scaling(context),
+        FigureKind::Efficiency => efficiency::efficiency(context),
+        FigureKind::Bars => bars::bars(context),
+        FigureKind::Multiples => bars::multiples(context),
+        FigureKind::Hotspot => bars::hotspot(context),
+        FigureKind::ThroughputPdf => distributions::throughput(context),
+        FigureKind::LatencyCdf => distributions::cdf(context),
+        FigureKind::LatencyDensity => distributions::density(context),
+        FigureKind::LoadBalance => spread::balance(context),
+        FigureKind::Capacity => capacity::capacity(context),
     }
 }
 
@@ -114,31 +120,21 @@ impl<'a> Context<'a> {
     }
 
     /// The phases of the figure, with its class.
-    fn selections<'f>(&self, figure: &'f Figure) -> Vec<Ops<'f>>
-    where
-        'a: 'f,
-    {
-        let phases = show::phases(self.groups(), &figure.phase);
+    fn selections(&self) -> Vec<Ops<'a>> {
+        let phases = show::phases(self.groups(), &self.figure.phase);
         let ops = |phase| Ops {
             phase,
-            class: &figure.class,
+            class: &self.figure.class,
         };
         phases.into_iter().map(ops).collect()
     }
 
     /// A chart of this experiment; `parts` distinguish it from its other charts.
-    fn chart(
-        &self,
-        figure: &Figure,
-        parts: &[&str],
-        title: &str,
-        axes: (Axis, Axis),
-        body: Body,
-    ) -> Chart {
+    fn chart(&self, parts: &[&str], title: &str, axes: (Axis, Axis), body: Body) -> Chart {
         let experiment = &self.measured.experiment;
-        let mut name = vec![experiment.name.as_str(), figure.kind.name()];
+        let mut name = vec![experiment.name.as_str(), self.figure.kind.name()];
         name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
-        let of = match figure.title.as_str() {
+        let of = match self.figure.title.as_str() {
             "" => experiment.label(),
             given => given,
         };

@@ -7,18 +7,17 @@ use super::super::balance::{Balance, why_not};
 use super::super::groups::Group;
 use super::super::show::{self, distinct};
 use super::{Context, hollow, targets};
-use crate::model::Figure;
 
 /// Load per node; if no placement is known, the share of the most popular keys.
-pub(super) fn balance(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn balance(context: &Context<'_>) -> Vec<Chart> {
     let mut charts: Vec<Chart> = context
         .groups()
         .iter()
         .filter(|group| why_not(context.files, group).is_none())
-        .map(|group| nodes(context, figure, group))
+        .map(|group| nodes(context, group))
         .collect();
     if charts.is_empty() {
-        charts.extend(keys(context, figure));
+        charts.extend(keys(context));
     }
     charts
 }
@@ -60,7 +59,7 @@ fn shares<'b>(balances: impl Iterator<Item = &'b Balance>) -> Vec<(String, f64, 
     out
 }
 
-fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
+fn nodes(context: &Context<'_>, group: &Group) -> Chart {
     let balances = &group.extra.balance;
     let phases = phases(balances);
     let bar = |look: usize, value: f64| Bar {
@@ -101,13 +100,7 @@ fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
         show::titled(&group.label, "", &group.value)
     );
     let parts = [group.target.as_str(), &group.value];
-    let chart = context.chart(
-        figure,
-        &parts,
-        &title,
-        (axis.clone(), axis),
-        Body::Bars(bars),
-    );
+    let chart = context.chart(&parts, &title, (axis.clone(), axis), Body::Bars(bars));
     let runs = balances.iter().filter(|b| b.phase == first.phase).count();
     chart.noted(format!(
         "Shares of the {what}. Sum over {runs} runs, each with its own popular keys; the line is the even load. The indices \
@@ -117,7 +110,7 @@ fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
 }
 
 /// Share of the requests to the most popular keys, which no placement can avoid.
-fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
+fn keys(context: &Context<'_>) -> Option<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let lines = groups.iter().enumerate().filter_map(|(look, group)| {
@@ -149,7 +142,7 @@ fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
         Axis::linear("share of requests", Unit::Share),
     );
     let title = "requests to the most popular keys";
-    let chart = context.chart(figure, &["keys"], title, axes, Body::Lines(lines));
+    let chart = context.chart(&["keys"], title, axes, Body::Lines(lines));
     Some(chart.noted(
         "Due to the workload alone, independent of the nodes: if a single node holds the only copies of these keys, \
          it gets at least this share.",
