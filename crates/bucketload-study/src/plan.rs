@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// Limit on the repetitions with which a budget is filled.
-const MOST_FILLED: u32 = 20;
+const MAX_FILLED: u32 = 20;
 /// Time of a cell besides its run: process start, calibration, analysis.
 const PER_CELL_NS: u64 = 1_500_000_000;
 /// Time to start and stop a server, per block.
@@ -232,7 +232,7 @@ fn fit(
     };
     let most = options
         .repetitions
-        .unwrap_or(MOST_FILLED.max(study.repetitions));
+        .unwrap_or(MAX_FILLED.max(study.repetitions));
     let fits = |n: &u32| total(study, once, &own(*n, true)) <= budget;
     let chosen = (1..=most).rev().find(fits);
     let repetitions = own(chosen.unwrap_or(1), true);

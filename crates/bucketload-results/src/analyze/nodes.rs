@@ -18,7 +18,7 @@ use crate::result::{NodeBalance, NodeResult};
 use crate::rundir::RunDir;
 
 /// Limit on the copies in a placement: about 200 MB.
-const MOST_COPIES: u64 = 2_000_000;
+const MAX_COPIES: u64 = 2_000_000;
 
 /// Reads a placement: lines `key,node`, one per copy of an object, with an optional heading `key,node`.
 /// Quotes as in RFC 4180.
@@ -30,7 +30,7 @@ pub fn read_placement(path: &Path) -> Result<PlacementTable, ResultsError> {
     let mut copies = 0;
     pairs(path, |key, node| {
         copies += 1;
-        if copies > MOST_COPIES {
+        if copies > MAX_COPIES {
             return Err("more than 2000000 lines; use a sample of the keys");
         }
         table.insert(key, node);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Limit on the differences reported per file.
-const MOST: usize = 50;
+const MAX_FINDINGS: usize = 50;
 /// Limit on the characters of a value that are shown.
 const SHOWN: usize = 60;
 
@@ -60,7 +60,7 @@ struct Findings<'a> {
 
 impl Findings<'_> {
     fn add(&mut self, field: &str, stored: &str, computed: &str) {
-        if self.all.len() < MOST {
+        if self.all.len() < MAX_FINDINGS {
             let (stored, computed) = around(stored, computed);
             self.all.push(Finding {
                 file: self.file.to_owned(),
@@ -158,7 +158,7 @@ impl Findings<'_> {
                 (a, b) if a == b => {}
                 (a, b) => each(self, number, a.unwrap_or(""), b.unwrap_or("")),
             }
-            if self.all.len() >= MOST {
+            if self.all.len() >= MAX_FINDINGS {
                 break;
             }
         }

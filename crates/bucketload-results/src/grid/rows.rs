@@ -17,7 +17,7 @@ const STUDY: [(&str, u64, u64); 10] = [
 ];
 
 /// Limit on the files of a row.
-const MOST_FILES: u64 = 1_000_000_000;
+const MAX_FILES: u64 = 1_000_000_000;
 
 /// A row of the grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ impl Row {
         };
         let number = |text: &str| text.replace('_', "").parse::<u64>().ok();
         match (number(files), number(size)) {
-            (Some(files @ 1..=MOST_FILES), Some(size_bytes)) => Ok(Self {
+            (Some(files @ 1..=MAX_FILES), Some(size_bytes)) => Ok(Self {
                 name: format!("{files}x{size_bytes}"),
                 files,
                 full_files: files,

@@ -16,7 +16,7 @@ use super::sink::{append, json_line};
 use crate::error::ResultsError;
 
 /// Number of lines of the current phase after which displaced ones are removed.
-const MOST_LINES: usize = 20 * KEPT;
+const MAX_LINES: usize = 20 * KEPT;
 
 /// Writes the file.
 pub(super) struct SlowLog {
@@ -62,7 +62,7 @@ impl SlowLog {
             }
         }
         self.append(&entered)?;
-        if self.lines > MOST_LINES {
+        if self.lines > MAX_LINES {
             self.compact()
                 .map_err(ResultsError::io(&self.path, "replace"))?;
         }
@@ -133,7 +133,7 @@ mod tests {
     use bucketload_core::op::OpClass;
     use bucketload_core::slowest::{KEPT, SlowRequest};
 
-    use super::{MOST_LINES, SlowLog, read};
+    use super::{MAX_LINES, SlowLog, read};
     use crate::rundir::SLOWEST;
 
     fn request(phase: u16, response_ns: u64) -> SlowRequest {
@@ -167,7 +167,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut log = SlowLog::new(dir.path());
         log.add(&[request(1, 5), request(1, 7)]).unwrap();
-        let total = 3 * MOST_LINES as u64;
+        let total = 3 * MAX_LINES as u64;
         for response_ns in (1..=total).step_by(500) {
             let batch: Vec<_> = (response_ns..response_ns + 500)
                 .map(|ns| request(2, ns))
@@ -178,7 +178,7 @@ mod tests {
             .unwrap()
             .lines()
             .count();
-        assert!(lines <= MOST_LINES + 502, "{lines}");
+        assert!(lines <= MAX_LINES + 502, "{lines}");
         let (phases, damage) = read(dir.path()).unwrap();
         assert!(damage.is_none());
         let values = |phase| {

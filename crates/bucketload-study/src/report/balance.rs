@@ -156,19 +156,16 @@ pub(super) fn why_not(files: &Files, group: &Group) -> Option<String> {
     let nodes = group.extra.balance.iter().map(|b| b.loads.len()).max();
     let facts = files.facts.get(&group.target);
     let placement = facts.map_or(Placement::Unknown, |facts| facts.placement);
+    let single = "a single node, nothing to balance".to_owned();
     Some(match (nodes, &group.extra.unplaced) {
         (Some(2..), _) => return None,
         _ if group.runs.is_empty() => group.why_none().to_owned(),
-        (Some(1), _) => "a single node, nothing to balance".to_owned(),
+        (Some(1), _) => single,
         (_, Some(why)) => format!("the placement of its objects could not be looked up: {why}"),
-        (_, None) => match placement {
-            Placement::OneNode => "a single node, nothing to balance".to_owned(),
-            Placement::Unknown | Placement::Asked => {
-                format!(
-                    "the placement of its objects is unknown; {PLACEMENT} in the cells' directories can state it"
-                )
-            }
-        },
+        (_, None) if placement == Placement::OneNode => single,
+        (_, None) => format!(
+            "the placement of its objects is unknown; {PLACEMENT} in the cells' directories can state it"
+        ),
     })
 }
 

@@ -131,6 +131,21 @@ pub struct Measured {
     pub groups: Vec<Group>,
 }
 
+impl Measured {
+    /// The group of `target` at `value`; with several numbers of processes, the first.
+    #[must_use]
+    pub fn group(&self, target: &str, value: &str) -> Option<&Group> {
+        let mut groups = self.groups.iter();
+        groups.find(|g| g.target == target && g.value == value)
+    }
+
+    /// The values of the sweep, in order; a single empty one if nothing was swept.
+    #[must_use]
+    pub fn values(&self) -> Vec<&str> {
+        distinct(self.groups.iter().map(|g| g.value.as_str()))
+    }
+}
+
 /// Facts over all runs of a study, for the methods.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {

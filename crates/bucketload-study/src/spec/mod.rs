@@ -45,7 +45,7 @@ pub fn builtin(name: &str) -> Option<&'static str> {
 pub const APIS: [&str; 5] = ["s3", "swift", "webhdfs", "seaweedfs", "azure"];
 
 /// Limit on the repetitions of a cell.
-const MOST_REPETITIONS: i64 = 100;
+const MAX_REPETITIONS: i64 = 100;
 
 /// Reads the study in `text`, called `name` in messages. With `quick`, the values of its table `[quick]` override the
 /// others.
@@ -276,7 +276,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 fn repetitions(reader: &Reader<'_, '_>) -> Option<u32> {
-    let number = reader.number("repetitions", (1, MOST_REPETITIONS))?;
+    let number = reader.number("repetitions", (1, MAX_REPETITIONS))?;
     u32::try_from(number).ok()
 }
 

@@ -55,7 +55,7 @@ pub(super) fn hotspot(context: &Context<'_>) -> Vec<Chart> {
         false => Metric::P50,
     };
     let metric = context.figure.metric.unwrap_or(usual);
-    let values = context.values();
+    let values = context.measured.values();
     let sides = || {
         values
             .iter()
@@ -67,16 +67,10 @@ pub(super) fn hotspot(context: &Context<'_>) -> Vec<Chart> {
         ..Bars::default()
     };
     for (target, label, _) in targets(groups) {
-        for (side, (value, ops)) in sides().enumerate() {
-            let own = |g: &&Group| g.target == target && g.value == value;
-            if let Some(found) = groups.iter().find(own).and_then(|g| bar(g, metric, ops)) {
-                bars.add(
-                    label,
-                    Bar {
-                        look: side,
-                        ..found
-                    },
-                );
+        for (look, (value, ops)) in sides().enumerate() {
+            let group = context.measured.group(target, value);
+            if let Some(found) = group.and_then(|g| bar(g, metric, ops)) {
+                bars.add(label, Bar { look, ..found });
             }
         }
     }
@@ -159,10 +153,7 @@ pub(super) fn multiples(context: &Context<'_>) -> Vec<Chart> {
         }
     );
     let chart = |phase: &str, value: &str| {
-        let of = |target: &str| {
-            let own = |g: &&Group| g.target == target && g.value == value;
-            groups.iter().find(own)
-        };
+        let of = |target: &str| context.measured.group(target, value);
         let base = of(baseline)?;
         let mut bars = Bars {
             legend: legend(groups),
@@ -195,7 +186,7 @@ pub(super) fn multiples(context: &Context<'_>) -> Vec<Chart> {
         Some(chart.noted(&*note))
     };
     let phases = show::phases(groups, &context.figure.phase);
-    let values = context.values();
+    let values = context.measured.values();
     let each = phases
         .iter()
         .flat_map(|phase| values.iter().map(move |value| (phase, value)));

@@ -42,7 +42,7 @@ pub(super) fn throughput(context: &Context<'_>) -> Vec<Chart> {
     let phases = distinct(phases.filter(|phase| show::like(&context.figure.phase, phase)));
     let mut charts = Vec::new();
     for phase in &phases {
-        for value in context.values() {
+        for value in context.measured.values() {
             let shown = if phases.len() > 1 { phase.as_str() } else { "" };
             charts.extend(seconds(context, phase, shown, value));
         }
@@ -177,7 +177,7 @@ fn times(
     let several = distinct(keys.iter().map(|(phase, _)| phase)).len() > 1;
     let mut charts = Vec::new();
     for key in keys {
-        for value in context.values() {
+        for value in context.measured.values() {
             let own = groups.iter().filter(|g| g.value == value);
             let lines = own.filter_map(|group| {
                 let curve = group.extra.curves.get(key)?;

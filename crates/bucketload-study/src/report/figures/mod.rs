@@ -114,11 +114,6 @@ impl<'a> Context<'a> {
         &self.measured.groups
     }
 
-    /// The values of the sweep, in order; a single empty one if nothing was swept.
-    fn values(&self) -> Vec<&'a str> {
-        distinct(self.groups().iter().map(|g| g.value.as_str()))
-    }
-
     /// The phases of the figure, with its class.
     fn selections(&self) -> Vec<Ops<'a>> {
         let phases = show::phases(self.groups(), &self.figure.phase);
@@ -164,7 +159,7 @@ impl<'a> Context<'a> {
     fn values_axis(&self) -> (Axis, Vec<f64>) {
         let groups = self.groups();
         let experiment = &self.measured.experiment;
-        let names = self.values();
+        let names = self.measured.values();
         let size = super::groups::is_size(&experiment.field, &names)
             || matches!(experiment.command, crate::model::Command::S3Hpc);
         let label = match experiment.field.as_str() {

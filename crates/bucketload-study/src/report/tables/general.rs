@@ -257,7 +257,7 @@ pub(super) fn ladder(request: &Request<'_>) -> Vec<Table> {
         }));
         let shown = match request.table.phase.as_str() {
             "" => phase,
-            request => request,
+            name => name,
         };
         let what = show::titled(show::name(metric), phase, class);
         let mut table = request.table(&[show::key(metric), class, shown], &what, columns);
@@ -327,7 +327,7 @@ pub(super) fn multiples(request: &Request<'_>) -> Vec<Table> {
         note += " Published: SeaweedFS as printed, the others as multiples of SeaweedFS. ";
         note += published::SEE;
     }
-    let values = distinct(groups.iter().map(|g| g.value.as_str()));
+    let values = measured.values();
     let made = |phase| {
         let what = show::titled(&format!("multiples of {base_label}"), phase, class);
         let mut table = request.table(&[class, phase], &what, columns.clone());
@@ -335,10 +335,7 @@ pub(super) fn multiples(request: &Request<'_>) -> Vec<Table> {
         for value in &values {
             for (what, metric, class) in &figures {
                 let ops = Ops { phase, class };
-                let of = |target: &str| {
-                    let own = |g: &&Group| g.target == target && g.value == *value;
-                    groups.iter().find(own)
-                };
+                let of = |target: &str| measured.group(target, value);
                 let blocks = |group: &Group| show::blocks(group, *metric, ops);
                 let base = of(baseline);
                 let base_values = base.map_or_else(Vec::new, blocks);
