@@ -18,7 +18,7 @@ use crate::result::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, T
 const RANK_POINTS: usize = 200;
 
 /// Operations drawn from one mix entry.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct EntrySample {
     n: u64,
     sizes: Vec<u64>,
@@ -42,15 +42,11 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
     };
     let work_plan = &plan.phases[phase].works[work];
     let sample = offered.min(MAX_SAMPLE);
-    let mut drawn: Vec<EntrySample> = work_plan
-        .mix
-        .iter()
-        .map(|_| EntrySample::default())
-        .collect();
+    let mut entries = vec![EntrySample::default(); work_plan.mix.len()];
     for seq in 0..sample {
         let op = generator.op(seq);
         let entry = &work_plan.mix[usize::from(op.entry)];
-        let into = &mut drawn[usize::from(op.entry)];
+        let into = &mut entries[usize::from(op.entry)];
         into.n += 1;
         into.sizes.extend(size_of(&op));
         if has_popularity(entry) {
@@ -62,27 +58,21 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
             *into.keys.entry(key).or_default() += 1;
         }
     }
-    drawn
+    entries
         .into_iter()
+        .zip(&work_plan.mix)
         .enumerate()
-        .map(|(i, drawn)| {
-            let entry = &work_plan.mix[i];
-            Realised {
-                work: work as u16,
-                work_name: work_plan.name.clone(),
-                entry: i as u16,
-                class: entry.class,
-                n: drawn.n,
-                sample,
-                share_theory: generator.probability(i as u16),
-                share: if sample == 0 {
-                    0.0
-                } else {
-                    drawn.n as f64 / sample as f64
-                },
-                sizes: sizes(plan, entry, drawn.sizes),
-                popularity: popularity(plan, entry, &generator, i as u16, &drawn.keys),
-            }
+        .map(|(i, (drawn, entry))| Realised {
+            work: work as u16,
+            work_name: work_plan.name.clone(),
+            entry: i as u16,
+            class: entry.class,
+            n: drawn.n,
+            sample,
+            share_theory: generator.probability(i as u16),
+            share: drawn.n as f64 / sample.max(1) as f64,
+            sizes: sizes(plan, entry, drawn.sizes),
+            popularity: popularity(plan, entry, &generator, i as u16, &drawn.keys),
         })
         .collect()
 }
@@ -93,18 +83,14 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
         return Vec::new();
     };
     let work_plan = &plan.phases[phase].works[work];
-    let mut drawn: Vec<EntrySample> = work_plan
-        .mix
-        .iter()
-        .map(|_| EntrySample::default())
-        .collect();
+    let mut entries = vec![EntrySample::default(); work_plan.mix.len()];
     let mut sample = 0;
     let mut job = 0;
     while sample < offered.min(MAX_SAMPLE) {
         for stage in 0..generator.stages() {
             for position in 0..generator.ops_in(job, stage) {
                 let op = generator.op(job, stage, position);
-                let into = &mut drawn[usize::from(op.entry)];
+                let into = &mut entries[usize::from(op.entry)];
                 into.n += 1;
                 into.sizes.extend(size_of(&op));
                 sample += 1;
@@ -115,7 +101,7 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
     let reads_and_writes = |entry: &MixEntry| entry.class.reads_body() || entry.class.writes_body();
     let of = |entry: &&MixEntry| reads_and_writes(entry);
     let total: f64 = work_plan.mix.iter().filter(of).map(|e| e.weight).sum();
-    drawn
+    entries
         .into_iter()
         .zip(&work_plan.mix)
         .enumerate()
