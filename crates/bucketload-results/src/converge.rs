@@ -1,8 +1,7 @@
 //! The stopping rule of a phase (docs/spec/statistics.md section 3), evaluated while it runs.
 //!
-//! A rule that is looked at every second stops at lucky moments. It is therefore looked at only
-//! when the measured window has grown by a tenth since the last time, and only a window that is
-//! steady counts.
+//! A rule that is checked every second stops at lucky moments. This one is therefore checked only when the
+//! measured window has grown by a tenth since the last check, and only a steady window counts.
 
 use bucketload_core::histogram::Histogram;
 use bucketload_core::plan::{ModelPlan, PhasePlan, StopRule};
@@ -12,13 +11,13 @@ use bucketload_core::tally::Interval;
 
 use crate::analyze::fold::{Bin, Fold};
 
-/// Most bins that are kept.
+/// Limit on the bins that are kept.
 const BINS: usize = 4096;
-/// Batches that make up for a window shorter than the rule's.
+/// Number of batches that makes up for a window shorter than the rule's.
 const BATCHES: u64 = 30;
-/// Values beyond the highest percentile.
+/// Number of values required beyond the highest percentile.
 const BEYOND: f64 = 100.0;
-/// Growth of the window between two looks.
+/// Growth of the window between two checks.
 const GROWTH: f64 = 1.1;
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +39,7 @@ impl Bin for Point {
     }
 }
 
-/// Decides when a phase has measured precisely enough. Memory is bounded.
+/// Decides when a phase has been measured precisely enough. Memory is bounded.
 #[derive(Clone, Debug)]
 pub struct Convergence {
     rule: StopRule,
@@ -48,11 +47,11 @@ pub struct Convergence {
     points: Fold<Point>,
     service: Histogram,
     elapsed_ns: u64,
-    next_look_ns: u64,
+    next_check_ns: u64,
 }
 
 impl Convergence {
-    /// The state of `phase` before its first interval; `None` when it has no stopping rule.
+    /// The state of `phase` before its first interval; `None` without a stopping rule.
     #[must_use]
     pub fn new(phase: &PhasePlan) -> Option<Self> {
         let open = |model: &ModelPlan| model.open_cap().is_some();
@@ -62,14 +61,13 @@ impl Convergence {
             points: Fold::new(BINS),
             service: Histogram::new(),
             elapsed_ns: 0,
-            next_look_ns: 0,
+            next_check_ns: 0,
         })
     }
 
-    /// Takes an interval of the phase; `true` when the rule is satisfied: the series is steady
-    /// after its warm-up, the measured window has the rule's length or 30 batches, the 95 %
-    /// interval of the throughput is narrow enough, and at least 100 values lie beyond the rule's
-    /// percentile in the measured window.
+    /// Adds an interval of the phase. Returns `true` if the rule is satisfied: the series is steady after its
+    /// warm-up, the measured window has the rule's length or 30 batches, the 95 % interval of the throughput is
+    /// narrow enough, and at least 100 values lie beyond the rule's percentile in the measured window.
     pub fn interval(&mut self, interval: &Interval) -> bool {
         self.service.clear();
         for cell in &interval.tally.cells {
@@ -84,10 +82,10 @@ impl Convergence {
             intervals: 1,
         });
         self.elapsed_ns += len_ns;
-        if self.elapsed_ns < self.next_look_ns {
+        if self.elapsed_ns < self.next_check_ns {
             return false;
         }
-        self.next_look_ns = (self.elapsed_ns as f64 * GROWTH) as u64;
+        self.next_check_ns = (self.elapsed_ns as f64 * GROWTH) as u64;
         self.is_satisfied()
     }
 
@@ -118,7 +116,7 @@ impl Convergence {
         let narrow = rate
             .relative_half_width()
             .is_some_and(|share| share <= self.rule.half_width);
-        // The allowance keeps 10 000 · (1 - 0.99) from being 99.999….
+        // The tolerance keeps 10 000 · (1 - 0.99) from being 99.999….
         let many = ok as f64 * (1.0 - self.rule.quantile) + 1e-6 >= BEYOND;
         rate.is_sound() && long && narrow && many
     }
@@ -157,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Seconds until the rule is satisfied, at most 600; `ops` gives the operations of a second.
+    /// Seconds until the rule is satisfied, at most 600; `ops` gives the operations per second.
     fn stops_after(phase: &PhasePlan, ops: impl Fn(u64) -> u64) -> Option<u64> {
         let mut convergence = Convergence::new(phase).unwrap();
         let mut tally = Tally::new();
@@ -180,7 +178,7 @@ mod tests {
         })
     }
 
-    /// Noise of ±10 % that does not repeat.
+    /// Non-repeating noise of ±10 %.
     fn noise(s: u64) -> u64 {
         900 + (s * 7919 + s * s * 104_729) % 201
     }
@@ -189,7 +187,7 @@ mod tests {
     fn stops_when_all_conditions_hold() {
         let s = stops_after(&phase(0.05, 0.99), noise).unwrap();
         assert!((20..60).contains(&s), "{s}");
-        // ± 1 % needs more seconds, 100 values beyond p99.9 need 100 of them.
+        // ± 1 % needs more seconds; 100 values beyond p99.9 need 100 of them.
         let narrow = stops_after(&phase(0.01, 0.99), noise).unwrap();
         assert!(narrow > s && narrow < 400, "{narrow}");
         let tail = stops_after(&phase(0.05, 0.999), noise).unwrap();

@@ -1,4 +1,4 @@
-//! Errors of run directories: each names the file and what to do.
+//! Errors of run directories. Each names the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ pub enum ResultsError {
         /// The cause.
         source: io::Error,
     },
-    /// The directory to create holds something already.
-    #[error("{}: is not empty; name another run directory or remove this one", .0.display())]
+    /// The directory to create is not empty.
+    #[error("{}: not empty; choose another run directory or remove this one", .0.display())]
     NotEmpty(PathBuf),
     /// The directory has no manifest.
-    #[error("{}: is no run directory (it has no run.json)", .0.display())]
+    #[error("{}: not a run directory: it has no run.json", .0.display())]
     NoRun(PathBuf),
-    /// The run has no (finished) operation log.
-    #[error("{}: has no operation log; the run needs --op-log", .0.display())]
+    /// The run has no operation log, or the log was not finished.
+    #[error("{}: no operation log; record one with --op-log", .0.display())]
     NoOpLog(PathBuf),
     /// The manifest cannot be understood.
     #[error("{}: line {line}, column {column}: {message}; the file is damaged or was edited", path.display())]
@@ -53,7 +53,7 @@ pub enum ResultsError {
 
 impl ResultsError {
     /// Wraps an I/O error with what was attempted on which file.
-    pub(crate) fn io<'a>(
+    pub fn io<'a>(
         path: &'a Path,
         action: &'static str,
     ) -> impl FnOnce(io::Error) -> Self + use<'a> {

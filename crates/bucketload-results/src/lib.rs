@@ -1,4 +1,4 @@
-//! What a run leaves behind and what it means: run directory, analysis, and every form of output.
+//! What a run leaves on disk and what it means: the run directory, its analysis, and all output formats.
 //!
 //! ```text
 //! Interval, Event ──RunDirSink──> run directory ──analyze──> RunResult ──output──> text, json, jsonl, csv
@@ -6,13 +6,14 @@
 //!        └──output::{live, prometheus}──> terminal, metrics page
 //! ```
 //!
-//! [`rundir`] writes and reads the directory, [`mod@analyze`] turns one into a [`result::RunResult`]
-//! in bounded memory, [`mod@compare`] sets two sets of runs against each other, [`oplog`] writes
-//! and reads every single operation, [`converge`] tells during a run when it may stop, [`output`]
-//! renders results and live figures by pure functions, pages and tables with the [`kit`].
-//! Several runs together make a [`study`]: the search of [`capacity`], the curve of [`sweep`], the cells of
+//! [`rundir`] writes and reads the run directory. [`mod@analyze`] turns one into a [`result::RunResult`]
+//! in bounded memory. [`mod@compare`] compares two sets of runs. [`oplog`] writes and reads the log of
+//! single operations. [`converge`] decides during a run when it may stop. [`output`] renders results and
+//! live figures with pure functions; pages and tables are built with the [`kit`].
+//! Several related runs form a [`study`]: the [`capacity`] search, the curve of a [`sweep`], the cells of
 //! a [`grid`], the rows of [`hpc`].
-//! [`bundle`] packs a directory into one file and unpacks it; [`io500`] and [`mdworkbench`] make the figures and files of these benchmarks of a run.
+//! [`bundle`] packs a directory into one file and unpacks it. [`io500`] and [`mdworkbench`] derive the
+//! figures and files of those benchmarks from a run.
 
 pub mod analyze;
 pub mod bundle;

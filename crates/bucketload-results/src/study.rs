@@ -1,16 +1,16 @@
-//! Directories of several runs that belong together.
+//! Studies: directories of several related runs.
 //!
 //! ```text
-//! DIR/capacity.json (or sweep.json)   what was asked for; written first
-//! DIR/trials.jsonl                    one line per trial, appended when it has ended
+//! DIR/capacity.json (or sweep.json)   the request; written first
+//! DIR/trials.jsonl                    one line per trial, appended when it ends
 //! DIR/001-NAME/ …                     the trials' run directories
-//! DIR/result.json, report.html        computed from the above, again by `bucketload report DIR`
+//! DIR/result.json, report.html        computed from the above; `bucketload report DIR` recomputes them
 //! ```
 //!
-//! A study that was killed keeps every trial that had ended.
+//! A killed study keeps every trial that had ended.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -28,17 +28,17 @@ pub const RESULT: &str = "result.json";
 /// Name of the page.
 pub const REPORT: &str = "report.html";
 
-/// What makes a kind of study.
+/// A kind of study.
 pub trait Study {
-    /// Name of the file that says what was asked for; it tells kinds of studies apart.
+    /// Name of the file with the request. It distinguishes the kinds of studies.
     const HEADER: &'static str;
-    /// What was asked for.
+    /// The request.
     type Header: Serialize + DeserializeOwned;
-    /// What a trial showed.
+    /// The measurements of one trial.
     type Record: Serialize + DeserializeOwned;
 }
 
-/// A study being written.
+/// A study that is being written.
 #[derive(Debug)]
 pub struct StudyWriter<S> {
     path: PathBuf,
@@ -47,10 +47,10 @@ pub struct StudyWriter<S> {
 }
 
 impl<S: Study> StudyWriter<S> {
-    /// Creates the study's files in `dir`, which is made where it does not exist.
+    /// Creates the study's files in `dir`, and `dir` itself if necessary.
     ///
     /// # Errors
-    /// When a file cannot be written, or holds a study already.
+    /// When a file cannot be written or exists already.
     pub fn create(dir: &Path, header: &S::Header) -> Result<Self, ResultsError> {
         std::fs::create_dir_all(dir).map_err(ResultsError::io(dir, "create"))?;
         let text = serde_json::to_string_pretty(header).unwrap_or_default();
@@ -67,24 +67,16 @@ impl<S: Study> StudyWriter<S> {
         })
     }
 
-    /// Opens the study in `dir` again, which was interrupted, to append further trials. A line that a killed
-    /// process left unfinished is cut off.
+    /// Reopens the interrupted study in `dir` to append further trials. Cuts off a line that a killed process
+    /// left unfinished.
     ///
     /// # Errors
     /// When the file of trials cannot be read or written.
     pub fn resume(dir: &Path) -> Result<Self, ResultsError> {
         let path = dir.join(TRIALS);
-        let text = std::fs::read(&path).map_err(ResultsError::io(&path, "read"))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n');
-        let whole = whole.map_or(0, |at| at as u64 + 1);
-        let trials = File::options()
-            .append(true)
-            .open(&path)
-            .and_then(|file| file.set_len(whole).map(|()| file))
-            .map_err(ResultsError::io(&path, "write"))?;
         Ok(Self {
+            trials: open_lines(&path)?,
             path,
-            trials,
             kind: PhantomData,
         })
     }
@@ -94,35 +86,61 @@ impl<S: Study> StudyWriter<S> {
     /// # Errors
     /// When the file cannot be written.
     pub fn append(&mut self, record: &S::Record) -> Result<(), ResultsError> {
-        let mut line = serde_json::to_string(record).unwrap_or_default();
-        line.push('\n');
-        self.trials
-            .write_all(line.as_bytes())
-            .map_err(ResultsError::io(&self.path, "write"))
+        append_line(&mut self.trials, record).map_err(ResultsError::io(&self.path, "write"))
     }
 }
 
-/// Whether `dir` holds a study of this kind.
+/// Opens a file of lines for appending, new if necessary. Cuts off a line that a killed process left unfinished.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn open_lines(path: &Path) -> Result<File, ResultsError> {
+    let open = || {
+        let mut file = File::options()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let last = text.iter().rposition(|byte| *byte == b'\n');
+        file.set_len(last.map_or(0, |at| at as u64 + 1))?;
+        Ok(file)
+    };
+    open().map_err(ResultsError::io(path, "open"))
+}
+
+/// Appends `value` to `file` as a line of JSON.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn append_line(file: &mut File, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    file.write_all(line.as_bytes())
+}
+
+/// True if `dir` holds a study of this kind.
 #[must_use]
 pub fn is_study<S: Study>(dir: &Path) -> bool {
     dir.join(S::HEADER).is_file()
 }
 
-/// A study as it was read.
+/// The content of a study's files.
 #[derive(Debug)]
 pub struct StudyFiles<S: Study> {
-    /// What was asked for.
+    /// The request.
     pub header: S::Header,
     /// The trials that had ended.
     pub trials: Vec<S::Record>,
-    /// Lines of the file of trials that cannot be read: a killed process tears the last one.
+    /// Unreadable lines of the file of trials: a killed process leaves its last line incomplete.
     pub damaged: u64,
 }
 
 /// Reads a study, finished or not.
 ///
 /// # Errors
-/// When a file is missing or the header cannot be understood.
+/// When a file is missing or the header is invalid.
 pub fn read<S: Study>(dir: &Path) -> Result<StudyFiles<S>, ResultsError> {
     let path = dir.join(S::HEADER);
     let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
@@ -148,21 +166,21 @@ pub fn read<S: Study>(dir: &Path) -> Result<StudyFiles<S>, ResultsError> {
     })
 }
 
-/// Makes a record of what its trial left, from the header and the record that stands there.
-pub type Again<'a, S> = dyn FnMut(
+/// Derives a trial's record anew, given the header and the stored record.
+pub type Rederive<'a, S> = dyn FnMut(
         &<S as Study>::Header,
         &<S as Study>::Record,
     ) -> Result<Option<<S as Study>::Record>, ResultsError>
     + 'a;
 
-/// The trials of the study in `dir` again, a line each: those that `again` makes of the recorded ones, where it
-/// makes any.
+/// The lines of the study's file of trials in `dir`, derived anew. A trial for which `rederive` returns `None`
+/// is left out; unreadable lines are kept.
 ///
 /// # Errors
-/// When the study cannot be read, or by `again`.
-pub fn trials_again<S: Study>(
+/// When the study cannot be read, or when `rederive` fails.
+pub fn rederive_trials<S: Study>(
     dir: &Path,
-    again: &mut Again<'_, S>,
+    rederive: &mut Rederive<'_, S>,
 ) -> Result<String, ResultsError> {
     let header = read::<S>(dir)?.header;
     let path = dir.join(TRIALS);
@@ -171,12 +189,12 @@ pub fn trials_again<S: Study>(
     for line in text.split_inclusive('\n') {
         match serde_json::from_str(line) {
             Ok(record) => {
-                if let Some(record) = again(&header, &record)? {
+                if let Some(record) = rederive(&header, &record)? {
                     out += &serde_json::to_string(&record).unwrap_or_default();
                     out.push('\n');
                 }
             }
-            // A killed process tears the last one.
+            // A killed process leaves its last line incomplete.
             Err(_) => out += line,
         }
     }
@@ -195,7 +213,7 @@ pub fn write_result(dir: &Path, json: &str, page: &str) -> Result<(), ResultsErr
     Ok(())
 }
 
-/// What overloaded trials say of the saturation; `what` they are called.
+/// The saturation throughput in a sentence; `what` names the trials.
 pub(crate) fn saturated(saturation: Option<&Saturation>, what: &str) -> Option<String> {
     let s = saturation?;
     let width = s.half_width.map(|h| format!(" ± {}", units::rate(h)));
@@ -207,23 +225,28 @@ pub(crate) fn saturated(saturation: Option<&Saturation>, what: &str) -> Option<S
     ))
 }
 
-/// Where a curve bends, called `name`.
+/// The bend of a curve in a sentence; `name` says which bend.
 pub(crate) fn bend(name: &str, knee: Option<&Knee>) -> Option<String> {
     let k = knee?;
     Some(format!(
-        "{name} at {}/s, in the range {} to {}/s: a description, not an objective",
+        "{name} at {}/s (range {} to {}/s): descriptive, not an objective",
         units::rate(k.x),
         units::rate(k.range.0),
         units::rate(k.range.1)
     ))
 }
 
-/// That `lines` of the trials' file are damaged; nothing for none.
+/// A caution about `lines` unreadable lines of the file of trials; `None` for 0.
 pub(crate) fn unreadable(lines: u64) -> Option<String> {
     (lines > 0).then(|| format!("caution: {lines} lines of {TRIALS} cannot be read"))
 }
 
-/// Where a study comes from, in the words of its page.
+/// A line about missing runs; `None` if all `wanted` ones are done.
+pub(crate) fn interrupted(done: usize, wanted: usize) -> Option<String> {
+    (done < wanted).then(|| format!("interrupted: {done} of {wanted} runs"))
+}
+
+/// The subtitle of a study's page: start, version and command line.
 pub(crate) fn origin(started: &str, version: &str, command_line: &[String]) -> String {
     let command = command_line.join(" ");
     format!("Started {started}, Bucketload {version}. {command}")

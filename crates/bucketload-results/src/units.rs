@@ -1,6 +1,9 @@
-//! Numbers as text with three significant digits, of constant length so that columns align.
+//! Numbers as text with three significant digits, of constant length to align columns.
 
-/// A duration with a fitting unit.
+/// Bytes of a MiB.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
+/// A duration in nanoseconds, with the unit that suits its size.
 #[must_use]
 pub fn ns(value: f64) -> String {
     scaled(value, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
@@ -22,7 +25,7 @@ pub fn bytes(value: f64) -> String {
     )
 }
 
-/// A count with its thousands separated by commas.
+/// A count with commas between thousands.
 #[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -36,7 +39,7 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// A rate or another number: one decimal below 1000, none from there on.
+/// A rate or another number: two decimals below 10, one below 1000, none above.
 #[must_use]
 pub fn rate(value: f64) -> String {
     if value.abs() < 9.995 {
@@ -65,7 +68,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Seconds, as a number of digits that suits their size.
+/// Seconds, with as many digits as suit their size.
 #[must_use]
 pub fn seconds(s: f64) -> String {
     if s < 10.0 {
@@ -97,7 +100,7 @@ pub fn percent(share: f64) -> String {
 
 fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
     let smallest = steps[steps.len() - 1];
-    // What would be rounded up to the next unit is written in it.
+    // A value that would round up to the next unit is written in that unit.
     let &(factor, unit) = steps
         .iter()
         .find(|(factor, _)| value.abs() >= *factor * 0.9995)
@@ -113,7 +116,7 @@ fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
     format!("{x:.decimals$} {unit}")
 }
 
-/// A factor; powers of two as such, `2^-10`.
+/// A factor; a power of two is written as `2^-10`.
 #[must_use]
 pub fn factor(factor: f64) -> String {
     let exponent = factor.log2();
@@ -122,6 +125,12 @@ pub fn factor(factor: f64) -> String {
     } else {
         factor.to_string()
     }
+}
+
+/// A number of processes, as in `1 process`.
+#[must_use]
+pub(crate) fn processes(n: u32) -> String {
+    format!("{n} process{}", if n == 1 { "" } else { "es" })
 }
 
 #[cfg(test)]

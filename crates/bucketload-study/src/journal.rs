@@ -1,81 +1,54 @@
-//! What happened in a study: a line per event, on disk before anything else goes on. From it follows which
-//! cells are done, so that a study that was killed goes on where it was.
+//! The journal of a study: one line per event, on disk before anything else happens. It determines which cells are
+//! done, so a killed study resumes where it stopped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use bucketload_results::{ResultsError, study};
 
 use crate::layout::{CELLS, JOURNAL};
 use crate::model::{Cell, JournalLine};
 
-/// A journal being written.
+/// A journal that is being written.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
 }
 
-/// Why a journal cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", path.display())]
-pub struct JournalError {
-    /// The file.
-    pub path: PathBuf,
-    /// The cause.
-    pub source: io::Error,
-}
-
 impl Journal {
-    /// Opens the journal of the study in `dir` to append; a line that a killed process left unfinished is
-    /// cut off.
+    /// Opens the journal of the study in `dir` for appending. Cuts off a line that a killed process left unfinished.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn open(dir: &Path) -> Result<Self, JournalError> {
+    pub fn open(dir: &Path) -> Result<Self, ResultsError> {
         let path = dir.join(JOURNAL);
-        let open = || {
-            let known = match std::fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-                Err(e) => return Err(e),
-            };
-            let whole = known.iter().rposition(|byte| *byte == b'\n');
-            let file = File::options().create(true).append(true).open(&path)?;
-            file.set_len(whole.map_or(0, |at| at as u64 + 1))?;
-            // The name of the file must be on disk as well.
-            File::open(dir)?.sync_all()?;
-            Ok(file)
-        };
-        match open() {
-            Ok(file) => Ok(Self { path, file }),
-            Err(source) => Err(JournalError { path, source }),
-        }
+        let file = study::open_lines(&path)?;
+        // The file's directory entry must be on disk as well.
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(ResultsError::io(dir, "sync"))?;
+        Ok(Self { path, file })
     }
 
     /// Appends a line and waits until it is on disk.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
-        let mut text = serde_json::to_string(line).unwrap_or_default();
-        text.push('\n');
-        let written = self.file.write_all(text.as_bytes());
-        written
+    pub fn append(&mut self, line: &JournalLine) -> Result<(), ResultsError> {
+        study::append_line(&mut self.file, line)
             .and_then(|()| self.file.sync_data())
-            .map_err(|source| JournalError {
-                path: self.path.clone(),
-                source,
-            })
+            .map_err(ResultsError::io(&self.path, "write"))
     }
 }
 
-/// The lines of the study in `dir`; lines that cannot be read are left out. A study that was never begun
-/// has none.
+/// The lines of the study in `dir`; unreadable lines are skipped. A study that was never started has none.
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
+pub fn read(dir: &Path) -> Result<Vec<JournalLine>, ResultsError> {
     let path = dir.join(JOURNAL);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(text
@@ -83,16 +56,16 @@ pub fn read(dir: &Path) -> Result<Vec<JournalLine>, JournalError> {
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(JournalError { path, source }),
+        Err(e) => Err(ResultsError::io(&path, "read")(e)),
     }
 }
 
-/// How far a cell is.
+/// Progress of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellState {
-    /// How often it was begun.
+    /// How often it was started.
     pub attempts: u32,
-    /// How it ended; `None` while it is pending, or was begun and never ended.
+    /// How it ended; `None` while it is pending, or if it was started and never ended.
     pub end: Option<End>,
 }
 
@@ -116,27 +89,27 @@ pub enum End {
         dir: String,
         /// Exit code.
         exit: Option<i32>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was left out.
+    /// It was skipped.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// By cell; cells without a line are absent.
     pub cells: BTreeMap<String, CellState>,
-    /// Time that its sessions have taken, nanoseconds.
+    /// Total time of its sessions, nanoseconds.
     pub active_ns: u64,
 }
 
 impl State {
-    /// What the lines say.
+    /// The progress that the lines record.
     #[must_use]
     pub fn of(lines: &[JournalLine]) -> Self {
         let mut state = Self::default();
@@ -205,13 +178,13 @@ impl State {
         self.cells.entry(cell.to_owned()).or_default().end = Some(end);
     }
 
-    /// How the cell ended, if it did.
+    /// The end of the cell, if it ended.
     #[must_use]
     pub fn end_of(&self, cell: &str) -> Option<&End> {
         self.cells.get(cell)?.end.as_ref()
     }
 
-    /// Whether the cell is still to be measured. With `retry`, those that failed or were left out are.
+    /// True if the cell is still to be measured. With `retry`, this includes cells that failed or were skipped.
     #[must_use]
     pub fn is_open(&self, cell: &str, retry: bool) -> bool {
         match self.end_of(cell) {
@@ -221,7 +194,7 @@ impl State {
         }
     }
 
-    /// The directory of the next attempt at a cell, below the study's: no earlier attempt had it.
+    /// The directory of the next attempt at a cell, below the study's. No earlier attempt used it.
     #[must_use]
     pub fn next_dir(&self, cell: &Cell) -> String {
         match self.cells.get(&cell.id).map_or(0, |known| known.attempts) {
@@ -298,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_cut_and_what_runs_is_run_again_elsewhere() {
+    fn an_incomplete_line_is_cut_and_a_started_cell_runs_again_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path()).unwrap();
         for line in [
@@ -330,12 +303,12 @@ mod tests {
             state.end_of("b"),
             Some(End::Finished { took_ns: 5, .. })
         ));
-        // The pause between two sessions is no time of the study.
+        // The pause between two sessions is not active time.
         assert_eq!(state.active_ns, 11 + 4);
     }
 
     #[test]
-    fn what_failed_or_was_left_out_is_done_unless_a_retry_is_asked_for() {
+    fn failed_and_skipped_cells_are_done_unless_retried() {
         let lines = [
             started("a", 1),
             JournalLine::Failed {
@@ -355,7 +328,7 @@ mod tests {
         for id in ["a", "b"] {
             assert!(!state.is_open(id, false) && state.is_open(id, true), "{id}");
         }
-        // What was left out has no directory yet.
+        // A skipped cell has no directory yet.
         assert_eq!(state.next_dir(&cell("b")), "cells/b");
     }
 }

@@ -1,10 +1,10 @@
 //! The directory of a study.
 //!
 //! ```text
-//! DIR/study.toml          what was asked for, resolved
+//! DIR/study.toml          the request, resolved
 //! DIR/plan.json           the cells in order
-//! DIR/journal.jsonl       what happened, a line per event, synced to disk
-//! DIR/targets/NAME.json   what each target is
+//! DIR/journal.jsonl       the events, one per line, synced to disk
+//! DIR/targets/NAME.json   facts about each target
 //! DIR/cells/ID/           a cell: an ordinary run directory, and output.log; a further attempt is ID.2
 //! DIR/report.html, tables/NAME.{csv,md,tex}, figures/NAME.svg   computed from the above
 //! ```
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const STUDY: &str = "study.toml";
 /// The cells in order.
 pub const PLAN: &str = "plan.json";
-/// What happened.
+/// The events.
 pub const JOURNAL: &str = "journal.jsonl";
 /// Directory of the targets' facts.
 pub const TARGETS: &str = "targets";
@@ -27,10 +27,10 @@ pub const REPORT: &str = "report.html";
 pub const TABLES: &str = "tables";
 /// Directory of the figures.
 pub const FIGURES: &str = "figures";
-/// What a cell printed, in its directory.
+/// The output of a cell, in its directory.
 pub const OUTPUT: &str = "output.log";
 
-/// Whether `dir` holds a study.
+/// True if `dir` holds a study.
 #[must_use]
 pub fn is_study(dir: &Path) -> bool {
     dir.join(STUDY).is_file() && dir.join(PLAN).is_file()

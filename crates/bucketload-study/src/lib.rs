@@ -1,14 +1,13 @@
-//! Studies: matrices of runs, from what a user writes to a report.
+//! Studies: matrices of runs, from a specification to a report.
 //!
 //! ```text
 //! TOML ─ spec ─► Study ─ plan ─► Plan (cells in order) ─ the program executes ─► cells/ID
-//!                                          journal: which cells are finished, by whatever end
+//!                                          journal: which cells are done, however they ended
 //! study.toml, plan.json, journal.jsonl, targets/, cells/ ─ report ─► report.html, tables/, figures/
 //! ```
 //!
-//! [`model`] holds the types that all parts share, [`layout`] the names of the files, [`report`]
-//! what is made of them. This crate starts no
-//! process and reads no clock: the program does.
+//! [`model`] has the types that all parts share, [`layout`] the names of the files, [`report`] the report. This
+//! crate starts no processes and reads no clock: the program does.
 
 pub mod journal;
 pub mod layout;

@@ -1,10 +1,10 @@
-//! From a study to its cells in order.
+//! Plans a study: its cells in order.
 //!
-//! A block is one repetition of everything. With [`Order::Random`], the blocks are randomised complete blocks:
-//! what drifts with time meets every cell alike. Where the study starts servers, which cannot run side by
-//! side without taking each other's processors, a block goes target by target: targets in random order, the
-//! cells of each in random order. [`Order::Abba`] takes one random order forwards and backwards in turn,
-//! which cancels a linear drift (Box, Hunter and Hunter, Statistics for Experimenters, ch. 4).
+//! A block is one repetition of everything. With [`Order::Random`], blocks are randomised complete blocks, so drift
+//! over time affects all cells alike. Servers that the study starts cannot run side by side, as they would compete
+//! for the processors; a block then goes target by target: targets in random order, the cells of each in random
+//! order. [`Order::Abba`] alternates one random order forwards and backwards, which cancels a linear drift (Box,
+//! Hunter and Hunter, Statistics for Experimenters, ch. 4).
 
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::units::format_duration;
@@ -14,29 +14,29 @@ use crate::model::{
     Target,
 };
 
-/// Most repetitions that a budget is filled with.
-const MOST_FILLED: u32 = 20;
-/// What a cell takes beside its run: start of a process, calibration, analysis.
+/// Limit on the repetitions with which a budget is filled.
+const MAX_FILLED: u32 = 20;
+/// Time of a cell besides its run: process start, calibration, analysis.
 const PER_CELL_NS: u64 = 1_500_000_000;
-/// What starting and stopping a server takes, per block.
+/// Time to start and stop a server, per block.
 const PER_SERVER_NS: u64 = 8_000_000_000;
 
-/// What the user wants of the plan beside the study.
+/// Settings of a plan that are not part of the study.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wishes {
+pub struct PlanOptions {
     /// Time for everything, nanoseconds.
     pub budget_ns: Option<u64>,
-    /// Repetitions of every cell, whatever the study says.
+    /// Repetitions of every cell, overriding the study.
     pub repetitions: Option<u32>,
 }
 
-/// Plans `study`. `estimate` says how long a cell will take, nanoseconds, or why it cannot be.
+/// Plans `study`. `estimate` gives the expected duration of a cell in nanoseconds, or the reason why the cell is impossible.
 ///
 /// # Errors
 /// The first error of `estimate`.
 pub fn plan<E>(
     study: &Study,
-    wishes: Wishes,
+    options: PlanOptions,
     version: &str,
     mut estimate: impl FnMut(&Cell) -> Result<u64, E>,
 ) -> Result<Plan, E> {
@@ -45,14 +45,14 @@ pub fn plan<E>(
         cell.estimate_ns = match study.experiments[*experiment].estimate_ns {
             0 => estimate(cell)?,
             given => {
-                // What cannot be is refused all the same.
+                // An impossible cell is refused even if its duration is given.
                 estimate(cell)?;
                 given
             }
         };
     }
     let mut notes = Vec::new();
-    let repetitions = fit(study, &once, wishes, &mut notes);
+    let repetitions = fit(study, &once, options, &mut notes);
     let most = repetitions.iter().copied().max().unwrap_or(0);
     let by_target = study.targets.iter().any(|target| !target.server.is_empty());
     let mut cells = Vec::new();
@@ -64,29 +64,29 @@ pub fn plan<E>(
             }
         }
     }
-    notes.insert(0, words(study.order, by_target, most));
+    notes.insert(0, order_note(study.order, by_target, most));
     Ok(Plan {
         schema: SCHEMA,
         study: study.name.clone(),
         version: version.to_owned(),
         seed: study.seed,
         order: study.order,
-        budget_ns: wishes.budget_ns,
+        budget_ns: options.budget_ns,
         estimate_ns: total(study, &once, &repetitions),
         notes,
         cells,
     })
 }
 
-fn words(order: Order, by_target: bool, blocks: u32) -> String {
+fn order_note(order: Order, by_target: bool, blocks: u32) -> String {
     let inside = match (order, by_target) {
         (Order::Random, false) => "the cells of each in random order",
         (Order::Random, true) => {
-            "in each the targets one after the other in random order, the cells of a target in random order"
+            "in each, the targets one after another in random order, and the cells of each target in random order"
         }
-        (Order::Abba, false) => "one random order forwards and backwards in turn",
+        (Order::Abba, false) => "one random order, alternating forwards and backwards",
         (Order::Abba, true) => {
-            "one random order of targets and their cells forwards and backwards in turn"
+            "one random order of targets and their cells, alternating forwards and backwards"
         }
     };
     let plural = if blocks == 1 { "block" } else { "blocks" };
@@ -122,11 +122,11 @@ fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
     if experiment.command.takes_target() {
         options.extend(target.options.clone());
     }
-    if let Some(own) = experiment.value_options.get(value) {
-        options.extend(own.clone());
+    if let Some(more) = experiment.value_options.get(value) {
+        options.extend(more.clone());
     }
     if experiment.shows_balance() && experiment.field != "op-log" {
-        // Which requests went to which node follows from the keys of the single operations.
+        // The operations' keys determine which requests went to which node.
         let logged = options
             .entry("op-log".to_owned())
             .or_insert(OptionValue::Switch(true));
@@ -134,7 +134,7 @@ fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
             *logged = OptionValue::Switch(true);
         }
     }
-    // The swept field comes last, as what is most specific.
+    // The swept field comes last because it is the most specific.
     options.remove(&experiment.field);
     render(&options, &mut args);
     if experiment.field.contains('.') {
@@ -158,7 +158,7 @@ fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
     }
 }
 
-/// Options as they are typed.
+/// Appends options as command-line arguments.
 pub fn render(options: &Options, args: &mut Vec<String>) {
     for (name, value) in options {
         match value {
@@ -174,7 +174,7 @@ pub fn render(options: &Options, args: &mut Vec<String>) {
     }
 }
 
-/// The cell as the repetition of a block.
+/// The cell as part of a block.
 fn numbered(seed: u64, cell: &Cell, block: u32, position: usize) -> Cell {
     let mut cell = cell.clone();
     cell.block = block;
@@ -197,8 +197,8 @@ fn numbered(seed: u64, cell: &Cell, block: u32, position: usize) -> Cell {
         cell.command,
         Command::Run | Command::Capacity | Command::StudyGrid
     ) {
-        // The same schedule on every target, another one in each repetition: repetitions with a common
-        // schedule would share its luck.
+        // The same schedule on every target, but a different one in each repetition: repetitions with a common schedule
+        // would share its luck.
         let drawn = mix64(seed ^ (u64::from(block) << 32)) >> 33;
         cell.args.push(format!("--seed={drawn}"));
     }
@@ -206,13 +206,18 @@ fn numbered(seed: u64, cell: &Cell, block: u32, position: usize) -> Cell {
 }
 
 /// Repetitions of each experiment.
-fn fit(study: &Study, once: &[(usize, Cell)], wishes: Wishes, notes: &mut Vec<String>) -> Vec<u32> {
+fn fit(
+    study: &Study,
+    once: &[(usize, Cell)],
+    options: PlanOptions,
+    notes: &mut Vec<String>,
+) -> Vec<u32> {
     let own = |repetitions: u32, filled: bool| -> Vec<u32> {
         let experiments = study.experiments.iter();
         experiments
             .map(
-                |experiment| match (wishes.repetitions, experiment.repetitions) {
-                    (Some(asked), _) => asked.min(repetitions),
+                |experiment| match (options.repetitions, experiment.repetitions) {
+                    (Some(requested), _) => requested.min(repetitions),
                     (None, 0) => repetitions,
                     (None, own) if filled => own.min(repetitions),
                     (None, own) => own,
@@ -220,14 +225,14 @@ fn fit(study: &Study, once: &[(usize, Cell)], wishes: Wishes, notes: &mut Vec<St
             )
             .collect()
     };
-    let Some(budget) = wishes.budget_ns else {
-        let repetitions = own(wishes.repetitions.unwrap_or(study.repetitions), false);
+    let Some(budget) = options.budget_ns else {
+        let repetitions = own(options.repetitions.unwrap_or(study.repetitions), false);
         few(&repetitions, notes);
         return repetitions;
     };
-    let most = wishes
+    let most = options
         .repetitions
-        .unwrap_or(MOST_FILLED.max(study.repetitions));
+        .unwrap_or(MAX_FILLED.max(study.repetitions));
     let fits = |n: &u32| total(study, once, &own(*n, true)) <= budget;
     let chosen = (1..=most).rev().find(fits);
     let repetitions = own(chosen.unwrap_or(1), true);
@@ -239,8 +244,8 @@ fn fit(study: &Study, once: &[(usize, Cell)], wishes: Wishes, notes: &mut Vec<St
             if n == 1 { "" } else { "s" },
         ),
         None => format!(
-            "one repetition is estimated at {took}, more than the budget of {}: what cannot begin in time is \
-             left out and named",
+            "one repetition is estimated at {took}, more than the budget of {}: cells that cannot start in time are \
+             skipped and listed",
             format_minutes(budget)
         ),
     });
@@ -248,7 +253,7 @@ fn fit(study: &Study, once: &[(usize, Cell)], wishes: Wishes, notes: &mut Vec<St
     repetitions
 }
 
-/// Says where there will be no interval.
+/// Notes that some cells will have no interval.
 fn few(repetitions: &[u32], notes: &mut Vec<String>) {
     if repetitions.iter().any(|n| *n < MIN_FOR_INTERVAL) {
         notes.push(format!(
@@ -303,7 +308,7 @@ fn order(study: &Study, once: &[(usize, Cell)], block: u32, by_target: bool) -> 
     order
 }
 
-/// Numbers that depend on seed and block only.
+/// Random numbers that depend only on seed and block.
 struct Random {
     state: u64,
 }
@@ -321,7 +326,7 @@ impl Random {
             // The odd constant of Steele, Lea and Flood's SplitMix64 steps the counter.
             self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let drawn = mix64(self.state);
-            // The bias of this multiplication is below 2^-50 for lists of any length that occur.
+            // The bias of this multiplication is below 2^-50 for all realistic list lengths.
             let other = (u128::from(drawn) * (last as u128 + 1)) >> 64;
             items.swap(last, usize::try_from(other).unwrap_or(last));
         }

@@ -14,7 +14,7 @@ use bucketload_results::grid::{self, GridStudy};
 use bucketload_results::hpc::{self, HpcStudy};
 use bucketload_results::result::RunResult;
 use bucketload_results::rundir::Manifest;
-use bucketload_results::study::{REPORT, RESULT, Study, TRIALS, is_study, trials_again};
+use bucketload_results::study::{REPORT, RESULT, Study, TRIALS, is_study, rederive_trials};
 use bucketload_results::sweep::{self, SweepStudy};
 
 use super::kinds::{Give, Kind};
@@ -97,7 +97,7 @@ fn measured(dir: &Path, inside: &str) -> Result<Option<Measured>, ResultsError> 
 /// The lines of the trials anew. A trial whose run directory is gone has no line: its figures follow from nothing.
 fn trials(dir: &Path) -> Result<String, ResultsError> {
     if is_study::<CapacityStudy>(dir) {
-        trials_again::<CapacityStudy>(dir, &mut |header, old| {
+        rederive_trials::<CapacityStudy>(dir, &mut |header, old| {
             let Some(of) = measured(dir, &old.dir)? else {
                 return Ok(None);
             };
@@ -112,7 +112,7 @@ fn trials(dir: &Path) -> Result<String, ResultsError> {
             ))
         })
     } else if is_study::<SweepStudy>(dir) {
-        trials_again::<SweepStudy>(dir, &mut |_, old| {
+        rederive_trials::<SweepStudy>(dir, &mut |_, old| {
             let Some(of) = measured(dir, &old.dir)? else {
                 return Ok(None);
             };
@@ -127,7 +127,7 @@ fn trials(dir: &Path) -> Result<String, ResultsError> {
             ))
         })
     } else if is_study::<GridStudy>(dir) {
-        trials_again::<GridStudy>(dir, &mut |header, old| {
+        rederive_trials::<GridStudy>(dir, &mut |header, old| {
             let Some(of) = measured(dir, &old.dir)? else {
                 return Ok(None);
             };
@@ -148,7 +148,7 @@ fn trials(dir: &Path) -> Result<String, ResultsError> {
             .map(Some)
         })
     } else {
-        trials_again::<HpcStudy>(dir, &mut |header, old| {
+        rederive_trials::<HpcStudy>(dir, &mut |header, old| {
             let row = header.rows.iter().find(|row| row.name == old.row);
             let floor = row.is_some_and(|row| row.floor);
             let Some(of) = measured(dir, &old.dir)? else {

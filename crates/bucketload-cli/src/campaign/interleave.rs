@@ -331,7 +331,7 @@ fn run(trial: Trial, options: &Options, say: &dyn Fn(&str)) -> Result<Option<Run
     let leave = options.allow.iter().any(|allowed| allowed == "verdict");
     let fits = match usable(verdict.word) {
         UsableVerdict::Yes => true,
-        UsableVerdict::WithLeave => leave,
+        UsableVerdict::IfAllowed => leave,
         UsableVerdict::No => false,
     };
     if !fits {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use bucketload_run::{StopHandle, StopLevel};
-use bucketload_study::journal::{self, End, Journal, JournalError, State};
+use bucketload_study::journal::{self, End, Journal, State};
 use bucketload_study::layout;
 use bucketload_study::model::{Cell, Experiment, JournalLine, Plan, Study};
 use bucketload_study::report;
@@ -58,8 +58,8 @@ pub(super) fn execute(
         scripts,
         quiet,
         stop,
-        journal: Journal::open(dir).map_err(journal_failed)?,
-        state: State::of(&journal::read(dir).map_err(journal_failed)?),
+        journal: Journal::open(dir).or_aborted()?,
+        state: State::of(&journal::read(dir).or_aborted()?),
         begun: Instant::now(),
         ready: None,
         unusable: BTreeMap::new(),
@@ -114,7 +114,7 @@ pub(super) fn conclude(
     plan: &Plan,
     quiet: bool,
 ) -> Result<Exit, Failure> {
-    let state = State::of(&journal::read(dir).map_err(journal_failed)?);
+    let state = State::of(&journal::read(dir).or_aborted()?);
     print(summary::text(study, plan, &state).as_bytes())?;
     let page = report::write(dir).or_aborted()?;
     if !quiet {
@@ -145,10 +145,6 @@ fn failed(dir: &Path, error: &std::io::Error) -> Failure {
     Failure::aborted(format!("{}: {error}", dir.display()))
 }
 
-fn journal_failed(error: JournalError) -> Failure {
-    Failure::aborted(error.to_string())
-}
-
 struct Course<'a> {
     dir: &'a Path,
     study: &'a Study,
@@ -169,7 +165,7 @@ struct Course<'a> {
 
 impl Course<'_> {
     fn note(&mut self, line: JournalLine) -> Result<(), Failure> {
-        self.journal.append(&line).map_err(journal_failed)
+        self.journal.append(&line).or_aborted()
     }
 
     /// Looks for the programs of the cells that are to be done.

@@ -25,7 +25,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use bucketload_study::model::{Plan, SCHEMA, Study};
-use bucketload_study::plan::{Wishes, plan};
+use bucketload_study::plan::{PlanOptions, plan};
 use bucketload_study::{layout, spec};
 
 use crate::cli::GlobalArgs;
@@ -69,14 +69,14 @@ fn unknown(name: &str) -> Failure {
 
 fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let study = wanted(args)?;
-    let wishes = Wishes {
+    let options = PlanOptions {
         budget_ns: args
             .time
             .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
         repetitions: args.repetitions,
     };
     let targets = study.targets.clone();
-    let mut plan = plan(&study, wishes, env!("CARGO_PKG_VERSION"), |cell| {
+    let mut plan = plan(&study, options, env!("CARGO_PKG_VERSION"), |cell| {
         let target = targets.iter().find(|target| target.name == cell.target);
         target.map_or(Ok(0), |target| check::estimate(cell, target))
     })?;

@@ -14,7 +14,7 @@ use crate::result::{
     Backlog, Bandwidth, Gate, Latency, PhaseResult, PopularityId, SizeClass, Streams, Totals,
 };
 
-/// The backlog of a phase with arrivals, from the readings of the whole phase and of its window.
+/// The backlog of a phase with arrivals. `all` are the bins of the whole phase, `window` those of its window.
 pub(crate) fn backlog(plan: &PhasePlan, all: &[Counts], window: &[Counts]) -> Backlog {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let max_ns = all.iter().map(|b| b.backlog_ns).max().unwrap_or(0);
@@ -31,7 +31,7 @@ pub(crate) fn backlog(plan: &PhasePlan, all: &[Counts], window: &[Counts]) -> Ba
         mean_s: sum / window.len().max(1) as f64,
         end_s: window.last().map_or(0.0, |b| seconds(b.backlog_ns)),
         period_s: period_ns.map(seconds),
-        // The oldest arrival's batch, and one per period that has passed since.
+        // The oldest arrival's batch, plus one for each period since then.
         max_batches: period_ns.map(|period| match max_ns {
             0 => 0,
             age => age / period.max(1) + 1,
@@ -39,7 +39,7 @@ pub(crate) fn backlog(plan: &PhasePlan, all: &[Counts], window: &[Counts]) -> Ba
     }
 }
 
-/// Throughput as the streams saw it; `None` without streams.
+/// Throughput from the streams' point of view; `None` without streams.
 pub(crate) fn streams(sums: &[StreamSum]) -> Option<Streams> {
     let first = |of: fn(&StreamSum) -> u64| sums.iter().map(of).min();
     let last = |of: fn(&StreamSum) -> u64| sums.iter().map(of).max();
@@ -81,17 +81,14 @@ pub(crate) fn streams(sums: &[StreamSum]) -> Option<Streams> {
     })
 }
 
-/// The size classes of a phase, by work and class and then by size.
+/// The size classes of a phase, sorted by work, class and size.
 pub(crate) fn size_classes(plan: &PhasePlan, tally: &Tally) -> Vec<SizeClass> {
     let mut cells: Vec<_> = tally.sizes.iter().filter(|cell| cell.ok > 0).collect();
     cells.sort_by_key(|cell| (cell.work, cell.class, cell.from));
     cells
         .into_iter()
         .map(|cell| SizeClass {
-            work_name: plan
-                .works
-                .get(usize::from(cell.work))
-                .map_or_else(String::new, |work| work.name.clone()),
+            work_name: super::work_name(plan, cell.work),
             class: cell.class,
             from_bytes: cell.from,
             to_bytes: (cell.to != u64::MAX).then_some(cell.to),
@@ -103,7 +100,7 @@ pub(crate) fn size_classes(plan: &PhasePlan, tally: &Tally) -> Vec<SizeClass> {
         .collect()
 }
 
-/// The size that every object of a class has in a work; `None` where sizes differ.
+/// The size shared by all objects of a class in a work; `None` if sizes differ.
 fn common_size(keysets: &[KeysetPlan], work: &WorkPlan, class: OpClass) -> Option<u64> {
     if !matches!(class, OpClass::Get | OpClass::Put | OpClass::MultipartPut) {
         return None;
@@ -123,7 +120,7 @@ fn common_size(keysets: &[KeysetPlan], work: &WorkPlan, class: OpClass) -> Optio
     sizes.all(|size| size == Some(first)).then_some(first)
 }
 
-/// Bandwidth per object of a class whose objects all have one size.
+/// Bandwidth per object for a class whose objects all have the same size.
 pub(crate) fn bandwidth(keysets: &[KeysetPlan], work: &WorkPlan, cell: &Cell) -> Option<Bandwidth> {
     let object_bytes = common_size(keysets, work, cell.class)?;
     let service: &Histogram = &cell.service;
@@ -134,7 +131,7 @@ pub(crate) fn bandwidth(keysets: &[KeysetPlan], work: &WorkPlan, cell: &Cell) ->
     let n = service.count() as f64;
     let (mut sum, mut squares) = (0.0, 0.0);
     for (index, count) in service.buckets() {
-        // The middle of the bucket: right to 0.05 %.
+        // The middle of the bucket is accurate to 0.05 %.
         let middle = Histogram::lowest_of(index).midpoint(Histogram::highest_of(index));
         let value = mbit_s(middle.clamp(service.min_ns(), service.max_ns()) as f64);
         sum += value * count as f64;
@@ -159,12 +156,12 @@ pub(crate) fn bandwidth(keysets: &[KeysetPlan], work: &WorkPlan, cell: &Cell) ->
     })
 }
 
-/// Largest share of failed operations with which a measured phase counts as a success, unless its workload
-/// sets a limit of its own.
-const MOST: f64 = 0.5;
+/// Largest share of failed operations at which a measured phase counts as a success, unless its workload
+/// sets another limit.
+const MAX_FAILED: f64 = 0.5;
 
-/// The conditions that the phase had to meet: the workload's own, else that most operations of a
-/// measured phase succeeded, which is worth saying only where they did not.
+/// The conditions that the phase had to meet: the workload's own. Without one, a measured phase must have
+/// succeeded in most operations; this gate is reported only if it fails.
 pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>) -> Vec<Gate> {
     if let Some(rows) = rows {
         return named_gates(plan, rows);
@@ -172,20 +169,20 @@ pub(crate) fn gates(plan: &PhasePlan, totals: &Totals, rows: Option<&PhaseRows>)
     let ended = totals.ok + totals.failed;
     let measured = totals.failed as f64 / ended.max(1) as f64;
     let limit = match plan.accounting.max_failed {
-        None if plan.kind == PhaseKind::Run && measured > MOST => Some(MOST),
+        None if plan.kind == PhaseKind::Run && measured > MAX_FAILED => Some(MAX_FAILED),
         limit => limit,
     };
     let gate = |limit| Gate {
         what: "share of failed operations".to_owned(),
         limit,
         measured,
-        // A phase that did nothing has proved nothing.
+        // A phase without operations proves nothing.
         passed: measured <= limit && ended > 0,
     };
     limit.map(gate).into_iter().collect()
 }
 
-/// Works on named objects may fail a stated part of their operations; and an entry whose operations all
+/// Works on named objects may fail a stated share of their operations. An entry all of whose operations
 /// failed fails its phase (docs/spec/cosbench.md sections 6.2 and 7, B7).
 fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
     let mut gates = Vec::new();
@@ -222,7 +219,7 @@ fn named_gates(plan: &PhasePlan, rows: &PhaseRows) -> Vec<Gate> {
     gates
 }
 
-/// The popularity of every operation that has one, for the head of the result.
+/// The popularity law of every operation that has one, for the header of the result.
 pub(crate) fn popularity(phases: &[PhaseResult]) -> Vec<PopularityId> {
     let entries = phases
         .iter()
@@ -243,7 +240,7 @@ pub(crate) fn popularity(phases: &[PhaseResult]) -> Vec<PopularityId> {
         .collect()
 }
 
-/// A law of keys as in a workload file.
+/// A key law in the notation of workload files.
 pub(crate) fn key_law(keys: &bucketload_core::plan::KeyLaw) -> String {
     KeySpec(keys.clone()).to_string()
 }
@@ -256,7 +253,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two streams, the second 100 ms later: the common time is 100 to 1000 ms.
+    /// Two streams, the second delayed by 100 ms: both are active from 100 to 1000 ms.
     fn two() -> [StreamSum; 2] {
         let active = |first: u64, last: u64, ops: u64, busy: u64| ActiveSum {
             first_start_ns: first * MS,
@@ -301,7 +298,7 @@ mod tests {
         assert!(near(s.simplified_bytes_per_s, 20_000.0 / 1.1), "{s:?}");
         assert!(near(s.any_active_ops_per_s, 20.0 / 1.1));
         assert!(near(s.all_active_ops_per_s, 18.0 / 0.9));
-        // 1.8 s of common time, 1.62 s of it busy.
+        // 1.8 s of common time, of which 1.62 s are busy.
         assert!(near(s.gap, 0.1), "{s:?}");
         assert!(near(s.skew, 0.2 / 1.1) && !s.is_skewed());
         let mut late = two();
@@ -311,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_never_ran_together_have_no_common_figures() {
+    fn streams_without_overlap_have_no_common_figures() {
         let mut apart = two();
         for s in &mut apart {
             s.active = ActiveSum::default();

@@ -1,4 +1,4 @@
-//! Of what response times are made up, and the slowest requests.
+//! The parts of response times, and the slowest requests.
 
 use bucketload_core::record::Part;
 use bucketload_core::slowest::SlowRequest;
@@ -6,7 +6,7 @@ use bucketload_core::tally::Cell;
 
 use crate::result::{Latency, PartResult, SlowestRequests};
 
-/// Slowest requests that a result shows one by one.
+/// Number of slowest requests that a result lists individually.
 const TOP: usize = 20;
 
 /// The parts of the response time of a class.
@@ -26,7 +26,7 @@ pub(crate) fn parts(cell: &Cell) -> Vec<PartResult> {
         .collect()
 }
 
-/// The head of the list of slowest requests (slowest first), with what they have in common.
+/// Summary of the slowest requests, which are sorted slowest first.
 pub(crate) fn slowest(requests: &[SlowRequest]) -> SlowestRequests {
     let n = requests.len().max(1) as f64;
     let mean = |part: Part| {

@@ -1,4 +1,4 @@
-//! How load was spread over several endpoints, as a whole and in windows of time.
+//! Load balance over several endpoints, overall and in time windows.
 
 use bucketload_core::endpoint::EndpointTally;
 use bucketload_core::histogram::Histogram;
@@ -11,14 +11,14 @@ use crate::result::{EndpointBalance, EndpointResult, Latency};
 
 /// Length of a window (docs/spec/statistics.md section 8), nanoseconds.
 const WINDOW_NS: u64 = 10_000_000_000;
-/// Most windows; of longer runs neighbouring ones are merged.
+/// Limit on the number of windows; longer runs merge neighbouring ones.
 const WINDOWS: usize = 4096;
 
 /// Requests per endpoint in one window.
 #[derive(Clone, Debug)]
 struct EndpointWindow {
     requests: Vec<f64>,
-    /// Response times of all classes, 99th percentile; of merged windows the largest.
+    /// 99th percentile of the response times of all classes; for merged windows the largest.
     p99_ns: u64,
 }
 
@@ -31,7 +31,7 @@ impl Bin for EndpointWindow {
     }
 }
 
-/// Gathers windows from intervals; empty while there is only one endpoint.
+/// Collects windows from intervals; stays empty with a single endpoint.
 pub(crate) struct EndpointWindows {
     windows: Fold<EndpointWindow>,
     current: Vec<f64>,
@@ -74,7 +74,7 @@ impl EndpointWindows {
         }
     }
 
-    /// How `endpoints`, called `names`, shared the load; `None` for a single endpoint.
+    /// The balance over `endpoints`, which are called `names`; `None` for a single endpoint.
     pub(crate) fn finish(
         &self,
         endpoints: &[EndpointTally],

@@ -18,18 +18,18 @@ pub(crate) struct Counts {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
     pub(crate) bytes: u64,
-    /// Length of the shortest bins that counts are known of, nanoseconds; 0 when they are not.
+    /// Length of the shortest bins with known counts, nanoseconds; 0 if they are unknown.
     pub(crate) fine_ns: u64,
-    /// Sums of the squares of the counts per such bin and per ten of them: offered and completed.
+    /// Sums of squared counts per such bin and per ten of them: offered and completed.
     pub(crate) offered_squares: [u64; 2],
     pub(crate) completed_squares: [u64; 2],
     /// Largest reading of the age of the oldest outstanding arrival, nanoseconds.
     pub(crate) backlog_ns: u64,
-    /// Sum of the readings of operations in flight, of sessions and of jobs.
+    /// Sums of the readings of operations in flight, sessions and jobs.
     pub(crate) in_flight: u64,
     pub(crate) sessions: u64,
     pub(crate) jobs: u64,
-    /// Machine CPU time, busy and total, nanoseconds; 0 where the former reading is unknown.
+    /// Machine CPU time, busy and total, nanoseconds; 0 if the previous reading is unknown.
     pub(crate) busy_ns: u64,
     pub(crate) total_ns: u64,
     /// Largest p99 of lateness and build time, nanoseconds.
@@ -37,7 +37,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The counters of an interval; `before` are the readings at its start.
+    /// The counters of an interval; `before` are the readings at its start, if known.
     pub(crate) fn of(line: &IntervalLine, before: Option<&Gauges>, late_p99_ns: u64) -> Self {
         let now = &line.gauges;
         let cpu = |after: u64, base: fn(&Gauges) -> u64| {
@@ -72,12 +72,12 @@ impl Counts {
         count as f64 * 1e9 / self.len_ns.max(1) as f64
     }
 
-    /// Mean reading of jobs under way.
+    /// Mean number of jobs in progress.
     pub(crate) fn mean_jobs(&self) -> f64 {
         self.jobs as f64 / self.intervals.max(1) as f64
     }
 
-    /// Mean reading of operations in flight.
+    /// Mean number of operations in flight.
     pub(crate) fn mean_in_flight(&self) -> f64 {
         self.in_flight as f64 / self.intervals.max(1) as f64
     }
@@ -94,7 +94,7 @@ impl Bin for Counts {
         self.ok += next.ok;
         self.failed += next.failed;
         self.bytes += next.bytes;
-        // Squares add up over intervals; where one lacks them the sum would mean nothing.
+        // Squares add up over intervals. If one interval lacks them, the sum is meaningless.
         self.fine_ns = if next.fine_ns == self.fine_ns {
             self.fine_ns
         } else {
@@ -114,7 +114,7 @@ impl Bin for Counts {
     }
 }
 
-/// Median service time of a class in the intervals in which it succeeded.
+/// Median service time of a class, over the intervals in which it had successes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Median {
     pub(crate) start_ns: u64,
@@ -133,7 +133,7 @@ impl Median {
         }
     }
 
-    /// Mean of the medians, nanoseconds. It serves to judge steadiness only, never as a result.
+    /// Mean of the medians, nanoseconds. Used only to judge steadiness, never as a result.
     pub(crate) fn value(&self) -> f64 {
         self.sum_ns / self.intervals as f64
     }

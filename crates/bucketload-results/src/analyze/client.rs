@@ -1,10 +1,10 @@
-//! What the client used over the measured window.
+//! Resources that the client used in the measured window.
 
 use super::gather::PhaseGather;
 use crate::result::ClientUse;
 use crate::rundir::Manifest;
 
-/// Computes the shares from the readings at both ends of the window; the headroom is the verdict's.
+/// Computes the shares from the readings at both ends of the window. The verdict adds the headroom.
 pub(crate) fn usage(manifest: &Manifest, gathered: &PhaseGather, rss_max_bytes: u64) -> ClientUse {
     let mut used = ClientUse {
         rss_max_bytes,
@@ -14,7 +14,7 @@ pub(crate) fn usage(manifest: &Manifest, gathered: &PhaseGather, rss_max_bytes: 
         return used;
     };
     let (ops, elapsed_ns) = (gathered.gauges_ops, gathered.gauges_ns);
-    // A reading that never moved was not taken.
+    // A reading of 0 was never taken.
     let measured =
         |before: u64, after: u64| Some(after.saturating_sub(before)).filter(|_| after > 0);
     let per_op = |ns: Option<u64>| {

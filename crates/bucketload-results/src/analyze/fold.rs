@@ -1,4 +1,4 @@
-//! A time series of bounded length: neighbouring bins are merged when it grows too long.
+//! A time series of bounded length: when it grows too long, neighbouring bins are merged.
 
 /// A bin that can absorb the one after it.
 pub(crate) trait Bin: Clone {
@@ -35,7 +35,7 @@ impl<B: Bin> Fold<B> {
             _ => {
                 if self.bins.len() == self.capacity {
                     self.halve();
-                    // The last bin may have room now.
+                    // The last bin may now have room.
                     if self.in_last < self.stride {
                         return self.push(bin);
                     }
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_bins_are_even(n in 0u64..500, capacity in 2usize..20) {
+        fn nothing_is_lost_and_bins_are_equal(n in 0u64..500, capacity in 2usize..20) {
             let mut fold = Fold::new(capacity);
             (0..n).for_each(|i| fold.push(&(i, 1)));
             let bins = fold.bins();

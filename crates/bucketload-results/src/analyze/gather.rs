@@ -14,25 +14,25 @@ use crate::error::ResultsError;
 use crate::result::{HeatMap, LatencyOverTime, Window};
 use crate::rundir::{Damage, RunDir, empty_interval};
 
-/// Most columns of latency over time.
+/// Limit on the columns of latency over time.
 const COLUMNS: u64 = 240;
 /// Rows of the heat map per octave.
 const ROWS_PER_OCTAVE: f64 = 4.0;
-/// Rows of the heat map for all values that a histogram can hold.
+/// Rows of the heat map over the whole range of a histogram.
 const ROWS: usize = 43 * 4;
-/// Most bins of a class's throughput series.
+/// Limit on the bins of a class's throughput series.
 const BINS: usize = 16_384;
 
-/// What the second pass gathers of a phase.
+/// Data of a phase from the second pass.
 pub(crate) struct PhaseGather {
     window: Window,
     start_ns: u64,
     intervals_per_column: u64,
     seen: u64,
-    /// Everything from the start of the window to the end of the drain.
+    /// All operations from the start of the window to the end of the drain.
     pub(crate) tally: Tally,
     pub(crate) classes: BTreeMap<ClassKey, ClassGather>,
-    /// Readings at the start and the end of the window, and operations that ended between them.
+    /// Readings at the start and the end of the window, and the number of operations that ended in between.
     pub(crate) gauges: Option<(Gauges, Gauges)>,
     pub(crate) gauges_ops: u64,
     pub(crate) gauges_ns: u64,
@@ -40,7 +40,7 @@ pub(crate) struct PhaseGather {
     before: Option<Gauges>,
 }
 
-/// What the second pass gathers of a class.
+/// Data of a class from the second pass.
 pub(crate) struct ClassGather {
     pub(crate) successes: Fold<Successes>,
     pub(crate) over_time: LatencyOverTime,
@@ -117,7 +117,7 @@ impl PhaseGather {
         match (&mut self.gauges, self.before) {
             (Some((_, last)), _) => *last = interval.gauges,
             (none, Some(before)) => *none = Some((before, interval.gauges)),
-            // Readings at the start are unknown: count from the end of this interval.
+            // The readings at the start are unknown: count from the end of this interval.
             (none, None) => {
                 *none = Some((interval.gauges, interval.gauges));
                 return;
@@ -134,7 +134,7 @@ impl PhaseGather {
     }
 }
 
-/// The cell of a work and class.
+/// The cell of a work's class.
 pub(crate) fn find(tally: &Tally, work: u16, class: bucketload_core::op::OpClass) -> Option<&Cell> {
     tally
         .cells
@@ -168,7 +168,7 @@ impl ClassGather {
         h.clear();
     }
 
-    /// The heat map, without empty rows below and above.
+    /// The heat map, without empty rows at the bottom and top.
     pub(crate) fn heat_map(&self) -> HeatMap {
         let used = |row: &usize| self.heat.iter().any(|column| column[*row] > 0);
         let (Some(first), Some(last)) = ((0..ROWS).find(used), (0..ROWS).rfind(used)) else {
@@ -194,7 +194,7 @@ fn edge_of(row: usize) -> u64 {
     (row as f64 / ROWS_PER_OCTAVE).exp2().round() as u64
 }
 
-/// Gathers the phases of `run`, whose windows and starts are given.
+/// Collects the data of the phases in `run`, given their windows and starts.
 pub(crate) fn gather(
     run: &RunDir,
     phases: &BTreeMap<u16, (&PhaseScan, Window, u64)>,
@@ -224,7 +224,7 @@ mod tests {
     use super::{ROWS, edge_of, row_of};
 
     #[test]
-    fn rows_hold_what_lies_between_their_edges() {
+    fn rows_hold_the_values_between_their_edges() {
         for ns in [1, 2, 3, 999, 1000, 123_456, 1 << 30, 1 << 41] {
             let row = row_of(ns);
             assert!(

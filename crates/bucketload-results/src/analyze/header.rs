@@ -1,7 +1,7 @@
-//! The head of a result: the manifest and the plan in words.
+//! The header of a result: manifest and plan as text.
 
 use bucketload_core::payload::PayloadKind;
-use bucketload_core::plan::WorkPlan;
+use bucketload_core::plan::{PhasePlan, WorkPlan};
 use bucketload_workload::resolve::describe;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -65,7 +65,11 @@ fn payload(kind: &PayloadKind) -> String {
     }
 }
 
-/// How a work makes load, in words.
-pub(crate) fn load(work: &WorkPlan) -> String {
-    format!("{}: {}", work.name, describe(&work.model))
+/// How a work generates load, as text; with its name if the phase has several works.
+pub(crate) fn load(phase: &PhasePlan) -> Vec<String> {
+    let text = |work: &WorkPlan| match phase.works.len() {
+        1 => describe(&work.model),
+        _ => format!("{}: {}", work.name, describe(&work.model)),
+    };
+    phase.works.iter().map(text).collect()
 }

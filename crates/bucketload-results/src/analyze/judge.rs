@@ -1,4 +1,4 @@
-//! Collects the figures that the verdict rests on.
+//! Collects the figures on which the verdict is based.
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
@@ -20,17 +20,17 @@ use crate::rundir::{Damage, Manifest, Status as RunStatus};
 
 /// Length of a slice of rule V1, nanoseconds.
 const SLICE_NS: u64 = 10_000_000_000;
-/// Fewest bins in which a growing backlog is looked for.
+/// Number of bins needed to detect a growing backlog.
 const BACKLOG_BINS: usize = 8;
 
-/// Everything a phase's verdict is made of.
+/// The evidence for a phase's verdict.
 pub(crate) struct Evidence<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) plan: &'a PhasePlan,
     pub(crate) scan: &'a PhaseScan,
     /// Bins of the measured window.
     pub(crate) bins: &'a [Counts],
-    /// From the start of the window to the end of the drain.
+    /// Operations from the start of the window to the end of the drain.
     pub(crate) tally: &'a Tally,
     pub(crate) end: Option<PhaseEnd>,
     pub(crate) calibration: Option<Calibration>,
@@ -56,7 +56,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         e.tally.cells.iter().map(|c| c.failed[kind]).sum()
     };
     let totals = &e.scan.totals;
-    let sent = Sent::of(e.scan.series.bins(), e.bins);
+    let sent = ScheduleKept::of(e.scan.series.bins(), e.bins);
     judge(&Figures {
         completeness: match e.end {
             None => Completeness::Killed,
@@ -107,8 +107,8 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     })
 }
 
-/// CPU time of the program that an operation starts over the mean service time: what the client used beyond its load
-/// threads.
+/// CPU time of the program that an operation starts, over the mean service time. That CPU time is what the client
+/// used beyond its load threads.
 fn program(e: &Evidence<'_>, service_ns: f64) -> Option<f64> {
     let starts_one = e.manifest.driver.engine.starts_with("cli:");
     let all_us = e.client.cpu_us_per_op.filter(|_| starts_one)?;
@@ -116,7 +116,7 @@ fn program(e: &Evidence<'_>, service_ns: f64) -> Option<f64> {
     (service_ns > 0.0).then(|| (all_us - own_us).max(0.0) * 1e3 / service_ns)
 }
 
-/// Growth of the jobs under way, where jobs arrive whatever the store does.
+/// Growth of the jobs in progress, where jobs arrive independently of the store.
 pub(crate) fn jobs_growth(plan: &PhasePlan, bins: &[Counts]) -> Option<Backlog> {
     plan.works
         .iter()
@@ -127,17 +127,17 @@ pub(crate) fn jobs_growth(plan: &PhasePlan, bins: &[Counts]) -> Option<Backlog> 
 }
 
 /// How well the schedule was kept.
-struct Sent {
+struct ScheduleKept {
     offered: u64,
     unsent: u64,
     worst: Option<Slice>,
 }
 
-impl Sent {
-    /// `all` are the bins of the phase, `window` those of the measured window among them.
+impl ScheduleKept {
+    /// Compares offered and issued operations. `all` are the bins of the phase, `window` the measured ones.
     ///
-    /// What falls due at the end of a bin is sent in the next one. Only what is still unsent one
-    /// bin later counts as unsent.
+    /// An operation that falls due at the end of a bin is sent in the next one. Only operations that are still
+    /// unsent one bin later count as unsent.
     fn of(all: &[Counts], window: &[Counts]) -> Self {
         let mut offered = 0;
         let mut unsent_after = Vec::with_capacity(all.len() + 1);
@@ -199,8 +199,8 @@ fn growth(bins: &[Counts], reading: fn(&Counts) -> f64) -> Option<Backlog> {
     })
 }
 
-/// The verdict on a run: the gravest one of its measuring phases; INCOMPLETE when one that the
-/// plan asks for is missing, or when parts of the run directory cannot be read.
+/// The verdict on a run: the worst one of its measuring phases. INCOMPLETE if a planned phase is missing or
+/// parts of the run directory are unreadable.
 pub(crate) fn overall(
     phases: &[PhaseResult],
     missing: &[String],
@@ -221,23 +221,23 @@ pub(crate) fn overall(
     };
     let unreached = missing.iter().map(|name| {
         incomplete(
-            "every phase of the plan is run",
+            "every phase of the plan ran",
             format!("phase {name} was not reached"),
-            "The run ended before it: read the warnings and errors that are listed.",
+            "The run ended before this phase; see the warnings and errors.",
         )
     });
     let unreadable = damage.lines.len() as u64 + damage.more_lines + damage.histograms;
     let damaged = (unreadable > 0).then(|| {
         incomplete(
-            "every interval of the run can be read",
-            format!("{unreadable} lines or histograms of the run directory cannot be read"),
-            "The files were damaged after they were written: restore them, or run again.",
+            "every interval of the run is readable",
+            format!("{unreadable} lines or histograms of the run directory are unreadable"),
+            "Files were damaged after they were written: restore them or repeat the run.",
         )
     });
     let mut reasons: Vec<Reason> = unreached.chain(damaged).collect();
     let mut notes = Vec::new();
     if status == RunStatus::Running {
-        let note = "the end of the run was not recorded; its objects may still be in the target";
+        let note = "the end of the run was not recorded; its objects may remain in the target";
         notes.push(note.to_owned());
     }
     for (phase, verdict) in &judged {
@@ -272,7 +272,7 @@ fn incomplete(condition: &str, measured: String, advice: &str) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sent, growth};
+    use super::{ScheduleKept, growth};
     use crate::analyze::bins::Counts;
 
     fn bins(offered: &[u64], issued: &[u64]) -> Vec<Counts> {
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_one_bin_later_was_sent() {
+    fn operations_sent_one_bin_later_count_as_sent() {
         // A batch at the end of the window is sent in the drain.
         let all = bins(&[100, 100, 100, 0], &[100, 100, 50, 50]);
-        assert_eq!(Sent::of(&all, &all[..3]).unsent, 0);
+        assert_eq!(ScheduleKept::of(&all, &all[..3]).unsent, 0);
         let all = bins(&[100, 100, 100, 0, 0], &[100, 100, 50, 20, 30]);
-        let sent = Sent::of(&all, &all[..3]);
+        let sent = ScheduleKept::of(&all, &all[..3]);
         assert_eq!((sent.offered, sent.unsent), (300, 30));
         assert!(sent.worst.is_none());
     }
@@ -309,12 +309,12 @@ mod tests {
         let mut issued = vec![100; 40];
         issued[20..30].fill(90);
         let all = bins(&[100; 40], &issued);
-        let worst = Sent::of(&all, &all[5..]).worst.unwrap();
+        let worst = ScheduleKept::of(&all, &all[5..]).worst.unwrap();
         assert_eq!(worst.offered, 1000);
-        // Slices begin at 5, 15, 25: the middle one has lost 10 a second for half of its time and
-        // the last whole one for the other half.
+        // Slices begin at 5, 15, 25. The middle one loses 10 a second for half of its time; so does the last
+        // whole one.
         assert_eq!((worst.start_ns, worst.unsent), (15_000_000_000, 50));
-        assert_eq!(Sent::of(&all, &all).worst.unwrap().unsent, 100);
+        assert_eq!(ScheduleKept::of(&all, &all).worst.unwrap().unsent, 100);
     }
 
     #[test]

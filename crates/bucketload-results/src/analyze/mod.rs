@@ -7,9 +7,9 @@
 //! plan ──realised (operations generated again) ───────────────────────┘
 //! ```
 //!
-//! The directory is read twice: the window can only be found when the whole series is known, and
-//! the histograms of a long run do not fit into memory at once. Series are folded (`fold`), so
-//! memory does not grow with the length of the run.
+//! The directory is read twice: the window is known only after the whole series, and the histograms of a
+//! long run do not fit into memory at once. Series are folded (`fold`), so memory does not grow with the
+//! length of the run.
 
 mod accounting;
 mod anatomy;
@@ -55,21 +55,21 @@ use crate::units;
 
 pub use nodes::{nodes, nodes_by_phase, read_placement, read_served};
 
-/// Most points of a series for display.
+/// Limit on the points of a series for display.
 const SERIES_POINTS: usize = 2000;
 
-/// Analyses the run directory `dir`, of a finished, running or killed run alike.
+/// Analyses the run directory `dir`. The run may have finished, be running or have been killed.
 ///
 /// # Errors
-/// When the directory is no run directory or a file cannot be read. Torn and damaged parts are no
-/// error: they are listed in [`RunResult::damage`].
+/// When `dir` is not a run directory or a file cannot be read. Truncated and damaged parts are not errors:
+/// they are listed in [`RunResult::damage`].
 pub fn analyze(dir: &Path) -> Result<RunResult, ResultsError> {
     examine(dir).map(|(result, _)| result)
 }
 
-/// As [`analyze()`], with everything that was recorded from the start of each phase's window to the
-/// end of its drain, by the phase's index in the plan: for percentiles and objectives that a result does
-/// not contain.
+/// Like [`analyze()`], and also returns the tally of each phase by its index in the plan. A tally covers the
+/// operations from the start of the phase's window to the end of its drain; it serves percentiles and
+/// objectives that a result does not contain.
 ///
 /// # Errors
 /// As [`analyze()`].
@@ -79,42 +79,37 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let (events, mut damage) = run.events()?;
     let (slowest, slow_damage) = run.slowest()?;
     damage.absorb(slow_damage);
-    let mut told = Told::of(events);
+    let mut summary = EventSummary::of(events);
     let oracle = if manifest.plan.has_oracle() {
         let (findings, lost) = run.findings()?;
         damage.absorb(lost);
-        Some(OracleResult::new(told.oracle.take(), findings))
+        Some(OracleResult::new(summary.oracle.take(), findings))
     } else {
         None
     };
-    let (scans, scan_damage) = scan::scan(&run, &told.marks)?;
+    let (scans, scan_damage) = scan::scan(&run, &summary.marks)?;
     damage.absorb(scan_damage);
     let mut planned = BTreeMap::new();
     for (&index, scan) in &scans {
         if let Some(plan) = manifest.plan.phases.get(usize::from(index)) {
-            planned.insert(index, Found::of(plan, scan, &told.marks(index)));
+            planned.insert(index, MeasuredPart::of(plan, scan, &summary.marks(index)));
         }
     }
     let windows = planned
         .iter()
-        .map(|(&index, found)| {
-            (
-                index,
-                (&scans[&index], found.window, scans[&index].start_ns),
-            )
-        })
+        .map(|(&index, part)| (index, (&scans[&index], part.window, scans[&index].start_ns)))
         .collect();
-    let (gathered, gather_damage) = gather::gather(&run, &windows, &told.marks)?;
+    let (gathered, gather_damage) = gather::gather(&run, &windows, &summary.marks)?;
     damage.absorb(gather_damage);
     let mut phases = Vec::new();
-    for (index, found) in planned {
+    for (index, part) in planned {
         phases.push(phase(
             manifest,
             index,
             &scans[&index],
             &gathered[&index],
-            found,
-            &told,
+            part,
+            &summary,
             slowest.get(&index).map_or(&[], Vec::as_slice),
         ));
     }
@@ -122,8 +117,8 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let mut verdict = judge::overall(&phases, &missing, &damage, manifest.status);
     if let Some(log) = manifest.op_log.filter(|log| log.dropped > 0) {
         verdict.notes.push(format!(
-            "the operation log lacks {} of {} operations: its writer could not keep up; the figures of \
-             this result do not rest on it",
+            "the operation log is missing {} of {} operations because its writer could not keep up; the figures \
+             of this result do not depend on it",
             log.dropped,
             log.rows + log.dropped
         ));
@@ -136,7 +131,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
                 agent.rank,
                 agent.host,
                 agent.state.name(),
-                agent.reason.as_deref().unwrap_or("no reason is known")
+                agent.reason.as_deref().unwrap_or("unknown reason")
             )
         }));
     }
@@ -151,13 +146,13 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         verdict,
         phases,
         nodes: None,
-        calibration: told.calibration,
-        warnings: told.warnings,
-        failures: told.failures,
+        calibration: summary.calibration,
+        warnings: summary.warnings,
+        failures: summary.failures,
         oracle,
         ossperf,
         io500: None,
-        rounds: RoundsResult::new(&told.rounds),
+        rounds: RoundsResult::new(&summary.rounds),
         damage,
     };
     let tallies = gathered
@@ -166,14 +161,14 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     Ok((result, tallies.collect()))
 }
 
-/// The agents that carried out the run; `None` for a run of one process.
+/// The agents of the run; `None` for a run of one process.
 fn agents(dir: &Path) -> Option<AgentsFile> {
     let text = std::fs::read(dir.join(AGENTS)).ok()?;
-    // It is replaced whole, so it is either what was written or not there.
+    // The file is replaced atomically, so it is either complete or absent.
     serde_json::from_slice(&text).ok()
 }
 
-/// The agents in a line.
+/// The agents as a name and a line of text.
 fn agents_fact(agents: &AgentsFile) -> (String, String) {
     let mut hosts: Vec<&str> = agents.agents.iter().map(|a| a.host.as_str()).collect();
     hosts.sort_unstable();
@@ -183,7 +178,7 @@ fn agents_fact(agents: &AgentsFile) -> (String, String) {
         several => format!("on {} hosts", several.len()),
     };
     let text = format!(
-        "{} {hosts}; their clocks are known to within ±{}",
+        "{} {hosts}; clock offsets known to within ±{}",
         agents.agents.len(),
         units::ns(agents.worst_bound_ns() as f64)
     );
@@ -204,12 +199,12 @@ fn missing(manifest: &Manifest, phases: &[PhaseResult]) -> Vec<String> {
         .collect()
 }
 
-/// What the events tell.
+/// The content of a run's events.
 #[derive(Default)]
-struct Told {
+struct EventSummary {
     marks: BTreeMap<u16, Marks>,
     calibration: Option<Calibration>,
-    /// The calibration known when each phase ended.
+    /// The calibration that was known when each phase ended.
     calibrations: BTreeMap<u16, Calibration>,
     warnings: Vec<String>,
     failures: Vec<FailureExample>,
@@ -219,13 +214,13 @@ struct Told {
     rows: BTreeMap<u16, PhaseRows>,
 }
 
-impl Told {
+impl EventSummary {
     fn of(events: Vec<Event>) -> Self {
-        let mut told = Self::default();
+        let mut summary = Self::default();
         for event in events {
             match event {
                 Event::PhaseStarted { phase, at_ns } => {
-                    told.marks.entry(phase).or_default().started_ns = Some(at_ns);
+                    summary.marks.entry(phase).or_default().started_ns = Some(at_ns);
                 }
                 Event::PhaseEnded {
                     phase,
@@ -233,20 +228,20 @@ impl Told {
                     end,
                     drained_ns,
                 } => {
-                    told.marks.entry(phase).or_default().ended = Some((at_ns, end, drained_ns));
-                    if let Some(known) = told.calibration {
-                        told.calibrations.insert(phase, known);
+                    summary.marks.entry(phase).or_default().ended = Some((at_ns, end, drained_ns));
+                    if let Some(known) = summary.calibration {
+                        summary.calibrations.insert(phase, known);
                     }
                 }
-                Event::Calibrated(calibration) => told.calibration = Some(calibration),
-                Event::Warning { message } => told.warnings.push(message),
-                Event::Round(round) => told.rounds.push(round),
-                Event::Oracle(summary) => told.oracle = Some(summary),
-                // Findings have a file of their own; of ranks the benchmark's own tables are made.
+                Event::Calibrated(calibration) => summary.calibration = Some(calibration),
+                Event::Warning { message } => summary.warnings.push(message),
+                Event::Round(round) => summary.rounds.push(round),
+                Event::Oracle(oracle) => summary.oracle = Some(oracle),
+                // Findings have their own file; ranks go into the benchmark's own tables.
                 Event::Finding(_) | Event::Ranks(_) => {}
-                Event::Rows(rows) => told.rows.entry(rows.phase).or_default().merge(rows),
+                Event::Rows(rows) => summary.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
-                    told.streams.entry(phase).or_default().extend(streams);
+                    summary.streams.entry(phase).or_default().extend(streams);
                 }
                 Event::Failure {
                     phase,
@@ -254,7 +249,7 @@ impl Told {
                     key,
                     error,
                     at_ns,
-                } => told.failures.push(FailureExample {
+                } => summary.failures.push(FailureExample {
                     phase,
                     class,
                     key,
@@ -263,7 +258,7 @@ impl Told {
                 }),
             }
         }
-        told
+        summary
     }
 
     fn marks(&self, phase: u16) -> Marks {
@@ -275,8 +270,8 @@ impl Told {
     }
 }
 
-/// Where the measured window of a phase lies.
-struct Found {
+/// The measured part of a phase.
+struct MeasuredPart {
     marks: Marks,
     offered_until_ns: u64,
     window: Window,
@@ -285,7 +280,7 @@ struct Found {
     bins: Vec<Counts>,
 }
 
-impl Found {
+impl MeasuredPart {
     fn of(plan: &PhasePlan, scan: &PhaseScan, marks: &Marks) -> Self {
         let until = window::offered_until(plan, marks, scan.start_ns, scan.end_ns);
         let Accounting {
@@ -315,18 +310,18 @@ fn phase(
     index: u16,
     scan: &PhaseScan,
     gathered: &PhaseGather,
-    found: Found,
-    told: &Told,
+    part: MeasuredPart,
+    events: &EventSummary,
     slowest: &[SlowRequest],
 ) -> PhaseResult {
     let plan = &manifest.plan.phases[usize::from(index)];
     let open_loop = window::is_open(plan);
-    let bins = &found.bins;
+    let bins = &part.bins;
     let rates = rates(bins);
-    let calibration = told.calibration(index);
+    let calibration = events.calibration(index);
     let measured = plan.kind == PhaseKind::Run;
     let mut client = client::usage(manifest, gathered, scan.rss_max_bytes);
-    let end = found.marks.ended.map(|(_, end, _)| end);
+    let end = part.marks.ended.map(|(_, end, _)| end);
     let verdict = measured.then(|| {
         judge::verdict(&judge::Evidence {
             manifest,
@@ -336,9 +331,9 @@ fn phase(
             tally: &gathered.tally,
             end,
             calibration,
-            steadiness: &found.steadiness,
+            steadiness: &part.steadiness,
             client: &client,
-            window_s: found.window.seconds(),
+            window_s: part.window.seconds(),
             ok_per_s: rates.ops_per_s.mean,
         })
     });
@@ -359,15 +354,15 @@ fn phase(
         name: plan.name.clone(),
         kind: plan.kind,
         open_loop,
-        load: plan.works.iter().map(header::load).collect(),
+        load: header::load(plan),
         end,
         started_ns: scan.start_ns,
-        offered_until_ns: found.offered_until_ns,
-        drained_ns: found
+        offered_until_ns: part.offered_until_ns,
+        drained_ns: part
             .marks
             .ended
             .map_or(scan.end_ns, |(.., drained)| drained),
-        window: found.window,
+        window: part.window,
         totals: scan.totals,
         rates,
         classes: classes(manifest, plan, gathered),
@@ -379,7 +374,7 @@ fn phase(
         connect_dns: Latency::of(&tally.connect_dns),
         series: series(scan),
         throughput: throughput::describe(bins, open_loop),
-        steadiness: found.steadiness,
+        steadiness: part.steadiness,
         client,
         endpoints: gathered
             .endpoints
@@ -388,18 +383,18 @@ fn phase(
         jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
         replay: model::replay(plan, scan, tally),
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
-        streams: told
+        streams: events
             .streams
             .get(&index)
             .and_then(|sums| accounting::streams(sums)),
         size_classes: accounting::size_classes(plan, tally),
-        gates: accounting::gates(plan, &scan.totals, told.rows.get(&index)),
+        gates: accounting::gates(plan, &scan.totals, events.rows.get(&index)),
         verdict,
         realised,
     }
 }
 
-/// Operations of a work that ended in the phase.
+/// Number of a work's operations that ended in the phase.
 fn ended_of(scan: &PhaseScan, work: usize) -> u64 {
     scan.classes
         .iter()
@@ -408,12 +403,12 @@ fn ended_of(scan: &PhaseScan, work: usize) -> u64 {
         .sum()
 }
 
-/// Estimate of a rate: the exact mean over all bins, with the interval of the bins' rates.
+/// Estimates a rate: the exact mean over all bins, with the interval from the bins' rates.
 fn rate<B>(bins: &[B], count: impl Fn(&B) -> u64, len_ns: impl Fn(&B) -> u64) -> Estimate {
     let longest = bins.iter().map(&len_ns).max().unwrap_or(0);
     let per_s: Vec<f64> = bins
         .iter()
-        // A shorter last bin weighs less than a whole one.
+        // A short last bin must not weigh as much as a whole one.
         .filter(|b| len_ns(b) * 100 >= longest * 99)
         .map(|b| count(b) as f64 * 1e9 / len_ns(b).max(1) as f64)
         .collect();
@@ -427,6 +422,11 @@ fn rate<B>(bins: &[B], count: impl Fn(&B) -> u64, len_ns: impl Fn(&B) -> u64) ->
         },
         ..estimate(&per_s)
     }
+}
+
+fn work_name(plan: &PhasePlan, work: u16) -> String {
+    let work = plan.works.get(usize::from(work));
+    work.map_or_else(String::new, |work| work.name.clone())
 }
 
 fn rates(bins: &[Counts]) -> Rates {
@@ -477,10 +477,7 @@ fn class_result(
     let successes = class.successes.bins();
     let mut result = ClassResult {
         work: key.0,
-        work_name: plan
-            .works
-            .get(usize::from(key.0))
-            .map_or_else(String::new, |work| work.name.clone()),
+        work_name: work_name(plan, key.0),
         class: key.1,
         ok: cell.ok,
         failed: cell.failures(),
@@ -509,7 +506,7 @@ fn class_result(
     result
 }
 
-/// The course of a phase for display.
+/// The time series of a phase for display.
 fn series(scan: &PhaseScan) -> Series {
     let bins = scan.series.bins();
     let group = bins.len().div_ceil(SERIES_POINTS).max(1);

@@ -1,4 +1,4 @@
-//! The figures that jobs and replays add to a phase.
+//! Figures of phases with jobs or replays.
 
 use bucketload_core::plan::PhasePlan;
 use bucketload_core::tally::Tally;
@@ -9,7 +9,7 @@ use super::judge;
 use super::scan::PhaseScan;
 use crate::result::{JobsResult, Latency, ReplayResult, SpanResult};
 
-/// Jobs of a phase; `None` when no work is made of them.
+/// Jobs of a phase; `None` if no work consists of jobs.
 pub(crate) fn jobs(
     plan: &PhasePlan,
     scan: &PhaseScan,
@@ -44,7 +44,7 @@ pub(crate) fn jobs(
     })
 }
 
-/// What a replay did beside performing requests; `None` for other models.
+/// Figures of a replay besides its requests; `None` for other models.
 pub(crate) fn replay(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Option<ReplayResult> {
     let replay = plan.works.iter().find_map(|work| work.model.replay())?;
     Some(ReplayResult {

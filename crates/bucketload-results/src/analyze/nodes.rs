@@ -1,5 +1,5 @@
-//! How the reads of a run were spread over the data nodes of the store: its operation log joined on
-//! the key with a placement that was looked up elsewhere (docs/spec/statistics.md section 8).
+//! How a run's reads were spread over the data nodes of the store. Joins the operation log on the key with a
+//! placement that was obtained elsewhere (docs/spec/statistics.md section 8).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,21 +17,21 @@ use crate::oplog;
 use crate::result::{NodeBalance, NodeResult};
 use crate::rundir::RunDir;
 
-/// Most copies that a placement may list: some 200 MB.
-const MOST_COPIES: u64 = 2_000_000;
+/// Limit on the copies in a placement: about 200 MB.
+const MAX_COPIES: u64 = 2_000_000;
 
-/// Reads a placement: lines `key,node`, one per copy of an object. A first line `key,node` is a
-/// heading. Quotes as in RFC 4180.
+/// Reads a placement: lines `key,node`, one per copy of an object, with an optional heading `key,node`.
+/// Quotes as in RFC 4180.
 ///
 /// # Errors
-/// When the file cannot be read, or a line is something else; at most two million lines.
+/// When the file cannot be read, has an invalid line, or has more than two million lines.
 pub fn read_placement(path: &Path) -> Result<PlacementTable, ResultsError> {
     let mut table = PlacementTable::default();
     let mut copies = 0;
     pairs(path, |key, node| {
         copies += 1;
-        if copies > MOST_COPIES {
-            return Err("more than 2000000 lines; give a sample of the keys");
+        if copies > MAX_COPIES {
+            return Err("more than 2000000 lines; use a sample of the keys");
         }
         table.insert(key, node);
         Ok(())
@@ -39,11 +39,11 @@ pub fn read_placement(path: &Path) -> Result<PlacementTable, ResultsError> {
     Ok(table)
 }
 
-/// Counts the requests that each node of `table` served: lines `key,node`, one per request, from
-/// the logs of the store's nodes.
+/// Counts the requests that each node of `table` served, from lines `key,node`, one per request, as the logs of
+/// the store's nodes give them.
 ///
 /// # Errors
-/// As [`read_placement`], without the limit.
+/// As for [`read_placement`], without the limit.
 pub fn read_served(path: &Path, table: &PlacementTable) -> Result<NodeLoads, ResultsError> {
     let nodes: HashMap<&str, u32> = table.names().iter().map(String::as_str).zip(0..).collect();
     let mut loads = NodeLoads::new(table.nodes());
@@ -54,12 +54,12 @@ pub fn read_served(path: &Path, table: &PlacementTable) -> Result<NodeLoads, Res
     Ok(loads)
 }
 
-/// Shows every line of a file of pairs.
+/// Calls `each` for every line of a file of pairs.
 fn pairs(
     path: &Path,
     mut each: impl FnMut(&str, &str) -> Result<(), &'static str>,
 ) -> Result<(), ResultsError> {
-    let mut show = || {
+    let mut read = || {
         let lines = BufReader::new(File::open(path)?).lines();
         for (line, number) in lines.zip(1u64..) {
             let line = line?;
@@ -72,24 +72,24 @@ fn pairs(
             }
             let cells = oplog::split(&line).unwrap_or_default();
             let [key, node] = cells.as_slice() else {
-                return Err(bad("is not `key,node`"));
+                return Err(bad("not `key,node`"));
             };
             if node.trim().is_empty() {
-                return Err(bad("names no node"));
+                return Err(bad("no node name"));
             }
             each(key, node.trim()).map_err(bad)?;
         }
         Ok(())
     };
-    show().map_err(ResultsError::io(path, "read"))
+    read().map_err(ResultsError::io(path, "read"))
 }
 
-/// How the reads (get, range-get, head) of the measuring phases of the run in `dir` are spread over
-/// the nodes of `table`, when every copy of a key answers equally often; beside what the nodes
-/// `served`, where that is known.
+/// How the reads (get, range-get, head) in the measuring phases of the run in `dir` spread over the nodes of
+/// `table`, assuming that every copy of a key answers equally often. `served` adds the nodes' own counts, if
+/// known.
 ///
 /// # Errors
-/// When the run has no operation log, or it cannot be read.
+/// When the operation log is missing or cannot be read.
 pub fn nodes(
     dir: &Path,
     table: &PlacementTable,
@@ -101,10 +101,10 @@ pub fn nodes(
     Ok(counted.swap_remove(0).balance(table, served))
 }
 
-/// The same for each measuring phase by itself: phases of one run may differ in the popularity of keys.
+/// Like [`nodes`], separately for each measuring phase: phases may differ in the popularity of keys.
 ///
 /// # Errors
-/// As [`nodes`].
+/// As for [`nodes`].
 pub fn nodes_by_phase(
     dir: &Path,
     table: &PlacementTable,
@@ -118,7 +118,7 @@ pub fn nodes_by_phase(
     Ok(phases.into_iter().zip(balances).collect())
 }
 
-/// Names of the phases of the run in `dir` that measure.
+/// Names of the measuring phases of the run in `dir`.
 fn measured(dir: &Path) -> Result<Vec<String>, ResultsError> {
     let run = RunDir::open(dir)?;
     let phases = run.manifest().plan.phases.iter();
@@ -129,25 +129,25 @@ fn measured(dir: &Path) -> Result<Vec<String>, ResultsError> {
 }
 
 /// Reads, counted by node and by key.
-struct Counted {
+struct ReadCounts {
     expected: NodeLoads,
-    /// Bounded by the table: other keys have no copies.
+    /// Bounded by the table: keys without copies are not counted.
     keys: HashMap<String, u64>,
-    /// Reads and copies of the key that is read most.
+    /// Reads and number of copies of the most-read key.
     hottest: (u64, usize),
 }
 
-/// Counts the reads of the operation log: those of phase `phases[i]` into the count `into[i]`; there is at least
-/// one count.
+/// Counts the reads of the operation log. Those of phase `phases[i]` go into the count with number `into[i]`;
+/// the result has at least one count.
 fn count(
     dir: &Path,
     table: &PlacementTable,
     phases: &[String],
     into: &[usize],
-) -> Result<Vec<Counted>, ResultsError> {
+) -> Result<Vec<ReadCounts>, ResultsError> {
     let counts = into.iter().max().map_or(1, |last| last + 1);
-    let mut counted: Vec<Counted> = (0..counts)
-        .map(|_| Counted {
+    let mut counted: Vec<ReadCounts> = (0..counts)
+        .map(|_| ReadCounts {
             expected: NodeLoads::new(table.nodes()),
             keys: HashMap::new(),
             hottest: (0, 0),
@@ -176,7 +176,7 @@ fn count(
     }
 }
 
-impl Counted {
+impl ReadCounts {
     fn add(&mut self, key: &str, bytes: u64, copies: &[u32]) {
         self.expected.add(copies, bytes);
         if copies.is_empty() {

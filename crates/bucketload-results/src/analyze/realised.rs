@@ -1,4 +1,4 @@
-//! Generates the offered operations again and compares them with their laws.
+//! Regenerates the offered operations and compares them with their laws.
 
 use std::collections::HashMap;
 
@@ -14,26 +14,26 @@ use super::accounting::key_law;
 use crate::result::realised::{MAX_SAMPLE, SIZE_QUANTILES};
 use crate::result::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 
-/// Most points of the curve of shares by rank.
+/// Limit on the points of the curve of shares by rank.
 const RANK_POINTS: usize = 200;
 
-/// What was offered of one mix entry.
-#[derive(Default)]
-struct Drawn {
+/// Operations drawn from one mix entry.
+#[derive(Clone, Default)]
+struct EntrySample {
     n: u64,
     sizes: Vec<u64>,
     keys: HashMap<u64, u64>,
 }
 
 /// Compares the first `offered` operations (at most [`MAX_SAMPLE`]) of a work with their laws.
-/// Empty when the plan cannot be generated from, which a run would have refused.
+/// Empty if the plan cannot generate operations; a run would have refused such a plan.
 pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
     let model = &plan.phases[phase].works[work].model;
     if model.jobs().is_some() {
         return jobs(plan, phase, work, offered);
     }
-    // The operations of a trace are its own, and what each worker on named objects or each rank draws has
-    // no number of its own among all operations.
+    // A trace brings its own operations. Draws on named objects or by ranks have no sequence number among
+    // all operations of the work.
     if model.replay().is_some() || model.named().is_some() || model.ranks().is_some() {
         return Vec::new();
     }
@@ -42,11 +42,11 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
     };
     let work_plan = &plan.phases[phase].works[work];
     let sample = offered.min(MAX_SAMPLE);
-    let mut drawn: Vec<Drawn> = work_plan.mix.iter().map(|_| Drawn::default()).collect();
+    let mut entries = vec![EntrySample::default(); work_plan.mix.len()];
     for seq in 0..sample {
         let op = generator.op(seq);
         let entry = &work_plan.mix[usize::from(op.entry)];
-        let into = &mut drawn[usize::from(op.entry)];
+        let into = &mut entries[usize::from(op.entry)];
         into.n += 1;
         into.sizes.extend(size_of(&op));
         if has_popularity(entry) {
@@ -58,45 +58,39 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
             *into.keys.entry(key).or_default() += 1;
         }
     }
-    drawn
+    entries
         .into_iter()
+        .zip(&work_plan.mix)
         .enumerate()
-        .map(|(i, drawn)| {
-            let entry = &work_plan.mix[i];
-            Realised {
-                work: work as u16,
-                work_name: work_plan.name.clone(),
-                entry: i as u16,
-                class: entry.class,
-                n: drawn.n,
-                sample,
-                share_theory: generator.probability(i as u16),
-                share: if sample == 0 {
-                    0.0
-                } else {
-                    drawn.n as f64 / sample as f64
-                },
-                sizes: sizes(plan, entry, drawn.sizes),
-                popularity: popularity(plan, entry, &generator, i as u16, &drawn.keys),
-            }
+        .map(|(i, (drawn, entry))| Realised {
+            work: work as u16,
+            work_name: work_plan.name.clone(),
+            entry: i as u16,
+            class: entry.class,
+            n: drawn.n,
+            sample,
+            share_theory: generator.probability(i as u16),
+            share: drawn.n as f64 / sample.max(1) as f64,
+            sizes: sizes(plan, entry, drawn.sizes),
+            popularity: popularity(plan, entry, &generator, i as u16, &drawn.keys),
         })
         .collect()
 }
 
-/// Compares the operations of the first jobs, about `offered` of them, with their laws.
+/// Compares the operations of the first jobs, about `offered` operations, with their laws.
 fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
     let Ok(generator) = JobGen::new(plan, phase as u16, work as u16) else {
         return Vec::new();
     };
     let work_plan = &plan.phases[phase].works[work];
-    let mut drawn: Vec<Drawn> = work_plan.mix.iter().map(|_| Drawn::default()).collect();
+    let mut entries = vec![EntrySample::default(); work_plan.mix.len()];
     let mut sample = 0;
     let mut job = 0;
     while sample < offered.min(MAX_SAMPLE) {
         for stage in 0..generator.stages() {
             for position in 0..generator.ops_in(job, stage) {
                 let op = generator.op(job, stage, position);
-                let into = &mut drawn[usize::from(op.entry)];
+                let into = &mut entries[usize::from(op.entry)];
                 into.n += 1;
                 into.sizes.extend(size_of(&op));
                 sample += 1;
@@ -107,7 +101,7 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
     let reads_and_writes = |entry: &MixEntry| entry.class.reads_body() || entry.class.writes_body();
     let of = |entry: &&MixEntry| reads_and_writes(entry);
     let total: f64 = work_plan.mix.iter().filter(of).map(|e| e.weight).sum();
-    drawn
+    entries
         .into_iter()
         .zip(&work_plan.mix)
         .enumerate()
@@ -122,7 +116,7 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
             sample,
             share_theory: entry.weight / total,
             share: drawn.n as f64 / sample.max(1) as f64,
-            // Above the limit of single PUTs the law is cut in two, and has no figures of its own.
+            // Sizes above the limit of single PUTs split the law in two; neither part has quantiles of its own.
             sizes: match work_plan
                 .mix
                 .iter()
@@ -136,7 +130,7 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
         .collect()
 }
 
-/// Bytes of the operation's body, where the plan knows them.
+/// Size of the operation's body in bytes, if the plan determines it.
 fn size_of(op: &Op) -> Option<u64> {
     match op.class {
         OpClass::RangeGet => op.range.map(|range| range.len),
@@ -201,7 +195,7 @@ fn popularity(
     let objects = plan.keysets.get(usize::from(entry.keyset))?.count;
     let mut counts: Vec<u64> = keys.values().copied().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // Shares of fixed objects exist only where the popularity of an object does not move.
+    // An object has a fixed share only if its popularity does not move.
     let fixed = match entry.keys {
         KeyLaw::Latest { .. } => None,
         KeyLaw::Hotspot { data, ops, .. } if ops < data => None,
@@ -244,8 +238,8 @@ fn popularity(
     })
 }
 
-/// 1/Σp² from counts, without the bias of the sample size: Simpson's estimate
-/// n(n-1)/Σc(c-1). Where no object was used twice, the number of objects used.
+/// 1/Σp² from counts, corrected for the bias of small samples (Simpson's estimate n(n-1)/Σc(c-1)). If no object
+/// was used twice, the number of objects used.
 fn effective(counts: &[u64], n: u64) -> f64 {
     let pairs: f64 = counts.iter().map(|&c| c as f64 * (c as f64 - 1.0)).sum();
     if pairs > 0.0 {
@@ -255,7 +249,7 @@ fn effective(counts: &[u64], n: u64) -> f64 {
     }
 }
 
-/// Shares by rank of use, on a logarithmic scale of ranks.
+/// Shares by rank of use, at logarithmically spaced ranks.
 fn by_rank(counts: &[u64], n: u64) -> Vec<(u64, f64)> {
     let last = counts.len() as f64;
     let mut ranks: Vec<usize> = (0..RANK_POINTS)
@@ -276,7 +270,7 @@ mod tests {
     #[test]
     fn effective_number_of_keys() {
         assert_eq!(effective(&[1; 50], 50), 50.0);
-        // 4 keys, 1000 uses each.
+        // 4 keys with 1000 uses each.
         assert!((effective(&[1000; 4], 4000) - 4.0).abs() < 0.01);
         assert_eq!(effective(&[500], 500), 1.0);
     }

@@ -1,4 +1,4 @@
-//! First pass: counters and the series that decide where the measured window lies.
+//! First pass: counters, and the series that determine the measured window.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::error::ResultsError;
 use crate::result::Totals;
 use crate::rundir::{Damage, IntervalLine, Metric, RunDir, empty_interval};
 
-/// Most bins that the statistics rest on: four and a half hours of one-second intervals; longer
-/// runs have longer bins.
+/// Limit on the bins for statistics: four and a half hours of one-second intervals. Longer runs have longer
+/// bins.
 const BINS: usize = 16_384;
 
 /// A work and an operation class.
 pub(crate) type ClassKey = (u16, OpClass);
 
-/// What the first pass knows of a class.
+/// Data of a class from the first pass.
 #[derive(Debug)]
 pub(crate) struct ClassScan {
     pub(crate) ok: u64,
@@ -28,7 +28,7 @@ pub(crate) struct ClassScan {
     pub(crate) medians: Fold<Median>,
 }
 
-/// What the first pass knows of a phase.
+/// Data of a phase from the first pass.
 #[derive(Debug)]
 pub(crate) struct PhaseScan {
     pub(crate) start_ns: u64,
@@ -36,18 +36,18 @@ pub(crate) struct PhaseScan {
     pub(crate) totals: Totals,
     pub(crate) series: Fold<Counts>,
     pub(crate) classes: BTreeMap<ClassKey, ClassScan>,
-    /// Readings at its start, when they are known.
+    /// Readings at the start of the phase, if known.
     pub(crate) before: Option<Gauges>,
     /// Largest change of wall clock minus monotonic clock between two intervals, nanoseconds.
     pub(crate) wall_step_ns: u64,
     pub(crate) rss_max_bytes: u64,
-    /// Jobs, and what a replay did beside its requests, over the whole phase.
+    /// Counts of jobs and of a replay over the whole phase.
     pub(crate) jobs: JobCounts,
     pub(crate) replay: ReplayCounts,
 }
 
-/// Ends the last interval of a phase with the last operation. Intervals have a fixed length, so
-/// the last one would otherwise dilute the rate of a phase that performs a fixed amount of work.
+/// Shortens the last interval of a phase to end with the last operation. Intervals have a fixed length, so
+/// the idle rest would dilute the rate of a phase with a fixed amount of work.
 pub(crate) fn end_with_work(line: &mut IntervalLine, marks: &BTreeMap<u16, Marks>) {
     let ended = marks.get(&line.phase).and_then(|marks| marks.ended);
     if let Some((.., drained_ns)) = ended
@@ -71,8 +71,8 @@ pub(crate) fn scan(
         reader.load(&line, &mut interval, |metric| {
             matches!(metric, Metric::Service | Metric::Late)
         })?;
-        // Cumulative readings at the start of this interval: those at the end of the one before,
-        // or nothing used yet at the epoch.
+        // Cumulative readings at the start of this interval: those at the end of the previous one, or zero
+        // at the epoch.
         let before = match last {
             Some((end_ns, gauges)) if line.start_ns.saturating_sub(end_ns) <= line.len_ns() => {
                 Some(gauges)

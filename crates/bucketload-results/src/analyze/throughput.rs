@@ -1,4 +1,4 @@
-//! Distribution and fluctuation of the throughput (docs/spec/statistics.md section 9).
+//! Distribution and variation of the throughput (docs/spec/statistics.md section 9).
 
 use bucketload_core::stats::bootstrap::excess_dispersion;
 use bucketload_core::stats::moments::{Moments, index_of_dispersion};
@@ -8,14 +8,14 @@ use bucketload_core::tally::FINE_BINS;
 use super::bins::Counts;
 use crate::result::{Dispersion, HistBin, ThroughputDistribution};
 
-/// Bins that a statement about the shape needs.
+/// Number of bins needed for a statement about the shape.
 const ENOUGH: usize = 60;
-/// Blocks of the bootstrap and the longest time scale of dispersion, seconds.
+/// Length of a bootstrap block, and the longest time scale of dispersion, seconds.
 const BLOCK_S: f64 = 10.0;
 
 /// Describes the bins of the measured window; `None` with fewer than two.
 pub(crate) fn describe(bins: &[Counts], open_loop: bool) -> Option<ThroughputDistribution> {
-    // A shorter last bin would look like a slower one.
+    // A shorter last bin would look slower.
     let longest = bins.iter().map(|b| b.len_ns).max()?;
     let bins: Vec<&Counts> = bins
         .iter()
@@ -51,7 +51,7 @@ pub(crate) fn describe(bins: &[Counts], open_loop: bool) -> Option<ThroughputDis
     })
 }
 
-/// Bars of equal width, about √n of them.
+/// Bins of equal width, about √n of them.
 fn histogram(x: &[f64]) -> Vec<HistBin> {
     let low = x.iter().copied().fold(f64::INFINITY, f64::min);
     let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -79,7 +79,7 @@ fn histogram(x: &[f64]) -> Vec<HistBin> {
         .collect()
 }
 
-/// Dispersion at a hundredth and a tenth of an interval, from the squares that were recorded.
+/// Dispersion at a hundredth and a tenth of an interval, from the recorded squares.
 fn fine_dispersion(bins: &[&Counts], open_loop: bool) -> Vec<Dispersion> {
     let fine_ns = bins.first().map_or(0, |b| b.fine_ns);
     if fine_ns == 0 || bins.iter().any(|b| b.fine_ns != fine_ns) {
@@ -115,7 +115,7 @@ fn fine_dispersion(bins: &[&Counts], open_loop: bool) -> Vec<Dispersion> {
     ]
 }
 
-/// Dispersion within a bin, at its length, at one second and at ten.
+/// Dispersion at all time scales: within a bin, at its length, at one second and at ten.
 fn dispersion(bins: &[&Counts], bin_s: f64, open_loop: bool) -> Vec<Dispersion> {
     let column =
         |value: fn(&Counts) -> u64| -> Vec<f64> { bins.iter().map(|b| value(b) as f64).collect() };
@@ -172,15 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn short_time_scales_rest_on_the_recorded_squares() {
-        // Each second: 100 operations, all in one of the hundred bins.
+    fn short_time_scales_use_the_recorded_squares() {
+        // Each second has 100 operations, all in one of its hundred bins.
         let clustered: Vec<Counts> = bins(70)
             .into_iter()
             .map(|b| Counts {
                 offered: 100,
                 ok: 100,
                 fine_ns: 10_000_000,
-                // As in an even stream: one operation per bin, ten per ten bins.
+                // An even stream: one operation per bin, ten per ten bins.
                 offered_squares: [100, 1000],
                 completed_squares: [10_000, 10_000],
                 ..b
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_last_bin_is_left_out() {
+    fn a_short_last_bin_is_ignored() {
         let mut b = bins(30);
         b.push(Counts {
             len_ns: 400_000_000,

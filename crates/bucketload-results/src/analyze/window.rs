@@ -1,4 +1,4 @@
-//! Which part of a phase is measured.
+//! The measured part of a phase.
 
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::sink::PhaseEnd;
@@ -8,26 +8,25 @@ use super::bins::Counts;
 use super::scan::PhaseScan;
 use crate::result::{SteadySeries, Window};
 
-/// What the events say about a phase.
+/// Start and end of a phase, from its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) started_ns: Option<u64>,
-    /// Instant of the last offer, why the phase ended, instant of the last end.
+    /// Instant of the last offer, reason for the end, and instant of the last completion.
     pub(crate) ended: Option<(u64, PhaseEnd, u64)>,
 }
 
-/// Whether any work has arrivals that do not wait for the store.
+/// True if any work has arrivals that do not wait for the store.
 pub(crate) fn is_open(plan: &PhasePlan) -> bool {
     plan.works
         .iter()
         .any(|work| work.model.open_cap().is_some())
 }
 
-/// When offering ended.
+/// The instant at which offering ended.
 ///
-/// A phase that performs a fixed amount of work is measured until all of it is done; an open
-/// schedule until its last arrival, a timed phase until its time limit: what is left to drain then
-/// is no throughput.
+/// A phase with a fixed amount of work is measured until all of it is done, an open schedule until its last
+/// arrival, a timed phase until its time limit. Operations that drain later are not throughput.
 pub(crate) fn offered_until(plan: &PhasePlan, marks: &Marks, start_ns: u64, end_ns: u64) -> u64 {
     match marks.ended {
         None => end_ns,
@@ -39,15 +38,15 @@ pub(crate) fn offered_until(plan: &PhasePlan, marks: &Marks, start_ns: u64, end_
     }
 }
 
-/// Whether an interval counts towards rates: it begins in the window, and at least nine tenths of
-/// it lie before the window's end.
+/// True if an interval counts towards rates: it starts inside the window, and at least nine tenths of it lie
+/// before the window's end.
 pub(crate) const fn counts(start_ns: u64, end_ns: u64, from_ns: u64, until_ns: u64) -> bool {
     let length = end_ns.saturating_sub(start_ns);
     let outside = end_ns.saturating_sub(until_ns);
     start_ns >= from_ns && outside <= length / 10 && start_ns < until_ns
 }
 
-/// The bins that count; all of them when none does (a phase shorter than an interval).
+/// The bins that count; all of them if none does (a phase shorter than an interval).
 pub(crate) fn inside(bins: &[Counts], from_ns: u64, until_ns: u64) -> Vec<Counts> {
     let chosen: Vec<Counts> = bins
         .iter()
@@ -61,11 +60,11 @@ pub(crate) fn inside(bins: &[Counts], from_ns: u64, until_ns: u64) -> Vec<Counts
     }
 }
 
-/// Finds the warm-up and assesses the steadiness where the plan asks for it.
+/// Finds the warm-up, and assesses steadiness if the plan asks for it.
 ///
-/// Closed loops are judged by their completed operations. In open loops these only mirror the
-/// offered schedule, which fluctuates by design: there the median service time of the most frequent
-/// class and the operations in flight are judged.
+/// Closed loops are judged by their completed operations. In open loops these only mirror the offered
+/// schedule, which varies by design; there the median service time of the most frequent class and the
+/// operations in flight are judged.
 pub(crate) fn find(
     plan: &PhasePlan,
     scan: &PhaseScan,
@@ -98,7 +97,7 @@ pub(crate) fn find(
     (window, series.into_iter().map(|(s, _)| s).collect())
 }
 
-/// The assessed series, each with the instant at which its warm-up ends.
+/// The assessed series, each with the end of its warm-up.
 fn assessed(
     plan: &PhasePlan,
     scan: &PhaseScan,
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_shorter_than_an_interval_counts_whole() {
+    fn a_phase_shorter_than_an_interval_counts_entirely() {
         let bin = Counts {
             start_ns: 10,
             end_ns: 20,

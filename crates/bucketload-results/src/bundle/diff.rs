@@ -1,34 +1,34 @@
-//! Where a stored artifact differs from the one that was computed anew, in words that a reader can look up:
+//! Locates the differences between a stored artifact and the recomputed one, in terms a reader can look up:
 //! the field of a JSON document, the row and column of a table, the heading above a figure of a page.
 
 use serde_json::Value;
 
-/// Most differences that are told of one file.
-const MOST: usize = 50;
-/// Most characters of a value that are shown.
+/// Limit on the differences reported per file.
+const MAX_FINDINGS: usize = 50;
+/// Limit on the characters of a value that are shown.
 const SHOWN: usize = 60;
 
-/// A place where a stored artifact does not say what follows from the data.
+/// A place where a stored artifact differs from what follows from the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file.
     pub file: String,
-    /// Where in it; empty for the file itself.
+    /// The position in the file; empty for the file as a whole.
     pub field: String,
-    /// What it says.
+    /// The stored value.
     pub stored: String,
-    /// What follows from the data.
+    /// The value computed from the data.
     pub computed: String,
 }
 
-/// The differences between `stored` and `computed`, both the content of a file called `file`; none when the
-/// bytes are the same. At most 50 are told.
+/// The differences between `stored` and `computed`, two versions of the file called `file`; empty if the
+/// bytes are equal. Reports at most 50.
 #[must_use]
 pub fn diff(file: &str, stored: &[u8], computed: &[u8]) -> Vec<Finding> {
     if stored == computed {
         return Vec::new();
     }
-    let mut found = Found {
+    let mut found = Findings {
         file,
         all: Vec::new(),
     };
@@ -44,7 +44,7 @@ pub fn diff(file: &str, stored: &[u8], computed: &[u8]) -> Vec<Finding> {
         _ => found.lines(&old, &new),
     }
     if found.all.is_empty() {
-        // The same values in another form, such as other blanks.
+        // The values are equal but written differently, for example with other white space.
         found.lines(&old, &new);
     }
     if found.all.is_empty() {
@@ -53,14 +53,14 @@ pub fn diff(file: &str, stored: &[u8], computed: &[u8]) -> Vec<Finding> {
     found.all
 }
 
-struct Found<'a> {
+struct Findings<'a> {
     file: &'a str,
     all: Vec<Finding>,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     fn add(&mut self, field: &str, stored: &str, computed: &str) {
-        if self.all.len() < MOST {
+        if self.all.len() < MAX_FINDINGS {
             let (stored, computed) = around(stored, computed);
             self.all.push(Finding {
                 file: self.file.to_owned(),
@@ -99,7 +99,7 @@ impl Found<'_> {
                 for i in 0..old.len().max(new.len()) {
                     let of = |all: &[Value]| all.get(i).cloned().unwrap_or(Value::Null);
                     let (old, new) = (of(old), of(new));
-                    // A name and its value.
+                    // A pair of a name and a value.
                     let pair = new.as_array().filter(|pair| pair.len() == 2);
                     let name = new["title"].as_str().or_else(|| pair?[0].as_str());
                     let at = match name.filter(|name| !name.is_empty()) {
@@ -158,30 +158,30 @@ impl Found<'_> {
                 (a, b) if a == b => {}
                 (a, b) => each(self, number, a.unwrap_or(""), b.unwrap_or("")),
             }
-            if self.all.len() >= MOST {
+            if self.all.len() >= MAX_FINDINGS {
                 break;
             }
         }
     }
 
-    /// Two pages, piece by piece; the place is that of the computed one.
+    /// Compares two pages piece by piece. Positions are those of the computed page.
     fn page(&mut self, old: &str, new: &str) {
-        let (mut old, mut new, mut place) = (pieces(old), pieces(new), Place::default());
+        let (mut old, mut new, mut position) = (pieces(old), pieces(new), PagePosition::default());
         loop {
             match (old.next(), new.next()) {
                 (None, None) => break,
-                (Some(a), Some(b)) if a == b => place.pass(b),
+                (Some(a), Some(b)) if a == b => position.pass(b),
                 (Some(a), Some(b)) => {
-                    place.pass(b);
+                    position.pass(b);
                     let tag = |piece: &str| piece.starts_with('<');
-                    self.add(&place.words(), a, b);
-                    // A piece more or less: the rest would be compared with the wrong one.
+                    self.add(&position.describe(), a, b);
+                    // One page has an extra piece: from here on, pieces no longer correspond.
                     if tag(a) != tag(b) {
                         break;
                     }
                 }
                 (a, b) => {
-                    self.add(&place.words(), a.unwrap_or(""), b.unwrap_or(""));
+                    self.add(&position.describe(), a.unwrap_or(""), b.unwrap_or(""));
                     break;
                 }
             }
@@ -203,9 +203,9 @@ fn pieces(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where in a page a piece stands.
+/// A position in a page: the nearest heading, and the row and column inside a table.
 #[derive(Default)]
-struct Place {
+struct PagePosition {
     heading: String,
     in_heading: bool,
     columns: Vec<String>,
@@ -214,7 +214,7 @@ struct Place {
     row: String,
 }
 
-impl Place {
+impl PagePosition {
     fn pass(&mut self, piece: &str) {
         let Some(tag) = piece.strip_prefix('<') else {
             let text = piece.trim();
@@ -246,12 +246,12 @@ impl Place {
         }
     }
 
-    /// Whether the row that is passed is the first one of its table.
+    /// True in the first row of a table.
     fn row_is_head(&self) -> bool {
         self.columns.len() + 1 == self.cells
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let mut words = vec![self.heading.as_str()];
         if self.in_cell {
             words.push(&self.row);
@@ -266,7 +266,7 @@ impl Place {
     }
 }
 
-/// Two texts, or what is around their first difference where they are long.
+/// Shortens long texts to the surroundings of their first difference.
 fn around(old: &str, new: &str) -> (String, String) {
     let same = old
         .chars()
@@ -286,7 +286,7 @@ fn around(old: &str, new: &str) -> (String, String) {
         if text.chars().count() > from + SHOWN {
             shown.push('…');
         }
-        // Nothing that a terminal would obey.
+        // Control characters could drive the terminal.
         shown
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,18 +1,18 @@
-//! One file that holds a run or a study, and what follows from it: the evidence bundle.
+//! The evidence bundle: one file with a run or a study and everything derived from it.
 //!
 //! ```text
-//! zstd frame: tar (bundle.json, then the files in the order of their paths)
+//! zstd frame: tar (bundle.json, then the files sorted by path)
 //! zstd skippable frame: name and version of the format, SHA-256 of all bytes before it
 //! ```
 //!
-//! `pack` writes it, `unpack` reads it into an empty directory and takes nothing that `pack` would not have
-//! written, `tar` is their common form of an entry, `diff` says where two versions of an artifact differ.
-//! Which files are data, which follow from them, and how, is up to the caller: it knows the kinds of
-//! directories. The same files give the same bytes; nothing is held in memory but the list of files. The format
-//! is described in docs/bundle.md.
+//! `pack` writes a bundle. `unpack` reads one into an empty directory and accepts nothing that `pack` would
+//! not have written. `tar` is the entry format that both share. `diff` locates the differences between two
+//! versions of an artifact. The caller knows the kinds of directories, so it decides which files are data,
+//! which are derived, and how. The same files always give the same bytes; only the list of files is held in
+//! memory. The format is described in docs/bundle.md.
 //!
-//! Checksums tell what was damaged. Against somebody who computes them anew, only computing the figures anew
-//! helps; against somebody who invents all of the data, nothing in the file does.
+//! Checksums reveal damage. Against someone who recomputes them, only recomputing the figures helps; against
+//! someone who invents all of the data, nothing in the file does.
 
 mod diff;
 mod pack;
@@ -32,31 +32,31 @@ pub use unpack::unpack;
 pub const FORMAT: u32 = 1;
 /// Name of the list of contents, the first entry.
 pub const CONTENTS: &str = "bundle.json";
-/// Most bytes that a bundle may hold unpacked unless the caller says otherwise.
+/// Limit on the unpacked size of a bundle, in bytes, unless the caller sets another.
 pub const MAX_BYTES: u64 = 64 << 30;
 
-/// Most bytes of the list of contents.
+/// Limit on the size of the list of contents, in bytes.
 const MAX_CONTENTS: u64 = 64 << 20;
-/// Most files.
+/// Limit on the number of files.
 const MAX_FILES: usize = 200_000;
-/// Longest path in bytes: what a ustar header holds with room for its split.
+/// Longest path in bytes: what a ustar header holds, with room for splitting it in two.
 const MAX_PATH: usize = 200;
 /// Magic number of the skippable frame, little-endian (RFC 8878, section 3.1.2).
 const SKIPPABLE: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
-/// What the skippable frame begins with.
+/// First bytes of the skippable frame's content.
 const SEAL: &[u8; 17] = b"bucketload-bundle";
-/// Bytes of the skippable frame's content: name, version, checksum.
+/// Bytes of the skippable frame's content: name, version and checksum.
 const SEAL_BYTES: usize = SEAL.len() + 4 + 32;
 /// Bytes of the skippable frame.
 const TRAILER_BYTES: usize = 8 + SEAL_BYTES;
 
-/// What a file of a bundle is.
+/// The role of a file in a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// What was asked for and what was recorded.
+    /// The request and what was recorded.
     Data,
-    /// What follows from the data and is computed anew.
+    /// Derived from the data; verification recomputes it.
     Derived,
 }
 
@@ -70,21 +70,21 @@ pub struct FileEntry {
     pub bytes: u64,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
 }
 
-/// What a bundle says of itself.
+/// Description of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// What kind of directory it holds, such as `run`.
+    /// Kind of directory, such as `run`.
     pub kind: String,
     /// Version of the tool that packed it.
     pub version: String,
-    /// Whether what it holds came to its own end.
+    /// Whether the packed run or study finished.
     pub complete: bool,
-    /// Identifiers of the runs, in the order of their paths.
+    /// The runs, sorted by path.
     pub runs: Vec<RunEntry>,
 }
 
@@ -92,15 +92,15 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunEntry {
-    /// Path of its directory; empty for the bundle itself.
+    /// Path of its directory; empty if the bundle holds just this run.
     pub path: String,
     /// Its identifier.
     pub run_id: String,
-    /// How far it came.
+    /// How far the run got.
     pub status: String,
     /// Seed of its random streams.
     pub seed: u64,
-    /// Identity of what was measured.
+    /// Hash of the scenario that was measured.
     pub scenario_hash: String,
 }
 
@@ -110,7 +110,7 @@ pub struct RunEntry {
 pub struct Contents {
     /// Version of the format, [`FORMAT`].
     pub format: u32,
-    /// What it is.
+    /// Description of the bundle.
     pub about: About,
     /// The files, by path.
     pub files: Vec<FileEntry>,
@@ -124,13 +124,13 @@ pub enum BundleError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It is no bundle of this format, or not one that may be unpacked.
+    /// Not a bundle of this format, or one that must not be unpacked.
     #[error("{0}")]
     Refused(String),
-    /// Bytes are not those that were packed.
+    /// The bytes are not the ones that were packed.
     #[error("{0}")]
     Changed(String),
 }
@@ -146,7 +146,7 @@ impl BundleError {
     }
 }
 
-/// Whether `path` may stand in a bundle: relative, of plain parts, of printable ASCII.
+/// True if `path` may appear in a bundle: relative, without `.` and `..`, in printable ASCII.
 #[must_use]
 pub fn is_plain_path(path: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part != "." && part != "..";
@@ -162,7 +162,7 @@ fn hex(digest: &[u8]) -> String {
     })
 }
 
-/// The frame that ends a bundle whose other bytes have this checksum.
+/// The final frame of a bundle. `sha256` is the checksum of all bytes before it.
 fn trailer(sha256: &[u8; 32]) -> [u8; TRAILER_BYTES] {
     let mut out = [0; TRAILER_BYTES];
     out[..4].copy_from_slice(&SKIPPABLE);
@@ -174,10 +174,17 @@ fn trailer(sha256: &[u8; 32]) -> [u8; TRAILER_BYTES] {
     out
 }
 
-/// SHA-256 over what is written through it.
+/// Computes the SHA-256 of everything written through it.
 struct Hashing<W> {
     inner: W,
     hash: Sha256,
+}
+
+impl<W> Hashing<W> {
+    fn new(inner: W) -> Self {
+        let hash = Sha256::new();
+        Self { inner, hash }
+    }
 }
 
 impl<W: std::io::Write> std::io::Write for Hashing<W> {

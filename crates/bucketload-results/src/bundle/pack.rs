@@ -1,27 +1,27 @@
-//! Writing a bundle: every file is read twice, once for its checksum and once for its bytes, and has to be the
-//! same both times.
+//! Writing a bundle. Every file is read twice, once for its checksum and once for its bytes, and must not
+//! change in between.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
 
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
 
 use super::{
     About, BundleError, CONTENTS, Contents, FORMAT, FileEntry, Hashing, MAX_CONTENTS, MAX_FILES,
     Role, hex, is_plain_path, tar, trailer,
 };
 
-/// Compression: what zstd takes by default, which is fast and the same everywhere.
+/// zstd's default level: fast, and the same everywhere.
 const LEVEL: i32 = 3;
 const BUFFER: usize = 64 << 10;
 
 /// Where the bytes of a file come from.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A file.
+    /// A file on disk.
     File(PathBuf),
-    /// What was computed.
+    /// Computed content.
     Bytes(Vec<u8>),
 }
 
@@ -36,7 +36,7 @@ impl Source {
         })
     }
 
-    fn place(&self) -> PathBuf {
+    fn path(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),
             Self::Bytes(_) => PathBuf::from("computed"),
@@ -44,16 +44,16 @@ impl Source {
     }
 }
 
-/// Packs `files` (path, role, bytes) into `out` and returns the list of contents. `look` sees every byte of
-/// every file with its path before anything is written, and refuses by an error.
+/// Packs `files` (path, role, bytes) into `out` and returns the list of contents. Before anything is written,
+/// `inspect` sees every byte of every file with its path; an error from it aborts the packing.
 ///
 /// # Errors
-/// When a file cannot be read or written, changes meanwhile, or has a path that no bundle may have.
+/// When a file cannot be read or written, changes while it is packed, or has a path that a bundle cannot hold.
 pub fn pack(
     about: About,
     mut files: Vec<(String, Role, Source)>,
     out: &mut dyn Write,
-    look: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), BundleError>,
+    inspect: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), BundleError>,
 ) -> Result<Contents, BundleError> {
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let mut entries = Vec::with_capacity(files.len());
@@ -63,7 +63,7 @@ pub fn pack(
                 "`{path}` cannot be the name of a file in a bundle"
             )));
         }
-        look(path, &mut *source.open()?)?;
+        inspect(path, &mut *source.open()?)?;
         let (bytes, sha256) = digest(source)?;
         entries.push(FileEntry {
             path: path.clone(),
@@ -74,7 +74,7 @@ pub fn pack(
     }
     if entries.len() > MAX_FILES || entries.windows(2).any(|pair| pair[0].path == pair[1].path) {
         return Err(BundleError::refused(format!(
-            "more than {MAX_FILES} files, or one of them twice"
+            "more than {MAX_FILES} files, or a duplicate path"
         )));
     }
     let contents = Contents {
@@ -90,30 +90,23 @@ pub fn pack(
         return Err(BundleError::refused("the list of contents is too long"));
     }
     let failed = || BundleError::io("the bundle");
-    let mut hashing = Hashing {
-        inner: out,
-        hash: Sha256::new(),
-    };
+    let mut hashing = Hashing::new(out);
     let mut zstd = zstd::Encoder::new(&mut hashing, LEVEL).map_err(failed())?;
     zstd.include_checksum(true).map_err(failed())?;
     append(&mut zstd, CONTENTS, list.len() as u64, &mut list.as_slice()).map_err(failed())?;
     for (entry, (_, _, source)) in contents.files.iter().zip(&files) {
-        let mut sum = Hashing {
-            inner: io::sink(),
-            hash: Sha256::new(),
-        };
+        let mut sum = Hashing::new(io::sink());
         let mut reader = source.open()?;
         let mut both = Tee {
             reader: &mut *reader,
             sum: &mut sum,
         };
         let whole = append(&mut zstd, &entry.path, entry.bytes, &mut both)
-            .map_err(BundleError::io(source.place()))?;
+            .map_err(BundleError::io(source.path()))?;
         if !whole || hex(&sum.hash.finalize()) != entry.sha256 {
-            let path = source.place();
             return Err(BundleError::Changed(format!(
-                "{}: it changed while it was packed; wait for the run to end",
-                path.display()
+                "{}: changed while it was packed; wait for the run to end",
+                source.path().display()
             )));
         }
     }
@@ -129,8 +122,8 @@ pub fn pack(
     Ok(contents)
 }
 
-/// Appends a file of `bytes` bytes; whether `from` had exactly these. A shorter one is filled up, so that the
-/// caller can say so.
+/// Appends a file of `bytes` bytes. Returns whether `from` had exactly that many; a shorter file is padded,
+/// so the archive stays well-formed until the caller reports the error.
 fn append(out: &mut dyn Write, path: &str, bytes: u64, from: &mut dyn Read) -> io::Result<bool> {
     let header = tar::header(path, bytes).ok_or(io::ErrorKind::InvalidInput)?;
     out.write_all(&header)?;
@@ -141,16 +134,12 @@ fn append(out: &mut dyn Write, path: &str, bytes: u64, from: &mut dyn Read) -> i
 }
 
 fn digest(source: &Source) -> Result<(u64, String), BundleError> {
-    let mut sum = Hashing {
-        inner: io::sink(),
-        hash: Sha256::new(),
-    };
-    let bytes =
-        io::copy(&mut *source.open()?, &mut sum).map_err(BundleError::io(source.place()))?;
+    let mut sum = Hashing::new(io::sink());
+    let bytes = io::copy(&mut *source.open()?, &mut sum).map_err(BundleError::io(source.path()))?;
     Ok((bytes, hex(&sum.hash.finalize())))
 }
 
-/// Hashes what is read.
+/// Hashes everything that is read through it.
 struct Tee<'a> {
     reader: &'a mut dyn Read,
     sum: &'a mut Hashing<io::Sink>,

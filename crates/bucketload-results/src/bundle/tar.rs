@@ -1,15 +1,15 @@
-//! Entries of the archive: ustar headers (POSIX.1-2017, pax, "ustar Interchange Format") of regular files that
-//! say nothing but path and length, so that the same files give the same bytes.
+//! Entries of the archive: ustar headers (POSIX.1-2017, pax, "ustar Interchange Format") of regular files. They
+//! record only path and length, so the same files give the same bytes.
 
 use super::BundleError;
 
-/// Bytes of a header, and what contents are padded to.
+/// Size of a header in bytes; contents are padded to a multiple of it.
 pub(super) const BLOCK: usize = 512;
 
-/// First length that the octal field cannot hold.
+/// Smallest length that does not fit the octal field.
 const OCTAL_END: u64 = 1 << 33;
 
-/// The header of a file. `None` when the path cannot be split into the two fields for it.
+/// The header of a file. `None` if the path cannot be split into the header's two path fields.
 pub(super) fn header(path: &str, bytes: u64) -> Option<[u8; BLOCK]> {
     let mut out = [0; BLOCK];
     let (prefix, name) = split(path)?;
@@ -48,7 +48,7 @@ fn split(path: &str) -> Option<(&str, &str)> {
     splits.rfind(|(prefix, name)| prefix.len() <= 155 && name.len() <= 100)
 }
 
-/// Zero-padded octal digits and a zero byte.
+/// Writes zero-padded octal digits and a final zero byte.
 fn octal(field: &mut [u8], mut value: u64) {
     let digits = field.len() - 1;
     for digit in field[..digits].iter_mut().rev() {
@@ -58,12 +58,12 @@ fn octal(field: &mut [u8], mut value: u64) {
     field[digits] = 0;
 }
 
-/// Bytes between the end of a file of this length and the next header.
+/// Padding in bytes between the end of a file of this length and the next header.
 pub(super) fn padding(bytes: u64) -> usize {
     (BLOCK - (bytes % BLOCK as u64) as usize) % BLOCK
 }
 
-/// Length in the header of the list of contents, whose path is known.
+/// The length that a header states, if it is in octal digits.
 pub(super) fn bytes_of(header: &[u8; BLOCK]) -> Option<u64> {
     let digits = std::str::from_utf8(&header[124..135]).ok()?;
     u64::from_str_radix(digits, 8).ok()
@@ -72,7 +72,7 @@ pub(super) fn bytes_of(header: &[u8; BLOCK]) -> Option<u64> {
 /// Checks that `found` is the header of `path` and `bytes`.
 ///
 /// # Errors
-/// What it is instead.
+/// Describes the entry that was found instead.
 pub(super) fn expect(found: &[u8; BLOCK], path: &str, bytes: u64) -> Result<(), BundleError> {
     if header(path, bytes).is_some_and(|wanted| wanted == *found) {
         return Ok(());
@@ -94,14 +94,14 @@ pub(super) fn expect(found: &[u8; BLOCK], path: &str, bytes: u64) -> Result<(), 
         b'1' | b'2' => ", a link",
         b'5' => ", a directory",
         b'3' | b'4' | b'6' => ", a device or pipe",
-        _ => ", an entry of another kind",
+        _ => ", an unknown kind of entry",
     };
     let length = match bytes_of(found) {
         Some(found) if found != bytes => format!(" of {found} B"),
         _ => String::new(),
     };
     Err(BundleError::refused(format!(
-        "the archive holds `{shown}`{length}{what}, where its list of contents has the file `{path}` of {bytes} B"
+        "the archive holds `{shown}`{length}{what}, but its list of contents names the file `{path}` of {bytes} B"
     )))
 }
 
@@ -114,7 +114,7 @@ mod tests {
         let header = header("run.json", 1234).unwrap();
         assert_eq!(&header[..9], b"run.json\0");
         assert_eq!(&header[124..136], b"00000002322\0");
-        // The sum with blanks in its own place, as POSIX has it.
+        // POSIX computes the sum with blanks in the checksum field.
         let mut copy = header;
         copy[148..156].fill(b' ');
         let sum: u32 = copy.iter().map(|b| u32::from(*b)).sum();

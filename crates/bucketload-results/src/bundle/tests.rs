@@ -1,4 +1,4 @@
-//! What was packed comes back; what was changed, wherever, does not pass.
+//! Round trips, and the rejection of changed or forged bundles.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -37,12 +37,12 @@ fn read(bytes: &[u8], most: u64) -> Result<(Contents, Vec<String>), BundleError>
     let into = dir.path().join("into");
     std::fs::create_dir(&into).unwrap();
     let outcome = unpack(&file, &into, most);
-    // Whatever it was, nothing lies beside the directory.
+    // Nothing was written outside the directory.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     outcome
 }
 
-/// A bundle whose archive is `entries`, with a valid seal: what an adversary writes.
+/// A bundle with a valid seal around `entries`, as an adversary would write it.
 fn forged(entries: &[&[u8]]) -> Vec<u8> {
     let mut zstd = zstd::Encoder::new(Vec::new(), 3).unwrap();
     entries
@@ -102,7 +102,7 @@ fn the_same_files_give_the_same_bytes_and_come_back() {
             .len(),
         1400
     );
-    // Any tool that reads zstd skips the seal.
+    // Any zstd reader skips the seal.
     let mut tar = Vec::new();
     std::io::copy(&mut zstd::Decoder::new(&bytes[..]).unwrap(), &mut tar).unwrap();
     assert_eq!(&tar[257..262], b"ustar");
@@ -129,7 +129,7 @@ fn every_byte_matters() {
 }
 
 #[test]
-fn what_is_not_formed_as_a_bundle_is_refused() {
+fn malformed_bundles_are_refused() {
     let refused = |entries: &[&[u8]], word: &str| {
         match read(&forged(entries), 1 << 20) {
             Err(BundleError::Refused(text)) => assert!(text.contains(word), "{text}"),
@@ -151,7 +151,7 @@ fn what_is_not_formed_as_a_bundle_is_refused() {
     ] {
         refused(
             &[&list(&named(path, 1)), &END],
-            "is no path inside a bundle",
+            "is not a valid path in a bundle",
         );
     }
     let twice = format!("{},{}", named("a", 1), named("a", 1));
@@ -176,8 +176,8 @@ fn what_is_not_formed_as_a_bundle_is_refused() {
     );
     // Longer than announced.
     refused(&[&list(&named("a", 1)), &entry("a", b"12"), &END], "of 2 B");
-    refused(&[&list(""), &entry("a", b"1"), &END], "something between");
-    refused(&[&list(""), &END, &END], "more behind");
+    refused(&[&list(""), &entry("a", b"1"), &END], "data between");
+    refused(&[&list(""), &END, &END], "data after");
     refused(
         &[&list(&named("a", 1)), &entry("a", b"1")[..512]],
         "ends inside",
@@ -192,7 +192,7 @@ fn what_is_not_formed_as_a_bundle_is_refused() {
         "bundle.json",
     );
     refused(&[&list(",")], "bundle.json");
-    // A checksum that is another is told by its file.
+    // A wrong checksum is reported by file.
     let (_, wrong) = read(
         &forged(&[&list(&named("a", 1)), &entry("a", b"1"), &END]),
         1,
@@ -214,7 +214,7 @@ fn another_version_of_the_format_is_named() {
 }
 
 #[test]
-fn a_file_that_changes_meanwhile_is_not_packed() {
+fn a_file_that_changes_while_it_is_packed_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("intervals.jsonl");
     for later in ["1234", "123", "12345"] {
@@ -222,11 +222,11 @@ fn a_file_that_changes_meanwhile_is_not_packed() {
         let files = vec![("a".to_owned(), Role::Data, Source::File(path.clone()))];
         let files = [files, vec![file("b", "x")]].concat();
         let change = |at: &str, path: &Path| at == "b" && std::fs::write(path, later).is_ok();
-        let mut look = |at: &str, _: &mut dyn std::io::Read| {
+        let mut inspect = |at: &str, _: &mut dyn std::io::Read| {
             change(at, &path);
             Ok(())
         };
-        let outcome = pack(about(), files, &mut Vec::new(), &mut look);
+        let outcome = pack(about(), files, &mut Vec::new(), &mut inspect);
         assert!(matches!(outcome, Err(BundleError::Changed(_))), "{later}");
     }
     assert!(
@@ -250,7 +250,7 @@ fn a_file_that_changes_meanwhile_is_not_packed() {
 }
 
 #[test]
-fn differences_are_named_by_their_place() {
+fn differences_are_located() {
     let one = |file: &str, old: &str, new: &str| {
         let found = diff(file, old.as_bytes(), new.as_bytes());
         assert_eq!(found.len(), 1, "{found:?}");
@@ -299,7 +299,7 @@ fn differences_are_named_by_their_place() {
     );
     assert_eq!(one("x.txt", "a\n", "a"), words("bytes", "", ""));
     assert_eq!(diff("x.txt", b"a", b"a"), []);
-    // Bounded whatever differs.
+    // The number of findings is bounded.
     assert_eq!(
         diff(
             "x.txt",

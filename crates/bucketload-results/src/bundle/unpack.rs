@@ -1,5 +1,5 @@
-//! Reading a bundle. Nothing is taken on trust: the seal is checked before anything is decompressed, every header
-//! has to be the one that the list of contents implies, every file goes to a new file below the given directory,
+//! Reading a bundle. Nothing is trusted: the seal is checked before anything is decompressed, every header
+//! must be the one that the list of contents implies, every file is created anew below the given directory,
 //! and no more bytes are written than were announced and allowed.
 
 use std::fs::File;
@@ -15,12 +15,12 @@ use super::{
 
 const BUFFER: usize = 64 << 10;
 
-/// Unpacks the bundle `file` into the empty directory `into` and returns its list of contents and the paths of
-/// files whose checksum is another. At most `max_bytes` are written.
+/// Unpacks the bundle `file` into the empty directory `into`. Returns its list of contents and the paths of
+/// the files whose checksum does not match. At most `max_bytes` are written.
 ///
 /// # Errors
-/// [`BundleError::Refused`] for what is no bundle of this version, or not formed as bundles are;
-/// [`BundleError::Changed`] where bytes have been changed since it was written.
+/// [`BundleError::Refused`] for a file that is not a bundle of this version or is malformed;
+/// [`BundleError::Changed`] where bytes changed after it was written.
 pub fn unpack(
     file: &Path,
     into: &Path,
@@ -32,7 +32,6 @@ pub fn unpack(
         .seek(SeekFrom::Start(0))
         .map_err(BundleError::io(file))?;
     let mut rest = BufReader::with_capacity(BUFFER, opened.take(body));
-    let broken = |e: io::Error| BundleError::refused(format!("the archive cannot be read: {e}"));
     let mut zstd = zstd::Decoder::with_buffer(&mut rest)
         .map_err(broken)?
         .single_frame();
@@ -46,10 +45,7 @@ pub fn unpack(
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.map_err(BundleError::io(&path))?;
         let new = File::create_new(&path).map_err(BundleError::io(&path))?;
-        let mut out = Hashing {
-            inner: BufWriter::with_capacity(BUFFER, new),
-            hash: Sha256::new(),
-        };
+        let mut out = Hashing::new(BufWriter::with_capacity(BUFFER, new));
         let copied = io::copy(&mut (&mut zstd).take(entry.bytes), &mut out)
             .map_err(BundleError::io(&path))?;
         out.flush().map_err(BundleError::io(&path))?;
@@ -69,7 +65,7 @@ pub fn unpack(
     drop(zstd);
     if more || rest.read(&mut [0]).map_err(broken)? > 0 {
         return Err(BundleError::refused(
-            "there is more behind the last file of the list of contents",
+            "there is data after the last file of the list of contents",
         ));
     }
     Ok((contents, wrong))
@@ -81,7 +77,7 @@ fn sealed(file: &mut File, path: &Path) -> Result<u64, BundleError> {
     let all = file.metadata().map_err(io())?.len();
     let foreign = || {
         BundleError::refused(format!(
-            "{}: this is no evidence bundle, or one that was cut off",
+            "{}: not an evidence bundle, or truncated",
             path.display()
         ))
     };
@@ -109,28 +105,31 @@ fn sealed(file: &mut File, path: &Path) -> Result<u64, BundleError> {
     let version = u32::from_le_bytes([end[name], end[name + 1], end[name + 2], end[name + 3]]);
     if version != FORMAT {
         return Err(BundleError::refused(format!(
-            "the bundle has format {version}, and this program knows format {FORMAT}; use the version of the \
+            "the bundle has format {version}, but this program reads format {FORMAT}; use the version of the \
              program that wrote it"
         )));
     }
     match end == wanted {
         true => Ok(body),
         false => Err(BundleError::Changed(
-            "the file was changed after it was written: the SHA-256 of its bytes is not the one at its end".to_owned(),
+            "the file was changed after it was written: its SHA-256 does not match the one at its end".to_owned(),
         )),
     }
 }
 
+fn broken(error: io::Error) -> BundleError {
+    BundleError::refused(format!("the archive cannot be read: {error}"))
+}
+
 /// Reads and checks the list of contents.
 fn list(archive: &mut dyn Read, max_bytes: u64) -> Result<Contents, BundleError> {
-    let broken = |e: io::Error| BundleError::refused(format!("the archive cannot be read: {e}"));
     let mut header = [0; tar::BLOCK];
     archive.read_exact(&mut header).map_err(broken)?;
     let bytes = tar::bytes_of(&header).unwrap_or(0);
     tar::expect(&header, CONTENTS, bytes)?;
     if bytes > MAX_CONTENTS {
         return Err(BundleError::refused(format!(
-            "the list of contents has {bytes} B, more than {MAX_CONTENTS}"
+            "the list of contents is {bytes} B long; the limit is {MAX_CONTENTS}"
         )));
     }
     let mut text = vec![0; bytes as usize];
@@ -152,7 +151,7 @@ fn list(archive: &mut dyn Read, max_bytes: u64) -> Result<Contents, BundleError>
         if !is_plain_path(&entry.path) || entry.path == CONTENTS {
             let shown = entry.path.escape_debug();
             return Err(BundleError::refused(format!(
-                "`{shown}` is no path inside a bundle"
+                "`{shown}` is not a valid path in a bundle"
             )));
         }
     }
@@ -162,7 +161,7 @@ fn list(archive: &mut dyn Read, max_bytes: u64) -> Result<Contents, BundleError>
         .find(|pair| pair[0].path >= pair[1].path)
     {
         return Err(BundleError::refused(format!(
-            "`{}` stands twice in the list of contents, or out of order",
+            "`{}` appears twice in the list of contents, or out of order",
             pair[1].path
         )));
     }
@@ -172,7 +171,7 @@ fn list(archive: &mut dyn Read, max_bytes: u64) -> Result<Contents, BundleError>
         .try_fold(0u64, |sum, entry| sum.checked_add(entry.bytes));
     if sum.is_none_or(|sum| sum > max_bytes) {
         return Err(BundleError::refused(format!(
-            "the files have more than {max_bytes} B together; --max-size allows more"
+            "the files exceed {max_bytes} B in total; raise the limit with --max-size"
         )));
     }
     Ok(contents)
@@ -180,12 +179,11 @@ fn list(archive: &mut dyn Read, max_bytes: u64) -> Result<Contents, BundleError>
 
 fn zeros(archive: &mut dyn Read, count: usize) -> Result<(), BundleError> {
     let mut buffer = vec![0; count];
-    let read = archive.read_exact(&mut buffer);
-    read.map_err(|e| BundleError::refused(format!("the archive cannot be read: {e}")))?;
+    archive.read_exact(&mut buffer).map_err(broken)?;
     match buffer.iter().all(|b| *b == 0) {
         true => Ok(()),
         false => Err(BundleError::refused(
-            "there is something between two files of the archive",
+            "there is data between two files of the archive",
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! The result of a capacity search.
 //!
-//! Everything is computed from what was asked for ([`Header`]) and the trials ([`Record`]): the search
-//! itself is replayed with their findings, so an interrupted search is reported by the same code.
+//! Everything is computed from the request ([`Header`]) and the trials ([`Record`]). The search itself is
+//! replayed with the trials' findings, so an interrupted search is reported by the same code.
 //! [`text`] and [`page`] render it.
 
 pub mod page;
@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use crate::result::RunResult;
 use crate::study::{Study, StudyFiles};
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
-/// Studies of this kind.
+/// The kind of study with a capacity search.
 #[derive(Debug)]
 pub struct CapacityStudy;
 
@@ -36,10 +36,10 @@ impl Study for CapacityStudy {
     type Record = Record;
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
     /// Version of the tool.
     pub version: String,
@@ -47,16 +47,16 @@ pub struct Header {
     pub workload: String,
     /// Its profile; empty when it has none.
     pub profile: String,
-    /// The target, in words.
+    /// Description of the target.
     pub target: String,
     /// Wall-clock start, RFC 3339 in UTC.
     pub started: String,
     /// The objectives as written.
     pub slo: Slo,
-    /// How the search goes.
+    /// Parameters of the search.
     pub settings: Settings,
-    /// Length of the trials, seconds, where the user has set it; `None` for what the objectives
-    /// deserve (docs/spec/statistics.md section 6).
+    /// Length of the trials in seconds, if the user set it; `None` for the length that the objectives
+    /// need (docs/spec/statistics.md section 6).
     pub trial_s: Option<f64>,
     /// Whether the user asked for a quick answer: short trials, fewer references.
     pub quick: bool,
@@ -64,9 +64,9 @@ pub struct Header {
     pub command_line: Vec<String>,
 }
 
-/// A percentile of the response time, failures censored at the timeout.
+/// A percentile of the response time. Failures are censored at the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct Percentile {
     /// Value, nanoseconds.
     pub ns: u64,
     /// 95 % interval from order statistics, nanoseconds; optimistic, because operations of one run
@@ -74,7 +74,7 @@ pub struct Point {
     pub ci_ns: Option<(u64, u64)>,
 }
 
-/// What a trial showed.
+/// The measurements of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Number, rate and purpose.
@@ -90,22 +90,22 @@ pub struct Record {
     /// Operations that ended.
     pub n: u64,
     /// Median response time.
-    pub p50: Point,
+    pub p50: Percentile,
     /// 99th percentile of the response time.
-    pub p99: Point,
-    /// The figure of the first objective about a duration; the 99th percentile without one.
-    pub primary: Point,
+    pub p99: Percentile,
+    /// The statistic of the first objective on a duration; the 99th percentile if there is none.
+    pub primary: Percentile,
     /// The run's verdict.
     pub verdict: verdict::Word,
-    /// Rules that found something.
+    /// Rules with a finding.
     pub rules: Vec<String>,
-    /// The objectives against what was measured.
+    /// The objectives compared with the measurements.
     pub judgement: Judgement,
 }
 
 impl Record {
-    /// The record of a trial in run directory `dir`, whose only measuring phase left `tally`.
-    /// `None` when the result has no measured phase.
+    /// The record of a trial in run directory `dir`; `tally` is from its only measuring phase.
+    /// `None` if the result has no measured phase.
     #[must_use]
     pub fn of(
         trial: Trial,
@@ -139,11 +139,11 @@ impl Record {
                     eval::censored(cells, of, plan.timeout_ns, plan.not_found_is_failure);
                 match statistic {
                     Statistic::Quantile(q) => point(&times, q),
-                    Statistic::Mean => Point {
+                    Statistic::Mean => Percentile {
                         ns: times.mean_ns() as u64,
                         ci_ns: None,
                     },
-                    Statistic::Max => Point {
+                    Statistic::Max => Percentile {
                         ns: times.max_ns(),
                         ci_ns: None,
                     },
@@ -172,7 +172,7 @@ impl Record {
         })
     }
 
-    /// What the search is told.
+    /// The trial's finding, as the search needs it.
     #[must_use]
     pub fn finding(&self) -> Finding {
         Finding {
@@ -186,18 +186,18 @@ impl Record {
     }
 }
 
-fn point(times: &Histogram, q: f64) -> Point {
+fn point(times: &Histogram, q: f64) -> Percentile {
     let n = times.count();
     let at_rank = |rank: u64| times.quantile_ns((rank as f64 - 0.5) / n as f64);
-    Point {
+    Percentile {
         ns: times.quantile_ns(q),
         ci_ns: ci_ranks(n, q).map(|(low, high)| (at_rank(low), at_rank(high))),
     }
 }
 
-/// A rate of the latency-against-load curve, over all trials at it.
+/// A rate of the latency-against-load curve, aggregated over its trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Load {
+pub struct LoadPoint {
     /// Offered load, operations per second.
     pub rate: f64,
     /// Operations that succeeded, per second: mean over the trials.
@@ -206,44 +206,44 @@ pub struct Load {
     pub p50_ns: u64,
     /// 99th percentile of the response time, nanoseconds: median over the trials.
     pub p99_ns: u64,
-    /// The figure of the objective, nanoseconds: median over the trials.
+    /// The objective's statistic, nanoseconds: median over the trials.
     pub primary_ns: u64,
-    /// Band of the figure of the objective: from the lowest to the highest over several trials, the
-    /// interval of the order statistics for a single one.
+    /// Band of the objective's statistic: lowest to highest over several trials, or the interval from the
+    /// order statistics for a single one.
     pub band_ns: (u64, u64),
     /// Trials.
     pub trials: u32,
-    /// Of these, trials that kept the objectives.
+    /// Number of these trials that met the objectives.
     pub passes: u32,
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacityResult {
-    /// What was asked for.
+    /// The request.
     pub header: Header,
     /// How it ended; `None` when it was interrupted.
     pub outcome: Option<Outcome>,
-    /// Why the client was the limit, where it was.
+    /// Why the client was the limit; `None` if it was not.
     pub client_limit: Option<String>,
     /// The capacity by logistic regression over all trials of the search.
     pub threshold: Option<Threshold>,
     /// Latency against load, by rate.
-    pub curve: Vec<Load>,
-    /// Kneedle on the curve of the objective's figure: a description.
+    pub curve: Vec<LoadPoint>,
+    /// Knee of the curve of the objective's statistic, by Kneedle: descriptive only.
     pub knee: Option<Knee>,
-    /// The point of the largest throughput over mean latency: a description.
+    /// The point of maximum power, throughput over median latency: descriptive only.
     pub power: Option<Knee>,
-    /// What the store delivered where it was asked for too much.
+    /// Throughput of the store under overload.
     pub saturation: Option<Saturation>,
     /// The trials, in order.
     pub trials: Vec<Record>,
-    /// Lines of the file of trials that cannot be read.
+    /// Unreadable lines of the file of trials.
     pub damaged: u64,
 }
 
 impl CapacityResult {
-    /// Computes everything from what was asked for and the trials.
+    /// Computes the result from the request and the trials.
     #[must_use]
     pub fn new(files: StudyFiles<CapacityStudy>) -> Self {
         let StudyFiles {
@@ -253,7 +253,7 @@ impl CapacityResult {
         } = files;
         let mut search = Search::new(header.settings.clone());
         for record in &trials {
-            // A line that was lost makes the rest another search's.
+            // After a lost line, the remaining trials do not fit the replayed search.
             if search.ask() != Some(record.trial) {
                 break;
             }
@@ -270,7 +270,7 @@ impl CapacityResult {
             .collect();
         let loads: Vec<(f64, f64)> = searched().map(|r| (r.offered_per_s, r.ok_per_s)).collect();
         let curve = curve(searched());
-        let of_curve = |y: fn(&Load) -> u64| -> Vec<(f64, f64)> {
+        let of_curve = |y: fn(&LoadPoint) -> u64| -> Vec<(f64, f64)> {
             curve.iter().map(|l| (l.rate, y(l) as f64)).collect()
         };
         Self {
@@ -294,28 +294,28 @@ impl CapacityResult {
     }
 }
 
-fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<Load> {
+fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
     let mut sorted: Vec<&Record> = records.collect();
     sorted.sort_by(|a, b| a.trial.rate.total_cmp(&b.trial.rate));
     sorted
         .chunk_by(|a, b| a.trial.rate == b.trial.rate)
         .map(|group| {
-            let middle = |figure: fn(&Record) -> u64| {
+            let median = |figure: fn(&Record) -> u64| {
                 let mut values: Vec<u64> = group.iter().map(|r| figure(r)).collect();
                 values.sort_unstable();
                 values[values.len() / 2]
             };
             let values = || group.iter().map(|r| r.primary.ns);
-            let alone = group[0].primary;
+            let single = group[0].primary;
             let extremes = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-            Load {
+            LoadPoint {
                 rate: group[0].trial.rate,
                 ok_per_s: group.iter().map(|r| r.ok_per_s).sum::<f64>() / group.len() as f64,
-                p50_ns: middle(|r| r.p50.ns),
-                p99_ns: middle(|r| r.p99.ns),
-                primary_ns: middle(|r| r.primary.ns),
+                p50_ns: median(|r| r.p50.ns),
+                p99_ns: median(|r| r.p99.ns),
+                primary_ns: median(|r| r.primary.ns),
                 band_ns: match group.len() {
-                    1 => alone.ci_ns.unwrap_or((alone.ns, alone.ns)),
+                    1 => single.ci_ns.unwrap_or((single.ns, single.ns)),
                     _ => extremes,
                 },
                 trials: group.len() as u32,

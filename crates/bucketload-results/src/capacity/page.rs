@@ -2,18 +2,14 @@
 
 use bucketload_core::capacity::{Bound, Limit, Meaning};
 
-use super::{CapacityResult, Load, text::conclusion, value};
-use crate::kit::svg::Point;
-use crate::kit::{Axis, Chart, Column, Page, Section, Series, Table, Unit, VerdictBox};
+use super::{CapacityResult, LoadPoint, text::conclusion, value};
+use crate::kit::svg::log_spaced;
+use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::{study, units};
 
 /// The page of a search as one self-contained HTML file.
 #[must_use]
 pub fn html(result: &CapacityResult) -> String {
-    page(result).render()
-}
-
-fn page(result: &CapacityResult) -> Page {
     let header = &result.header;
     let limit = result.outcome.as_ref().map(|o| o.limit);
     let (word, tone) = match limit {
@@ -33,8 +29,8 @@ fn page(result: &CapacityResult) -> Page {
                 facts.push((name.to_owned(), format!("{}/s", units::rate(side.rate))));
             }
         };
-        fact("objectives kept", outcome.low);
-        fact("objectives broken", outcome.high);
+        fact("objectives met", outcome.low);
+        fact("objectives missed", outcome.high);
     }
     facts.push(("trials".to_owned(), result.trials.len().to_string()));
     Page {
@@ -47,27 +43,19 @@ fn page(result: &CapacityResult) -> Page {
             reasons: lines,
         },
         facts,
-        // Axes without a point would show numbers that nobody measured.
-        sections: (!result.curve.is_empty())
-            .then(|| curve(result))
-            .into_iter()
-            .chain([trials(result)])
-            .collect(),
+        sections: curve(result).into_iter().chain([trials(result)]).collect(),
     }
+    .render()
 }
 
-fn curve(result: &CapacityResult) -> Section {
+fn curve(result: &CapacityResult) -> Option<Section> {
+    // Without points, the axes would show invented numbers.
+    let (first, last) = result.curve.first().zip(result.curve.last())?;
     let primary = result.header.slo.primary();
     let name = primary.map_or("p99".to_owned(), |o| o.metric());
     let x = || Axis::log("offered operations/s", Unit::PerS);
-    let line = |name: &str, look: usize, y: fn(&Load) -> f64| {
+    let line = |name: &str, look: usize, y: fn(&LoadPoint) -> f64| {
         Series::line(name, look, result.curve.iter().map(|l| (l.rate, y(l))))
-    };
-    let ends = result.curve.first().zip(result.curve.last());
-    let between = |of: &dyn Fn(f64) -> f64| -> Vec<Point> {
-        let (from, to) = ends.map_or((0.0, 0.0), |(a, b)| (a.rate.ln(), b.rate.ln()));
-        let rates = (0..=200).map(|i| (from + (to - from) * f64::from(i) / 200.0).exp());
-        rates.map(|rate| Point::from((rate, of(rate)))).collect()
     };
     let mut primary_line = line(&name, 0, |l| l.primary_ns as f64);
     primary_line.band = true;
@@ -78,9 +66,7 @@ fn curve(result: &CapacityResult) -> Section {
     if name != "p99" {
         lines.push(line("p99", 2, |l| l.p99_ns as f64));
     }
-    if let (Some((first, last)), Some(Bound::Duration { ns, .. })) =
-        (ends, primary.map(|o| o.bound))
-    {
+    if let Some(Bound::Duration { ns, .. }) = primary.map(|o| o.bound) {
         let level = [first.rate, last.rate].map(|rate| (rate, ns as f64));
         lines.push(Series::line("objective", lines.len(), level).dashed());
     }
@@ -92,11 +78,11 @@ fn curve(result: &CapacityResult) -> Section {
     )
     .wide()
     .noted(
-        "Failures count with the timeout. The band spans the trials at a rate, or the 95 % interval of \
-         the percentile where there was one trial.",
+        "A failed operation counts with the timeout as its response time. The band spans the trials at a \
+         rate; for a single trial it is the 95 % interval of the percentile.",
     );
     if let Some(outcome) = &result.outcome {
-        for (side, label) in [(outcome.low, "kept"), (outcome.high, "broken")] {
+        for (side, label) in [(outcome.low, "met"), (outcome.high, "missed")] {
             let mark = side.map(|side| (side.rate, label.to_owned()));
             latency.marks.extend(mark);
         }
@@ -112,28 +98,25 @@ fn curve(result: &CapacityResult) -> Section {
     );
     let share = line("measured", 0, |l| f64::from(l.passes) / f64::from(l.trials));
     let law = result.threshold.map(|t| {
-        let kept = |rate: f64| 1.0 / (1.0 + (rate / t.rate).powf(t.steepness));
-        Series::line("logistic regression", 1, between(&kept)).dashed()
+        let kept = |rate: f64| (rate, 1.0 / (1.0 + (rate / t.rate).powf(t.steepness)));
+        let rates = log_spaced(first.rate, last.rate);
+        Series::line("logistic regression", 1, rates.map(kept)).dashed()
     });
     let passed = Chart::lines(
-        "Trials that kept the objectives",
+        "Trials that met the objectives",
         x(),
         Axis::share("share of the trials"),
         [share].into_iter().chain(law),
     );
     let intro = "Each point is one rate of the search; open-loop load, response times from the intended start.";
-    Section::new("Latency against load", intro).charts([latency, throughput, passed])
+    Some(Section::new("Latency against load", intro).charts([latency, throughput, passed]))
 }
 
 fn trials(result: &CapacityResult) -> Section {
     let head = ["#", "purpose", "offered/s", "ok/s", "n", "p50", "p99"];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(result.header.slo.objectives.iter().map(ToString::to_string));
-    let mut table = Table::new(2, head);
-    let texts = ["verdict", "outcome", "why", "directory"];
-    table
-        .columns
-        .extend(texts.map(|title| Column::text(title, "")));
+    let mut table = Table::new(2, head).text_columns(["verdict", "outcome", "reason", "directory"]);
     for record in &result.trials {
         let trial = record.trial;
         let (word, why) = match &record.judgement.meaning {
@@ -161,6 +144,6 @@ fn trials(result: &CapacityResult) -> Section {
         ]);
         table.texts(row);
     }
-    let intro = "In the order in which they were run; references wait for the store to recover.";
+    let intro = "In the order of execution; references wait for the store to recover.";
     Section::new("Trials", intro).tables([table])
 }

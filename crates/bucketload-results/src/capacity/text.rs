@@ -5,7 +5,7 @@ use bucketload_core::capacity::{Limit, Meaning, Outcome, Side};
 use super::{CapacityResult, Record, value};
 use crate::{study, units};
 
-/// A line about one trial, as it is printed when it has ended.
+/// One line about a trial, printed when it ends.
 #[must_use]
 pub fn trial_line(record: &Record) -> String {
     let trial = record.trial;
@@ -33,7 +33,7 @@ pub fn trial_line(record: &Record) -> String {
     )
 }
 
-/// The whole result; `with_trials` includes a line per trial.
+/// The whole result; `with_trials` adds one line per trial.
 #[must_use]
 pub fn text(result: &CapacityResult, with_trials: bool) -> String {
     let header = &result.header;
@@ -101,12 +101,12 @@ fn side(side: &Side, passed: bool) -> String {
     )
 }
 
-/// What was found, in sentences: the first says the capacity.
+/// The findings in sentences; the first states the capacity.
 #[must_use]
 pub fn conclusion(result: &CapacityResult) -> Vec<String> {
     let Some(outcome) = &result.outcome else {
         return vec![format!(
-            "interrupted after {} trials: there is no capacity to report",
+            "interrupted after {} trials: no capacity to report",
             result.trials.len()
         )];
     };
@@ -117,11 +117,11 @@ pub fn conclusion(result: &CapacityResult) -> Vec<String> {
             false => open.to_owned(),
         };
         lines.push(format!(
-            "by regression over {} trials half of them pass at {}/s (95 % interval {} to {})",
+            "regression over {} trials: half of them pass at {}/s (95 % interval {} to {})",
             t.trials,
             units::rate(t.rate),
-            end(t.ci.0, "open below"),
-            end(t.ci.1, "open above")
+            end(t.ci.0, "unbounded below"),
+            end(t.ci.1, "unbounded above")
         ));
     }
     let power = "largest power (throughput over median latency)";
@@ -147,7 +147,7 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
                 if confirmed { "" } else { ", not confirmed" }
             ),
             format!(
-                "objectives kept at {}, broken at {}",
+                "objectives met at {}, missed at {}",
                 side(low, true),
                 side(high, false)
             ),
@@ -155,7 +155,7 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
         (Limit::Client, low, _) => {
             let mut lines = vec![match low {
                 Some(low) => format!(
-                    "capacity at least {}/s: beyond it the client is the limit, not the store",
+                    "capacity at least {}/s: above that the client is the limit, not the store",
                     units::rate(low.rate)
                 ),
                 None => "no capacity: the client limits even the lowest rate".to_owned(),
@@ -170,14 +170,14 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             low.trials
         )],
         (Limit::NotMet, _, Some(high)) => vec![format!(
-            "the objectives are not kept at the lowest rate: {}",
+            "the objectives are not met even at the lowest rate: {}",
             side(high, false)
         )],
         (_, low, high) => vec![
             "the capacity could not be confirmed: trials at the same rate contradict each other"
                 .to_owned(),
             format!(
-                "objectives at the last ends: {}; {}",
+                "last bracket of the search: {}; {}",
                 low.map_or("none".to_owned(), |s| side(s, true)),
                 high.map_or("none".to_owned(), |s| side(s, false))
             ),
@@ -201,7 +201,7 @@ fn cautions(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             .fold(f64::INFINITY, f64::min);
         if shortest < wanted {
             lines.push(format!(
-                "caution: trials as short as {}; the objectives deserve {} each, so the bracket is a rough one",
+                "caution: trials were as short as {}, but the objectives need {} each: the bracket is rough",
                 units::seconds(shortest),
                 units::seconds(wanted)
             ));
@@ -220,14 +220,14 @@ fn cautions(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             .map(|n| (n + 1).to_string())
             .collect();
         lines.push(format!(
-            "caution: after trial {} the median did not come back within 10 % of its baseline; what followed may be contaminated",
+            "caution: after trial {} the median did not return to within 10 % of its baseline; later trials may be contaminated",
             numbers.join(", ")
         ));
     }
     let ageing = outcome.final_p50_ns / outcome.baseline_p50_ns - 1.0;
     if ageing.abs() > 0.1 {
         lines.push(format!(
-            "caution: the reference's median changed by {} from {} at the beginning to {} at the end: the store has changed meanwhile",
+            "caution: the median of the references changed by {}, from {} at the start to {} at the end: the store changed during the search",
             units::percent(ageing),
             units::ns(outcome.baseline_p50_ns),
             units::ns(outcome.final_p50_ns)

@@ -1,4 +1,4 @@
-//! From one value per run to words: intervals, correction for many quantities, verdict.
+//! From one value per run to a decision: intervals, correction for multiple testing, verdict.
 
 use bucketload_core::stats::decide::{Decision, decide, overall};
 use bucketload_core::stats::dist::t_quantile;
@@ -11,15 +11,15 @@ use super::{Compared, Effect, Options, Sample};
 
 /// Confidence of every interval.
 pub const LEVEL: f64 = 0.95;
-/// Share of the allowed error that the primary quantities have together; the rest is that of all
-/// others. With equal shares a page of percentiles would hide a slower store: 30 of them leave each
-/// one 0.17 %, which five runs hardly ever reach.
+/// Share of the allowed error for the primary quantities together; the others share the rest. With equal
+/// shares, many percentiles would hide a slower store: 30 of them leave each one 0.17 %, which five runs
+/// hardly ever reach.
 const PRIMARY_SHARE: f64 = 0.8;
-/// Difference of shares (of errors) without consequence: rule V7 for comparisons.
+/// Largest difference of shares (of errors) that does not matter: rule V7 for comparisons.
 const SHARE_MARGIN: f64 = 0.001;
 
-/// Judges every quantity and the whole. Ratios and differences are those of B against A; `margin`
-/// is the largest ratio without consequence, as its distance from 1.
+/// Judges every quantity and the comparison as a whole. Ratios and differences are those of B to A. `margin` is
+/// the largest ratio that does not matter, as its distance from 1.
 ///
 /// # Panics
 /// If a quantity has no value on a side.
@@ -47,17 +47,17 @@ pub fn judge(samples: Vec<Sample>, pairs: bool, margin: f64) -> (Decision, Vec<C
         .zip(adjusted)
         .map(|((sample, interval), adjusted_p)| compared(sample, interval, adjusted_p, margin))
         .collect();
-    let words = |primary: bool| -> Vec<Decision> {
+    let decisions = |primary: bool| -> Vec<Decision> {
         quantities
             .iter()
             .filter(|q| q.sample.quantity.gate && (!primary || q.sample.quantity.primary))
             .map(|q| q.decision)
             .collect()
     };
-    (overall(&words(false), &words(true)), quantities)
+    (overall(&decisions(false), &decisions(true)), quantities)
 }
 
-/// Ratio or difference of B against A with its interval.
+/// Ratio or difference of B to A with its interval.
 pub(super) fn interval(sample: &Sample, pairs: bool) -> Option<Interval> {
     let (a, b) = (&sample.a, &sample.b);
     match (sample.quantity.effect, pairs) {
@@ -68,8 +68,8 @@ pub(super) fn interval(sample: &Sample, pairs: bool) -> Option<Interval> {
     }
 }
 
-/// Runs per side with which the half-width of the interval of a ratio would be the margin, if they
-/// vary as those that were made do. `None` when they do not vary, or more than 1000 were needed.
+/// Number of runs per side at which the interval of a ratio would be as narrow as the margin, if further runs vary
+/// like the present ones. `None` if the runs do not vary or more than 1000 would be needed.
 pub(super) fn runs_needed(q: &Compared, options: &Options) -> Option<u64> {
     let interval = q.interval.filter(|i| i.df.is_finite() && i.low > 0.0)?;
     let runs = q.sample.a.len().min(q.sample.b.len()) as f64;
@@ -117,7 +117,7 @@ fn compared(sample: Sample, interval: Option<Interval>, adjusted_p: f64, margin:
     }
 }
 
-/// Geometric mean for ratios, where all values are positive; arithmetic otherwise.
+/// Geometric mean for ratios of positive values, arithmetic mean otherwise.
 fn centre(x: &[f64], effect: Effect) -> f64 {
     if effect == Effect::Ratio && x.iter().all(|v| *v > 0.0) {
         let logs: Vec<f64> = x.iter().map(|v| v.ln()).collect();

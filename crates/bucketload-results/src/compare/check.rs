@@ -1,4 +1,4 @@
-//! Refuses comparisons that would mean nothing, and says which field is the reason.
+//! Rejects comparisons that would be meaningless, and names the field that is the reason.
 
 use bucketload_core::verdict::Word;
 
@@ -6,28 +6,28 @@ use super::diff::{Difference, differences};
 use super::{Options, Run};
 use crate::rundir::Manifest;
 
-/// Fields that no permission covers: results of different scale are not comparable, and those that
-/// reproduce another benchmark's procedure stand in no table with others.
+/// Fields that no permission covers. Results of different scale are not comparable, and those that reproduce
+/// another benchmark's procedure must not be mixed with others.
 const NEVER: [&str; 2] = ["scale", "compat"];
-/// Fields beside the plan's: `workload` does not permit them to differ.
+/// Fields outside the plan: permission `workload` does not cover them.
 const NOT_OF_THE_PLAN: [&str; 2] = ["driver", "client"];
-/// The API of the target: as the target itself, it is what may be compared.
+/// The target's API. Like the target itself, it may differ.
 const API: &str = "driver.name";
-/// Most differences that a message lists.
-const MOST: usize = 12;
+/// Limit on the differences in a message.
+const MAX_LISTED: usize = 12;
 
 /// Why runs cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A side has no run.
-    #[error("side {0} has no run")]
+    /// A side has no runs.
+    #[error("side {0} has no runs")]
     Empty(&'static str),
-    /// The same run stands twice in the comparison.
-    #[error("{0} stands twice in the comparison; name each run once")]
+    /// A run appears twice in the comparison.
+    #[error("{0} appears twice in the comparison; name each run once")]
     Twice(String),
-    /// Pairs need as many runs on each side.
+    /// A paired comparison needs the same number of runs on each side.
     #[error(
-        "a paired comparison needs as many runs of A as of B, not {a} and {b}; without --paired the \
+        "a paired comparison needs equal numbers of runs, but A has {a} and B has {b}; without --paired the \
          numbers may differ"
     )]
     Unpaired {
@@ -36,22 +36,22 @@ pub enum Refusal {
         /// Runs of B.
         b: usize,
     },
-    /// A run is not worth comparing.
+    /// The verdict of a run rules out a comparison.
     #[error("{directory} is {word} ({rules}): {advice}")]
     Verdict {
         /// The run directory.
         directory: String,
         /// Its verdict.
         word: String,
-        /// The rules behind it.
+        /// The rules that led to it.
         rules: String,
-        /// What can be done.
+        /// The remedy.
         advice: &'static str,
     },
     /// Fields differ that must be equal.
     #[error("{}", describe(sides, fields, *forbidden))]
     Different {
-        /// What was set against each other, such as `A and B`.
+        /// The compared sides, such as `A and B`.
         sides: String,
         /// The fields.
         fields: Vec<Difference>,
@@ -65,44 +65,44 @@ pub enum Refusal {
 
 fn describe(sides: &str, fields: &[Difference], forbidden: bool) -> String {
     let mut text = format!("{sides} did not measure the same thing:");
-    for d in fields.iter().take(MOST) {
-        text.push_str(&format!("\n  {}: {} against {}", d.field, d.a, d.b));
+    for d in fields.iter().take(MAX_LISTED) {
+        text.push_str(&format!("\n  {}: {} vs {}", d.field, d.a, d.b));
     }
-    if fields.len() > MOST {
-        text.push_str(&format!("\n  and {} more", fields.len() - MOST));
+    if fields.len() > MAX_LISTED {
+        text.push_str(&format!("\n  and {} more", fields.len() - MAX_LISTED));
     }
     text.push_str(if forbidden {
-        "\nResults of different scale (or of another benchmark's procedure) are not comparable; give both \
-         the same profile and --scale"
+        "\nResults at different scales (or from another benchmark's procedure) are not comparable; use the same \
+         profile and --scale for both"
     } else {
-        "\n--allow-different FIELD permits one that you want to compare; --allow-different workload \
-         permits all of the workload's"
+        "\n--allow-different FIELD allows a difference that you want to compare; --allow-different workload \
+         allows every difference in the workload"
     });
     text
 }
 
-/// Whether a run may take part.
+/// Whether a run may be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsableVerdict {
     /// Yes.
     Yes,
     /// Only if the user allows it (`verdict`).
-    WithLeave,
-    /// No: it says nothing about the store.
+    IfAllowed,
+    /// No: the run says nothing about the store.
     No,
 }
 
-/// What a verdict means for a comparison.
+/// Whether a run with this verdict may be compared.
 #[must_use]
 pub const fn usable(word: Word) -> UsableVerdict {
     match word {
         Word::Valid => UsableVerdict::Yes,
-        Word::Degraded | Word::Unsteady | Word::Overloaded => UsableVerdict::WithLeave,
+        Word::Degraded | Word::Unsteady | Word::Overloaded => UsableVerdict::IfAllowed,
         Word::ClientBound | Word::Incomplete => UsableVerdict::No,
     }
 }
 
-/// The differences that were allowed, and notes.
+/// Returns the permitted differences, and notes.
 pub(super) fn check(
     a: &[Run],
     b: &[Run],
@@ -143,7 +143,7 @@ pub(super) fn check(
     let hosts = |run: &Run| run.manifest.host.clone();
     if a.iter().chain(b).any(|run| hosts(run) != hosts(&a[0])) {
         notes.push(
-            "the runs were made by different client machines, which may be part of the difference"
+            "the runs come from different client machines, which may explain part of the difference"
                 .to_owned(),
         );
     }
@@ -152,20 +152,20 @@ pub(super) fn check(
         .chain(b)
         .any(|run| versions(run) != versions(&a[0]))
     {
-        notes.push("the runs were made by different versions of the tool".to_owned());
+        notes.push("the runs come from different versions of the tool".to_owned());
     }
     for allowed in &options.allow {
         let used = allowed == "verdict" || found.iter().any(|d| covers(allowed, &d.field));
         if !used {
             notes.push(format!(
-                "--allow-different {allowed}: nothing of that name differs"
+                "--allow-different {allowed}: no field of that name differs"
             ));
         }
     }
     Ok((found, notes))
 }
 
-/// The differences between what two runs would measure, all of them permitted. Can be asked before
+/// The differences between what two runs would measure, provided all are permitted. Works before
 /// anything runs.
 ///
 /// # Errors
@@ -181,8 +181,8 @@ pub fn comparable(
 fn no_run_twice(a: &[Run], b: &[Run]) -> Result<(), Refusal> {
     let mut seen = std::collections::BTreeSet::new();
     for run in a.iter().chain(b) {
-        let place = run.directory.canonicalize();
-        if !seen.insert(place.unwrap_or_else(|_| run.directory.clone())) {
+        let path = run.directory.canonicalize();
+        if !seen.insert(path.unwrap_or_else(|_| run.directory.clone())) {
             return Err(Refusal::Twice(run.directory.display().to_string()));
         }
     }
@@ -194,13 +194,13 @@ fn verdicts<'a>(
     options: &Options,
     notes: &mut Vec<String>,
 ) -> Result<(), Refusal> {
-    let leave = options.allow.iter().any(|allowed| allowed == "verdict");
+    let allowed = options.allow.iter().any(|allowed| allowed == "verdict");
     for run in runs {
         let verdict = &run.result.verdict;
         let rules: Vec<&str> = verdict.reasons.iter().map(|r| r.rule.as_str()).collect();
         let advice = match usable(verdict.word) {
             UsableVerdict::Yes => continue,
-            UsableVerdict::WithLeave if leave => {
+            UsableVerdict::IfAllowed if allowed => {
                 notes.push(format!(
                     "{} is {} ({})",
                     run.directory.display(),
@@ -209,8 +209,8 @@ fn verdicts<'a>(
                 ));
                 continue;
             }
-            UsableVerdict::WithLeave => {
-                "repeat it under better conditions, or take it as it is with --allow-different verdict"
+            UsableVerdict::IfAllowed => {
+                "repeat it under better conditions, or accept it with --allow-different verdict"
             }
             UsableVerdict::No => "it says nothing about the store; repeat it",
         };
@@ -254,7 +254,7 @@ fn permitted(
     }
 }
 
-/// Whether permission `allowed` covers `field`.
+/// True if permission `allowed` covers `field`.
 fn covers(allowed: &str, field: &str) -> bool {
     if allowed == "workload" {
         let root = field.split('.').next().unwrap_or(field);
@@ -265,7 +265,7 @@ fn covers(allowed: &str, field: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// What the members of a pair have in common must be the same, run by run.
+/// Checks that the members of each pair differ only in the fields `found`.
 fn pairs(a: &[Run], b: &[Run], found: &[Difference]) -> Result<(), Refusal> {
     let known: Vec<&str> = found.iter().map(|d| d.field.as_str()).collect();
     for (a, b) in a.iter().zip(b) {

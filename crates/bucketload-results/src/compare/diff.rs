@@ -1,6 +1,6 @@
-//! What differs between two runs, field by field.
+//! Differences between two runs, field by field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use crate::rundir::Manifest;
 pub struct Difference {
     /// Path of the field, such as `phases.run.works.run.model.workers`.
     pub field: String,
-    /// Its value on the first side; `–` where it has none.
+    /// Its value on the first side; `–` if absent there.
     pub a: String,
     /// Its value on the second side.
     pub b: String,
 }
 
-/// The fields that identify what was measured and how, and differ.
+/// The fields that identify what was measured and how, and that differ.
 pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
     let (a, b) = (leaves(&identity(a)), leaves(&identity(b)));
     let mut fields: Vec<&String> = a.keys().chain(b.keys()).collect();
@@ -29,10 +29,10 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     };
-    // Settings that only one of two APIs has, how each signs, and what each native driver is made of
-    // follow from the APIs; another client was asked for.
+    // Between different APIs, some differences are inherent: settings that only one of them has, the way of
+    // signing, and the native driver's engine. A client chosen with `--engine` is not inherent.
     let apis_differ = a.get("driver.name") != b.get("driver.name");
-    let own_engine =
+    let native_engine =
         |side: &BTreeMap<String, Value>| !side.get("driver.engine").is_some_and(is_other_client);
     let follows = |field: &str| {
         let setting = || {
@@ -40,7 +40,7 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
                 name == "signing" || !a.contains_key(field) || !b.contains_key(field)
             })
         };
-        let engine = || field == "driver.engine" && own_engine(&a) && own_engine(&b);
+        let engine = || field == "driver.engine" && native_engine(&a) && native_engine(&b);
         apis_differ && (setting() || engine())
     };
     fields
@@ -54,15 +54,15 @@ pub(super) fn differences(a: &Manifest, b: &Manifest) -> Vec<Difference> {
         .collect()
 }
 
-/// Whether an engine is one that `--engine` puts in place of the native driver.
+/// True if `--engine` puts this engine in place of the native driver.
 fn is_other_client(engine: &Value) -> bool {
     let libraries = ["aws-sdk", "object-store", "opendal"];
     let name = engine.as_str().unwrap_or_default();
     libraries.contains(&name) || name.starts_with("cli:")
 }
 
-/// Everything that has to be equal. The target itself, its region and its way of addressing may
-/// differ: they are what is compared.
+/// Everything that must be equal. The target itself, its region and its addressing may differ: they are
+/// what is compared.
 fn identity(manifest: &Manifest) -> Value {
     let driver = &manifest.driver;
     let settings: serde_json::Map<String, Value> = driver
@@ -91,8 +91,7 @@ fn identity(manifest: &Manifest) -> Value {
     identity
 }
 
-/// Every leaf with its path. Elements of lists are called by their name, class or kind where these
-/// tell them apart.
+/// Every leaf with its path. List elements are identified by name or class if these are distinct.
 fn leaves(value: &Value) -> BTreeMap<String, Value> {
     let mut out = BTreeMap::new();
     walk(value, String::new(), &mut out);
@@ -123,22 +122,13 @@ fn walk(value: &Value, path: String, out: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// Names of the elements of a list, else their positions.
+/// Identifiers of the elements of a list: distinct names or classes, else positions.
 fn names(items: &[Value]) -> Vec<String> {
     for field in ["name", "class"] {
-        let mut names: Vec<String> = items
-            .iter()
-            .filter_map(|item| item.get(field)?.as_str())
-            .map(str::to_owned)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        if names.len() == items.len() {
-            return items
-                .iter()
-                .filter_map(|item| item.get(field)?.as_str())
-                .map(str::to_owned)
-                .collect();
+        let name = |item: &Value| item.get(field)?.as_str().map(str::to_owned);
+        let names: Vec<String> = items.iter().filter_map(name).collect();
+        if BTreeSet::from_iter(&names).len() == items.len() {
+            return names;
         }
     }
     (0..items.len()).map(|i| i.to_string()).collect()

@@ -6,19 +6,19 @@ use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
 use crate::result::figure::PHASE;
-use crate::result::{ClassResult, Latency, PhaseResult};
+use crate::result::{Latency, PhaseResult};
 
 /// A quantity in one run.
 type Value = (Quantity, f64);
 
-/// The quantities that every run has, and notes about those that only some have.
+/// The quantities that all runs have, and notes about those that only some runs have.
 pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
     let mut notes = Vec::new();
     let overloaded = |run: &&Run| run.result.verdict.word == Word::Overloaded;
     let latencies = !a.iter().chain(b).any(|run| overloaded(&run));
     if !latencies {
         notes.push(
-            "a store was overloaded: latencies then depend on the length of the run and are not \
+            "a store was overloaded: its latencies depend on the length of the run, so latencies are not \
              compared"
                 .to_owned(),
         );
@@ -47,7 +47,10 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
         }
     }
     if !missing.is_empty() {
-        notes.push(format!("not every run has: {}", missing.join(", ")));
+        notes.push(format!(
+            "not compared because some runs lack them: {}",
+            missing.join(", ")
+        ));
     }
     (samples, notes)
 }
@@ -92,8 +95,8 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
         add(f.title, f.unit, Better::Higher, primary, true, value);
     }
     for class in phase.classes.iter().filter(|_| latencies) {
-        let name = class_name(phase, class);
-        // In a closed loop both are the same.
+        let name = phase.class_name(class);
+        // In a closed loop, response and service time are equal.
         let kinds: &[(&str, &Latency)] = if closed {
             &[("response", &class.response)]
         } else {
@@ -125,7 +128,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
         }
     }
     for (f, value) in figures(Better::Lower) {
-        // What the client costs is shown, but it is no property of the store.
+        // The client's own cost is shown, but it is not a property of the store.
         let gate = !f.id.starts_with("client_");
         add(f.title, f.unit, Better::Lower, false, gate, value);
     }
@@ -135,16 +138,6 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
 pub(super) fn quantile_name(q: f64) -> String {
     let percent = (q * 1e6).round() / 1e4;
     format!("p{percent}")
-}
-
-/// The class, with its work where the phase has several.
-pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
-    let several = phase.classes.iter().any(|other| other.work != class.work);
-    if several {
-        format!("{} {}", class.work_name, class.class)
-    } else {
-        class.class.to_string()
-    }
 }
 
 #[cfg(test)]

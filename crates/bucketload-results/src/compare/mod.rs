@@ -1,7 +1,7 @@
 //! Comparison of two sets of runs, A and B, with run-level statistics (docs/spec/statistics.md section 5).
 //!
 //! ```text
-//! directories ──runs──> Run (manifest, result) ──check──> refusal, or the differences allowed
+//! directories ──runs──> Run (manifest, result) ──check──> refusal, or the permitted differences
 //!                                   └──metrics──> one value per run ──analysis──> Comparison
 //!                                                                        └──> text, json, csv, page
 //! ```
@@ -28,31 +28,31 @@ pub use shift::{Shift, ShiftPoint};
 
 pub use crate::result::figure::Unit;
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
-/// One thing that two drivers do in different ways.
+/// A point on which two drivers differ in what an operation means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Meaning {
-    /// What it is about.
+    /// The topic.
     pub topic: &'static str,
-    /// What it means on side A.
+    /// The meaning on side A.
     pub a: &'static str,
-    /// What it means on side B.
+    /// The meaning on side B.
     pub b: &'static str,
 }
 
-/// What the user decides about a comparison, and what the program knows of drivers.
+/// Settings of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What two drivers, by their names in results, do in different ways; nothing for drivers that are not known.
+    /// Looks up the differences in meaning between two drivers by their names; empty for unknown drivers.
     pub meanings: fn(&str, &str) -> Vec<Meaning>,
-    /// Largest difference without consequence, as a share such as 0.05.
+    /// Largest difference that does not matter, as a share such as 0.05.
     pub margin: f64,
-    /// Whether the runs belong together in pairs, first with first.
+    /// Whether the runs form pairs: first with first, and so on.
     pub paired: bool,
-    /// Differences between the sides that the user wants: `workload`, `verdict`, or the path of a
-    /// field such as `phases.run.works`.
+    /// Permitted differences between the sides: `workload`, `verdict`, or the path of a field such as
+    /// `phases.run.works`.
     pub allow: Vec<String>,
 }
 
@@ -67,18 +67,18 @@ impl Default for Options {
     }
 }
 
-/// How the interval of a ratio was made.
+/// Method of a ratio's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Welch's interval of the logarithms, for independent runs.
+    /// Welch's interval on the logarithms, for independent runs.
     LogWelch,
-    /// t interval of the log-ratios of pairs.
+    /// t interval on the log-ratios of pairs.
     Paired,
 }
 
 impl Method {
-    /// The method in words.
+    /// The method as text.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl Method {
     }
 }
 
-/// How two sides are set against each other.
+/// How two sides are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
@@ -98,30 +98,30 @@ pub enum Effect {
     Difference,
 }
 
-/// What a quantity is.
+/// A quantity that is compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
-    /// Stable name: phase, work where there are several, class, figure, joined by `/`.
+    /// Stable name: phase, work if there are several, class, figure, joined by `/`.
     pub id: String,
     /// Name for readers.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Which direction is good.
+    /// Which direction is better.
     pub better: Better,
     /// How the sides are compared.
     pub effect: Effect,
-    /// Whether it belongs to the few that the overall word rests on: the throughput of a closed
-    /// loop, the median response times of an open one.
+    /// Whether it is one of the few on which the overall decision rests: the throughput of a closed loop, the
+    /// median response times of an open one.
     pub primary: bool,
     /// Whether a worse value makes the comparison worse. The client's own cost does not.
     pub gate: bool,
 }
 
-/// One quantity with its value in every run.
+/// A quantity with its value in every run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// What it is.
+    /// The quantity.
     #[serde(flatten)]
     pub quantity: Quantity,
     /// Values of A's runs.
@@ -130,32 +130,31 @@ pub struct Sample {
     pub b: Vec<f64>,
 }
 
-/// What the runs say about one quantity.
+/// The comparison of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// The values.
     #[serde(flatten)]
     pub sample: Sample,
-    /// Geometric mean of A's runs (arithmetic for differences).
+    /// Geometric mean of A's runs (arithmetic mean for differences).
     pub a_mean: f64,
-    /// The same of B's.
+    /// The same for B.
     pub b_mean: f64,
-    /// Run-to-run coefficient of variation of A; `None` with one run or a mean of 0.
+    /// Run-to-run coefficient of variation of A; `None` for a single run or a mean of 0.
     pub a_cv: Option<f64>,
-    /// The same of B.
+    /// The same for B.
     pub b_cv: Option<f64>,
-    /// Ratio or difference with its 95 % interval and p-value, not corrected; `None` with one run
-    /// on a side.
+    /// Ratio or difference with its 95 % interval and uncorrected p-value; `None` with one run on a side.
     pub interval: Option<Interval>,
-    /// p-value corrected for all quantities (Holm, weighted); 1 without an interval.
+    /// p-value corrected for multiple testing (Holm, weighted); 1 without an interval.
     pub adjusted_p: f64,
-    /// A check by ranks, without any distribution.
+    /// Rank test, which assumes no distribution.
     pub ranks: Option<MannWhitney>,
-    /// The word.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// One side.
+/// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
     /// `A` or `B`.
@@ -166,7 +165,7 @@ pub struct Side {
     pub workload: String,
     /// Its profile; empty when it has none.
     pub profile: String,
-    /// Identity of what is measured.
+    /// Hash of the scenario that was measured.
     pub scenario_hash: String,
     /// Driver and engine.
     pub driver: String,
@@ -176,7 +175,7 @@ pub struct Side {
     pub runs: Vec<RunRow>,
 }
 
-/// One run.
+/// One run of a side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunRow {
     /// Its directory.
@@ -187,46 +186,46 @@ pub struct RunRow {
     pub started: String,
     /// Its verdict.
     pub verdict: String,
-    /// The rules behind it.
+    /// The rules that led to it.
     pub rules: Vec<String>,
 }
 
-/// The outcome.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
-    /// B seen from A.
+    /// The decision on B relative to A.
     pub decision: Decision,
-    /// Largest difference without consequence.
+    /// Largest difference that does not matter.
     pub margin: f64,
     /// Confidence of the intervals.
     pub level: f64,
-    /// How they were made.
+    /// Method of the intervals.
     pub method: Method,
-    /// How the runs were made, where this program made them; empty otherwise.
+    /// Schedule of the runs, if this program made them; empty otherwise.
     pub schedule: String,
     /// The baseline.
     pub a: Side,
-    /// What is compared with it.
+    /// The side compared with the baseline.
     pub b: Side,
     /// Every quantity, primary ones first.
     pub quantities: Vec<Compared>,
     /// How the distribution of each duration is shifted.
     pub shifts: Vec<Shift>,
-    /// Differences between the sides that were allowed.
+    /// Permitted differences between the sides.
     pub differences: Vec<Difference>,
-    /// What operations mean on either side, where the sides speak different APIs.
+    /// What operations mean on each side, if the sides use different APIs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub semantics: Vec<Meaning>,
-    /// What readers should know.
+    /// Notes for readers.
     pub notes: Vec<String>,
 }
 
 /// Compares the runs of `a` with those of `b`.
 ///
 /// # Errors
-/// When they cannot be compared: too few, not alike, or not valid.
+/// When they cannot be compared: too few runs, different runs, or runs that are not valid.
 pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Refusal> {
     let (differences, mut notes) = check::check(a, b, options)?;
     let (samples, missing) = metrics::samples(a, b);
@@ -238,13 +237,13 @@ pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Re
     quantities.sort_by_key(|q| !q.sample.quantity.primary);
     if a.len().min(b.len()) < 2 {
         notes.push(
-            "one run on a side: its variation from run to run is unknown, so nothing can be \
-             concluded; make at least 3 runs per side"
+            "only one run on a side: run-to-run variation is unknown, so nothing can be concluded; use at \
+             least 3 runs per side"
                 .to_owned(),
         );
     } else if a.len().min(b.len()) < 5 {
         notes.push(format!(
-            "{} and {} runs: intervals are wide; 5 per side are the usual number",
+            "{} and {} runs: intervals are wide; 5 per side is the usual number",
             a.len(),
             b.len()
         ));
@@ -256,7 +255,7 @@ pub fn compare(a: &[Run], b: &[Run], options: &Options) -> Result<Comparison, Re
             .max()
         {
             notes.push(format!(
-                "with the variation seen here, about {runs} runs per side would tell a difference of {}",
+                "with the variation seen here, about {runs} runs per side would be enough to detect a difference of {}",
                 crate::units::percent(options.margin)
             ));
         }

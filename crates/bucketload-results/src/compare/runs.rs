@@ -7,7 +7,7 @@ use crate::error::ResultsError;
 use crate::result::RunResult;
 use crate::rundir::{MANIFEST, Manifest};
 
-/// How deep below a given directory runs are looked for.
+/// Depth to which directories are searched for runs.
 const DEPTH: usize = 3;
 
 /// One run with its plan.
@@ -15,9 +15,9 @@ const DEPTH: usize = 3;
 pub struct Run {
     /// Its directory.
     pub directory: PathBuf,
-    /// What was run, on what.
+    /// The manifest, including the plan.
     pub manifest: Manifest,
-    /// What came out.
+    /// The result.
     pub result: RunResult,
 }
 
@@ -25,7 +25,7 @@ impl Run {
     /// Reads and analyses a run directory.
     ///
     /// # Errors
-    /// When it is none, or a file cannot be read.
+    /// When it is not a run directory, or a file cannot be read.
     pub fn load(directory: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             directory: directory.to_owned(),
@@ -35,11 +35,11 @@ impl Run {
     }
 }
 
-/// The run directories that `path` stands for: itself, or those below it (at most three levels
-/// down), such as the trials of a campaign, in the order of their names.
+/// The run directories that `path` stands for: itself, or those below it (at most three levels down), such as
+/// the trials of a campaign, sorted by name.
 ///
 /// # Errors
-/// When a directory cannot be listed, or there is no run.
+/// When a directory cannot be listed, or there are no runs.
 pub fn find(path: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let mut found = Vec::new();
     collect(path, DEPTH, &mut found)?;
@@ -89,7 +89,7 @@ mod tests {
             fs::create_dir_all(dir.path().join(run)).unwrap();
             fs::write(dir.path().join(run).join("run.json"), "{}").unwrap();
         }
-        // What lies inside a run is not another run.
+        // Directories inside a run are not runs.
         fs::create_dir_all(dir.path().join("single/hist")).unwrap();
         let names = |path: &str| {
             let found = find(&dir.path().join(path)).unwrap();

@@ -1,8 +1,7 @@
-//! How a whole distribution is shifted: the ratio of each quantile, with run-level intervals.
+//! Shift of a whole distribution: the ratio of each quantile, with run-level intervals.
 
 use serde::Serialize;
 
-use super::metrics::class_name;
 use super::{Run, analysis::LEVEL};
 use crate::result::{Cdf, ClassResult};
 use bucketload_core::stats::ratio::{Interval, log_welch, paired};
@@ -18,11 +17,11 @@ const QUANTILES: [f64; 27] = [
 pub struct Shift {
     /// Phase, class and duration, such as `get response`.
     pub name: String,
-    /// One point per quantile that rests on enough values in every run.
+    /// One point per quantile that has enough values in every run.
     pub points: Vec<ShiftPoint>,
 }
 
-/// One quantile.
+/// The shift of one quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ShiftPoint {
     /// The quantile.
@@ -31,7 +30,7 @@ pub struct ShiftPoint {
     pub ratio: Option<Interval>,
     /// Geometric mean over A's runs, nanoseconds.
     pub a_ns: f64,
-    /// The same of B's.
+    /// The same for B.
     pub b_ns: f64,
 }
 
@@ -58,7 +57,7 @@ pub(super) fn shifts(a: &[Run], b: &[Run], pairs: bool) -> Vec<Shift> {
                 let (Some(x), Some(y)) = (side(a), side(b)) else {
                     continue;
                 };
-                let mut name = class_name(phase, class);
+                let mut name = phase.class_name(class);
                 if several {
                     name = format!("{} {name}", phase.name);
                 }
@@ -91,7 +90,7 @@ fn distribution<'a>(
     (latency.n > 0).then_some(Distribution { cdf, n: latency.n })
 }
 
-/// The value of each quantile that at least ten values lie beyond, NaN for the others.
+/// The value of each quantile with at least ten values beyond it; NaN for the others.
 fn quantiles(d: &Distribution<'_>) -> Option<Vec<f64>> {
     let value = |q: f64| {
         let enough = d.n as f64 * q.min(1.0 - q) + 1e-6 >= 10.0;

@@ -1,6 +1,6 @@
 //! The study's formulas (docs/spec/cs597-grid.md section 3).
 //!
-//! With N processes that move F files of S bytes each, in T_i seconds:
+//! N processes move F files of S bytes each; process i takes T_i seconds:
 //!
 //! ```text
 //!  A_mean = N·F·S / mean(T_i)       what the study prints, MiB/s
@@ -9,13 +9,13 @@
 //!  A_sum  = Σ F·S / T_i             always A_wall ≤ A_slow ≤ A_mean ≤ A_sum
 //! ```
 //!
-//! The R figures are the same with files instead of bytes, per second.
+//! The R figures count files instead of bytes.
 
 use serde::Serialize;
 
-const MIB: f64 = 1_048_576.0;
+use crate::units::MIB;
 
-/// The figures of one step. Rates in MiB/s and files/s; 0 bytes give 0 MiB/s.
+/// The figures of one step. Steps that move no bytes have 0 MiB/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// Processes.
@@ -30,27 +30,27 @@ pub struct Figures {
     pub cv: f64,
     /// Largest T_i over the mean.
     pub max_over_mean: f64,
-    /// By the mean of the times, MiB/s.
+    /// From the mean of the times, MiB/s.
     pub a_mean: f64,
-    /// By the slowest process, MiB/s.
+    /// From the slowest process, MiB/s.
     pub a_slow: f64,
-    /// As an observer outside sees it, MiB/s.
+    /// As an outside observer sees it, MiB/s.
     pub a_wall: f64,
     /// Sum of the processes' rates, MiB/s.
     pub a_sum: f64,
-    /// By the mean of the times, files/s.
+    /// From the mean of the times, files/s.
     pub r_mean: f64,
-    /// By the slowest process, files/s.
+    /// From the slowest process, files/s.
     pub r_slow: f64,
-    /// As an observer outside sees it, files/s.
+    /// As an outside observer sees it, files/s.
     pub r_wall: f64,
     /// Sum of the processes' rates, files/s.
     pub r_sum: f64,
 }
 
 impl Figures {
-    /// The figures of processes that moved `files` files of `bytes` bytes each (a mean where some
-    /// failed) in the times `t_s`, within `wall_s`. Zeros without processes or times.
+    /// The figures of processes that each moved `files` files of `bytes` bytes (a fraction where some failed)
+    /// in the times `t_s`, within `wall_s` seconds. All zero without processes or times.
     #[must_use]
     pub fn of(files: f64, bytes: u64, t_s: &[f64], wall_s: f64) -> Self {
         let n = t_s.len() as f64;
@@ -66,7 +66,7 @@ impl Figures {
         };
         let sum: f64 = t_s.iter().filter(|t| **t > 0.0).map(|t| files / t).sum();
         let mib = bytes as f64 / MIB;
-        // A clock that did not advance makes no infinite rate.
+        // A clock that did not advance must not give an infinite rate.
         let rate = |s: f64| if s > 0.0 { n * files / s } else { 0.0 };
         Self {
             processes: t_s.len() as u64,
@@ -86,7 +86,7 @@ impl Figures {
         }
     }
 
-    /// The mean of each figure over trials; `None` without any.
+    /// The mean of each figure over the trials; `None` without trials.
     #[must_use]
     pub fn mean(trials: &[Self]) -> Option<Self> {
         let n = trials.len() as f64;
@@ -110,7 +110,7 @@ impl Figures {
         })
     }
 
-    /// How many times A_mean is A_slow (the same for files).
+    /// A_mean over A_slow (the same for files).
     #[must_use]
     pub fn mean_over_slow(&self) -> f64 {
         if self.r_slow > 0.0 {

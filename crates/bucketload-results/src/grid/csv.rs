@@ -1,4 +1,4 @@
-//! A grid as a table (RFC 4180): a row per cell and step. No cell needs quotes.
+//! A grid as CSV (RFC 4180): one row per cell and step. No field needs quotes.
 
 use super::GridResult;
 

@@ -5,9 +5,9 @@
 //!  Record per trial (T_i of every step, floor or measured) ─┴─► GridResult: cells ─► text, csv, page
 //! ```
 //!
-//! Everything is computed from what was asked for ([`Header`]) and the trials ([`Record`]), so an
-//! interrupted grid is reported by the same code. [`cell`] holds the study's formulas, [`rows`] its rows,
-//! [`published`] its corrected results, [`record`] reads a trial's run directory.
+//! Everything is computed from the request ([`Header`]) and the trials ([`Record`]), so an
+//! interrupted grid is reported by the same code. [`cell`] has the study's formulas, [`rows`] its rows,
+//! [`published`] its corrected results; [`record`] reads a trial's run directory.
 
 pub mod cell;
 pub mod csv;
@@ -25,17 +25,17 @@ use cell::Figures;
 pub use record::{Record, StepRecord};
 pub use rows::Row;
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
-/// Cells that take less than so many times their floor show the client more than the store
+/// A cell that takes less than this many times its floor shows the client more than the store
 /// (docs/spec/cs597-grid.md section 4).
 pub const CLIENT_BOUND_BELOW: f64 = 2.0;
-/// Cells whose slowest process takes more than so many times the mean say different things by A_mean and
-/// A_slow.
+/// If the slowest process takes more than this many times the mean, A_mean and A_slow disagree and the cell
+/// is marked as uneven.
 pub const SLOW_ABOVE: f64 = 1.2;
 
-/// Studies of this kind.
+/// The kind of study with a grid.
 #[derive(Debug)]
 pub struct GridStudy;
 
@@ -45,22 +45,22 @@ impl Study for GridStudy {
     type Record = Record;
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
     /// Version of the tool.
     pub version: String,
-    /// The target, in words.
+    /// Description of the target.
     pub target: String,
-    /// How the driver talks to it, as name and value.
+    /// The driver's settings, as name and value.
     pub settings: Vec<(String, String)>,
     /// Wall-clock start, RFC 3339 in UTC.
     pub started: String,
-    /// The rows, in the order of the study, with the files that one process writes.
+    /// The rows, in the order of the study.
     pub rows: Vec<Row>,
-    /// Rows that were left out, each with the reason.
+    /// Rows that were dropped, each with the reason.
     pub dropped: Vec<String>,
     /// Numbers of processes.
     pub processes: Vec<u32>,
@@ -75,22 +75,22 @@ pub struct Header {
 }
 
 impl Header {
-    /// The first thing in which a grid that was asked for as `other` differs from this one, as name, this
-    /// value and the other; `None` when trials of both belong together.
+    /// The first setting in which this request differs from `other`: its name, the value here and the value
+    /// there. `None` if trials of both may be combined.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
-        fn words<T: Serialize>(value: &T) -> String {
+        fn json<T: Serialize>(value: &T) -> String {
             serde_json::to_string(value).unwrap_or_default()
         }
         let parts = |header: &Self| {
             [
-                ("target", words(&header.target)),
-                ("settings", words(&header.settings)),
-                ("rows", words(&header.rows)),
-                ("processes", words(&header.processes)),
-                ("streams", words(&header.streams)),
-                ("repetitions", words(&header.repetitions)),
-                ("version", words(&header.version)),
+                ("target", json(&header.target)),
+                ("settings", json(&header.settings)),
+                ("rows", json(&header.rows)),
+                ("processes", json(&header.processes)),
+                ("streams", json(&header.streams)),
+                ("repetitions", json(&header.repetitions)),
+                ("version", json(&header.version)),
             ]
         };
         let pairs = parts(self).into_iter().zip(parts(other));
@@ -99,7 +99,7 @@ impl Header {
     }
 }
 
-/// One step (write, read, touch, delete) of one cell over its trials.
+/// One step (write, read, touch, delete) of a cell, aggregated over its trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepCell {
     /// `write`, `read`, `touch` or `delete`.
@@ -108,12 +108,12 @@ pub struct StepCell {
     pub runs: u64,
     /// The study's figures, each the mean of the trials.
     pub figures: Figures,
-    /// Largest difference of a trial's A_mean (without bytes: R_mean) from the mean of the trials, as
-    /// a share of it.
+    /// Largest deviation of a trial's A_mean (R_mean for steps without bytes) from the mean of the trials,
+    /// as a share of that mean.
     pub spread: f64,
     /// Elapsed times of all processes in all trials, seconds.
     pub t_s: Vec<f64>,
-    /// Latest minus earliest first start of a process, seconds: the largest of the trials.
+    /// Spread of the processes' first starts, seconds: the largest over the trials.
     pub start_skew_s: f64,
     /// Latencies of single files (p50, p90, p99, max), seconds: the means of the trials.
     pub latency_s: [f64; 4],
@@ -123,9 +123,9 @@ pub struct StepCell {
     pub floor_s: Option<f64>,
     /// Mean T over that of the floor.
     pub floor_ratio: Option<f64>,
-    /// Whether the client was the limit: less than twice the floor, or by the verdict of a trial.
+    /// Whether the client was the limit: a time below twice the floor, or the verdict of a trial.
     pub client_bound: bool,
-    /// Whether one process was much slower than the mean.
+    /// Whether one process was much slower than the mean ([`SLOW_ABOVE`]).
     pub uneven: bool,
 }
 
@@ -155,20 +155,20 @@ impl Cell {
 /// The result of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GridResult {
-    /// What was asked for.
+    /// The request.
     pub header: Header,
     /// The cells that have trials, by row and number of processes.
     pub cells: Vec<Cell>,
-    /// What the reader must know about cells.
+    /// Warnings about cells.
     pub warnings: Vec<String>,
     /// The trials, in order.
     pub trials: Vec<Record>,
-    /// Lines of the file of trials that cannot be read.
+    /// Unreadable lines of the file of trials.
     pub damaged: u64,
 }
 
 impl GridResult {
-    /// Computes everything from what was asked for and the trials.
+    /// Computes the result from the request and the trials.
     #[must_use]
     pub fn new(files: StudyFiles<GridStudy>) -> Self {
         let StudyFiles {
@@ -182,8 +182,7 @@ impl GridResult {
                 let of_cell =
                     |trial: &&Record| trial.row == row.name && trial.processes == processes;
                 let trials: Vec<&Record> = trials.iter().filter(of_cell).collect();
-                let cell = cell(row, processes, &trials);
-                cells.extend(cell);
+                cells.extend(cell(row, processes, &trials));
             }
         }
         let warnings = warnings(&cells);
@@ -204,13 +203,13 @@ impl GridResult {
             .find(|cell| cell.row == row && cell.processes == processes)
     }
 
-    /// Trials that were asked for, floors not counted.
+    /// Number of trials that the request has, not counting floors.
     #[must_use]
     pub fn wanted(&self) -> usize {
         self.header.rows.len() * self.header.processes.len() * self.header.repetitions as usize
     }
 
-    /// Trials that took place, floors not counted.
+    /// Number of trials that ran, not counting floors.
     #[must_use]
     pub fn measured(&self) -> usize {
         self.trials.iter().filter(|trial| !trial.floor).count()
@@ -247,12 +246,12 @@ fn step(row: &Row, processes: u32, runs: &[StepRecord], floors: &[StepRecord]) -
         "write" | "read" => row.size_bytes,
         _ => 0,
     };
-    // What failed was not moved: it counts for the time only.
+    // Failed operations moved no files: they count only in the times.
     let of = |run: &StepRecord| {
         let files = run.ok as f64 / f64::from(processes);
         Figures::of(files, bytes, &run.t_s(), run.wall_s())
     };
-    // A run of which a process did nothing has no figures.
+    // A run in which a process did nothing has no figures.
     let complete = |run: &&StepRecord| run.t_ns.len() == processes as usize;
     let each: Vec<Figures> = runs.iter().filter(complete).map(of).collect();
     let figures = Figures::mean(&each)?;
@@ -294,22 +293,13 @@ fn warnings(cells: &[Cell]) -> Vec<String> {
     let mut warnings = Vec::new();
     for cell in cells {
         let place = |step: &StepCell| {
-            format!(
-                "{} {} with {} {}",
-                cell.row,
-                step.step,
-                cell.processes,
-                if cell.processes == 1 {
-                    "process"
-                } else {
-                    "processes"
-                }
-            )
+            let processes = crate::units::processes(cell.processes);
+            format!("{} {} with {processes}", cell.row, step.step)
         };
         for step in &cell.steps {
             if step.failed > 0 {
                 warnings.push(format!(
-                    "{}: {} operations failed; rates count the files that were moved, times all",
+                    "{}: {} operations failed; rates count only the files that were moved, times include all operations",
                     place(step),
                     step.failed
                 ));

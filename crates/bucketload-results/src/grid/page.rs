@@ -1,39 +1,30 @@
 //! A grid as a page.
 
 use super::published::{NODES, SYSTEMS, published};
-use super::text::{METADATA, THROUGHPUT, Wide, marks, rate, time, wide_rows};
+use super::text::{METADATA, StudyTable, THROUGHPUT, marks, rate, time, wide_rows};
 use super::{Cell, GridResult, StepCell};
 use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::study;
-
-const MIB: f64 = 1_048_576.0;
+use crate::units::MIB;
 
 /// The page of a grid as one self-contained HTML file.
 #[must_use]
 pub fn html(result: &GridResult) -> String {
-    page(result).render()
-}
-
-fn page(result: &GridResult) -> Page {
     let header = &result.header;
     let complete = result.measured() >= result.wanted();
     let bound = steps(result).filter(|(_, step)| step.client_bound).count();
     let mut reasons = header
         .dropped
         .iter()
-        .map(|row| format!("Left out: {row}."))
+        .map(|row| format!("Dropped: {row}."))
         .collect::<Vec<_>>();
     if bound > 0 {
         reasons.push(format!(
-            "{bound} figures, marked c, show the client rather than the store: less than twice the time of \
-             the same work on the null target, or a run that was client-bound."
+            "{bound} figures, marked c, show the client rather than the store: they take less than twice the \
+             time of the same work on the null target, or their run was client-bound."
         ));
     }
     reasons.extend(result.warnings.iter().map(|warning| format!("{warning}.")));
-    let settings = header
-        .settings
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone()));
     Page {
         title: format!("Files, sizes and processes on {}", header.target),
         subtitle: study::origin(&header.started, &header.version, &header.command_line),
@@ -45,8 +36,8 @@ fn page(result: &GridResult) -> Page {
                 (true, _) => "warn",
             },
             meaning: format!(
-                "{} runs: {} rows with {} numbers of processes, {} runs each in random order; {} requests \
-                 in flight per process, {} times the files of the study.",
+                "{} runs: {} rows with {} process counts, {} runs each in random order; {} requests in \
+                 flight per process; scale {} of the study's number of files.",
                 result.measured(),
                 header.rows.len(),
                 header.processes.len(),
@@ -56,7 +47,7 @@ fn page(result: &GridResult) -> Page {
             ),
             reasons,
         },
-        facts: settings.collect(),
+        facts: header.settings.clone(),
         sections: [
             throughput(result),
             metadata(result),
@@ -69,6 +60,7 @@ fn page(result: &GridResult) -> Page {
         .flatten()
         .collect(),
     }
+    .render()
 }
 
 fn steps(result: &GridResult) -> impl Iterator<Item = (&Cell, &StepCell)> {
@@ -78,13 +70,12 @@ fn steps(result: &GridResult) -> impl Iterator<Item = (&Cell, &StepCell)> {
         .flat_map(|cell| cell.steps.iter().map(move |step| (cell, step)))
 }
 
-/// The tables as in the study that there are, with what the marks mean under the last one: rows of files and sizes,
-/// columns of processes.
-fn wide(result: &GridResult, tables: &[Wide]) -> Vec<Table> {
+/// Those of `tables` that have rows, in the study's layout; the last one explains the marks.
+fn wide(result: &GridResult, tables: &[StudyTable]) -> Vec<Table> {
     let mut head = vec!["files x bytes".to_owned()];
     let processes = result.header.processes.iter();
     head.extend(processes.map(|n| format!("P = {n}")));
-    let table = |table: &Wide| {
+    let table = |table: &StudyTable| {
         let rows = wide_rows(result, table)
             .into_iter()
             .map(|(_, name, cells)| {
@@ -107,7 +98,7 @@ fn wide(result: &GridResult, tables: &[Wide]) -> Vec<Table> {
     tables
 }
 
-/// One curve per number of processes over the size of files.
+/// One curve per number of processes over the file size.
 fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
     let mut lines = Vec::new();
     for (look, &n) in result.header.processes.iter().enumerate() {
@@ -136,13 +127,13 @@ fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
         Axis::log("A_mean", Unit::BytesPerS),
         lines,
     )
-    .noted("A point per row; dashed: A_slow, what the slowest process allows.")
+    .noted("One point per row; dashed: A_slow, from the slowest process.")
 }
 
 fn throughput(result: &GridResult) -> Option<Section> {
     let tables = wide(result, &THROUGHPUT);
-    let intro = "A_mean = files times size of all processes over the mean of their times, the figure of the \
-                 study.";
+    let intro =
+        "A_mean: files times size of all processes over the mean of their times, as in the study.";
     (!tables.is_empty()).then(|| {
         Section::new("Throughput", intro).tables(tables).charts([
             curves(result, "Write", "write"),
@@ -166,13 +157,13 @@ fn metadata(result: &GridResult) -> Option<Section> {
         Series::line(step, look, points)
     });
     let chart = Chart::lines(
-        "Files without content",
+        "Empty files",
         Axis::log("processes", Unit::Number),
         Axis::linear("R_mean", Unit::PerS),
         lines,
     );
     let several = result.header.processes.len() > 1;
-    let intro = "R_mean = files of all processes over the mean of their times.";
+    let intro = "R_mean: files of all processes over the mean of their times.";
     (!tables.is_empty()).then(|| {
         Section::new("Metadata", intro)
             .tables(tables)
@@ -201,9 +192,9 @@ fn all(result: &GridResult) -> Section {
         "row", "step", "P", "A_mean", "A_slow", "A_wall", "A_sum", "R_mean", "spread", "failed",
         "marks",
     ];
-    let intro = "A_wall ≤ A_slow ≤ A_mean ≤ A_sum always; they differ where processes differ. MiB/s; R in \
-                 files/s. Spread: largest deviation of a run from the mean of the runs.";
-    Section::new("Four definitions", intro).tables([Table::new(2, head).with(rows)])
+    let intro = "A_wall ≤ A_slow ≤ A_mean ≤ A_sum always holds; they differ where processes differ. A in MiB/s, \
+                 R in files/s. Spread: largest deviation of a run from the mean of the runs.";
+    Section::new("Four definitions of the rate", intro).tables([Table::new(2, head).with(rows)])
 }
 
 fn times(result: &GridResult) -> Section {
@@ -244,12 +235,12 @@ fn times(result: &GridResult) -> Section {
         "floor",
         "T / floor",
     ];
-    let intro = "T is the time from a process's first request to the end of its last. Floor: mean T of the \
-                 same work on the null target; below twice of it a figure shows the client.";
+    let intro = "T: from a process's first request to the end of its last. Floor: mean T of the same work on the \
+                 null target; a time below twice the floor shows the client.";
     Section::new("Times and floor", intro).tables([Table::new(2, head).with(rows)])
 }
 
-/// What the study has for the same rows.
+/// The study's figures for the same rows.
 fn reference(result: &GridResult) -> Option<Section> {
     let mut head = vec!["files x bytes".to_owned()];
     for system in SYSTEMS {
@@ -262,22 +253,21 @@ fn reference(result: &GridResult) -> Option<Section> {
             line.extend(values.iter().map(|value| rate(*value)));
             Some(line)
         });
-        let title = format!("Published, corrected: {step}, MiB/s; without content files/s");
+        let title = format!("Published, corrected: {step}, MiB/s; empty files in files/s");
         Table::new(1, head.clone()).titled(title).with(rows)
     };
     let mut tables = vec![table("write"), table("read")];
     tables.retain(|table| !table.rows.is_empty());
     let intro = "A_mean of the CS597 study \"Benchmarking Storage Systems\", recomputed from its raw times \
-                 with 4, 16 and 64 nodes of one process each, on machines of 2016. For orientation only: \
+                 on 4, 16 and 64 nodes with one process each, on machines of 2016. For orientation only: \
                  many of these figures show the study's clients.";
     (!tables.is_empty()).then(|| Section::new("The study", intro).tables(tables))
 }
 
 fn method() -> Section {
-    let text = "A process is a closed-loop worker of this client with its own connection; all processes \
-                of a cell run on one machine and begin together. Each writes its files, all wait for each \
-                other, each reads the files that it wrote, and each deletes them. What is read is \
-                discarded in memory. Payloads are unique and incompressible. Rows are measured in random \
-                order, once per repetition.";
+    let text = "A process is a closed-loop worker of this client with its own connection. All processes of a \
+                cell run on one machine and start together: each writes its files, waits for the others, reads \
+                the files that it wrote, and deletes them. Data read is discarded in memory. Payloads are \
+                unique and incompressible. Rows are measured in random order, once per repetition.";
     Section::new("Method", text)
 }

@@ -1,7 +1,7 @@
 //! The study's results, corrected (docs/spec/cs597-grid.md sections 5 and 6): A_mean in MiB/s, R_mean in files/s.
 //!
-//! Columns are HDFS, S3, CephFS and FusionFS, each with 4, 16 and 64 nodes. They were measured on other
-//! machines with clients that were often the limit, and are shown for orientation only.
+//! Columns are HDFS, S3, CephFS and FusionFS, each with 4, 16 and 64 nodes. These figures come from other machines,
+//! with clients that were often the limit; they are for orientation only.
 
 /// The systems, in the order of the columns.
 pub const SYSTEMS: [&str; 4] = ["HDFS", "S3", "CephFS", "FusionFS"];
@@ -74,7 +74,7 @@ const EMPTY: [[f64; 12]; 2] = [
     ],
 ];
 
-/// What the study has for a step (`write` or `read`) of a row, by system and number of nodes: MiB/s, for
+/// The study's figures for a step (`write` or `read`) of a row, by system and number of nodes: MiB/s, for
 /// row g0 files/s. `None` for other rows.
 #[must_use]
 pub fn published(step: &str, row: &str) -> Option<&'static [f64; 12]> {

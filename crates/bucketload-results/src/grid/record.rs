@@ -1,4 +1,4 @@
-//! What a trial of the grid showed, read from its run directory.
+//! The measurements of one trial of the grid, read from its run directory.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::error::ResultsError;
 use crate::result::RunResult;
 use crate::rundir::RunDir;
 
-/// What a trial showed.
+/// The measurements of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the row.
     pub row: String,
     /// Processes.
     pub processes: u32,
-    /// Which trial of the cell, from 0.
+    /// Number of the trial in its cell, from 0.
     pub repetition: u32,
     /// Whether it is the floor: the same work on the null target.
     pub floor: bool,
@@ -33,11 +33,11 @@ pub struct Record {
 pub struct StepRecord {
     /// `write`, `read`, `touch` or `delete`.
     pub step: String,
-    /// T_i: from a process's first request to the end of its last, nanoseconds, by process.
+    /// T_i by process: from its first request to the end of its last, nanoseconds.
     pub t_ns: Vec<u64>,
     /// Latest end minus earliest start, nanoseconds.
     pub wall_ns: u64,
-    /// Latest minus earliest first start, nanoseconds.
+    /// Spread of the processes' first starts, nanoseconds.
     pub start_skew_ns: u64,
     /// Files that were moved.
     pub ok: u64,
@@ -64,8 +64,7 @@ impl StepRecord {
         self.wall_ns as f64 / 1e9
     }
 
-    /// The step called `step`, whose streams did what `streams` says: stream `w` belongs to process
-    /// `w mod processes`.
+    /// Builds the step called `step` from its streams. Stream `w` belongs to process `w mod processes`.
     #[must_use]
     pub fn of_streams(step: &str, processes: u32, streams: &[StreamSum]) -> Self {
         let mut spans: Vec<Option<(u64, u64)>> = vec![None; processes as usize];
@@ -96,7 +95,7 @@ impl StepRecord {
 }
 
 impl Record {
-    /// Reads the trial in directory `dir`, called `name` inside the study's, whose result is `result`.
+    /// Reads the trial in directory `dir`, which the study knows as `name` and whose result is `result`.
     /// The writing step of a row that touches is called `touch`.
     ///
     /// # Errors

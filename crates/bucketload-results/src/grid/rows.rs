@@ -1,8 +1,8 @@
-//! The rows of the study's grid (docs/spec/cs597-grid.md section 1), and other ones.
+//! The rows of the study's grid (docs/spec/cs597-grid.md section 1), and user-defined rows.
 
 use serde::{Deserialize, Serialize};
 
-/// Files and their size. Sizes of the study are 1024 · 10^k bytes.
+/// Name, files and file size in bytes. The study's sizes are 1024 · 10^k bytes.
 const STUDY: [(&str, u64, u64); 10] = [
     ("touch", 10_000, 0),
     ("g0", 10_000, 0),
@@ -16,10 +16,10 @@ const STUDY: [(&str, u64, u64); 10] = [
     ("g8", 1, 10_240_000_000),
 ];
 
-/// Most files of a row.
-const MOST_FILES: u64 = 1_000_000_000;
+/// Limit on the files of a row.
+const MAX_FILES: u64 = 1_000_000_000;
 
-/// A row.
+/// A row of the grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name in the study, or `FxS`.
@@ -35,11 +35,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Rows as a user writes them: `g0..g5`, `touch`, `all`, `200x4096`, separated by commas. Names are
+    /// Parses rows as a user writes them: `g0..g5`, `touch`, `all`, `200x4096`, separated by commas. Names are
     /// those of the study.
     ///
     /// # Errors
-    /// What is wrong, and what may be written.
+    /// Says what is wrong and lists the valid forms.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, String> {
         let mut rows: Vec<Self> = Vec::new();
         for item in text
@@ -66,8 +66,7 @@ impl Row {
         Ok(rows)
     }
 
-    /// This row with `scale` times as many files, at least one. Rows that the user states in numbers
-    /// stay as they are.
+    /// This row with `scale` times as many files, at least one. User-defined rows (`FxS`) stay as they are.
     #[must_use]
     pub fn scaled(mut self, scale: f64) -> Self {
         if !STUDY.iter().any(|(name, _, _)| *name == self.name) {
@@ -101,7 +100,7 @@ impl Row {
 
     fn position(name: &str) -> Result<usize, String> {
         let found = STUDY.iter().position(|(known, _, _)| *known == name);
-        found.ok_or_else(|| format!("there is no row `{name}`; {}", Self::forms()))
+        found.ok_or_else(|| format!("no such row: `{name}`; {}", Self::forms()))
     }
 
     fn range(from: &str, to: &str) -> Result<Vec<Self>, String> {
@@ -118,14 +117,14 @@ impl Row {
         };
         let number = |text: &str| text.replace('_', "").parse::<u64>().ok();
         match (number(files), number(size)) {
-            (Some(files @ 1..=MOST_FILES), Some(size_bytes)) => Ok(Self {
+            (Some(files @ 1..=MAX_FILES), Some(size_bytes)) => Ok(Self {
                 name: format!("{files}x{size_bytes}"),
                 files,
                 full_files: files,
                 size_bytes,
                 touch: false,
             }),
-            _ => Err(format!("`{item}` is no row; {}", Self::forms())),
+            _ => Err(format!("`{item}` is not a row; {}", Self::forms())),
         }
     }
 }
@@ -144,7 +143,7 @@ mod tests {
         let all = Row::parse_list("all").unwrap();
         let files: u64 = all.iter().filter(|r| !r.touch).map(|r| r.files).sum();
         let bytes: u64 = all.iter().map(|row| row.bytes(1)).sum();
-        // Without g0, as the study counts.
+        // Rows g1 to g8 and touch, as the study counts.
         assert_eq!(files - 10_000 + 10_000, 24_111);
         assert_eq!(bytes, 42_106_880_000);
         assert_eq!(names("g0..g2, touch,g1"), ["g0", "g1", "g2", "touch"]);
@@ -160,12 +159,12 @@ mod tests {
         );
         let row = Row::parse_list("g1").unwrap().remove(0).scaled(0.01);
         assert_eq!((row.files, row.bytes(4)), (100, 409_600));
-        let own = Row::parse_list("20x5000").unwrap().remove(0).scaled(0.01);
-        assert_eq!(own.files, 20);
+        let user_defined = Row::parse_list("20x5000").unwrap().remove(0).scaled(0.01);
+        assert_eq!(user_defined.files, 20);
     }
 
     #[test]
-    fn mistakes_say_what_may_be_written() {
+    fn errors_list_the_valid_forms() {
         for text in ["", "g9", "g5..g1", "0x5", "5xlarge", "g1..x"] {
             let error = Row::parse_list(text).unwrap_err();
             assert!(

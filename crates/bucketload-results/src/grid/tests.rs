@@ -1,4 +1,4 @@
-//! The formulas against the study's own figures, and what a slow process shows.
+//! The formulas checked against the study's own figures, and the marks for a slow process.
 
 use bucketload_core::sink::StreamSum;
 use bucketload_core::verdict::Word;
@@ -9,7 +9,7 @@ use super::{GridResult, Header, Record, Row, SCHEMA, StepRecord};
 use crate::study::StudyFiles;
 
 /// docs/spec/cs597-grid.md section 6: single-node seconds of S3 and S3FS (write and read), and section 5's sizes.
-/// The slowdowns that the study prints follow from the times.
+/// The slowdowns that the study reports follow from these times.
 #[test]
 fn single_node_times_give_the_studys_rates() {
     // Row, files, bytes, S3 write seconds, S3 read seconds.
@@ -47,8 +47,7 @@ fn single_node_times_give_the_studys_rates() {
     );
 }
 
-/// Times that give the corrected table back: its figures, turned into times, come out of the formulas
-/// as they went in.
+/// The figures of the corrected table, converted to times, must come out of the formulas unchanged.
 #[test]
 fn times_of_the_corrected_tables_reproduce_them() {
     let rows = Row::parse_list("g1..g8").unwrap();
@@ -143,7 +142,7 @@ fn result(trials: Vec<Record>) -> GridResult {
 
 /// docs/spec/cs597-grid.md section 7.3: a cell with a slow process shows A_mean > A_slow and the warning.
 #[test]
-fn a_slow_process_is_seen_and_warned_of() {
+fn a_slow_process_raises_a_warning() {
     let even = [0, 1, 2, 3].map(|w| stream(w, 0, 1000, 100, 0));
     let mut slow = even;
     slow[3] = stream(3, 0, 4000, 100, 0);
@@ -177,7 +176,7 @@ fn cells_below_twice_their_floor_are_client_bound() {
     let near = cell(1000, 600, Word::Valid);
     assert!(near.client_bound && (near.floor_ratio.unwrap() - 1000.0 / 600.0).abs() < 1e-9);
     assert!(!cell(1000, 400, Word::Valid).client_bound);
-    // Or by the verdict on a run, whose processor time shows it.
+    // The verdict of a run, which sees CPU time, suffices too.
     assert!(cell(1000, 400, Word::ClientBound).client_bound);
 }
 
@@ -200,7 +199,7 @@ fn figures_are_means_over_the_trials_and_failures_are_not_moved() {
     assert!(failed.warnings[0].contains("200 operations failed"));
     let text = super::text::text(&failed);
     assert!(
-        text.contains("left out: g9") && text.contains("interrupted: 1 of 2"),
+        text.contains("dropped: g9") && text.contains("interrupted: 1 of 2"),
         "{text}"
     );
     let csv = super::csv::csv(&both);

@@ -1,14 +1,14 @@
 //! A grid for the terminal: tables as in the study, then every cell in full.
 
 use super::rows::Row;
-use super::{Cell, GridResult, Record, StepCell};
+use super::{GridResult, Record, StepCell};
 use crate::{study, units};
 
-/// Marks behind a figure, and what they mean.
-const MARKS: &str = "c: the client was the limit (less than twice its floor, or by the verdict of a run); \
+/// Explains the marks after a figure.
+const MARKS: &str = "c: the client was the limit (less than twice its floor, or the verdict of a run); \
                      !: one process took more than 1.2 times the mean; x: operations failed";
 
-/// A line about one trial, as it is printed when it has ended.
+/// One line about a trial, printed when it ends.
 #[must_use]
 pub fn trial_line(record: &Record, row: &Row) -> String {
     let steps: Vec<String> = record
@@ -58,7 +58,7 @@ pub fn text(result: &GridResult) -> String {
         header.scale
     );
     for row in &header.dropped {
-        out += &format!("  left out: {row}\n");
+        out += &format!("  dropped: {row}\n");
     }
     for figure in THROUGHPUT.iter().chain(&METADATA) {
         out += &wide(result, figure);
@@ -68,27 +68,24 @@ pub fn text(result: &GridResult) -> String {
     for warning in &result.warnings {
         out += &format!("caution: {warning}\n");
     }
-    if result.measured() < result.wanted() {
-        out += &format!(
-            "interrupted: {} of {} runs\n",
-            result.measured(),
-            result.wanted()
-        );
-    }
-    out.extend(study::unreadable(result.damaged).map(|line| line + "\n"));
+    let interrupted = study::interrupted(result.measured(), result.wanted());
+    let remarks = interrupted
+        .into_iter()
+        .chain(study::unreadable(result.damaged));
+    out.extend(remarks.map(|line| line + "\n"));
     out
 }
 
-/// A table as in the study: title, step, and what it shows of a step.
-pub(super) type Wide = (&'static str, &'static str, fn(&StepCell) -> f64);
+/// A table in the study's layout: title, step, and the figure it shows.
+pub(super) type StudyTable = (&'static str, &'static str, fn(&StepCell) -> f64);
 
-/// Those of files with content.
-pub(super) const THROUGHPUT: [Wide; 2] = [
+/// Tables of files with content.
+pub(super) const THROUGHPUT: [StudyTable; 2] = [
     ("Write, MiB/s (A_mean)", "write", |s| s.figures.a_mean),
     ("Read, MiB/s (A_mean)", "read", |s| s.figures.a_mean),
 ];
-/// Those of files without.
-pub(super) const METADATA: [Wide; 3] = [
+/// Tables of empty files.
+pub(super) const METADATA: [StudyTable; 3] = [
     ("Write empty files, files/s (R_mean)", "write", |s| {
         s.figures.r_mean
     }),
@@ -98,13 +95,13 @@ pub(super) const METADATA: [Wide; 3] = [
     ("Touch, files/s (R_mean)", "touch", |s| s.figures.r_mean),
 ];
 
-/// The rows of such a table that were measured: name, and the step for each number of processes.
+/// The measured rows of such a table: the row, its name, and the step for each number of processes.
 pub(super) fn wide_rows<'a>(
     result: &'a GridResult,
-    (title, step, _): &Wide,
+    (title, step, _): &StudyTable,
 ) -> Vec<(&'a Row, String, Vec<Option<&'a StepCell>>)> {
     let moves = THROUGHPUT.iter().any(|(known, _, _)| known == title);
-    // What was touched is read as well, which says nothing new.
+    // Touched files are read as well; that step adds no information.
     let wanted = |row: &&Row| match moves {
         true => row.size_bytes > 0,
         false => row.size_bytes == 0 && row.touch == (*step == "touch"),
@@ -119,8 +116,8 @@ pub(super) fn wide_rows<'a>(
     rows.filter(measured).collect()
 }
 
-/// Rows of files and sizes, columns of processes, as the study prints its results.
-fn wide(result: &GridResult, table: &Wide) -> String {
+/// Files and sizes in rows, numbers of processes in columns, in the study's layout.
+fn wide(result: &GridResult, table: &StudyTable) -> String {
     let (title, _, figure) = table;
     let shown = |cell: Option<&StepCell>| match cell {
         Some(s) => format!("{}{}", rate(figure(s)), marks(s)),
@@ -129,7 +126,6 @@ fn wide(result: &GridResult, table: &Wide) -> String {
     let rows = wide_rows(result, table).into_iter();
     let rows = rows.map(|(_, name, cells)| (name, cells.into_iter().map(shown).collect()));
     let mut rows: Vec<(String, Vec<String>)> = rows.collect();
-    // Rates of nothing say nothing.
     rows.retain(|(_, cells)| cells.iter().any(|cell| cell != "-"));
     if rows.is_empty() {
         return String::new();
@@ -152,9 +148,8 @@ fn cells(result: &GridResult) -> String {
         "\n  row    step     P     A_mean     A_slow     A_wall      A_sum     R_mean    mean T  max/mean  \
          CV %      p50      p99  floor x\n",
     );
-    let steps = |cell: &Cell| -> Vec<StepCell> { cell.steps.clone() };
     for cell in &result.cells {
-        for step in steps(cell) {
+        for step in &cell.steps {
             let f = step.figures;
             out += &format!(
                 "  {:<6} {:<6} {:>3} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9} {:>9.2} {:>5.1} {:>8} {:>8} {:>8}{}\n",
@@ -173,7 +168,7 @@ fn cells(result: &GridResult) -> String {
                 time(step.latency_s[2]),
                 step.floor_ratio
                     .map_or_else(|| "-".to_owned(), |r| format!("{r:.1}")),
-                match marks(&step).as_str() {
+                match marks(step).as_str() {
                     "" => String::new(),
                     marks => format!(" {marks}"),
                 }

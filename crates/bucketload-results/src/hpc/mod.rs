@@ -1,12 +1,12 @@
-//! Ways to the same objects side by side: files, an S3 library in the process, a gateway, HTTP, and the floors.
+//! A comparison of access paths to the same objects: files, an S3 library in the process, a gateway, HTTP, and floors.
 //!
 //! ```text
 //!  Header (rows, sizes, processes) ─┐
 //!  Record per trial (steps) ────────┴─► HpcResult: cells ─► text, page
 //! ```
 //!
-//! Everything is computed from what was asked for ([`Header`]) and the trials ([`Record`]), so an interrupted
-//! comparison is reported by the same code. A figure is the median of its trials.
+//! Everything is computed from the request ([`Header`]) and the trials ([`Record`]), so an interrupted
+//! comparison is reported by the same code. Each figure is the median of its trials.
 
 pub mod page;
 pub mod text;
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::result::RunResult;
 use crate::study::{Study, StudyFiles};
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
 /// The steps, in order.
 pub const STEPS: [&str; 5] = ["write", "read", "stat", "list", "delete"];
 
-/// Studies of this kind.
+/// The kind of study that compares access paths.
 #[derive(Debug)]
 pub struct HpcStudy;
 
@@ -32,21 +32,21 @@ impl Study for HpcStudy {
     type Record = Record;
 }
 
-/// A way to the objects.
+/// An access path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What it is, in words.
+    /// Its description.
     pub meaning: String,
-    /// Whether it is a floor: what the transport alone costs.
+    /// Whether it is a floor: the cost of the transport alone.
     pub floor: bool,
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
     /// Version of the tool.
     pub version: String,
@@ -68,7 +68,7 @@ pub struct Header {
     pub command_line: Vec<String>,
 }
 
-/// What a trial showed.
+/// The measurements of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the row.
@@ -79,7 +79,7 @@ pub struct Record {
     pub processes: u32,
     /// Number of the trial, from 0.
     pub repetition: u32,
-    /// The run's directory below the study's; empty for a floor that is no run.
+    /// The run's directory below the study's; empty for a floor that is not a run.
     pub dir: String,
     /// The steps.
     pub steps: Vec<StepRecord>,
@@ -133,7 +133,9 @@ impl StepRecord {
             .collect()
     }
 
-    fn rate(&self, amount: u64) -> f64 {
+    /// `amount` of this step per second.
+    #[must_use]
+    pub fn rate(&self, amount: u64) -> f64 {
         match self.seconds > 0.0 {
             true => amount as f64 / self.seconds,
             false => 0.0,
@@ -181,16 +183,16 @@ impl Cell {
     }
 }
 
-/// Everything that is known.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HpcResult {
-    /// What was asked for.
+    /// The request.
     pub header: Header,
-    /// The cells that were measured, by size, processes, row.
+    /// The measured cells, by size, processes, row.
     pub cells: Vec<Cell>,
     /// Trials that ended.
     pub trials: usize,
-    /// What could not be read.
+    /// Unreadable lines of the file of trials.
     pub damaged: u64,
 }
 
@@ -259,7 +261,7 @@ impl HpcResult {
         }
     }
 
-    /// How many trials there are to be.
+    /// Number of trials that the request has.
     #[must_use]
     pub fn wanted(&self) -> usize {
         let header = &self.header;

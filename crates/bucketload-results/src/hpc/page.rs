@@ -1,4 +1,4 @@
-//! A comparison of ways to the same objects as a page.
+//! The page of a comparison of access paths.
 
 use super::text::{BASE, by_bytes, ratio, shown, value};
 use super::{HpcResult, STEPS};
@@ -19,7 +19,7 @@ pub fn html(result: &HpcResult) -> String {
     let mut reasons = Vec::new();
     if failed > 0 {
         reasons.push(format!(
-            "{failed} operations failed; their figures are marked x."
+            "{failed} operations failed; the figures affected are marked x."
         ));
     }
     let rows = header
@@ -31,10 +31,10 @@ pub fn html(result: &HpcResult) -> String {
         .iter()
         .map(|&n| charts(result, n))
         .collect();
-    let intro = format!("In brackets the share of {BASE}'s figure.");
+    let intro = format!("Ratio to the figure of {BASE} in brackets.");
     sections.push(Section::new("Figures", intro).tables(tables(result)));
     Page {
-        title: format!("Ways to the objects of {}", header.root),
+        title: format!("Access paths to the objects of {}", header.root),
         subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
             word: if complete { "COMPARED" } else { "INTERRUPTED" }.to_owned(),
@@ -44,7 +44,7 @@ pub fn html(result: &HpcResult) -> String {
                 (true, _) => "warn",
             },
             meaning: format!(
-                "{} of {} runs. Every figure is the median of {} runs; a list is one operation for all objects.",
+                "{} of {} runs. Every figure is the median of {} runs; a list is one operation over all objects.",
                 result.trials,
                 result.wanted(),
                 header.repetitions
@@ -57,7 +57,7 @@ pub fn html(result: &HpcResult) -> String {
     .render()
 }
 
-/// A curve per row over the size of objects, for each step that moves bytes, and for stat.
+/// One curve per row over the object size: throughput of write and read, operations of write and stat.
 fn charts(result: &HpcResult, processes: u32) -> Section {
     let header = &result.header;
     let chart = |title: &str, step: &str, unit: Unit| {
@@ -84,14 +84,9 @@ fn charts(result: &HpcResult, processes: u32) -> Section {
         chart("write operations", "write", Unit::PerS),
         chart("stat operations", "stat", Unit::PerS),
     ];
-    let plural = if processes == 1 {
-        "process"
-    } else {
-        "processes"
-    };
-    let intro = "Dashed: floors, which move the same bytes and keep nothing.";
+    let intro = "Dashed: floors, which move the same bytes but store nothing.";
     let known = all.into_iter().filter(|chart| !chart.is_empty());
-    Section::new(format!("{processes} {plural}"), intro).charts(known)
+    Section::new(units::processes(processes), intro).charts(known)
 }
 
 fn tables(result: &HpcResult) -> Vec<Table> {
@@ -100,9 +95,9 @@ fn tables(result: &HpcResult) -> Vec<Table> {
     for &size in &header.sizes {
         for &processes in &header.processes {
             let unit = |step: &str| if by_bytes(step, size) { "" } else { " 1/s" };
-            let mut head = vec!["way".to_owned()];
+            let mut head = vec!["path".to_owned()];
             head.extend(STEPS.iter().map(|step| format!("{step}{}", unit(step))));
-            head.push("stat, median".to_owned());
+            head.push("stat, p50".to_owned());
             let rows = header.rows.iter().filter_map(|row| {
                 let cell = result.cell(&row.name, size, processes)?;
                 let mut line = vec![row.name.clone()];

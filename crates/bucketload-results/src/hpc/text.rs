@@ -1,19 +1,19 @@
-//! A comparison of ways to the same objects as tables for people.
+//! A comparison of access paths for the terminal.
 
 use std::fmt::Write as _;
 
 use super::{Cell, Figure, HpcResult, Record, STEPS};
 use crate::units;
 
-/// The row that others are compared with, where it was measured.
+/// The row that the others are compared with.
 pub(super) const BASE: &str = "posix";
 
-/// What a step is judged by: bandwidth from 1 MiB on, operations below.
+/// True if a step is rated by bandwidth, which is the case from 1 MiB on; smaller objects are rated by operations.
 pub(super) fn by_bytes(step: &str, size_bytes: u64) -> bool {
     matches!(step, "write" | "read") && size_bytes >= 1 << 20
 }
 
-/// The figure that a step is judged by.
+/// The figure that a step is rated by.
 pub(super) fn value(figure: &Figure, size_bytes: u64) -> f64 {
     match by_bytes(&figure.step, size_bytes) {
         true => figure.bytes_per_s,
@@ -21,7 +21,7 @@ pub(super) fn value(figure: &Figure, size_bytes: u64) -> f64 {
     }
 }
 
-/// The figure in words, with `x` where operations failed.
+/// The figure as text, with `x` where operations failed.
 pub(super) fn shown(figure: &Figure, size_bytes: u64) -> String {
     let failed = if figure.failed > 0 { " x" } else { "" };
     match by_bytes(&figure.step, size_bytes) {
@@ -30,7 +30,7 @@ pub(super) fn shown(figure: &Figure, size_bytes: u64) -> String {
     }
 }
 
-/// How often the base's figure it is.
+/// Ratio of a figure to that of the base row; `None` for the base itself or without its figure.
 pub(super) fn ratio(result: &HpcResult, cell: &Cell, figure: &Figure) -> Option<f64> {
     let base = result
         .cell(BASE, cell.size_bytes, cell.processes)?
@@ -49,7 +49,7 @@ pub fn text(result: &HpcResult) -> String {
         let _ = writeln!(out, "{}", text.trim_end());
     };
     line(format!(
-        "Ways to the objects of {}: {} of {} runs",
+        "Access paths to the objects of {}: {} of {} runs",
         header.root,
         result.trials,
         result.wanted()
@@ -59,15 +59,11 @@ pub fn text(result: &HpcResult) -> String {
     }
     for (&size, &objects) in header.sizes.iter().zip(&header.objects) {
         for &processes in &header.processes {
-            let plural = if processes == 1 {
-                "process"
-            } else {
-                "processes"
-            };
             line(String::new());
             line(format!(
-                "{} x {objects}, {processes} {plural}",
-                units::bytes(size as f64)
+                "{} x {objects}, {}",
+                units::bytes(size as f64),
+                units::processes(processes)
             ));
             let head: String = STEPS.iter().map(|step| format!("{step:>24}")).collect();
             line(format!("  {:12}{head}", ""));
@@ -92,14 +88,14 @@ pub fn text(result: &HpcResult) -> String {
     }
     line(String::new());
     line(format!(
-        "Medians of {} runs; in brackets the share of {BASE}'s figure; x: operations failed. A list is one \
-         operation for all objects. Floors move the same bytes and keep nothing.",
+        "Medians of {} runs; ratio to the figure of {BASE} in brackets; x: operations failed. A list is one \
+         operation over all objects. Floors move the same bytes but store nothing.",
         header.repetitions
     ));
     out
 }
 
-/// A line about a trial that has ended.
+/// One line about a trial, printed when it ends.
 #[must_use]
 pub fn trial_line(record: &Record) -> String {
     let steps: Vec<String> = record

@@ -19,7 +19,7 @@ pub fn csv(phase: &Phase, ranks: &PhaseRanks) -> String {
             );
             let access = if phase.writes { "write" } else { "read" };
             for rank in &ranks.ranks {
-                // Opening and closing are requests like others here, and part of both.
+                // Opening and closing are ordinary requests here and part of both.
                 let (time, gib) = (seconds(rank), rank.bytes as f64 / f64::from(1u32 << 30));
                 let rate = rate(gib, time);
                 let _ = writeln!(
@@ -76,7 +76,7 @@ mod tests {
     use crate::io500::phase_named;
 
     #[test]
-    fn a_line_per_rank() {
+    fn one_line_per_rank() {
         let rank = RankSum {
             rank: 1,
             good: 4,

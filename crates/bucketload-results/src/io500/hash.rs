@@ -1,10 +1,10 @@
-//! The hash of IO500's files: it shows that nothing was mistyped, and protects from nothing else
+//! The hash in IO500's files. It detects typing errors and protects against nothing else
 //! (docs/spec/io500-mdworkbench.md section A.5).
 
 use super::Group;
 use super::score::{PhaseScore, Scores};
 
-/// A hash over pairs, in any order.
+/// A hash over pairs that does not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairHash(u32);
 
@@ -12,10 +12,10 @@ impl PairHash {
     /// Adds a pair: per character of key and value, rotate left by 2 and add.
     pub fn add(&mut self, key: &str, value: &str) {
         let bytes = key.bytes().chain(value.bytes());
-        let own = bytes.fold(0u32, |hash, byte| {
+        let pair = bytes.fold(0u32, |hash, byte| {
             hash.rotate_left(2).wrapping_add(u32::from(byte))
         });
-        self.0 ^= own;
+        self.0 ^= pair;
     }
 }
 
@@ -25,7 +25,7 @@ impl std::fmt::Display for PairHash {
     }
 }
 
-/// The hash of a result: of version, scored phases, and scores.
+/// The hash of a result: over version, scored phases, and scores.
 #[must_use]
 pub fn of_scores(version: &str, phases: &[PhaseScore], scores: &Scores) -> PairHash {
     let scored = phases.iter().filter(|phase| phase.group() != Group::None);
@@ -42,7 +42,7 @@ pub fn of_scores(version: &str, phases: &[PhaseScore], scores: &Scores) -> PairH
     )
 }
 
-/// The same from texts, as a file has them.
+/// The same hash from the texts in a file.
 pub fn of_pairs<'a>(
     version: &str,
     phases: impl Iterator<Item = (&'a str, String)>,

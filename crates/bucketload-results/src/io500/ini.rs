@@ -1,13 +1,13 @@
-//! The INI syntax of IO500: sections, `name = value`, comments behind `;` or `#`.
+//! The INI syntax of IO500: sections, `name = value`, comments after `;` or `#`.
 
-/// A setting with its place.
+/// A setting with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Section, without brackets.
     pub section: String,
     /// Name as written.
     pub name: String,
-    /// Value without blanks at its ends; `None` where nothing follows the sign.
+    /// Trimmed value; `None` if nothing follows the equals sign.
     pub value: Option<String>,
     /// Line, from 1.
     pub line: usize,
@@ -26,7 +26,7 @@ impl Ini {
     /// Reads a file.
     ///
     /// # Errors
-    /// The first line that is none, with its number.
+    /// Names the first invalid line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut ini = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -37,7 +37,7 @@ impl Ini {
             }
             if let Some(rest) = line.strip_prefix('[') {
                 let Some((name, _)) = rest.split_once(']') else {
-                    return Err(format!("line {number}: a section ends with `]`"));
+                    return Err(format!("line {number}: the section lacks a closing `]`"));
                 };
                 ini.sections.push((name.trim().to_owned(), number));
                 continue;
@@ -49,7 +49,7 @@ impl Ini {
             };
             let Some((section, _)) = ini.sections.last() else {
                 return Err(format!(
-                    "line {number}: `{}` stands in no section",
+                    "line {number}: `{}` is outside any section",
                     name.trim()
                 ));
             };

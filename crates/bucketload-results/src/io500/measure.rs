@@ -1,7 +1,7 @@
-//! From a run directory to the scores of the phases (docs/spec/io500-mdworkbench.md sections A.2 and A.3).
+//! Computes the scores of the phases from a run directory (docs/spec/io500-mdworkbench.md sections A.2 and A.3).
 //!
-//! The times are those of the ranks: from the start of the first operation to the end of the last one,
-//! over all ranks, wear-out included.
+//! Times span from the start of the first operation to the end of the last one over all ranks, including the
+//! wear-out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,40 +23,40 @@ pub struct Report {
     pub version: String,
     /// Hash of the configuration.
     pub config_hash: String,
-    /// Where the results are.
+    /// Directory of the results.
     pub result_dir: String,
-    /// How files became objects.
+    /// Mapping of files to objects.
     pub mapping: String,
     /// Number of ranks.
     pub ranks: u32,
-    /// Whether the phases are those of the extended mode.
+    /// Whether it ran the phases of the extended mode.
     pub extended: bool,
-    /// Beginning, seconds since 1970.
+    /// Start, seconds since 1970.
     pub start_unix_s: i64,
     /// End, seconds since 1970.
     pub end_unix_s: i64,
-    /// The phases, in order of execution; those that did not take place with a score of 0.
+    /// The phases, in order of execution; phases that did not run have a score of 0.
     pub phases: Vec<PhaseScore>,
-    /// What the ranks of each phase did, in the order of `phases`.
+    /// Measurements of the ranks, in the order of `phases`.
     pub ranks_of: Vec<Option<PhaseRanks>>,
 }
 
-/// What the configuration says that the run directory does not.
+/// Facts from the configuration that the run directory lacks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// Hash of the configuration.
     pub config_hash: String,
-    /// Whether the phases are those of the extended mode.
+    /// Whether the extended mode is on.
     pub extended: bool,
-    /// The stonewall that counts, nanoseconds: 300 s, or 30 s for student clusters.
+    /// The required stonewall, nanoseconds: 300 s, or 30 s for student clusters.
     pub required_ns: u64,
-    /// Whether the stonewall is another one.
+    /// Whether the stonewall is the required one.
     pub stonewall_ok: bool,
-    /// Why phases do not take place, by their names.
+    /// Phases that do not run, by name, with the reason.
     pub skipped: Vec<(String, String)>,
 }
 
-/// What a run directory tells of a phase.
+/// Data of a phase from the events of a run.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) started_ns: Option<u64>,
@@ -64,12 +64,12 @@ pub(super) struct Seen {
     pub(super) ranks: Option<PhaseRanks>,
 }
 
-/// Whether a phase of the plan is the iteration that counts of MD-Workbench's benchmark.
+/// True if a phase of the plan is the iteration of MD-Workbench's benchmark that counts.
 fn is_second(planned: &str, phase: &Phase) -> bool {
     planned.strip_prefix(phase.name) == Some(SECOND)
 }
 
-/// What follows the name of the benchmark of MD-Workbench in its second iteration, which counts.
+/// Suffix of the second iteration of MD-Workbench's benchmark, which is the one that counts.
 pub const SECOND: &str = "-1";
 
 /// Computes the scores of the run in `dir`.
@@ -125,7 +125,7 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
             ranks_of[at].clone_from(&seen.ranks);
         }
         if phase.tool == Tool::Workbench {
-            // The first iteration of the benchmark stands before the one that counts.
+            // The first iteration of the benchmark precedes the one that counts.
             let first = index
                 .checked_sub(1)
                 .and_then(|index| u16::try_from(index).ok());
@@ -168,7 +168,7 @@ fn not_planned(phase: &Phase, settings: &Settings) -> PhaseScore {
     let why = settings.skipped.iter().find(|(name, _)| name == phase.name);
     let (invalid, lines) = match (phase.tool, phase.group, why) {
         (Tool::Timestamp, _, _) => (Vec::new(), Vec::new()),
-        // It belongs to no score: its absence spoils none.
+        // The phase belongs to no score, so its absence invalidates none.
         (_, super::Group::None, Some((_, why))) => {
             (Vec::new(), vec![("not-run".to_owned(), why.clone())])
         }
@@ -197,7 +197,7 @@ fn score(
     let (Some(started_ns), Some((ended_ns, end)), Some(ranks)) =
         (seen.started_ns, seen.ended, &seen.ranks)
     else {
-        out.invalid.push("Not run to its end".to_owned());
+        out.invalid.push("Not run to completion".to_owned());
         return out;
     };
     (out.start_unix_s, out.end_unix_s) = (wall_s(manifest, started_ns), wall_s(manifest, ended_ns));
@@ -227,7 +227,7 @@ fn score(
         Tool::Find => (ranks.sum(|rank| rank.seen), 0, 1000.0),
     };
     if ranks.ranks.iter().any(|rank| rank.wall_ns > 0) {
-        // Ranks that had done everything before count with all that they did.
+        // Ranks that finished earlier count with all of their work.
         let early = |rank: &&bucketload_core::ranks::RankSum| rank.wall_ns == 0;
         let before: u64 = ranks
             .ranks
@@ -272,7 +272,7 @@ fn score(
         out.invalid.push(format!("{failed} requests failed"));
     }
     if end != PhaseEnd::Complete {
-        out.invalid.push("It was stopped before its end".to_owned());
+        out.invalid.push("Stopped before its end".to_owned());
     }
     if out.score <= 0.0 {
         out.invalid.push("Score of 0".to_owned());

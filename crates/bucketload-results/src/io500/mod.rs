@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  run directory ─ measure ─► PhaseScore per phase ─ score ─► Scores ─ text ─► result.txt, result_summary.txt
-//!  result.txt (ours or IO500's) ─ parse ─► Recorded ─ verify ─► formula and hashes again
+//!  result.txt (ours or IO500's) ─ parse ─► Recorded ─ verify ─► recomputed scores and hashes
 //! ```
 
 pub mod csv;
@@ -20,21 +20,21 @@ pub use measure::{Report, measure};
 pub use score::{PhaseScore, Scores};
 pub use table::ScoreTable;
 
-/// The version of IO500 whose phases, sizes and orders these are.
+/// The version of IO500 that defines these phases, sizes and orders.
 pub const IO500_VERSION: &str = "io500-isc26_v2-26";
 
-/// Which mean a phase belongs to.
+/// The mean to which a phase contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// That of bandwidths, GiB/s.
+    /// The mean of bandwidths, GiB/s.
     Bandwidth,
-    /// That of metadata rates, 1000 operations/s.
+    /// The mean of metadata rates, 1000 operations/s.
     Metadata,
     /// None: reported only.
     None,
 }
 
-/// What a phase does, and how its score is measured.
+/// The tool of a phase, which determines how its score is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// Bytes of all ranks over the time from the first start to the last end (IOR).
@@ -45,24 +45,24 @@ pub enum Tool {
     Find,
     /// Operations on the objects of all data sets over the longest rank's time (MD-Workbench).
     Workbench,
-    /// Nothing: an instant is noted.
+    /// Records an instant, nothing else.
     Timestamp,
 }
 
 /// A phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
-    /// Its name, which is also that of its section.
+    /// Its name, also the name of its section.
     pub name: &'static str,
-    /// What it does.
+    /// Its tool.
     pub tool: Tool,
-    /// Which mean it belongs to.
+    /// The mean to which it contributes.
     pub group: Group,
-    /// Which mean of the extended score it belongs to.
+    /// The mean of the extended score to which it contributes.
     pub extended: Group,
-    /// Whether it is run in the extended mode only.
+    /// Whether it runs in the extended mode only.
     pub optional: bool,
-    /// Whether it writes, and so has to last as long as the stonewall.
+    /// Whether it writes; then it must last as long as the stonewall.
     pub writes: bool,
 }
 

@@ -1,17 +1,17 @@
 //! Reads IO500's own result texts: `result.txt` and `result_summary.txt` (since 2021).
 
-/// A phase as a file has it.
+/// A phase as recorded in a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedPhase {
     /// Its name.
     pub name: String,
-    /// The score's text.
+    /// The score as text.
     pub score: String,
-    /// Whether the file says that it does not count.
+    /// Whether the file marks it as invalid.
     pub invalid: bool,
 }
 
-/// A result as a file has it; figures stay texts, of which the hash is made.
+/// A result as recorded in a file. Figures stay texts because the hash is computed from texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Version of the program that wrote it.
@@ -32,7 +32,7 @@ pub struct Recorded {
     pub hash: String,
 }
 
-/// Cuts the mark of an invalid figure off.
+/// Strips the mark of an invalid figure; returns whether it was there.
 fn marked(text: &str) -> (String, bool) {
     match text.trim().strip_suffix("[INVALID]") {
         Some(rest) => (rest.trim().to_owned(), true),
@@ -44,7 +44,7 @@ impl Recorded {
     /// Reads either file.
     ///
     /// # Errors
-    /// What is missing or cannot be understood, with the line where there is one.
+    /// Names the missing or invalid part, with its line if it has one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let summary = text.lines().any(|line| line.starts_with("[RESULT"));
         match summary {
@@ -56,7 +56,7 @@ impl Recorded {
     /// Reads `result.txt`.
     ///
     /// # Errors
-    /// As [`Recorded::parse`].
+    /// As for [`Recorded::parse`].
     pub fn parse_result(text: &str) -> Result<Self, String> {
         let mut out = Self::default();
         let mut section = String::new();
@@ -85,7 +85,7 @@ impl Recorded {
                 continue;
             }
             let Some((key, value)) = line.split_once('=') else {
-                return Err(format!("line {}: `{line}` is no `key = value`", index + 1));
+                return Err(format!("line {}: `{line}` is not `key = value`", index + 1));
             };
             let (key, value) = (key.trim(), value.trim());
             match (section.as_str(), key) {
@@ -113,11 +113,11 @@ impl Recorded {
     /// Reads `result_summary.txt`.
     ///
     /// # Errors
-    /// As [`Recorded::parse`].
+    /// As for [`Recorded::parse`].
     pub fn parse_summary(text: &str) -> Result<Self, String> {
         let mut out = Self::default();
         for (index, line) in text.lines().enumerate() {
-            let wrong = || format!("line {}: `{line}` is no line of a summary", index + 1);
+            let wrong = || format!("line {}: `{line}` is not a line of a summary", index + 1);
             if let Some(rest) = line.strip_prefix("IO500 version ") {
                 out.version = rest
                     .split_whitespace()
@@ -128,7 +128,7 @@ impl Recorded {
                 if rest.contains(" phase ") {
                     return Err(format!(
                         "line {}: this summary is older than 2021, when phases had numbers and \
-                         bandwidths were GB/s; its scores mean something else",
+                         bandwidths were GB/s; its scores are defined differently",
                         index + 1
                     ));
                 }
@@ -164,14 +164,14 @@ impl Recorded {
         for (name, text) in figures {
             if text.parse::<f64>().is_err() {
                 return Err(format!(
-                    "{name} = {text:?} is missing or no number; is this a result of IO500?"
+                    "{name} = {text:?} is missing or not a number; is this an IO500 result?"
                 ));
             }
         }
         for phase in &self.phases {
             if phase.score.parse::<f64>().is_err() {
                 return Err(format!(
-                    "[{}] score = {:?} is no number",
+                    "[{}] score = {:?} is not a number",
                     phase.name, phase.score
                 ));
             }

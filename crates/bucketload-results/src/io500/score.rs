@@ -4,33 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{Group, phase_named};
 
-/// What a phase reached.
+/// The score of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseScore {
     /// Its name.
     pub name: String,
-    /// GiB/s or 1000 operations/s; 0 where nothing was measured.
+    /// GiB/s or 1000 operations/s; 0 if nothing was measured.
     pub score: f64,
-    /// How long it took, seconds.
+    /// Its duration, seconds.
     pub seconds: f64,
     /// Why it does not count; empty for a valid phase.
     pub invalid: Vec<String>,
     /// Further lines of its section.
     pub lines: Vec<(String, String)>,
-    /// Beginning and end, seconds since 1970; 0 where it did not take place.
+    /// Start, seconds since 1970; 0 if it did not run.
     pub start_unix_s: i64,
     /// End, seconds since 1970.
     pub end_unix_s: i64,
 }
 
 impl PhaseScore {
-    /// Which mean it belongs to.
+    /// The mean to which it contributes.
     #[must_use]
     pub fn group(&self) -> Group {
         phase_named(&self.name).map_or(Group::None, |phase| phase.group)
     }
 
-    /// Which mean of the extended score it belongs to.
+    /// The mean of the extended score to which it contributes.
     #[must_use]
     pub fn extended_group(&self) -> Group {
         phase_named(&self.name).map_or(Group::None, |phase| phase.extended)
@@ -55,15 +55,14 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// The scores of `phases`, which are valid as far as their own rules say. Phases of the extended mode
-    /// change nothing.
+    /// The scores of `phases`; validity follows the phases' own rules. Phases of the extended mode have no effect.
     #[must_use]
     pub fn of(phases: &[PhaseScore]) -> Self {
         let mandatory = phases.iter().filter(|phase| !phase.is_optional());
         Self::over(mandatory, PhaseScore::group)
     }
 
-    /// The extended scores: the same means over the phases of the extended mode as well.
+    /// The extended scores: the same means, including the phases of the extended mode.
     #[must_use]
     pub fn extended(phases: &[PhaseScore]) -> Self {
         Self::over(phases.iter(), PhaseScore::extended_group)
@@ -82,8 +81,7 @@ impl Scores {
         )
     }
 
-    /// The scores of figures. One that is not above 0 is left out of its mean: the root is taken over
-    /// those that are left.
+    /// The scores of figures. Figures that are not above 0 are excluded from their mean, including its count.
     pub fn from_figures(figures: impl Iterator<Item = (Group, f64)> + Clone, valid: bool) -> Self {
         let mean = |group| {
             let of_group = figures
@@ -107,7 +105,7 @@ impl Scores {
         }
     }
 
-    /// The scores without the search, which object stores do by listing.
+    /// The scores without the search, which object stores perform by listing.
     #[must_use]
     pub fn without_find(phases: &[PhaseScore]) -> Self {
         let rest: Vec<PhaseScore> = phases
@@ -131,16 +129,16 @@ mod tests {
         }
     }
 
-    /// The total of the result that section A.5 shows.
+    /// The total of the result in section A.5.
     #[test]
-    fn the_total_is_that_of_the_original() {
+    fn the_total_matches_the_original() {
         let figures = [(Group::Metadata, 79.707941), (Group::Bandwidth, 0.458973)];
         let scores = Scores::from_figures(figures.into_iter(), true);
         assert_eq!(format!("{:.6}", scores.total), "6.048454");
     }
 
     #[test]
-    fn what_is_not_above_zero_is_left_out_and_makes_a_run_invalid() {
+    fn zero_scores_are_excluded_and_invalidate_the_run() {
         let mut phases = vec![
             phase("ior-easy-write", 4.0),
             phase("ior-hard-write", 1.0),

@@ -1,4 +1,4 @@
-//! The scores of a run as a result holds them: what the report page and machine-readable results show.
+//! The scores of a run as part of its result, for the report page and machine-readable output.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use super::score::{PhaseScore, Scores};
 /// The scores of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreTable {
-    /// How files became objects.
+    /// Mapping of files to objects.
     pub mapping: String,
     /// Number of ranks.
     pub ranks: u32,
-    /// The phases, in order of execution; those that did not take place with a score of 0.
+    /// The phases, in order of execution; phases that did not run have a score of 0.
     pub phases: Vec<PhaseScore>,
     /// The official score.
     pub scores: Scores,
     /// The score without the search.
     pub without_find: Scores,
-    /// The score over the phases of the extended mode as well, where these were run.
+    /// The score including the phases of the extended mode, if these ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended: Option<Scores>,
 }

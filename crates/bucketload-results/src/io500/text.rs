@@ -11,12 +11,12 @@ use super::hash::of_scores;
 use super::score::{PhaseScore, Scores};
 use super::{Group, Report};
 
-/// A pair: the key is left-justified to 15 columns.
+/// Writes a pair, with the key left-justified to 15 columns.
 fn pair(out: &mut String, key: &str, value: &str) {
     let _ = writeln!(out, "{key:<15} = {value}");
 }
 
-/// An instant as IO500 writes it, in UTC.
+/// An instant in IO500's format, in UTC.
 fn instant(unix_s: i64) -> String {
     let form = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     OffsetDateTime::from_unix_timestamp(unix_s)
@@ -67,7 +67,6 @@ pub fn result(report: &Report) -> String {
     out
 }
 
-/// The mode's name.
 const fn mode(report: &Report) -> &'static str {
     match report.extended {
         true => "extended",
@@ -75,8 +74,8 @@ const fn mode(report: &Report) -> &'static str {
     }
 }
 
-/// The text of `<phase>.txt`: where IO500 keeps what its tools print, the phase's section and what its ranks
-/// did.
+/// The text of `<phase>.txt`: the phase's section and the measurements of its ranks. IO500 stores the output of its tools
+/// there.
 #[must_use]
 pub fn phase(score: &PhaseScore, ranks: &PhaseRanks) -> String {
     let mut out = String::new();
@@ -167,7 +166,7 @@ fn total_line(mark: &str, scores: &Scores) -> String {
     )
 }
 
-/// The text of `result_summary.txt`. The score without the search is a line of our own.
+/// The text of `result_summary.txt`. The line with the score without the search is our addition.
 #[must_use]
 pub fn summary(report: &Report) -> String {
     let mut out = format!("IO500 version {} ({})\n", report.version, mode(report));
@@ -209,9 +208,9 @@ mod tests {
         }
     }
 
-    /// The lines that section A.5 shows.
+    /// The lines shown in section A.5.
     #[test]
-    fn lines_are_those_of_the_original() {
+    fn lines_match_the_original() {
         let short = "Runtime is smaller than expected minimum runtime";
         let lines = [
             (
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_file_is_that_of_the_original() {
+    fn the_result_file_matches_the_original() {
         let mut easy = phase(
             "ior-easy-write",
             0.376149,

@@ -1,4 +1,4 @@
-//! Verifies a result: the formula and both hashes are computed again.
+//! Verifies a result: recomputes the formula and both hashes.
 
 use super::hash::{PairHash, of_pairs};
 use super::ini::Ini;
@@ -6,27 +6,27 @@ use super::parse::Recorded;
 use super::score::Scores;
 use super::{Group, phase_named};
 
-/// Largest relative difference between a recorded score and the one computed again: figures have six
-/// decimals (docs/spec/io500-mdworkbench.md: all published results agree to 1e-4).
+/// Largest relative difference between a recorded score and the recomputed one. Figures have six decimals
+/// (docs/spec/io500-mdworkbench.md: all published results agree to 1e-4).
 const TOLERANCE: f64 = 1e-4;
 
-/// What came of it.
+/// The outcome of a verification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
     /// Whether means and total follow from the phases.
     pub formula_ok: bool,
-    /// Whether the recorded hash is that of the figures; `true` for a summary, which has none.
+    /// Whether the recorded hash matches the figures; `true` for a summary, which has none.
     pub hash_ok: bool,
-    /// Whether the recorded hash of the configuration is that of the given one; `true` without one.
+    /// Whether the recorded hash matches the given configuration; `true` without one.
     pub config_ok: bool,
-    /// Whether the result says that it is valid.
+    /// Whether the result claims to be valid.
     pub valid: bool,
-    /// What does not agree.
+    /// Descriptions of all mismatches.
     pub problems: Vec<String>,
 }
 
 impl Verified {
-    /// Whether everything agrees.
+    /// True if everything agrees.
     #[must_use]
     pub const fn agrees(&self) -> bool {
         self.formula_ok && self.hash_ok && self.config_ok
@@ -36,7 +36,7 @@ impl Verified {
 /// The hash of a configuration: over the names and values of all its options.
 ///
 /// # Errors
-/// When it is no INI file.
+/// When it is not an INI file.
 pub fn config_hash(ini: &str) -> Result<String, String> {
     let mut hash = PairHash::default();
     for setting in Ini::parse(ini)?.settings {
@@ -45,10 +45,10 @@ pub fn config_hash(ini: &str) -> Result<String, String> {
     Ok(hash.to_string())
 }
 
-/// Verifies the text of a result, and with `config` that it belongs to it.
+/// Verifies the text of a result, and with `config` that the result belongs to that configuration.
 ///
 /// # Errors
-/// When the text cannot be understood.
+/// When the text is invalid.
 pub fn verify(text: &str, config: Option<&str>) -> Result<Verified, String> {
     let recorded = Recorded::parse(text)?;
     let group = |name: &str| phase_named(name).map_or(Group::None, |phase| phase.group);
@@ -122,7 +122,7 @@ pub fn verify(text: &str, config: Option<&str>) -> Result<Verified, String> {
 mod tests {
     use super::{config_hash, verify};
 
-    /// Two phases with the means that section A.5 shows, as a summary of IO500's own has them.
+    /// Two phases with the means of section A.5, in the format of IO500's summary.
     const SUMMARY: &str = "\
 IO500 version io500-isc26_v2-26-g02091cf254d8 (standard)
 [RESULT]       ior-easy-write        0.458973 GiB/s : time 2.254 seconds [INVALID]
@@ -145,7 +145,7 @@ IO500 version io500-isc26_v2-26-g02091cf254d8 (standard)
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_the_line() {
+    fn invalid_results_are_refused_with_the_line() {
         let old = "[RESULT] BW   phase 1 ior_easy_write 1.2 GB/s : time 300 seconds\n";
         assert!(
             verify(old, None)

@@ -11,11 +11,11 @@ use crate::rundir::Manifest;
 
 /// Operations on an object in the benchmark: stat, read, delete, create.
 const OPERATIONS: f64 = 4.0;
-/// Iterations that differ by more than this factor are worth a remark.
+/// Factor by which the two iterations may differ without a warning.
 const APART: f64 = 2.0;
 
-/// The score of a phase: that of the benchmark is the rate of its second iteration; making and deleting the
-/// data sets has none. `seen` are the phase before it in the plan and itself.
+/// The score of a phase. That of the benchmark is the rate of its second iteration; creating and deleting the data sets
+/// have none. The pair holds the phase before it in the plan, and itself.
 pub(super) fn score(
     phase: &Phase,
     model: &RanksPlan,
@@ -28,7 +28,7 @@ pub(super) fn score(
     };
     let scored = phase.extended != Group::None;
     let Some((started_ns, ended_ns, ranks)) = seen.and_then(complete) else {
-        out.invalid.push("Not run to its end".to_owned());
+        out.invalid.push("Not run to completion".to_owned());
         return out;
     };
     let mut line = |key: &str, value: String| out.lines.push((key.to_owned(), value));
@@ -74,7 +74,7 @@ pub(super) fn score(
     out
 }
 
-/// Start, end and ranks of a phase that was run to its end.
+/// Start, end and ranks of a phase that completed.
 fn complete(seen: &Seen) -> Option<(u64, u64, &PhaseRanks)> {
     let (ended_ns, end) = seen.ended?;
     let ranks = seen.ranks.as_ref()?;
@@ -93,7 +93,7 @@ fn rate(model: &RanksPlan, ranks: &PhaseRanks, start_ns: u64) -> f64 {
         .max()
         .unwrap_or(0);
     let seconds = longest.saturating_sub(start_ns) as f64 / 1e9;
-    // Steps in which nothing failed: with a failure the phase does not count anyway.
+    // Only steps without failures: with a failure the phase does not count anyway.
     let objects = ranks.sum(|rank| rank.good) as f64 * f64::from(sets);
     if seconds > 0.0 {
         OPERATIONS * objects / seconds / 1000.0

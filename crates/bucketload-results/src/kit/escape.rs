@@ -1,11 +1,11 @@
-//! Texts of users and servers inside documents: XML, CSV, Markdown and LaTeX.
+//! Escaping for XML, CSV, Markdown and LaTeX.
 //!
-//! Names of targets, workloads and reasons of failures come from outside; nothing of them may become markup.
+//! Names of targets, workloads and failure reasons come from outside and must not become markup.
 //! Control characters are dropped everywhere: none of the formats can hold them.
 
 use std::fmt::Write as _;
 
-/// Control characters but the line feed and the tabulator; XML 1.0 has no way to write them.
+/// Control characters other than line feed and tab. XML 1.0 cannot represent them.
 fn is_foreign(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t' || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -27,7 +27,7 @@ pub fn xml(text: &str) -> String {
     out
 }
 
-/// `text` as one field of CSV (RFC 4180): quoted where it holds a comma, a quote or a line break.
+/// `text` as one CSV field (RFC 4180), quoted if it holds a comma, a quote or a line break.
 #[must_use]
 pub fn csv(text: &str) -> String {
     let text: String = text.chars().filter(|c| !is_foreign(*c)).collect();
@@ -37,7 +37,7 @@ pub fn csv(text: &str) -> String {
     }
 }
 
-/// `text` as a cell of a Markdown table: one line, and no character that begins markup.
+/// `text` as a cell of a Markdown table: one line, with every character escaped that could begin markup.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -56,8 +56,8 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// `text` for LaTeX's text mode, in ASCII: it compiles whatever the document's encoding and fonts are. What
-/// has no name here is written as its code point.
+/// `text` for LaTeX's text mode, in ASCII, so it compiles with any document encoding and fonts. Characters
+/// without a name here are written as their code point.
 #[must_use]
 pub fn latex(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -77,10 +77,10 @@ pub fn latex(text: &str) -> String {
             '<' => r"\textless{}",
             '>' => r"\textgreater{}",
             '|' => r"\textbar{}",
-            // Straight quotes need fonts or packages that a plain document lacks.
+            // Straight quotes need fonts or packages that a plain document does not have.
             '"' => "''",
             '`' => "{`}",
-            // Two hyphens in a row would become a dash, a bracket the argument of a line's end.
+            // Two hyphens would form a dash; a bracket could become the argument of a line break.
             '-' => "{-}",
             '[' => "{[}",
             ']' => "{]}",
@@ -121,7 +121,7 @@ pub fn latex(text: &str) -> String {
     out
 }
 
-/// `text` as part of a file name and of an identifier: lower case letters, digits and single hyphens.
+/// `text` as part of a file name or identifier: lower-case letters, digits and single hyphens.
 #[must_use]
 pub fn slug(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -145,7 +145,7 @@ mod tests {
 
     use super::{csv, latex, markdown, slug, xml};
 
-    /// Reads one line of fields back, by the grammar of RFC 4180.
+    /// Parses one line into fields by the grammar of RFC 4180.
     fn fields(line: &str) -> Vec<String> {
         let mut out = vec![String::new()];
         let mut chars = line.chars().peekable();
@@ -194,7 +194,7 @@ mod tests {
         fn markdown_cells_stay_cells(text in any::<String>()) {
             let cell = markdown(&text);
             prop_assert!(!cell.contains('\n'));
-            // Every bar, and every character that begins markup, has an odd number of backslashes before it.
+            // Every bar and every markup character has an odd number of backslashes before it.
             let mut slashes = 0;
             for c in cell.chars() {
                 if "|`*_[]~#!".contains(c) {
@@ -211,7 +211,7 @@ mod tests {
             let (mut depth, mut chars) = (0i64, escaped.chars().peekable());
             while let Some(c) = chars.next() {
                 match c {
-                    // A command: its name, or one character that it makes harmless.
+                    // A command: its name, or one escaped character.
                     '\\' => {
                         let next = chars.next();
                         let harmless = |c: char| c.is_ascii_alphabetic() || "{}$&#%_\"'`".contains(c);

@@ -1,6 +1,6 @@
 'use strict';
-// The values of all lines under the pointer. The charts are complete without this script: it reads the lines back
-// from the drawing and from the scales beside them.
+// Shows the values of all lines under the pointer. The charts are complete without this script: it reads the lines
+// back from the drawing and from the scales beside it.
 const STEPS = {
   ns: [[1, ' ns'], [1e3, ' µs'], [1e6, ' ms'], [1e9, ' s']],
   B: [[1, ' B'], [1024, ' KiB'], [1048576, ' MiB'], [1073741824, ' GiB']],
@@ -23,8 +23,8 @@ function scale(text) {
   }};
 }
 
-// The corners of a line: M x y, L x y, H x V y.
-function corners(d) {
+// Vertices of a path: M x y, L x y, H x, V y.
+function vertices(d) {
   const out = [];
   for (const [, command, a, b] of d.matchAll(/([MLHV])(-?[\d.]+)(?: (-?[\d.]+))?/g)) {
     const last = out[out.length - 1];
@@ -38,7 +38,7 @@ for (const scales of document.querySelectorAll('g.scales')) {
   const svg = scales.closest('svg'), figure = svg.closest('figure');
   const x = scale(scales.dataset.x), y = scale(scales.dataset.y);
   const lines = [...svg.querySelectorAll('path.line[data-name]')]
-    .map(path => ({name: path.dataset.name, points: corners(path.getAttribute('d'))}))
+    .map(path => ({name: path.dataset.name, points: vertices(path.getAttribute('d'))}))
     .filter(line => line.points.length);
   if (!lines.length) continue;
   const tip = document.createElement('div');

@@ -1,4 +1,4 @@
-//! The kit that every page of results is made with: tables, charts, and the frame around them.
+//! The building blocks of every results page: tables, charts, and the frame around them.
 //!
 //! ```text
 //!  Table ─┬─► terminal text, CSV, Markdown, LaTeX
@@ -8,8 +8,8 @@
 //!         └─► SVG file
 //! ```
 //!
-//! Everything is drawn here, once: a page is readable without a script and loads nothing. Its script only adds the
-//! values under the pointer. [`escape`] keeps texts of users and servers from becoming markup.
+//! All drawing happens here. A page is readable without a script and loads nothing; its script only adds the values
+//! under the pointer. [`escape`] keeps texts from users and servers from becoming markup.
 
 pub mod escape;
 pub mod page;

@@ -1,4 +1,4 @@
-//! The page: a head with the verdict, sections of tables and charts, and the frame that makes one file of it.
+//! The page: a header with the verdict, sections of tables and charts, and the frame that makes it one file.
 
 use std::fmt::Write as _;
 
@@ -25,12 +25,12 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// The verdict as shown.
+/// The verdict box of a page.
 #[derive(Clone, Debug, Default)]
 pub struct VerdictBox {
     /// The verdict word.
     pub word: String,
-    /// `good`, `warn` or `bad`: never the only carrier of meaning.
+    /// `good`, `warn` or `bad`. It only selects the colour; the words carry the meaning.
     pub tone: &'static str,
     /// What the word means, in one sentence.
     pub meaning: String,
@@ -52,7 +52,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section without tables and charts yet.
+    /// A section without tables and charts.
     pub fn new(title: impl Into<String>, intro: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -61,14 +61,14 @@ impl Section {
         }
     }
 
-    /// The same section with `tables` behind its own.
+    /// The same section with `tables` appended.
     #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = Table>) -> Self {
         self.tables.extend(tables);
         self
     }
 
-    /// The same section with `charts` behind its own.
+    /// The same section with `charts` appended.
     #[must_use]
     pub fn charts(mut self, charts: impl IntoIterator<Item = Chart>) -> Self {
         self.charts.extend(charts);
@@ -116,7 +116,7 @@ impl Page {
     }
 }
 
-/// Headline figures as (name, value).
+/// Headline figures as (name, value); empty without figures.
 pub fn facts<N: AsRef<str>, V: AsRef<str>>(facts: &[(N, V)]) -> String {
     let fact = |(name, value): &(N, V)| {
         let (name, value) = (xml(name.as_ref()), xml(value.as_ref()));
@@ -129,7 +129,7 @@ pub fn facts<N: AsRef<str>, V: AsRef<str>>(facts: &[(N, V)]) -> String {
     }
 }
 
-/// Charts beside each other where there is room; nothing for none.
+/// Charts side by side where there is room; empty without charts.
 #[must_use]
 pub fn figures(charts: &[Chart]) -> String {
     let all: String = charts.iter().map(Chart::figure).collect();
@@ -139,7 +139,7 @@ pub fn figures(charts: &[Chart]) -> String {
     }
 }
 
-/// One HTML file around `body`, which is markup: it has the style sheet, loads nothing, and runs nothing but `script`.
+/// One HTML file around `body`, which is markup. It includes the style sheet, loads nothing, and runs only `script`.
 #[must_use]
 pub fn frame(title: &str, body: &str, script: Option<&str>) -> String {
     let (policy, script) = match script {

@@ -1,7 +1,7 @@
-//! Tables: one model, five forms (terminal text in `terminal`, HTML, CSV, Markdown, LaTeX).
+//! Tables: one model, five formats (terminal text in `terminal`, HTML, CSV, Markdown, LaTeX).
 //!
-//! Terminal text, HTML, Markdown and LaTeX show texts for readers; CSV has every number in full and the ends of an
-//! interval in columns of their own, so that it is what programs read.
+//! Terminal text, HTML, Markdown and LaTeX show rounded texts for readers. CSV is for programs: it has every number
+//! in full and the ends of an interval in columns of their own.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,18 @@ use crate::units;
 /// A column.
 #[derive(Clone, Debug, Default)]
 pub struct Column {
-    /// Heading for readers; may be empty.
+    /// Heading; may be empty.
     pub title: String,
-    /// Name in CSV, with the unit in it; empty for tables without files.
+    /// Name in CSV, including the unit; empty for tables without files.
     pub key: String,
-    /// Whether its figures have intervals, which are two further columns of CSV.
+    /// Whether its figures have intervals, which add two columns in CSV.
     pub interval: bool,
     /// Whether it is right-aligned.
     pub number: bool,
 }
 
 impl Column {
-    /// Of texts.
+    /// A column of texts.
     #[must_use]
     pub fn text(title: &str, key: &str) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Column {
         }
     }
 
-    /// Of numbers.
+    /// A column of numbers.
     #[must_use]
     pub fn number(title: &str, key: &str) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// Of figures with intervals.
+    /// A column of figures with intervals.
     #[must_use]
     pub fn figure(title: &str, key: &str) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Column {
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Nothing was measured.
+    /// No value.
     None,
     /// A text.
     Text(String),
@@ -63,9 +63,9 @@ pub enum Cell {
     Styled(Style, String),
     /// A whole number.
     Count(u64),
-    /// A figure and how readers see it.
+    /// A figure and its text.
     Figure {
-        /// The figure in the unit of the column's key.
+        /// The figure, in the unit that the column's key names.
         value: f64,
         /// Its interval.
         ci: Option<(f64, f64)>,
@@ -83,7 +83,7 @@ impl Cell {
         Self::Text(text.into())
     }
 
-    /// A figure and its interval, both shown by `show`; nothing for what is not finite.
+    /// A figure and its interval, both formatted by `show`; `None` if the figure is not finite.
     #[must_use]
     pub fn figure(value: f64, ci: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> Self {
         if !value.is_finite() {
@@ -98,7 +98,7 @@ impl Cell {
         }
     }
 
-    /// The cell with `mark` behind its figure; as it is without a figure or mark.
+    /// The cell with `mark` after its figure; unchanged without a figure or mark.
     #[must_use]
     pub fn marked(mut self, mark: &str) -> Self {
         if let (Self::Figure { shown, .. }, false) = (&mut self, mark.is_empty()) {
@@ -107,7 +107,7 @@ impl Cell {
         self
     }
 
-    /// What readers see.
+    /// The text that readers see.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -131,13 +131,13 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Default for Cell {
-    /// A text without letters.
+    /// An empty text.
     fn default() -> Self {
         Self::text("")
     }
 }
 
-/// The ends of an interval; a common unit is written once.
+/// Text of an interval; a common unit is written once.
 fn interval(low: &str, high: &str) -> String {
     let split = |text: &'_ str| {
         text.rfind(|c: char| c.is_ascii_digit())
@@ -153,20 +153,20 @@ fn interval(low: &str, high: &str) -> String {
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Name of its files and anchor; empty for one that only a page has.
+    /// Name of its files and anchor; empty for a table that appears only on a page.
     pub name: String,
     /// Caption; empty for none.
     pub title: String,
-    /// What a reader must know: units, intervals, marks, sources; empty for nothing.
+    /// Note for readers: units, intervals, marks, sources; empty for none.
     pub note: String,
-    /// Columns. Without any title the table has no line of headings.
+    /// Columns. If no column has a title, the heading row is omitted.
     pub columns: Vec<Column>,
-    /// Rows, as many cells as columns.
+    /// Rows, with as many cells as columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table without rows and files: the first `left` columns are of texts, the others of numbers.
+    /// An empty table without files: the first `left` columns hold texts, the others numbers.
     pub fn new<T: Into<String>>(left: usize, head: impl IntoIterator<Item = T>) -> Self {
         let column = |(at, title): (usize, T)| Column {
             title: title.into(),
@@ -179,7 +179,7 @@ impl Table {
         }
     }
 
-    /// A table with files, without rows yet; `name` becomes a plain file name.
+    /// An empty table with files; `name` is turned into a plain file name.
     #[must_use]
     pub fn named(name: &str, title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
@@ -190,13 +190,13 @@ impl Table {
         }
     }
 
-    /// A table of names and values, without headings.
+    /// A table of names and values, without a heading row.
     #[must_use]
     pub fn pairs(title: &str) -> Self {
         Self::new(1, ["", ""]).titled(title)
     }
 
-    /// A table of names and texts that may fill lines, without headings.
+    /// A table of names and texts that may span lines, without a heading row.
     #[must_use]
     pub fn prose(title: &str) -> Self {
         Self::new(2, ["", ""]).titled(title)
@@ -216,13 +216,21 @@ impl Table {
         self
     }
 
-    /// The same table with `rows` of texts behind its own.
+    /// The same table with `rows` appended.
     #[must_use]
     pub fn with<R>(mut self, rows: impl IntoIterator<Item = R>) -> Self
     where
         R: IntoIterator<Item: Into<Cell>>,
     {
         rows.into_iter().for_each(|row| self.texts(row));
+        self
+    }
+
+    /// The same table with further columns of texts on the right.
+    #[must_use]
+    pub fn text_columns<const N: usize>(mut self, titles: [&str; N]) -> Self {
+        self.columns
+            .extend(titles.map(|title| Column::text(title, "")));
         self
     }
 
@@ -236,13 +244,13 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Adds a row whose last cells are empty.
+    /// Adds a row, filled up with empty cells.
     pub fn short_row(&mut self, mut cells: Vec<Cell>) {
         cells.resize(self.columns.len(), Cell::None);
         self.rows.push(cells);
     }
 
-    /// Leaves out columns that hold nothing in any row.
+    /// Removes columns that are empty in every row.
     #[must_use]
     pub fn compact(mut self) -> Self {
         let held: Vec<bool> = (0..self.columns.len())
@@ -263,7 +271,7 @@ impl Table {
         self
     }
 
-    /// As CSV (RFC 4180) with a header line; lines end with CR LF.
+    /// The table as CSV (RFC 4180) with a header line; lines end with CR LF.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut head = Vec::new();
@@ -294,7 +302,7 @@ impl Table {
         out
     }
 
-    /// As a Markdown table with its caption and note.
+    /// The table in Markdown, with its caption and note.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", markdown(&self.title));
@@ -311,7 +319,7 @@ impl Table {
         out
     }
 
-    /// As a LaTeX `table` with a plain `tabular`: no package is needed.
+    /// The table as a LaTeX `table` with a plain `tabular`; no package is needed.
     #[must_use]
     pub fn latex(&self) -> String {
         let align: String = self
@@ -341,7 +349,7 @@ impl Table {
         out + "\\end{table}\n"
     }
 
-    /// As HTML. Intervals stand below their figures.
+    /// The table as HTML. Intervals stand below their figures.
     #[must_use]
     pub fn html(&self) -> String {
         let title = xml(&self.title);
@@ -395,7 +403,7 @@ impl Table {
     }
 }
 
-/// A number in full for programs; nothing for what is none.
+/// A number in full for programs; empty if it is not finite.
 fn plain(value: f64) -> String {
     match value.is_finite() {
         true => format!("{value}"),

@@ -1,25 +1,25 @@
-//! Tables for terminals: aligned columns, emphasis where the terminal shows it.
+//! Tables for terminals: aligned columns, with emphasis where the terminal supports it.
 
 use super::table::{Cell, Table};
 
-/// Emphasis on terminals that show it.
+/// Emphasis on terminals that support it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// None.
     #[default]
     Plain,
-    /// A figure that rests on enough values.
+    /// A figure based on enough values.
     Bold,
-    /// As it should be.
+    /// No problem.
     Good,
-    /// To be looked at.
+    /// Needs attention.
     Warn,
-    /// Not as it should be.
+    /// A problem.
     Bad,
 }
 
 impl Style {
-    /// `text` in this style, in ANSI escape sequences (ECMA-48 SGR) when `colour`.
+    /// `text` in this style, with ANSI escape sequences (ECMA-48 SGR) if `colour`.
     #[must_use]
     pub fn paint(self, text: &str, colour: bool) -> String {
         let code = match self {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::measure::{Kind, Stage, StageKind};
 
-/// The files of a phase: what follows the prefix in their names, and their text. `iteration` counts the
-/// iterations of the benchmark; with `all` ranks instead of rank 0 alone.
+/// The latency files of a phase: the part of their names after the prefix, and their text. `iteration` counts the
+/// iterations of the benchmark. With `all`, they cover all ranks instead of rank 0 alone.
 #[must_use]
 pub fn files(stage: &Stage, iteration: u32, all: bool) -> Vec<(String, String)> {
     let kinds: &[(Kind, &str)] = match stage.kind {
@@ -36,7 +36,7 @@ pub fn files(stage: &Stage, iteration: u32, all: bool) -> Vec<(String, String)> 
     kinds.iter().map(file).collect()
 }
 
-/// A number as C's `%.4e` writes it.
+/// A number in C's `%.4e` format.
 #[must_use]
 pub fn scientific(value: f64) -> String {
     let text = format!("{value:.4e}");
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_c_does() {
-        // The value that section B.3 shows.
+        // The value shown in section B.3.
         assert_eq!(scientific(0.0069497), "6.9497e-03");
         assert_eq!(scientific(0.0), "0.0000e+00");
         assert_eq!(scientific(12_345.0), "1.2345e+04");

@@ -1,4 +1,4 @@
-//! What a phase did, from its operation log and its ranks.
+//! Measurements of a phase, from its operation log and its ranks.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::sink::Event;
 
 use crate::error::ResultsError;
-use crate::oplog::{Column, read};
+use crate::oplog::read;
 use crate::rundir::RunDir;
 
-/// What an operation does, in the order of the result lines.
+/// Kind of an operation, in the order of the result lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// GET.
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// What a phase is.
+/// Kind of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StageKind {
     /// Precreation.
@@ -64,21 +64,21 @@ pub enum StageKind {
     Audit,
 }
 
-/// One operation that succeeded.
+/// One successful operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// What it did.
+    /// Its kind.
     pub kind: Kind,
-    /// Who did it.
+    /// The rank that performed it.
     pub rank: u32,
-    /// Its start, nanoseconds after the beginning of the phase.
+    /// Its start, nanoseconds after the start of the phase.
     pub at_ns: u64,
-    /// How long it took, nanoseconds.
+    /// Its duration, nanoseconds.
     pub took_ns: u64,
 }
 
 impl Sample {
-    /// How long it took, seconds, in the precision of the original.
+    /// Its duration in seconds, in the precision of the original.
     #[must_use]
     pub fn seconds(&self) -> f32 {
         (self.took_ns as f64 / 1e9) as f32
@@ -90,24 +90,24 @@ impl Sample {
 pub struct Stage {
     /// Name of the phase.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: StageKind,
     /// Its plan.
     pub plan: RanksPlan,
-    /// Bytes of an object.
+    /// Size of an object, bytes.
     pub bytes: u64,
-    /// What the ranks did.
+    /// Measurements of the ranks.
     pub ranks: PhaseRanks,
-    /// Time of each rank since the beginning of the phase, seconds.
+    /// Time of each rank since the start of the phase, seconds.
     pub times_s: Vec<f64>,
-    /// The operations that succeeded, rank by rank in the order of execution.
+    /// The successful operations, rank by rank in order of execution.
     pub samples: Vec<Sample>,
     /// Operations that failed, per rank.
     pub failed: Vec<(u32, u64)>,
 }
 
-/// Shows the phases of the run in `dir`, in order. One phase is in memory at a time, at some 24 bytes per
-/// operation. Returns the operations that the log lacks.
+/// Calls `show` for each phase of the run in `dir`, in order. One phase is in memory at a time, with about 24 bytes per
+/// operation. Returns the number of operations missing from the log.
 ///
 /// # Errors
 /// When the directory or its operation log cannot be read.
@@ -183,7 +183,7 @@ pub fn stages(dir: &Path, mut show: impl FnMut(&Stage)) -> Result<u64, ResultsEr
     Ok(missing)
 }
 
-/// Bytes of an object of the plan.
+/// Size of the plan's objects, bytes.
 fn object_bytes(plan: &Plan) -> u64 {
     plan.keysets.first().map_or(0, |set| set.size.max)
 }
@@ -196,24 +196,21 @@ fn samples(
 ) -> Result<(), ResultsError> {
     let columns = ["phase", "class", "seq", "taken_ns", "done_ns", "outcome"];
     read(dir, &columns, |rows| {
-        let text = |at: usize, row: usize| match &rows.columns[at] {
-            Column::Texts(texts) => texts[row].as_deref().unwrap_or(""),
-            Column::Ints(_) => "",
-        };
-        let int = |at: usize, row: usize| match &rows.columns[at] {
-            Column::Ints(ints) => ints[row].map_or(0, |n| u64::try_from(n).unwrap_or(0)),
-            Column::Texts(_) => 0,
-        };
         for row in 0..rows.len {
-            let wanted = text(0, row) == phase && text(5, row) == "ok";
-            let Some(kind) = Kind::of(text(1, row)).filter(|_| wanted) else {
+            let text = |at: usize| rows.columns[at].text(row).unwrap_or_default();
+            let int = |at: usize| {
+                let int = rows.columns[at].int(row);
+                int.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+            };
+            let wanted = text(0) == phase && text(5) == "ok";
+            let Some(kind) = Kind::of(text(1)).filter(|_| wanted) else {
                 continue;
             };
-            let (taken, done) = (int(3, row), int(4, row));
+            let (taken, done) = (int(3), int(4));
             out.push(Sample {
                 kind,
-                // Sequence numbers of ranks (`bucketload_core::generate::ranks`).
-                rank: u32::try_from(int(2, row) % u64::from(ranks.max(1))).unwrap_or(u32::MAX),
+                // See `bucketload_core::generate::ranks` for the sequence numbers of ranks.
+                rank: u32::try_from(int(2) % u64::from(ranks.max(1))).unwrap_or(u32::MAX),
                 at_ns: taken.saturating_sub(start_ns),
                 took_ns: done.saturating_sub(taken),
             });

@@ -1,12 +1,12 @@
-//! The seven figures of a latency vector (docs/spec/io500-mdworkbench.md section B.3).
+//! The seven statistics of a latency vector (docs/spec/io500-mdworkbench.md section B.3).
 
 /// Minimum, first quartile, median, third quartile, 90 %, 99 %, maximum.
 pub type Seven = [f32; 7];
 
-/// The seven figures of `sorted` timings, seconds; zeros of none.
+/// The seven statistics of `sorted` timings, seconds; zeros if there are none.
 ///
-/// Index of a quantile: `round(q·(n−1) + 0.49)`, as IOR's version has it; the median of an even number is
-/// the mean of the two middle values.
+/// The index of a quantile is `round(q·(n−1) + 0.49)`, as in IOR's version; the median of an even number of values is
+/// the mean of the middle two.
 #[must_use]
 pub fn seven(sorted: &[f32]) -> Seven {
     let Some(last) = sorted.len().checked_sub(1) else {
@@ -34,7 +34,7 @@ mod tests {
     use super::seven;
 
     #[test]
-    fn indices_are_those_of_the_original() {
+    fn indices_match_the_original() {
         let values: Vec<f32> = (0..10u8).map(f32::from).collect();
         // 0.25·9 + 0.49 = 2.74, 0.75·9 + 0.49 = 7.24, 0.9·9 + 0.49 = 8.59, 0.99·9 + 0.49 = 9.4
         assert_eq!(seven(&values), [0.0, 3.0, 4.5, 7.0, 9.0, 9.0, 9.0]);

@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use super::latency::scientific;
 use super::measure::{Kind, Sample, Stage, StageKind};
 use super::quantile::seven;
-
-/// Bytes of a MiB.
-const MIB: f64 = 1_048_576.0;
+use crate::units::MIB;
 
 /// The line of a phase over all ranks.
 #[must_use]
@@ -31,7 +29,7 @@ pub fn rank_lines(stage: &Stage) -> String {
     out
 }
 
-/// The figures of `samples`, of the rank at position `of` or of all.
+/// The figures of `samples`: of the rank at position `of`, or of all ranks.
 fn figures(stage: &Stage, samples: &[Sample], of: Option<usize>) -> String {
     let times = match of {
         Some(at) => &stage.times_s[at..=at],
@@ -70,7 +68,7 @@ fn figures(stage: &Stage, samples: &[Sample], of: Option<usize>) -> String {
     let throughput = per_s((created + read) * stage.bytes as f64 / MIB);
     let objects = |kind| count(kind) as u64;
     let _ = match stage.kind {
-        // There are no data sets to make: objects have them in their names.
+        // Data sets need not be created: they are part of the objects' names.
         StageKind::Precreate => {
             let rate = per_s(created);
             write!(
@@ -140,7 +138,7 @@ fn figures(stage: &Stage, samples: &[Sample], of: Option<usize>) -> String {
     out
 }
 
-/// What the listing counted.
+/// The result of the counting listing.
 fn audit(stage: &Stage) -> String {
     format!(
         "audit objects:{} expected:{}",
@@ -210,9 +208,9 @@ mod tests {
         }
     }
 
-    /// The shape of the lines in section B.3.
+    /// The format of the lines in section B.3.
     #[test]
-    fn lines_are_those_of_md_workbench() {
+    fn lines_match_md_workbench() {
         let ms = 1_000_000;
         let samples = vec![sample(Kind::Create, 0, ms), sample(Kind::Create, 1, 3 * ms)];
         let mut made = stage(StageKind::Precreate, WorkbenchStage::Precreate, samples);

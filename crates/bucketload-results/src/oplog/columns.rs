@@ -1,18 +1,18 @@
-//! The columns of the operation log, in both of its forms.
+//! The columns of the operation log, in both formats.
 
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::Plan;
 use bucketload_core::record::{Outcome, Part};
 use bucketload_core::trail::Trail;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers.
     Int,
     /// Whole numbers or null.
     OptInt,
-    /// One of few texts.
+    /// One of a few texts.
     Name,
     /// Text.
     Text,
@@ -20,7 +20,7 @@ pub enum Kind {
     OptText,
 }
 
-/// Name and kind of every column, in order. New ones are appended.
+/// Name and kind of every column, in order. New columns are appended.
 pub const COLUMNS: [(&str, Kind); 38] = [
     ("seq", Kind::Int),
     ("phase", Kind::Name),
@@ -70,7 +70,7 @@ pub(super) enum Value<'a> {
     Text(&'a str),
 }
 
-/// Names of what rows refer to by number.
+/// The names that rows refer to by number.
 pub(super) struct Names {
     phases: Vec<(String, Vec<String>)>,
     endpoints: Vec<String>,
@@ -92,7 +92,7 @@ impl Names {
         }
     }
 
-    /// Shows every cell of the row of a trail with its key and source key to `put`, in the order of [`COLUMNS`].
+    /// Passes every cell of a row (a trail with its key and source key) to `put`, in the order of [`COLUMNS`].
     pub(super) fn row(
         &self,
         (phase, thread): (u16, u16),

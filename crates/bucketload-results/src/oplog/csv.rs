@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use super::columns::{COLUMNS, Value};
 
-/// Bytes of text that are collected before they are compressed.
+/// Number of bytes that are collected before they are compressed.
 const BLOCK: usize = 256 * 1024;
 
 /// One file.
@@ -15,7 +15,7 @@ pub(super) struct CsvFile {
 }
 
 impl CsvFile {
-    /// Begins `file` with a comment-free header line.
+    /// Starts `file` with a header line.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let names = COLUMNS.map(|(name, _)| name).join(",");
         Ok(Self {
@@ -45,7 +45,7 @@ impl CsvFile {
         }
     }
 
-    /// Compresses what has been collected, if that is enough.
+    /// Compresses the collected text if there is enough of it.
     pub(super) fn write(&mut self) -> io::Result<()> {
         if self.text.len() >= BLOCK {
             self.out.write_all(&self.text)?;
@@ -61,7 +61,7 @@ impl CsvFile {
     }
 }
 
-/// Splits a line into its cells; `None` when it ends inside quotes.
+/// Splits a line into cells; `None` if it ends inside quotes.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let mut cells = vec![String::new()];
     let mut quoted = false;

@@ -1,23 +1,23 @@
-//! Files of the operation log: named when complete.
+//! Files of the operation log. A file gets its name when it is complete.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Ending of a file that is being written.
+/// Extension of a file that is being written.
 const PART: &str = "part";
 
-/// The `number`-th file of the log with ending `extension`.
+/// The `number`-th file of the log with extension `extension`.
 pub(super) fn name(dir: &Path, number: u32, extension: &str) -> PathBuf {
     dir.join(format!("ops-{number:05}.{extension}"))
 }
 
-/// Creates the file that becomes `path` when it is complete.
+/// Creates the file that becomes `path` once complete.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     File::create_new(part(path))
 }
 
-/// Gives the complete file its name.
+/// Renames the completed file to `path`.
 pub(super) fn complete(path: &Path) -> io::Result<()> {
     fs::rename(part(path), path)
 }
@@ -29,7 +29,7 @@ fn part(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The complete files of the log in `dir` with ending `extension`, in order.
+/// The complete files of the log in `dir` with extension `extension`, in order.
 pub(super) fn list(dir: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {

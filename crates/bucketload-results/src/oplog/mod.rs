@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! core::oplog (batches of trails) ── writer ──▶ columns ──▶ parquet │ csv ── rotation ──▶ ops-00000.parquet, …
-//! run directory ── read ──▶ rows of the columns asked for
+//! run directory ── read ──▶ rows with the requested columns
 //! ```
 //!
-//! A file is complete when it has its name; until then it ends in `.part`. A new file is begun after
-//! a million rows or a minute, so a killed run loses at most what was logged since. Memory is
-//! bounded by one row group.
+//! A file has its final name once it is complete; until then its name ends in `.part`. A new file is started after a
+//! million rows or a minute, so a killed run loses at most what was logged since. Memory is bounded by one row
+//! group.
 //!
-//! Instants are nanoseconds since the run's epoch; the files carry the wall-clock time of the epoch
-//! (`bucketload.epoch_unix_ns`, nanoseconds since 1970). What does not apply to an operation is
-//! null (empty in CSV).
+//! Instants are nanoseconds since the run's epoch; the files state the wall-clock time of the epoch
+//! (`bucketload.epoch_unix_ns`, nanoseconds since 1970). Values that do not apply to an operation are null (empty in
+//! CSV).
 
 mod columns;
 mod csv;
@@ -27,7 +27,7 @@ pub(crate) use csv::split;
 pub use read::{Column, Rows, read};
 pub use writer::{OpLogHeader, write};
 
-/// Form of the operation log.
+/// Format of the operation log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpLogFormat {
@@ -40,7 +40,7 @@ pub enum OpLogFormat {
 }
 
 impl OpLogFormat {
-    /// The ending of the files' names.
+    /// The extension of the files.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -50,12 +50,12 @@ impl OpLogFormat {
     }
 }
 
-/// How the operation log came out.
+/// Facts about a written operation log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpLogFacts {
-    /// Form of the files.
+    /// Format of the files.
     pub format: OpLogFormat,
-    /// Whether the log was written to its end; not so in a run that was killed.
+    /// Whether the log was written to its end; false for a killed run.
     pub complete: bool,
     /// Operations logged.
     pub rows: u64,
@@ -66,7 +66,7 @@ pub struct OpLogFacts {
 }
 
 impl OpLogFacts {
-    /// The files in words.
+    /// Description of the files.
     #[must_use]
     pub fn files(&self) -> String {
         match self.files {

@@ -14,14 +14,14 @@ use parquet::schema::types::{ColumnPath, Type};
 
 use super::columns::{COLUMNS, Kind, Value};
 
-/// Rows per row group: what is held in memory, some 20 MB.
+/// Rows per row group. One group, about 20 MB, is held in memory.
 pub(super) const GROUP_ROWS: usize = 65_536;
 
 /// The rows of a row group, column by column.
 pub(super) struct Group {
     columns: Vec<Buffer>,
     rows: usize,
-    /// Texts that occur again and again, shared.
+    /// Shared copies of recurring texts.
     names: HashMap<String, ByteArray>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Begins `file`, which carries `facts`.
+    /// Starts `file` with the metadata `facts`.
     pub(super) fn new(file: File, facts: &[(&str, String)]) -> Result<Self, ParquetError> {
         let fact =
             |(name, value): &(&str, String)| KeyValue::new((*name).to_owned(), value.clone());
@@ -103,7 +103,7 @@ impl ParquetFile {
             .set_created_by(format!("bucketload {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(facts.iter().map(fact).collect()));
         for (name, kind) in COLUMNS {
-            // Numbers and keys hardly repeat; a dictionary of them would be tried and thrown away.
+            // Numbers and keys hardly repeat: a dictionary would be built and thrown away.
             let path = ColumnPath::from(name);
             match kind {
                 Kind::Int | Kind::OptInt => {
@@ -153,7 +153,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Ends the file, which gets `facts` too.
+    /// Ends the file and adds the metadata `facts`.
     pub(super) fn finish(mut self, facts: &[(&str, String)]) -> Result<(), ParquetError> {
         for (name, value) in facts {
             let fact = KeyValue::new((*name).to_owned(), value.clone());

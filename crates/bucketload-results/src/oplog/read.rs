@@ -13,15 +13,15 @@ use super::columns::{COLUMNS, Kind};
 use super::{OpLogFormat, csv, files};
 use crate::error::ResultsError;
 
-/// Lines of CSV that are shown at a time.
+/// Number of CSV lines passed on at a time.
 const LINES: usize = 65_536;
 
 /// Cells of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Whole numbers, where there are any.
+    /// Whole numbers or null.
     Ints(Vec<Option<i64>>),
-    /// Texts, where there are any.
+    /// Texts or null.
     Texts(Vec<Option<String>>),
 }
 
@@ -33,7 +33,7 @@ impl Column {
         }
     }
 
-    /// The number in row `i`; `None` where there is none.
+    /// The number in row `i`; `None` if there is none.
     #[must_use]
     pub fn int(&self, i: usize) -> Option<i64> {
         match self {
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// The text in row `i`; `None` where there is none.
+    /// The text in row `i`; `None` if there is none.
     #[must_use]
     pub fn text(&self, i: usize) -> Option<&str> {
         match self {
@@ -52,24 +52,23 @@ impl Column {
     }
 }
 
-/// Some rows, with the columns that were asked for.
+/// Some rows, with the requested columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// Number of rows.
     pub len: usize,
-    /// The columns, in the order in which they were asked for.
+    /// The columns, in the requested order.
     pub columns: Vec<Column>,
 }
 
-/// Shows the rows of all complete files of the operation log in `dir`, in the order in which they
-/// were written, with the columns called `names` (see [`COLUMNS`]). Returns the number of rows; 0
-/// when there is no log.
+/// Calls `each` for the rows of all complete files of the operation log in `dir`, in the order in which they were
+/// written, with the columns called `names` (see [`COLUMNS`]). Returns the number of rows; 0 if there is no log.
 ///
 /// # Errors
-/// When a file cannot be read or is no operation log.
+/// When a file cannot be read or is not an operation log.
 ///
 /// # Panics
-/// When a name is not that of a column.
+/// If a name is not that of a column.
 pub fn read(dir: &Path, names: &[&str], mut each: impl FnMut(&Rows)) -> Result<u64, ResultsError> {
     let wanted: Vec<(usize, Kind)> = names
         .iter()
@@ -159,7 +158,7 @@ fn column(
     })
 }
 
-/// Puts nulls where `levels` say that there is no value.
+/// Inserts nulls where `levels` say that there is no value.
 fn spread<T>(values: Vec<T>, levels: Option<&Vec<i16>>) -> Vec<Option<T>> {
     let mut values = values.into_iter();
     match levels {
@@ -183,12 +182,9 @@ fn read_csv(path: &Path, wanted: &[(usize, Kind)], each: &mut impl FnMut(&Rows))
     let mut rows = empty();
     for (line, number) in text.lines().zip(1..) {
         let line = line?;
-        let cells = csv::split(&line).ok_or_else(|| bad(number, "a quote is not closed"))?;
+        let cells = csv::split(&line).ok_or_else(|| bad(number, "unclosed quote"))?;
         if cells.len() != COLUMNS.len() {
-            return Err(bad(
-                number,
-                "the number of columns is not that of an operation log",
-            ));
+            return Err(bad(number, "the columns are not those of an operation log"));
         }
         if number == 1 {
             continue;
@@ -198,7 +194,7 @@ fn read_csv(path: &Path, wanted: &[(usize, Kind)], each: &mut impl FnMut(&Rows))
             match column {
                 Column::Ints(values) => {
                     let value = cell.map(|cell| cell.parse()).transpose();
-                    values.push(value.map_err(|_| bad(number, "a number cannot be read"))?);
+                    values.push(value.map_err(|_| bad(number, "invalid number"))?);
                 }
                 Column::Texts(values) => {
                     let required = COLUMNS[at].1 != Kind::OptText;

@@ -1,4 +1,4 @@
-//! Writes the operation log from the batches of the load threads, on a thread of its own.
+//! Writes the operation log from the batches of the load threads, on a separate thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use super::parquet::{GROUP_ROWS, Group, ParquetFile};
 use super::{OpLogFacts, OpLogFormat, files};
 use crate::error::ResultsError;
 
-/// Rows after which a new file is begun.
+/// Rows after which a new file is started.
 const FILE_ROWS: u64 = 1 << 20;
-/// Time after which a new file is begun: what a killed run can lose.
+/// Time after which a new file is started; a killed run can lose this much.
 const FILE_TIME: Duration = Duration::from_secs(60);
 
-/// What the files say about the run.
+/// Facts about the run in the files' metadata.
 #[derive(Clone, Debug)]
 pub struct OpLogHeader {
     /// Identifier of the run.
@@ -34,12 +34,11 @@ pub struct OpLogHeader {
     pub endpoints: Vec<String>,
 }
 
-/// Writes batches into files of form `format` in `dir` until the last sender is gone. `dropped`
-/// counts what the load threads could not log.
+/// Writes batches into files of format `format` in `dir` until the last sender is gone. `dropped` counts the operations
+/// that the load threads could not log.
 ///
 /// # Errors
-/// When a file cannot be written. The load threads then drop and count what they would have
-/// logged.
+/// When a file cannot be written. The load threads then drop and count further operations.
 pub fn write(
     dir: &Path,
     format: OpLogFormat,
@@ -51,7 +50,7 @@ pub fn write(
     write_with(dir, format, header, plan, batches, dropped, FILE_ROWS)
 }
 
-/// As [`write`], with another number of rows per file.
+/// Like [`write`], with a given number of rows per file.
 pub(super) fn write_with(
     dir: &Path,
     format: OpLogFormat,

@@ -1,20 +1,20 @@
-//! The text of what only some phases state: backlog, streams, both tails, size classes, gates.
+//! Text of figures that only some phases have: backlog, streams, both tails, size classes, gates.
 
 use std::fmt::Write as _;
 
 use bucketload_core::stats::quantile::Print;
 
 use super::text::latency_row;
-use crate::kit::{Cell, Style, Table};
+use crate::kit::{Style, Table};
 use crate::result::latency::{HEAD as LATENCY, LOW_QUANTILES, QUANTILES};
-use crate::result::{Latency, PhaseResult, Streams};
+use crate::result::{Percentile, PhaseResult, Streams};
 use crate::units;
 
 pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Result {
     if let Some(backlog) = &phase.backlog {
         let batches = match (backlog.max_batches, backlog.period_s) {
             (Some(n), Some(period)) => format!(
-                ", at most {n} outstanding {} of a client (one every {})",
+                ", at most {n} outstanding {} per client (one every {})",
                 if n == 1 { "batch" } else { "batches" },
                 units::seconds(period)
             ),
@@ -29,7 +29,8 @@ pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std:
     }
     sizes(out, phase, colour);
     if let Some(found) = &phase.streams {
-        tails(out, phase, colour);
+        out.push('\n');
+        tails(phase).render(colour, out);
         streams(out, found)?;
     }
     for gate in &phase.gates {
@@ -49,7 +50,7 @@ pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std:
     Ok(())
 }
 
-/// Size classes under their operation.
+/// Latencies by size class.
 fn sizes(out: &mut String, phase: &PhaseResult, colour: bool) {
     if phase.size_classes.is_empty() {
         return;
@@ -80,56 +81,39 @@ pub(crate) fn range(from: u64, to: Option<u64>) -> String {
 }
 
 /// Both tails of service time and, for objects of one size, of bandwidth.
-fn tails(out: &mut String, phase: &PhaseResult, colour: bool) {
-    let mut head: Vec<String> = ["per operation", "", "mean", "sd"]
-        .map(str::to_owned)
-        .to_vec();
-    let quantiles = || LOW_QUANTILES.into_iter().chain(QUANTILES);
-    head.extend(quantiles().map(|q| format!("p{}", units::number(q * 100.0))));
-    let mut table = Table::new(2, head);
-    for class in &phase.classes {
-        if class.service.n > 0 {
-            table.row(tail_row(class.class.name(), &class.service));
-        }
-        if let Some(bandwidth) = &class.bandwidth {
-            let mut row: Vec<Cell> = vec![
-                String::new().into(),
-                "Mbit/s".into(),
-                units::number(bandwidth.mean_mbit_s).into(),
-                units::number(bandwidth.sd_mbit_s).into(),
-            ];
-            for &(q, value) in &bandwidth.percentiles {
-                // It rests on as many values as the time that it is the inverse of.
-                let shown = class
-                    .service
-                    .percentile(q)
-                    .is_some_and(|p| p.print != Print::Omit);
-                row.push(if shown {
-                    units::number(value).into()
-                } else {
-                    "-".into()
-                });
+pub(crate) fn tails(phase: &PhaseResult) -> Table {
+    let quantiles = LOW_QUANTILES.into_iter().chain(QUANTILES);
+    let quantiles = quantiles.map(|q| format!("p{}", units::number(q * 100.0)));
+    let head = ["per operation", "mean", "sd"].map(str::to_owned);
+    let mut table = Table::new(1, head.into_iter().chain(quantiles));
+    for class in phase.classes.iter().filter(|class| class.service.n > 0) {
+        let service = &class.service;
+        let percentiles = service.low.iter().chain(&service.percentiles);
+        let mut row = vec![
+            format!("{} service time", class.class),
+            units::ns(service.mean_ns),
+            units::ns(service.sd_ns),
+        ];
+        row.extend(percentiles.map(Percentile::text));
+        table.texts(row);
+        let Some(bandwidth) = &class.bandwidth else {
+            continue;
+        };
+        let mut row = vec![
+            format!("{} Mbit/s per object", class.class),
+            units::number(bandwidth.mean_mbit_s),
+            units::number(bandwidth.sd_mbit_s),
+        ];
+        // A bandwidth has as many values beyond it as the service time of the same quantile.
+        row.extend(bandwidth.percentiles.iter().map(|&(q, value)| {
+            match service.percentile(q).map(|p| p.print) {
+                Some(Print::Plain | Print::Bold) => units::number(value),
+                Some(Print::Omit) | None => "–".to_owned(),
             }
-            table.row(row);
-        }
+        }));
+        table.texts(row);
     }
-    table.render(colour, out);
-}
-
-fn tail_row(name: &str, latency: &Latency) -> Vec<Cell> {
-    let mut row: Vec<Cell> = vec![
-        name.to_owned().into(),
-        "service".into(),
-        units::ns(latency.mean_ns).into(),
-        units::ns(latency.sd_ns).into(),
-    ];
-    for p in latency.low.iter().chain(&latency.percentiles) {
-        row.push(match p.print {
-            Print::Omit => "-".into(),
-            _ => units::ns(p.value_ns as f64).into(),
-        });
-    }
-    row
+    table
 }
 
 fn streams(out: &mut String, s: &Streams) -> std::fmt::Result {
@@ -161,8 +145,8 @@ fn streams(out: &mut String, s: &Streams) -> std::fmt::Result {
     if s.is_skewed() {
         writeln!(
             out,
-            "  the streams began {} and ended {} apart, {} of the time: the figures of the common \
-             time say little",
+            "  the streams started {} and stopped {} apart, {} of the time: figures for the time when all were \
+             active mean little",
             units::seconds(s.start_skew_s),
             units::seconds(s.stop_skew_s),
             units::percent(s.skew)

@@ -9,7 +9,7 @@ use crate::kit::escape::csv;
 use crate::kit::{Cell, Style, Table};
 use crate::units;
 
-/// The outcome in one sentence.
+/// The result in one sentence.
 #[must_use]
 pub fn comparison_sentence(c: &Comparison) -> String {
     let margin = units::percent(c.margin);
@@ -20,12 +20,12 @@ pub fn comparison_sentence(c: &Comparison) -> String {
             format!("B differs from A by less than {margin}")
         }
         Decision::Inconclusive => {
-            format!("the runs show neither a change beyond {margin} nor that there is none")
+            format!("the runs neither show nor rule out a change beyond {margin}")
         }
     }
 }
 
-/// The quantities with this word, at most three of them, with their effects.
+/// The quantities with this decision, at most three of them, with their effects.
 fn culprits(c: &Comparison, word: Decision) -> String {
     let mut found = c
         .quantities
@@ -43,7 +43,7 @@ fn culprits(c: &Comparison, word: Decision) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// The change of B against A: `+10.2 %` for ratios.
+/// The change from A to B: `+10.2 %` for ratios.
 pub(crate) fn effect(q: &Compared) -> String {
     let value = match (q.interval, q.sample.quantity.effect) {
         (Some(i), _) => i.estimate,
@@ -63,7 +63,7 @@ fn change(value: f64, effect: Effect) -> String {
 }
 
 /// The interval of the change; a dash without one.
-pub(crate) fn interval(q: &Compared) -> String {
+fn interval(q: &Compared) -> String {
     q.interval.map_or_else(
         || "–".to_owned(),
         |i| {
@@ -73,7 +73,7 @@ pub(crate) fn interval(q: &Compared) -> String {
     )
 }
 
-pub(crate) fn p_value(q: &Compared) -> String {
+fn p_value(q: &Compared) -> String {
     match q.interval {
         None => "–".to_owned(),
         Some(_) if q.adjusted_p < 0.0005 => "<0.001".to_owned(),
@@ -81,8 +81,8 @@ pub(crate) fn p_value(q: &Compared) -> String {
     }
 }
 
-/// A side's mean with its variation from run to run.
-pub(crate) fn mean(q: &Compared, b: bool) -> String {
+/// A side's mean with its run-to-run variation.
+fn mean(q: &Compared, b: bool) -> String {
     let (mean, cv) = if b {
         (q.b_mean, q.b_cv)
     } else {
@@ -95,7 +95,29 @@ pub(crate) fn mean(q: &Compared, b: bool) -> String {
     }
 }
 
-/// How the intervals were made, in words.
+/// Headings of [`figures`].
+pub(crate) const FIGURES: [&str; 5] = ["A", "B", "B vs A", "95 % interval", "p"];
+
+/// The figures of a quantity as text.
+pub(crate) fn figures(q: &Compared) -> [String; 5] {
+    [
+        mean(q, false),
+        mean(q, true),
+        effect(q),
+        interval(q),
+        p_value(q),
+    ]
+}
+
+/// The decision on a quantity; in parentheses if it does not count.
+pub(crate) fn verdict(q: &Compared) -> String {
+    match q.sample.quantity.gate {
+        true => q.decision.name().to_owned(),
+        false => format!("({})", q.decision.name()),
+    }
+}
+
+/// The method of the intervals as text.
 pub(crate) fn method(c: &Comparison) -> String {
     format!(
         "95 % intervals: {}; p corrected for {} quantities (Holm, weighted); margin {}",
@@ -120,7 +142,7 @@ fn side_line(side: &Side) -> String {
     )
 }
 
-/// The comparison for people.
+/// The comparison for readers.
 #[must_use]
 pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
     let colour = options.colour;
@@ -142,11 +164,10 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
         side_line(&c.b)
     ));
     if !c.schedule.is_empty() {
-        out.push_str(&format!("  order of the runs: {}\n", c.schedule));
+        out.push_str(&format!("  run order: {}\n", c.schedule));
     }
     out.push_str(&format!("  {}\n\n", method(c)));
-    let head = ["", "A", "B", "B against A", "95 % interval", "p", "verdict"];
-    let mut table = Table::new(1, head);
+    let mut table = Table::new(1, [""].into_iter().chain(FIGURES)).text_columns(["verdict"]);
     for q in &c.quantities {
         let star = if q.sample.quantity.primary {
             "* "
@@ -160,29 +181,19 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
                 style
             }
         };
-        let word = if q.sample.quantity.gate {
-            q.decision.name().to_owned()
-        } else {
-            format!("({})", q.decision.name())
-        };
-        table.row(vec![
-            format!("{star}{}", q.sample.quantity.name).into(),
-            mean(q, false).into(),
-            mean(q, true).into(),
-            effect(q).into(),
-            interval(q).into(),
-            p_value(q).into(),
-            Cell::Styled(plain(style(q.decision)), word),
-        ]);
+        let mut row = vec![format!("{star}{}", q.sample.quantity.name).into()];
+        row.extend(figures(q).map(Cell::from));
+        row.push(Cell::Styled(plain(style(q.decision)), verdict(q)));
+        table.row(row);
     }
     table.render(colour, &mut out);
     out.push_str(
-        "  * primary; in brackets: the client's own cost, without influence on the verdict\n",
+        "  * primary; in parentheses: the client's own cost, which does not affect the verdict\n",
     );
     semantics_text(c, &mut out);
     for d in &c.differences {
         out.push_str(&format!(
-            "  differs by request: {}: {} against {}\n",
+            "  allowed difference: {}: {} vs {}\n",
             d.field, d.a, d.b
         ));
     }
@@ -192,14 +203,14 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
     out
 }
 
-/// What the operations mean on either side, where the sides speak different APIs.
+/// What operations mean on each side, if the sides use different APIs.
 fn semantics_text(c: &Comparison, out: &mut String) {
     if c.semantics.is_empty() {
         return;
     }
     let [a, b] = [&c.a, &c.b].map(|side| &side.driver);
     out.push_str(&format!(
-        "  the sides speak different APIs; what operations mean on A, {a}, and on B, {b}:\n"
+        "  the sides use different APIs; meaning of the operations on A ({a}) and B ({b}):\n"
     ));
     for row in &c.semantics {
         out.push_str(&format!(
@@ -222,9 +233,12 @@ pub fn comparison_markdown(c: &Comparison) -> String {
         method(c)
     );
     if !c.schedule.is_empty() {
-        out.push_str(&format!("- order of the runs: {}\n", c.schedule));
+        out.push_str(&format!("- run order: {}\n", c.schedule));
     }
-    out.push_str("\n| | A | B | B against A | 95 % interval | p | verdict |\n|---|--:|--:|--:|--:|--:|---|\n");
+    out.push_str(&format!(
+        "\n| | {} | verdict |\n|---|--:|--:|--:|--:|--:|---|\n",
+        FIGURES.join(" | ")
+    ));
     for q in &c.quantities {
         let name = cell(&q.sample.quantity.name);
         let name = if q.sample.quantity.primary {
@@ -233,17 +247,13 @@ pub fn comparison_markdown(c: &Comparison) -> String {
             name
         };
         out.push_str(&format!(
-            "| {name} | {} | {} | {} | {} | {} | {} |\n",
-            mean(q, false),
-            mean(q, true),
-            effect(q),
-            interval(q),
-            p_value(q),
+            "| {name} | {} | {} |\n",
+            figures(q).join(" | "),
             q.decision
         ));
     }
     if !c.semantics.is_empty() {
-        out.push_str("\n| what operations mean | A | B |\n|---|---|---|\n");
+        out.push_str("\n| meaning of operations | A | B |\n|---|---|---|\n");
     }
     for row in &c.semantics {
         out.push_str(&format!("| {} | {} | {} |\n", row.topic, row.a, row.b));
@@ -254,8 +264,8 @@ pub fn comparison_markdown(c: &Comparison) -> String {
     out
 }
 
-/// The comparison as CSV (RFC 4180): one row per quantity. Intervals are of the ratio, or of the
-/// difference where `effect` says so.
+/// The comparison as CSV (RFC 4180): one row per quantity. The interval is that of the ratio, or of the difference if
+/// `effect` says so.
 #[must_use]
 pub fn comparison_csv(c: &Comparison) -> String {
     let mut out = "id,unit,effect,primary,runs_a,runs_b,a,b,cv_a,cv_b,estimate,low,high,p,p_holm,superiority,verdict\r\n"
@@ -288,16 +298,14 @@ pub fn comparison_csv(c: &Comparison) -> String {
     out
 }
 
-/// The name of a plain enumeration's value.
-fn word<T: Serialize>(value: &T) -> String {
+/// The serialized name of a plain enumeration's value.
+pub(crate) fn word<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_value(value).unwrap_or_default();
     json.as_str().unwrap_or_default().to_owned()
 }
 
-/// The comparison as one JSON document; its form is [`crate::compare::Comparison`].
+/// The comparison as one JSON document; its format is [`crate::compare::Comparison`].
 #[must_use]
 pub fn comparison_json(c: &Comparison) -> String {
-    let mut text = serde_json::to_string_pretty(c).unwrap_or_default();
-    text.push('\n');
-    text
+    super::json::pretty(c)
 }

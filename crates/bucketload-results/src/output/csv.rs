@@ -1,19 +1,20 @@
-//! The result as one table (RFC 4180): a row per phase and operation class.
+//! The result as one table (RFC 4180): one row per phase and operation class.
 
 use bucketload_core::stats::quantile::Print;
 
+use crate::kit::escape;
 use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, decimal};
 use crate::result::latency::QUANTILES;
 use crate::result::{ClassResult, Latency, PhaseResult, PopularityId, RunResult};
 
-/// What a row is about.
+/// The data of a row.
 struct Row<'a> {
     result: &'a RunResult,
     phase: &'a PhaseResult,
     class: &'a ClassResult,
 }
 
-/// A column that is no figure of the class: its name and its cell.
+/// A column that is not a figure of the class: its name and its cell.
 type Column = (&'static str, fn(&Row<'_>) -> String);
 
 /// Columns before the figures.
@@ -36,7 +37,7 @@ const OFFERED: Column = ("offered_ops_per_s", |r| {
     decimal(Some(r.phase.rates.offered_ops_per_s))
 });
 
-/// Columns after the latencies: errors, what identifies the workload, the backlog of the phase.
+/// Columns after the latencies: errors, the identity of the workload, the backlog of the phase.
 const TAIL: [Column; 10] = [
     ("errors", |r| {
         let errors = r.class.errors.iter();
@@ -63,11 +64,10 @@ const TAIL: [Column; 10] = [
     }),
 ];
 
-/// The result as CSV with a header line. New columns are appended at the end only.
+/// The result as CSV with a header line. New columns are only ever appended at the end.
 ///
-/// `verdict` is that of the phase, empty for phases that do not measure. Percentiles that rest on
-/// too few values are empty, like figures that do not exist. `offered_ops_per_s` is that of the
-/// whole phase.
+/// `verdict` is that of the phase and empty for phases that do not measure. Percentiles with too few values and
+/// missing figures are empty. `offered_ops_per_s` is that of the whole phase.
 #[must_use]
 pub fn csv(result: &RunResult) -> String {
     let name = |column: &Column| column.0.to_owned();
@@ -104,21 +104,21 @@ pub fn csv(result: &RunResult) -> String {
     out
 }
 
-/// The figures that have a field of the class, or those that are computed from fields.
+/// The figures that are fields of the class, or those computed from fields.
 fn figures(computed: bool) -> impl Iterator<Item = &'static Figure<Outcome>> {
     CLASS
         .iter()
         .filter(move |figure| figure.computed == computed)
 }
 
-/// 50, 90, 95, 99, 999: digits after "0.", at least two.
+/// 50, 90, 95, 99, 999: the digits after "0.", at least two.
 fn quantile_name(q: f64) -> String {
     let digits = format!("{q}");
     let digits = digits.trim_start_matches("0.");
     format!("{digits:0<2}")
 }
 
-/// Without commas: then a cell needs no quotes, which simple readers do not know.
+/// Replaces commas: simple readers do not know quotes, and without a comma the cell needs none.
 fn plain(text: &str) -> String {
     text.replace(',', ";")
 }
@@ -157,18 +157,8 @@ fn latency_cells(latency: &Latency) -> Vec<String> {
 }
 
 fn row(out: &mut String, cells: &[String]) {
-    for (i, cell) in cells.iter().enumerate() {
-        if i > 0 {
-            out.push(',');
-        }
-        if cell.contains([',', '"', '\n', '\r']) {
-            out.push('"');
-            out.push_str(&cell.replace('"', "\"\""));
-            out.push('"');
-        } else {
-            out.push_str(cell);
-        }
-    }
+    let cells: Vec<String> = cells.iter().map(|cell| escape::csv(cell)).collect();
+    out.push_str(&cells.join(","));
     out.push('\n');
 }
 

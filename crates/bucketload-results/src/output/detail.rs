@@ -1,17 +1,16 @@
-//! Parts of the text for people: where response times go, the slowest requests, endpoints, nodes,
-//! operation log.
+//! Parts of the text for readers: parts of response times, slowest requests, endpoints, nodes, operation
+//! log.
 
 use std::fmt::Write as _;
 
-use super::text::name;
 use crate::kit::Table;
 use crate::result::{EndpointBalance, NodeBalance, PhaseResult, RunHeader};
 use crate::units;
 
-/// Endpoints shown.
+/// Limit on the endpoints shown.
 const ENDPOINTS: usize = 16;
 
-/// One line per class: the parts that matter, largest first.
+/// One line per class: the relevant parts, largest first.
 pub(super) fn anatomy(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     for class in phase.classes.iter().filter(|c| !c.anatomy.is_empty()) {
         let mut parts: Vec<_> = class.anatomy.iter().filter(|p| p.share >= 0.005).collect();
@@ -23,14 +22,14 @@ pub(super) fn anatomy(out: &mut String, phase: &PhaseResult) -> std::fmt::Result
         writeln!(
             out,
             "  response time of {}: {}",
-            name(phase, class),
+            phase.class_name(class),
             parts.join(", ")
         )?;
     }
     Ok(())
 }
 
-/// The slowest request, and where the others are.
+/// The slowest request, and where to find the others.
 pub(super) fn slowest(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     let Some(first) = phase.slowest.top.first() else {
         return Ok(());
@@ -58,12 +57,12 @@ pub(super) fn slowest(out: &mut String, phase: &PhaseResult) -> std::fmt::Result
     }
     writeln!(
         out,
-        "; slowest.jsonl holds {}",
+        "; slowest.jsonl has {}",
         units::count(phase.slowest.kept)
     )
 }
 
-/// What each endpoint got.
+/// Load of each endpoint.
 pub(super) fn endpoints(
     out: &mut String,
     balance: &EndpointBalance,
@@ -92,14 +91,14 @@ pub(super) fn endpoints(
     table.render(colour, out);
     if balance.endpoints.len() > ENDPOINTS {
         let more = balance.endpoints.len() - ENDPOINTS;
-        writeln!(out, "  {more} more endpoints stand in the report")?;
+        writeln!(out, "  {more} more endpoints are in the report")?;
     }
     let (Some(requests), Some(null)) = (&balance.requests, &balance.null) else {
         return Ok(());
     };
     writeln!(
         out,
-        "  balance: peak/mean {} (by chance at most {}), CV {}, effective endpoints {} of {}",
+        "  balance: peak/mean {} (at most {} by chance), CV {}, effective endpoints {} of {}",
         units::number(requests.peak),
         units::number(null.peak_bound),
         units::number(requests.cv),
@@ -108,7 +107,7 @@ pub(super) fn endpoints(
     )
 }
 
-/// What each data node got.
+/// Load of each data node.
 pub(super) fn nodes(out: &mut String, balance: &NodeBalance, colour: bool) -> std::fmt::Result {
     let mut table = Table::new(1, ["data node", "objects", "expected", "observed", "bytes"]);
     for n in &balance.nodes {
@@ -145,7 +144,10 @@ pub(super) fn nodes(out: &mut String, balance: &NodeBalance, colour: bool) -> st
         units::number(balance.one_key_bound),
         match balance.unknown {
             0 => String::new(),
-            n => format!("; {} requests on keys without a place", units::count(n)),
+            n => format!(
+                "; {} requests for keys without a placement",
+                units::count(n)
+            ),
         }
     )
 }
@@ -158,7 +160,7 @@ pub(super) fn op_log(out: &mut String, run: &RunHeader) -> std::fmt::Result {
     match (log.complete, log.dropped) {
         (false, _) => writeln!(
             out,
-            "Operation log: not completed; the finished files can be read"
+            "Operation log: not completed; the finished files are readable"
         ),
         (true, 0) => writeln!(
             out,

@@ -5,16 +5,20 @@ use serde_json::{Value, json};
 
 use crate::result::{ClassResult, PhaseResult, RunResult, SCHEMA};
 
-/// The whole result as one JSON document, ending with a line break. Its form is
-/// [`crate::result`]'s.
+/// The whole result as one JSON document with a final line break. Its format is that of
+/// [`crate::result`].
 #[must_use]
 pub fn json(result: &RunResult) -> String {
-    let mut text = serde_json::to_string_pretty(result).unwrap_or_default();
+    pretty(result)
+}
+
+pub(super) fn pretty<T: Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The result as JSON lines: each record has a field `record` that says what it is.
+/// The result as JSON lines. The field `record` of each record says what it is.
 ///
 /// | record | fields |
 /// |---|---|
@@ -22,12 +26,12 @@ pub fn json(result: &RunResult) -> String {
 /// | `phase` | the phase without `classes`, `series`, `realised` |
 /// | `class` | `phase`, then the class without distribution functions and maps |
 /// | `realised` | `phase`, then the entry |
-/// | `point` | `phase`, then the values of the series at one point in time |
+/// | `point` | `phase`, then the values of the series at one instant |
 /// | `failure` | one failed operation in full |
-/// | `io500` | the scores of IO500, of its runs |
-/// | `ossperf` | the six steps of OSSperf, of workloads that consist of them |
-/// | `rounds` | how soon listings were right, of works in rounds |
-/// | `oracle` | what the consistency oracle did and found, by kind; only where it judged |
+/// | `io500` | the scores of IO500; only for its runs |
+/// | `ossperf` | the six steps of OSSperf; only for workloads that consist of them |
+/// | `rounds` | how soon listings were correct; only for works in rounds |
+/// | `oracle` | work and findings of the consistency oracle, by kind; only if it judged |
 /// | `finding` | one finding of the oracle with its evidence |
 ///
 /// A `phase` is followed by its classes, entries and points.

@@ -1,7 +1,7 @@
-//! A run under way: one line for logs, several for terminals.
+//! A run in progress: one line for logs, several for terminals.
 //!
-//! A [`LiveView`] takes the events and intervals of a run and renders the latest state; the caller
-//! writes the text and, on a terminal, moves the cursor. Memory is bounded.
+//! A [`LiveView`] consumes the events and intervals of a run and renders the latest state. The caller writes the
+//! text and, on a terminal, moves the cursor. Memory is bounded.
 
 use bucketload_core::histogram::Histogram;
 use bucketload_core::plan::{PhaseKind, Plan};
@@ -10,7 +10,7 @@ use bucketload_core::tally::{Interval, Tally};
 
 use crate::units;
 
-/// Intervals shown in the small chart.
+/// Number of intervals in the small chart.
 const CHART: usize = 40;
 /// Marks of the small chart, from low to high.
 const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -33,7 +33,7 @@ pub struct LiveView {
     chart: Vec<f64>,
 }
 
-/// What a phase is to reach.
+/// The limits of a phase.
 #[derive(Clone, Debug)]
 struct PhaseGoal {
     name: String,
@@ -67,7 +67,7 @@ struct LatestClass {
 }
 
 impl LiveView {
-    /// A view of a run of `plan` that has not begun.
+    /// A view of a run of `plan` that has not started.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let goal = |p: &bucketload_core::plan::PhasePlan| {
@@ -100,7 +100,7 @@ impl LiveView {
         }
     }
 
-    /// Takes an event.
+    /// Consumes an event.
     pub fn event(&mut self, event: &Event) {
         if let Event::PhaseStarted { phase, at_ns } = *event {
             self.begin(phase, at_ns);
@@ -116,7 +116,7 @@ impl LiveView {
         self.chart.clear();
     }
 
-    /// Takes an interval.
+    /// Consumes an interval.
     pub fn interval(&mut self, interval: &Interval) {
         if usize::from(interval.phase) != self.phase {
             self.begin(interval.phase, interval.start_ns);
@@ -145,7 +145,7 @@ impl LiveView {
         });
     }
 
-    /// The state in one line, for logs and pipes.
+    /// The state as one line, for logs and pipes.
     #[must_use]
     pub fn line(&self) -> String {
         let Some(goal) = self.phases.get(self.phase) else {
@@ -167,7 +167,7 @@ impl LiveView {
         parts.join("  ")
     }
 
-    /// The state in lines of at most `width` characters, for terminals.
+    /// The state as lines of at most `width` characters, for terminals.
     #[must_use]
     pub fn lines(&self, width: usize) -> Vec<String> {
         let Some(goal) = self.phases.get(self.phase) else {
@@ -229,7 +229,7 @@ impl LiveView {
         text
     }
 
-    /// How far the phase is towards the limit that it is closest to.
+    /// Progress of the phase towards the limit that it is closest to.
     fn share(&self, goal: &PhaseGoal) -> Option<f64> {
         let elapsed = self.now_ns.saturating_sub(self.started_ns);
         let done = self.ok + self.failed;
@@ -285,7 +285,7 @@ fn merged(tally: &Tally, class: Option<bucketload_core::op::OpClass>) -> Histogr
     all
 }
 
-/// The classes that succeeded in the interval, in the order of reports.
+/// The classes with successes in the interval, in the order of reports.
 fn classes(tally: &Tally, seconds: f64) -> Vec<LatestClass> {
     bucketload_core::op::OpClass::ALL
         .into_iter()

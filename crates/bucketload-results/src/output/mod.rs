@@ -1,9 +1,9 @@
-//! Forms of output: pure functions from results and live figures to text.
+//! Output formats: pure functions from results and live figures to text.
 //!
-//! [`text`] is for people; [`json`], [`jsonl`] and [`csv`] are for programs and stable: columns and
-//! fields are only ever added. [`live`] shows a run under way on a terminal or in a log, and
-//! [`prometheus`] as counters for a scraper. Functions called `comparison_…` render two sets of runs
-//! side by side. None of them performs I/O.
+//! [`text`] is for readers. [`json`], [`jsonl`] and [`csv`] are for programs and stable: columns and fields are
+//! only ever added. [`live`] shows a run in progress on a terminal or in a log; [`prometheus`] exposes it as
+//! counters for a scraper. Functions called `comparison_…` render two sets of runs side by side. None of them
+//! performs I/O.
 
 pub(crate) mod accounting;
 pub(crate) mod comparison;
@@ -17,6 +17,7 @@ pub mod prometheus;
 mod rounds;
 mod text;
 
+pub(crate) use comparison::word;
 pub use comparison::{
     comparison_csv, comparison_json, comparison_markdown, comparison_sentence, comparison_text,
 };

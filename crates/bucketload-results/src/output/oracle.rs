@@ -8,15 +8,15 @@ use crate::kit::Style;
 use crate::result::OracleResult;
 use crate::units;
 
-/// Findings that are shown in full.
+/// Number of findings shown in full.
 const SHOWN: usize = 5;
 
-/// Appends what the oracle found.
+/// Appends the oracle's findings.
 pub(super) fn write(out: &mut String, oracle: &OracleResult, colour: bool) -> fmt::Result {
     let word = match (&oracle.summary, oracle.is_clean()) {
         (_, false) => Style::Bad.paint("INCONSISTENT", colour),
-        (Some(_), true) => Style::Good.paint("no finding", colour),
-        (None, true) => Style::Warn.paint("unfinished, no finding so far", colour),
+        (Some(_), true) => Style::Good.paint("no findings", colour),
+        (None, true) => Style::Warn.paint("unfinished, no findings so far", colour),
     };
     writeln!(out, "Oracle: {word}")?;
     if let Some(s) = &oracle.summary {
@@ -39,11 +39,13 @@ pub(super) fn write(out: &mut String, oracle: &OracleResult, colour: bool) -> fm
             out,
             "  audit: {} objects read{}{}",
             units::count(s.audited),
-            other(s.unaudited, "could not be"),
-            if s.unjudged == 0 {
-                String::new()
-            } else {
-                format!("; {} answers could not be judged", units::count(s.unjudged))
+            match s.unaudited {
+                0 => String::new(),
+                n => format!(", {} could not be read", units::count(n)),
+            },
+            match s.unjudged {
+                0 => String::new(),
+                n => format!("; {} answers could not be judged", units::count(n)),
             }
         )?;
     }
@@ -73,15 +75,7 @@ pub(super) fn write(out: &mut String, oracle: &OracleResult, colour: bool) -> fm
     Ok(())
 }
 
-fn other(n: u64, what: &str) -> String {
-    if n == 0 {
-        String::new()
-    } else {
-        format!(", {} {what}", units::count(n))
-    }
-}
-
-/// A finding in a line.
+/// A finding as one line.
 fn line(finding: &Finding) -> String {
     let mut text = format!(
         "{}: {} {} at {}: {}; expected {}",

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::result::Ossperf;
 use crate::units;
 
-/// What each step does, in the order of the steps.
+/// Descriptions of the steps, in order.
 pub(crate) const WHAT: [&str; 6] = [
     "create the bucket",
     "upload the files",

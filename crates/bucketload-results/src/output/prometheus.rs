@@ -1,7 +1,7 @@
-//! A run under way as Prometheus metrics (text exposition format 0.0.4).
+//! A run in progress as Prometheus metrics (text exposition format 0.0.4).
 //!
-//! Latencies are histograms with fixed buckets: they can be added over clients and time, which
-//! percentiles cannot. Counters only grow; the figures of a phase stay when the next one begins.
+//! Latencies are histograms with fixed buckets: unlike percentiles, they can be added over clients and time.
+//! Counters only grow; the figures of a phase remain when the next one starts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -42,15 +42,15 @@ const BOUNDS_NS: [u64; 20] = [
 /// A latency histogram with fixed buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Buckets {
-    /// Values of each bucket, not cumulative; the last one is above all bounds.
+    /// Values of each bucket, not cumulative; the last bucket is above all bounds.
     counts: [u64; BOUNDS_NS.len() + 1],
     count: u64,
     sum_ns: u128,
 }
 
 impl Buckets {
-    /// Adds `h`. A value counts as at most a bound when the lower edge of its histogram bucket is:
-    /// bounds are exact to 0.1 %.
+    /// Adds `h`. A value counts as at most a bound if the lower edge of its histogram bucket is, so bounds are
+    /// accurate to 0.1 %.
     fn add(&mut self, h: &Histogram) {
         for (index, count) in h.buckets() {
             let value = Histogram::lowest_of(index);
@@ -85,7 +85,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The state of a run of `plan` that has not begun.
+    /// The state of a run of `plan` that has not started.
     #[must_use]
     pub fn new(run_id: &str, version: &str, plan: &Plan) -> Self {
         Self {
@@ -176,11 +176,11 @@ pub fn render(snapshot: &Snapshot) -> String {
         }
     }
     classes(&mut page, s);
-    let response = "Time from intended start to end of operations that succeeded.";
+    let response = "Time from intended start to end, for operations that succeeded.";
     histograms(&mut page, s, "response_seconds", response, |series| {
         &series.response
     });
-    let service = "Time from actual start to end of operations that succeeded.";
+    let service = "Time from actual start to end, for operations that succeeded.";
     histograms(&mut page, s, "service_seconds", service, |series| {
         &series.service
     });
@@ -190,9 +190,9 @@ pub fn render(snapshot: &Snapshot) -> String {
     page.0
 }
 
-/// Counts of operations; then what is computed from them, which may fall.
+/// Counts of operations, then figures computed from them, which may decrease.
 fn classes(page: &mut Page, s: &Snapshot) {
-    let help = "Operations that ended, by outcome.";
+    let help = "Ended operations, by outcome.";
     let mut family = page.family("operations_total", "counter", help);
     for (key, series) in &s.series {
         let labels = s.labels(key);
@@ -239,13 +239,16 @@ fn histograms(
     }
 }
 
-/// A reading of the client and its machine: name, type, meaning, value.
+/// A reading of the client and its machine: name, type, help text, value.
 type Reading = (&'static str, &'static str, &'static str, fn(&Gauges) -> f64);
 
 const GAUGES: [Reading; 7] = [
-    ("in_flight", "gauge", "Operations due but not ended.", |g| {
-        g.in_flight as f64
-    }),
+    (
+        "in_flight",
+        "gauge",
+        "Operations that are due but have not ended.",
+        |g| g.in_flight as f64,
+    ),
     ("sessions", "gauge", "Open sessions.", |g| g.sessions as f64),
     (
         "resident_bytes",
@@ -268,18 +271,18 @@ const GAUGES: [Reading; 7] = [
     (
         "machine_busy_seconds_total",
         "counter",
-        "Busy CPU time of the machine, soft interrupts included.",
+        "Busy CPU time of the machine, including soft interrupts.",
         |g| g.machine_busy_ns as f64 / 1e9,
     ),
     (
         "machine_cpu_seconds_total",
         "counter",
-        "CPU time that the machine had.",
+        "Total CPU time of the machine, busy and idle.",
         |g| g.machine_total_ns as f64 / 1e9,
     ),
 ];
 
-/// A label value as the format wants it.
+/// Escapes a label value.
 #[must_use]
 pub fn escape(value: &str) -> String {
     value
@@ -288,7 +291,7 @@ pub fn escape(value: &str) -> String {
         .replace('\n', "\\n")
 }
 
-/// A page of metrics, all of whose names begin with `bucketload_`.
+/// A page of metrics. All names start with `bucketload_`.
 #[derive(Debug, Default)]
 pub struct Page(pub String);
 
@@ -300,7 +303,7 @@ pub struct Family<'a> {
 }
 
 impl Page {
-    /// Begins the metric `name` of type `kind`.
+    /// Starts the metric `name` of type `kind`.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) -> Family<'_> {
         let name = format!("bucketload_{name}");
         // Writing to a String cannot fail.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::result::{RoundsResult, StepResult};
 use crate::units;
 
-/// Appends how soon listings were right.
+/// Appends how soon listings were correct.
 pub(super) fn write(out: &mut String, rounds: &RoundsResult) -> fmt::Result {
     writeln!(out, "List consistency:")?;
     step(out, "after writing", &rounds.after_write)?;
@@ -44,7 +44,7 @@ fn step(out: &mut String, title: &str, step: &StepResult) -> fmt::Result {
     )?;
     writeln!(
         out,
-        "    first listings lacked {} objects and showed {} deleted ones",
+        "    first listings missed {} objects and still showed {} deleted ones",
         units::count(step.missing),
         units::count(step.ghosts)
     )

@@ -1,8 +1,7 @@
-//! The result as a plain table for people.
+//! The result as plain tables for readers.
 
 use std::fmt::Write as _;
 
-use bucketload_core::plan::PhaseKind;
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::{Verdict, Word};
@@ -11,10 +10,10 @@ use super::detail;
 use crate::kit::{Cell, Style, Table};
 use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::HEAD as LATENCY;
-use crate::result::{ClassResult, Latency, PhaseResult, RunResult};
+use crate::result::{Latency, PhaseResult, RunResult};
 use crate::units;
 
-/// How the text is made.
+/// Options of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
     /// Whether emphasis is written as ANSI escape sequences.
@@ -23,7 +22,7 @@ pub struct TextOptions {
 
 /// The result as text, ending with a line break.
 ///
-/// A percentile with fewer than 10 values beyond it is shown as `-`, with fewer than 100 behind a
+/// A percentile with fewer than 10 values beyond it is shown as `-`, one with fewer than 100 is marked with a
 /// `~`.
 #[must_use]
 pub fn text(result: &RunResult, options: TextOptions) -> String {
@@ -85,7 +84,7 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     if !run.compat.is_empty() {
         writeln!(
             out,
-            "  compat: {}: reproduces a published procedure; not to be compared with other results",
+            "  compat: {}: reproduces a published procedure; not comparable with other results",
             run.compat
         )?;
     }
@@ -110,7 +109,7 @@ fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
     if run.size_scale != 1.0 {
         writeln!(
             out,
-            "  sizes times {} of what the workload states: comparable only with the same factor",
+            "  sizes scaled by {}: comparable only with the same factor",
             units::factor(run.size_scale)
         )?;
     }
@@ -163,20 +162,11 @@ fn brief(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     writeln!(out, "{}", unusual_end(phase))
 }
 
-/// What the phase is for, unless its name says so.
+/// The phase's purpose, unless its name says it.
 fn kind(phase: &PhaseResult) -> String {
-    let kind = match phase.kind {
-        PhaseKind::Init => "init",
-        PhaseKind::Prepare => "prepare",
-        PhaseKind::Run => "run",
-        PhaseKind::Audit => "audit",
-        PhaseKind::Cleanup => "cleanup",
-        PhaseKind::Pause => "pause",
-    };
-    if phase.name == kind {
-        String::new()
-    } else {
-        format!(" ({kind})")
+    match super::comparison::word(&phase.kind) {
+        kind if kind == phase.name => String::new(),
+        kind => format!(" ({kind})"),
     }
 }
 
@@ -190,7 +180,7 @@ const fn unusual_end(phase: &PhaseResult) -> &'static str {
 }
 
 fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Result {
-    let heading = Style::Bold.paint(&format!("Phase {}", phase.name), colour);
+    let heading = Style::Bold.paint(&format!("Phase {}:", phase.name), colour);
     writeln!(
         out,
         "{heading} {}{}",
@@ -215,7 +205,7 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
             String::new()
         } else {
             format!(
-                ", {} arrivals found the in-flight cap reached",
+                ", {} arrivals hit the in-flight cap",
                 units::count(t.capped)
             )
         },
@@ -251,7 +241,7 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
         table.row(row);
     };
     for class in &phase.classes {
-        add(name(phase, class), &class.into());
+        add(phase.class_name(class), &class.into());
     }
     if phase.classes.len() > 1 {
         add("all".to_owned(), &Outcome::of_phase(phase));
@@ -272,7 +262,7 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
     table.render(colour, out);
 }
 
-/// A figure and, where it has one, its interval. What moved no bytes has no figures of bytes.
+/// A figure and, if it has one, its interval. Operations that moved no bytes have no byte figures.
 fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Cell> {
     let mut cells = vec![Cell::default(); 1 + usize::from(figure.has_interval())];
     let value = figure.value(of);
@@ -292,24 +282,14 @@ fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Cell> {
     cells
 }
 
-/// The work's name is shown where it tells classes apart.
-pub(super) fn name(phase: &PhaseResult, class: &ClassResult) -> String {
-    let several = phase.classes.iter().any(|c| c.work != class.work);
-    if several {
-        format!("{}: {}", class.work_name, class.class)
-    } else {
-        class.class.to_string()
-    }
-}
-
 fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
     let mut table = Table::new(2, ["latency", ""].into_iter().chain(LATENCY));
     let mut rough = false;
     for class in &phase.classes {
-        let mut title = name(phase, class);
+        let mut title = phase.class_name(class);
         for duration in &DURATIONS {
             let latency = (duration.of)(class);
-            // In a closed loop an operation is due when it starts.
+            // In a closed loop, an operation is due when it starts.
             let same =
                 duration.id == "service" && !phase.open_loop && class.service == class.response;
             if latency.n > 0 && !same {
@@ -368,14 +348,14 @@ fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
     table.render(colour, out);
 }
 
-/// What jobs and replays did beside their operations.
+/// Figures of jobs and replays besides their operations.
 fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     if let Some(jobs) = &phase.jobs {
         let c = &jobs.counts;
         let most = phase.series.jobs.iter().copied().fold(0.0, f64::max);
         writeln!(
             out,
-            "  jobs: {} begun, {} ended, {} had to wait for others; at most {most:.1} under way{}",
+            "  jobs: {} started, {} ended, {} waited for others; at most {most:.1} in progress{}",
             units::count(c.begun),
             units::count(c.ended),
             units::count(c.delayed),
@@ -387,29 +367,15 @@ fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
         )?;
     }
     if let Some(replay) = &phase.replay {
-        let c = &replay.counts;
-        let parts = [
-            (c.shed, "shed as too late"),
-            (c.absent, "objects absent against the trace"),
-            (c.absent_as_recorded, "absent as recorded"),
-            (c.unexpected, "found against the trace"),
-            (c.skipped_absent, "skipped as absent"),
-            (c.skipped_other, "records without a request"),
-            (c.blocked, "waited for their key"),
-            (c.shaped, "delayed by the rate limit"),
-        ];
-        let told: Vec<String> = parts
-            .iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{} {what}", units::count(*n)))
+        let counts = replay.rows().into_iter().filter(|(_, n)| *n > 0);
+        let counts: Vec<String> = counts
+            .map(|(what, n)| format!("{} {what}", units::count(n)))
             .collect();
-        let none = "nothing shed, skipped or absent".to_owned();
-        let told = if told.is_empty() {
-            none
-        } else {
-            told.join(", ")
+        let counts = match counts.is_empty() {
+            true => "nothing shed, skipped or absent".to_owned(),
+            false => counts.join(", "),
         };
-        writeln!(out, "  replay: {told}")?;
+        writeln!(out, "  replay: {counts}")?;
     }
     Ok(())
 }
@@ -449,7 +415,7 @@ fn errors(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
         writeln!(
             out,
             "  errors of {}: {}",
-            name(phase, class),
+            phase.class_name(class),
             kinds.join(", ")
         )?;
     }
@@ -457,12 +423,12 @@ fn errors(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
 }
 
 fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
-    let told = CLIENT.iter().filter(|figure| !figure.brief.is_empty());
-    let parts: Vec<String> = told
+    let shown = CLIENT.iter().filter(|figure| !figure.brief.is_empty());
+    let parts: Vec<String> = shown
         .filter_map(|figure| {
             let value = figure.value(&phase.client)?;
             Some(match figure.unit {
-                // What was used is never nothing: it was not measured.
+                // Memory use is never 0: the reading is missing.
                 Unit::Bytes if value == 0.0 => return None,
                 Unit::Microseconds => format!("{} {}", figure.unit.show(value), figure.brief),
                 Unit::Factor => format!("{} {value:.1}x", figure.brief),
@@ -489,7 +455,7 @@ fn verdict(out: &mut String, verdict: &Verdict, colour: bool) -> std::fmt::Resul
             "  {} ({}): {}",
             reason.word, reason.rule, reason.measured
         )?;
-        writeln!(out, "    wanted: {}", reason.condition)?;
+        writeln!(out, "    expected: {}", reason.condition)?;
         writeln!(out, "    advice: {}", reason.advice)?;
     }
     for note in &verdict.notes {
@@ -498,7 +464,7 @@ fn verdict(out: &mut String, verdict: &Verdict, colour: bool) -> std::fmt::Resul
     Ok(())
 }
 
-/// What the run and the reader had to say.
+/// Errors, warnings, failures and damage.
 fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
     if let Some(error) = &result.run.error {
         writeln!(out, "Error: {error}")?;
@@ -517,28 +483,28 @@ fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
         let more = result.failures.len() - 5;
         writeln!(
             out,
-            "Failed: {more} more stand in the run directory (events.jsonl)"
+            "Failed: {more} more are in the run directory (events.jsonl)"
         )?;
     }
     let damage = &result.damage;
     for file in &damage.torn {
         writeln!(
             out,
-            "Damage: the last line of {file} is torn; the figures end before it"
+            "Damage: the last line of {file} is incomplete; the figures end before it"
         )?;
     }
     let lines = damage.lines.len() as u64 + damage.more_lines;
     if lines > 0 {
         writeln!(
             out,
-            "Damage: {lines} lines cannot be read, the first is {}",
+            "Damage: {lines} lines are unreadable; the first is {}",
             damage.lines[0]
         )?;
     }
     if damage.histograms > 0 {
         writeln!(
             out,
-            "Damage: {} histograms are missing; percentiles rest on the others",
+            "Damage: {} histograms are missing; percentiles use the remaining ones",
             damage.histograms
         )?;
     }

@@ -1,15 +1,12 @@
-//! What only some phases state: popularity over all phases, backlog, streams, size classes, gates.
-
-use bucketload_core::stats::quantile::Print;
+//! Figures that only some phases have: popularity over all phases, backlog, streams, size classes, gates.
 
 use super::summary::{latencies, latency_row};
 use crate::kit::{Section, Table};
-use crate::output::accounting::range;
-use crate::result::latency::{LOW_QUANTILES, QUANTILES};
+use crate::output::accounting::{range, tails};
 use crate::result::{PhaseResult, RunResult, Streams};
 use crate::units;
 
-/// Popularity of all operations side by side; nothing without any.
+/// Popularity of all operations side by side; `None` without any.
 pub(super) fn identity(result: &RunResult) -> Option<Section> {
     let entries = &result.run.popularity;
     if entries.is_empty() {
@@ -21,11 +18,7 @@ pub(super) fn identity(result: &RunResult) -> Option<Section> {
             .classes
             .iter()
             .find(|c| c.work_name == work && c.class == class)?;
-        let show = |q| {
-            let p = class.service.percentile(q)?;
-            (p.print != Print::Omit).then(|| units::ns(p.value_ns as f64))
-        };
-        Some([show(0.5), show(0.99)].map(|text| text.unwrap_or_else(|| "–".to_owned())))
+        Some([0.5, 0.99].map(|q| class.service.percentile_text(q)))
     };
     let mut head = ["phase", "operation", "law", "objects"]
         .map(str::to_owned)
@@ -48,8 +41,8 @@ pub(super) fn identity(result: &RunResult) -> Option<Section> {
         row.extend(times.unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]));
         row
     });
-    let intro = "Which share of the operations went to the most popular objects. Results with \
-                 different popularity cannot be compared.";
+    let intro = "Share of the operations that went to the most popular objects. Results with different popularity \
+                 are not comparable.";
     Some(Section::new("Popularity", intro).tables([Table::new(3, head).with(rows)]))
 }
 
@@ -58,7 +51,7 @@ pub(super) fn backlog(phase: &PhaseResult) -> Option<Table> {
     let backlog = phase.backlog.as_ref()?;
     let age = |s: f64| units::ns(s * 1e9);
     let mut table = Table::pairs("Backlog")
-        .noted("Age of the oldest arrival that was due but not ended, read once per interval.")
+        .noted("Age of the oldest arrival that was due but had not ended, read once per interval.")
         .with([
             ["largest".to_owned(), age(backlog.max_s)],
             ["mean".to_owned(), age(backlog.mean_s)],
@@ -67,14 +60,14 @@ pub(super) fn backlog(phase: &PhaseResult) -> Option<Table> {
     if let (Some(period), Some(batches)) = (backlog.period_s, backlog.max_batches) {
         let every = units::seconds(period);
         table.texts([
-            format!("batches of a client outstanding, one every {every}"),
+            format!("outstanding batches per client, one every {every}"),
             format!("at most {batches}"),
         ]);
     }
     Some(table)
 }
 
-/// Streams, size classes and gates; nothing where the phase has none of them.
+/// Streams, size classes and gates; `None` if the phase has none of them.
 pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
     let mut tables = Vec::new();
     if let Some(found) = &phase.streams {
@@ -130,7 +123,7 @@ fn streams(s: &Streams) -> Table {
     ];
     let note = match s.is_skewed() {
         true => {
-            "The streams began or ended too far apart: the figures of the common time say little."
+            "The streams started or stopped too far apart: figures for the time when all were active mean little."
         }
         false => {
             "Net: bytes over service times while all streams were active, summed over streams. With \
@@ -140,45 +133,4 @@ fn streams(s: &Streams) -> Table {
     };
     let rows = rows.map(|(name, value)| [name.to_owned(), value]);
     Table::pairs("Streams").noted(note).with(rows)
-}
-
-/// Both tails of service time and bandwidth.
-fn tails(phase: &PhaseResult) -> Table {
-    let mut head = ["", "mean", "sd"].map(str::to_owned).to_vec();
-    let quantiles = LOW_QUANTILES.into_iter().chain(QUANTILES);
-    head.extend(quantiles.map(|q| format!("p{}", units::number(q * 100.0))));
-    let mut rows = Vec::new();
-    for class in phase.classes.iter().filter(|class| class.service.n > 0) {
-        let service = &class.service;
-        let mut row = vec![
-            format!("{} service time", class.class),
-            units::ns(service.mean_ns),
-            units::ns(service.sd_ns),
-        ];
-        let printed = || service.low.iter().chain(&service.percentiles);
-        row.extend(printed().map(|p| match p.print {
-            Print::Omit => "–".to_owned(),
-            _ => units::ns(p.value_ns as f64),
-        }));
-        rows.push(row);
-        if let Some(bandwidth) = &class.bandwidth {
-            let mut row = vec![
-                format!("{} Mbit/s per object", class.class),
-                units::number(bandwidth.mean_mbit_s),
-                units::number(bandwidth.sd_mbit_s),
-            ];
-            row.extend(bandwidth.percentiles.iter().map(|&(q, value)| {
-                let shown = service
-                    .percentile(q)
-                    .is_some_and(|p| p.print != Print::Omit);
-                if shown {
-                    units::number(value)
-                } else {
-                    "–".to_owned()
-                }
-            }));
-            rows.push(row);
-        }
-    }
-    Table::new(1, head).titled("Per operation").with(rows)
 }

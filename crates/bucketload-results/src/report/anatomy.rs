@@ -1,28 +1,27 @@
-//! Where the response time goes, and the slowest requests one by one.
+//! Parts of the response time, and the slowest requests individually.
 
 use bucketload_core::record::Part;
 use bucketload_core::slowest::SlowRequest;
 
-use super::summary::{class_name, percentile};
 use crate::kit::svg::{Body, Stack};
 use crate::kit::{Axis, Chart, Section, Table, Unit};
 use crate::result::{ClassResult, PartResult, PhaseResult};
 use crate::units;
 
-/// The section; nothing when no operation succeeded and none was slow.
-pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
+/// The section; `None` if no operation succeeded and none was slow. `endpoints` are their names.
+pub(super) fn section(phase: &PhaseResult, endpoints: &[String]) -> Option<Section> {
     let any = phase.classes.iter().any(|c| !c.anatomy.is_empty());
     if !any && phase.slowest.kept == 0 {
         return None;
     }
     let mut tables = vec![parts(phase)];
     if phase.slowest.kept > 0 {
-        tables.push(slowest(phase));
+        tables.push(slowest(phase, endpoints));
     }
-    let intro = "The parts of an operation's response time follow each other and add up to it: queue (due until \
-                 a worker takes it), earlier attempts, connecting where a connection had to be made, build (the \
-                 client renders and signs), send, wait (for the first byte of the answer), body (the rest of the \
-                 answer). Queue and build are the client's side, the rest is network and store.";
+    let intro = "The response time of an operation is the sum of its parts, in order: queue (from the due time until \
+                 a worker takes it), earlier attempts, DNS, connect and TLS (only for a new connection), build (the \
+                 client renders and signs the request), send, wait (for the first byte of the response), body (the \
+                 rest of the response). Queue and build are on the client; the rest is network and store.";
     Some(
         Section::new("Where the response time goes", intro)
             .tables(tables)
@@ -30,7 +29,7 @@ pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
     )
 }
 
-/// What a part is called on the page, and its colour.
+/// Name and colour of a part.
 const fn shown(part: Part) -> (&'static str, usize) {
     match part {
         Part::Wait => ("wait", 0),
@@ -45,7 +44,7 @@ const fn shown(part: Part) -> (&'static str, usize) {
     }
 }
 
-/// Mean times of the parts: a bar per class, and one for the slowest requests.
+/// Mean times of the parts: one bar per class, and one for the slowest requests.
 fn means(phase: &PhaseResult) -> Chart {
     let classes = phase.classes.iter().filter(|c| !c.anatomy.is_empty());
     let means = |class: &ClassResult| -> Vec<(Part, f64)> {
@@ -53,7 +52,7 @@ fn means(phase: &PhaseResult) -> Chart {
         parts.map(|p| (p.part, p.time.mean_ns)).collect()
     };
     let mut rows: Vec<(String, Vec<(Part, f64)>)> =
-        classes.map(|c| (class_name(phase, c), means(c))).collect();
+        classes.map(|c| (phase.class_name(c), means(c))).collect();
     if phase.slowest.kept > 0 {
         let name = format!("slowest {}", units::count(phase.slowest.kept));
         rows.push((name, phase.slowest.parts.clone()));
@@ -76,7 +75,7 @@ fn means(phase: &PhaseResult) -> Chart {
             .collect(),
         unit: Unit::Ns,
     };
-    // Each bar in shares of its own length: the slowest would dwarf the others.
+    // Each bar shows shares of its own total: on a common scale, the slowest would dwarf the others.
     let x = Axis::share("share of the mean response time");
     Chart::new(
         "Mean response time by part",
@@ -84,7 +83,7 @@ fn means(phase: &PhaseResult) -> Chart {
         x,
         Body::Stack(stack),
     )
-    .noted("Mean response time behind each bar.")
+    .noted("The mean response time is to the right of each bar.")
     .wide()
 }
 
@@ -101,24 +100,23 @@ fn parts(phase: &PhaseResult) -> Table {
         "max",
     ];
     let rows = phase.classes.iter().flat_map(|class| {
-        let name = class_name(phase, class);
+        let name = phase.class_name(class);
         let parts = class.anatomy.iter();
         parts.map(move |part| part_row(&name, part, class.ok))
     });
     Table::new(1, head)
         .titled("Parts of the response time")
         .noted(
-            "Over all operations that succeeded; an operation in which a part did not occur counts as zero. \
-             The means add up to the mean response time, percentiles do not. A request that leaves in one \
-             system call has no send time. With several requests per operation, body holds all that \
-             follows the first answer's first byte.",
+            "Over all successful operations; a part that did not occur counts as zero. The means add up to the \
+             mean response time; percentiles do not. A request sent with one system call has no send time. With \
+             several requests per operation, body covers everything after the first byte of the first response.",
         )
         .with(rows)
 }
 
 fn part_row(class: &str, part: &PartResult, ok: u64) -> [String; 9] {
     let time = &part.time;
-    let at = |q| percentile(time, q);
+    let at = |q| time.percentile_text(q);
     [
         format!("{class} {}", shown(part.part).0),
         units::percent(part.share),
@@ -132,7 +130,7 @@ fn part_row(class: &str, part: &PartResult, ok: u64) -> [String; 9] {
     ]
 }
 
-fn slowest(phase: &PhaseResult) -> Table {
+fn slowest(phase: &PhaseResult, endpoints: &[String]) -> Table {
     let slowest = &phase.slowest;
     let head = [
         "response",
@@ -146,20 +144,25 @@ fn slowest(phase: &PhaseResult) -> Table {
         "request id",
     ];
     let title = format!(
-        "The slowest {} of {} requests kept one by one",
+        "The {} slowest of {} requests recorded individually",
         slowest.top.len(),
         units::count(slowest.kept)
     );
     Table::new(head.len(), head)
         .titled(title)
         .noted(
-            "Of the whole phase, warm-up and failed requests included. All of them stand in slowest.jsonl. \
-             The connection is its number within the run and its local port.",
+            "From the whole phase, including warm-up and failed requests. slowest.jsonl has all of them. A \
+             connection is given by its number in the run and its local port.",
         )
-        .with(slowest.top.iter().map(|request| slow_row(phase, request)))
+        .with(
+            slowest
+                .top
+                .iter()
+                .map(|request| slow_row(phase, request, endpoints)),
+        )
 }
 
-fn slow_row(phase: &PhaseResult, request: &SlowRequest) -> Vec<String> {
+fn slow_row(phase: &PhaseResult, request: &SlowRequest, endpoints: &[String]) -> Vec<String> {
     let mut parts = request.parts.clone();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let largest: Vec<String> = parts
@@ -167,13 +170,7 @@ fn slow_row(phase: &PhaseResult, request: &SlowRequest) -> Vec<String> {
         .take(2)
         .map(|(part, ns)| format!("{} {}", shown(*part).0, units::ns(*ns as f64)))
         .collect();
-    let endpoint = phase.endpoints.as_ref().map_or_else(
-        || request.endpoint.to_string(),
-        |balance| {
-            let named = balance.endpoints.get(usize::from(request.endpoint));
-            named.map_or_else(String::new, |e| e.name.clone())
-        },
-    );
+    let endpoint = endpoints.get(usize::from(request.endpoint));
     let outcome = match (request.error, request.status) {
         (None, 0) => "ok".to_owned(),
         (None, status) => format!("ok, {status}"),
@@ -186,7 +183,7 @@ fn slow_row(phase: &PhaseResult, request: &SlowRequest) -> Vec<String> {
         request.key.clone(),
         units::seconds(request.due_ns.saturating_sub(phase.started_ns) as f64 / 1e9),
         largest.join(", "),
-        endpoint,
+        endpoint.cloned().unwrap_or_default(),
         match request.connection {
             0 => "–".to_owned(),
             n => format!("{n} (:{})", request.local_port),

@@ -1,17 +1,16 @@
-//! How load was spread: over several endpoints, and over data nodes where they are known.
+//! Load balance over several endpoints, and over data nodes if they are known.
 
 use bucketload_core::stats::balance::Indices;
 
-use super::summary::percentile;
 use crate::kit::svg::{Bar, Bars, Body};
 use crate::kit::{Axis, Chart, Section, Table, Unit};
 use crate::result::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 use crate::units;
 
-/// Endpoints or nodes shown as bars; the busiest ones of more.
+/// Limit on the bars; of more endpoints or nodes, the busiest are shown.
 const BARS: usize = 32;
 
-/// The section about endpoints.
+/// The section on endpoints.
 pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
     let loads = |of: fn(&EndpointResult) -> u64| {
         let all = balance.endpoints.iter();
@@ -48,23 +47,23 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
             units::bytes(e.bytes as f64),
             units::seconds(e.busy_s),
             units::ns(e.service.mean_ns),
-            percentile(&e.service, 0.5),
-            percentile(&e.service, 0.99),
+            e.service.percentile_text(0.5),
+            e.service.percentile_text(0.99),
             units::ns(e.service.max_ns as f64),
         ]
     });
     let table = Table::new(1, head)
         .titled("Endpoints")
         .noted(
-            "Time spent is the sum of the service times there; several requests at a time add up.",
+            "Time spent is the sum of the service times at an endpoint; concurrent requests add up.",
         )
         .with(rows);
     let mut remarks = Vec::new();
     if let Some(null) = &balance.null {
         remarks.push([
-            "even routing by chance alone".to_owned(),
+            "even routing, variation by chance".to_owned(),
             format!(
-                "coefficient of variation about {}, at most {} in 95 of 100 runs; peak factor at most {}",
+                "coefficient of variation about {}, at most {} in 95 % of runs; peak factor at most {}",
                 units::number(null.cv),
                 units::number(null.cv_bound),
                 units::number(null.peak_bound)
@@ -80,15 +79,15 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
                 if null.p_value < 0.01 {
                     ": uneven beyond chance"
                 } else {
-                    ": nothing beyond chance"
+                    ": consistent with chance"
                 }
             ),
         ]);
     }
     if let Some(over) = &balance.over_time {
         let persistence = over.persistence.map_or_else(
-            || "no ranking to follow".to_owned(),
-            |r| format!("rank correlation from window to window {} (1 = the same ones stay busy, 0 = it wanders)", units::number(r)),
+            || "no ranking".to_owned(),
+            |r| format!("rank correlation between windows {} (1: the same endpoints stay busy, 0: the load moves around)", units::number(r)),
         );
         remarks.push([
             format!(
@@ -107,7 +106,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
         remarks.push([
             "peak factor and response p99".to_owned(),
             format!(
-                "correlation {} (95 % interval {} to {}) over {} windows; no statement about the cause",
+                "correlation {} (95 % interval {} to {}) over {} windows; it says nothing about the cause",
                 units::number(tail.correlation),
                 units::number(tail.ci.0),
                 units::number(tail.ci.1),
@@ -115,10 +114,9 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
             ),
         ]);
     }
-    let intro = "Each worker's connection belongs to one endpoint; workers take the endpoints in turn. The \
-                 workload alone therefore causes no imbalance of requests; what goes beyond chance comes from \
-                 endpoints of different speed (a closed loop sends more to the faster ones) or from workers \
-                 that do not divide evenly.";
+    let intro = "Each worker connects to one endpoint; workers are assigned round-robin. The workload alone therefore \
+                 causes no imbalance of requests. Imbalance beyond chance comes from endpoints of different speed (a \
+                 closed loop sends more to the faster ones) or from a number of workers that does not divide evenly.";
     let indices = indices(&[
         ("requests", balance.requests),
         ("object bytes", balance.bytes),
@@ -129,7 +127,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
         .charts(charts)
 }
 
-/// The section about data nodes.
+/// The section on data nodes.
 pub(super) fn nodes(balance: &NodeBalance) -> Section {
     let named = |of: fn(&NodeResult) -> Option<f64>| {
         let nodes = balance.nodes.iter();
@@ -169,28 +167,28 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         rows.push([
             "caused by the system".to_owned(),
             format!(
-                "observed over expected peak factor {}; 1 = nothing",
+                "observed over expected peak factor {} (1: no effect)",
                 units::number(ratio)
             ),
         ]);
     }
     if let Some(null) = &balance.null {
         rows.push([
-            "even routing by chance alone".to_owned(),
+            "even routing, variation by chance".to_owned(),
             format!(
-                "peak factor at most {} in 95 of 100 runs",
+                "peak factor at most {} in 95 % of runs",
                 units::number(null.peak_bound)
             ),
         ]);
     }
     if balance.unknown > 0 {
         rows.push([
-            "requests on keys without a place".to_owned(),
+            "requests for keys without a placement".to_owned(),
             units::count(balance.unknown),
         ]);
     }
-    let intro = "Requests of the operation log joined on the key with the placement that was given. Expected: \
-                 every copy of a key answers equally often.";
+    let intro = "Requests of the operation log, joined by key with the given placement. Expected: every copy of a key \
+                 answers equally often.";
     let indices = indices(&[
         ("objects", a.objects),
         ("requests expected", a.expected),
@@ -201,7 +199,7 @@ pub(super) fn nodes(balance: &NodeBalance) -> Section {
         .charts(charts)
 }
 
-/// The indices of several loads, with published ones for orientation.
+/// Indices of several loads, with published ones for orientation.
 fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
     let head = [
         "",
@@ -230,7 +228,7 @@ fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
     });
     // docs/spec/scenarios.md section 8, from the published figure.
     let published = [
-        "another machine's, published",
+        "published, another installation",
         "3.64",
         "1.22",
         "0.40",
@@ -242,9 +240,8 @@ fn indices(loads: &[(&str, Option<Indices>)]) -> Table {
     Table::new(1, head)
         .titled("Indices of balance")
         .noted(
-            "Even load: 1, 0, 1, 0, 1, all, 100 %. The published line is a hotspot experiment on six data nodes of \
-             another installation (10^6 reads, Zipf-Mandelbrot popularity): for orientation, not for \
-             comparison.",
+            "An even load has 1, 0, 1, 0, 1, all, 100 %. The published row is from a hotspot experiment on six data \
+             nodes of another installation (10^6 reads, Zipf-Mandelbrot popularity), for orientation only.",
         )
         .with(rows)
         .with([published])

@@ -1,10 +1,10 @@
-//! The page of a comparison: words, the table of quantities, then the report's tables with a column
-//! per side and its charts with both sides drawn over each other.
+//! The page of a comparison: decision, table of quantities, the report's tables with one column per side, and its
+//! charts with both sides overlaid.
 
 use bucketload_core::stats::decide::Decision;
 
 use super::overlay;
-use super::summary::{class_name, latencies};
+use super::summary::latencies;
 use crate::compare::{Comparison, Run, Side};
 use crate::kit::{Page, Section, Table, VerdictBox};
 use crate::output::comparison::{self as words, comparison_sentence};
@@ -74,41 +74,20 @@ fn quantities(c: &Comparison) -> Section {
         } else {
             quantity.name.clone()
         };
-        let word = if quantity.gate {
-            q.decision.name().to_owned()
-        } else {
-            format!("({})", q.decision.name())
-        };
         let superiority = q.ranks.map_or(f64::NAN, |ranks| ranks.superiority);
-        [
-            name,
-            words::mean(q, false),
-            words::mean(q, true),
-            words::effect(q),
-            words::interval(q),
-            words::p_value(q),
-            units::number(superiority),
-            word,
-        ]
+        let mut row = vec![name];
+        row.extend(words::figures(q));
+        row.extend([units::number(superiority), words::verdict(q)]);
+        row
     });
-    let head = [
-        "",
-        "A",
-        "B",
-        "B against A",
-        "95 % interval",
-        "p",
-        "P(B > A)",
-        "verdict",
-    ];
-    let table = Table::new(1, head).with(rows).noted(
-        "CV is the variation from run to run. P(B > A) is the share of pairs of runs in \
-         which B's value is the larger one. What stands in brackets is the client's own \
-         cost and has no influence on the verdict.",
+    let head = [""].into_iter().chain(words::FIGURES);
+    let table = Table::new(1, head.chain(["P(B > A)", "verdict"])).with(rows).noted(
+        "CV is the run-to-run variation. P(B > A) is the share of run pairs in which B's value is larger. Verdicts in \
+         parentheses are for the client's own cost and do not affect the overall verdict.",
     );
-    let intro = "One value per run. A word needs an interval that excludes no change, after the \
-                 correction for the number of quantities, and a change beyond the margin; equivalent \
-                 needs the whole interval within the margin.";
+    let intro = "One value per run. Faster and slower require an interval that excludes no change, after correction \
+                 for the number of quantities, and a change beyond the margin. Equivalent requires the whole interval \
+                 within the margin.";
     Section::new("Quantities", intro).tables([table])
 }
 
@@ -118,7 +97,7 @@ type Figure<'a> = &'a dyn Fn(&PhaseResult) -> f64;
 /// A duration of a class.
 type Duration = fn(&ClassResult) -> &Latency;
 
-/// Throughput and latencies of a phase, a column (or row) per side; means over the runs.
+/// Throughput and latencies of a phase, one column (or row) per side; means over the runs.
 fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
     let per_s = |value: f64| format!("{}/s", units::rate(value));
     let bytes_per_s = |value: f64| format!("{}/s", units::bytes(value));
@@ -145,7 +124,7 @@ fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
         .titled("Throughput and outcome (means over the runs)")
         .with(rows);
     let mut latency = latencies("Latency (medians over the runs)")
-        .noted("A percentile is shown when at least 10 values lie beyond it in every run.");
+        .noted("A percentile is shown if at least 10 values lie beyond it in every run.");
     for class in &a[0].classes {
         let kinds: [(&str, Duration); 3] = [
             ("response", |c| &c.response),
@@ -165,7 +144,7 @@ fn figures(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
                     .filter(|latency| latency.n > 0)
                     .collect();
                 if found.len() == phases.len() {
-                    let name = format!("{} {kind} {label}", class_name(a[0], class));
+                    let name = format!("{} {kind} {label}", a[0].class_name(class));
                     latency.texts(latency_row(name, &found));
                 }
             }
@@ -201,7 +180,7 @@ fn latency_row(name: String, runs: &[&Latency]) -> Vec<String> {
     row
 }
 
-/// What was set against what: the runs, and the fields that differ by request.
+/// The compared sides: their runs and the allowed differences.
 fn runs(c: &Comparison) -> Section {
     type Of = fn(&Side) -> &str;
     let facts: [(&str, Of); 6] = [
@@ -218,16 +197,16 @@ fn runs(c: &Comparison) -> Section {
         .filter(|[_, a, b]| !(a.is_empty() && b.is_empty()));
     let sides = Table::new(3, ["", "A", "B"]).titled("Sides").with(known);
     let semantics = Table::new(3, ["", "A", "B"])
-        .titled("What operations mean")
+        .titled("Meaning of operations")
         .noted(
-            "The sides speak different APIs: the same workload is not the same work. What is equal on \
-             both is left out.",
+            "The sides use different APIs, so the same workload does different work. Operations that mean the same \
+             on both are omitted.",
         )
         .with(c.semantics.iter().map(|row| [row.topic, row.a, row.b]));
-    let by_request = c.differences.iter();
+    let allowed = c.differences.iter();
     let differences = Table::new(3, ["field", "A", "B"])
-        .titled("Differences by request")
-        .with(by_request.map(|d| [&*d.field, &*d.a, &*d.b]));
+        .titled("Allowed differences")
+        .with(allowed.map(|d| [&*d.field, &*d.a, &*d.b]));
     let list = [&c.a, &c.b].into_iter().flat_map(|side| {
         side.runs.iter().map(|run| {
             [
@@ -241,13 +220,13 @@ fn runs(c: &Comparison) -> Section {
     let list = Table::new(4, ["side", "directory", "start", "verdict"])
         .titled("Runs")
         .with(list);
-    let told = [semantics, differences].into_iter();
+    let extra = [semantics, differences].into_iter();
     let intro = match c.schedule.as_str() {
         "" => String::new(),
-        order => format!("Order of the runs: {order}."),
+        order => format!("Run order: {order}."),
     };
     Section::new("What was compared", intro)
         .tables([sides])
-        .tables(told.filter(|table| !table.rows.is_empty()))
+        .tables(extra.filter(|table| !table.rows.is_empty()))
         .tables([list])
 }

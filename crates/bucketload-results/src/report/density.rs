@@ -1,16 +1,15 @@
-//! Latency density: smoothed histograms of the operations' times, as MD-Workbench's results are shown.
+//! Latency density: smoothed histograms of operation times, in the style of MD-Workbench's results.
 
-use super::summary::class_name;
 use crate::kit::{Axis, Chart, Section, Series, Unit};
 use crate::result::{PhaseResult, RunResult};
 
-/// Half of the width that the density is smoothed over, in decades; the width is four steps between points,
-/// so that every operation counts alike.
+/// Half of the smoothing width, in decades. The width is four steps between points, so every operation counts
+/// alike.
 const HALF: f64 = 0.05;
 /// Points per decade.
 const POINTS: f64 = 40.0;
 
-/// A chart per measuring phase; nothing for other workloads than MD-Workbench.
+/// One chart per measuring phase; `None` for workloads other than MD-Workbench.
 pub(super) fn section(result: &RunResult) -> Option<Section> {
     if result.run.profile != "md-workbench" {
         return None;
@@ -36,7 +35,7 @@ fn chart(phase: &PhaseResult) -> Chart {
         let cdf = &class.response_cdf;
         let points = cdf.value_ns.iter().zip(&cdf.fraction);
         let points: Vec<(f64, f64)> = points.map(|(&ns, &share)| (ns as f64, share)).collect();
-        Series::line(class_name(phase, class), look, density(&points))
+        Series::line(phase.class_name(class), look, density(&points))
     });
     Chart::lines(
         &*phase.name,
@@ -46,7 +45,7 @@ fn chart(phase: &PhaseResult) -> Chart {
     )
 }
 
-/// Latency in ns and the share of operations per decade around it, from the points of a distribution function.
+/// Pairs of latency in ns and share of operations per decade around it, from the points of a distribution function.
 #[must_use]
 pub fn density(cdf: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let values: Vec<(f64, f64)> = cdf

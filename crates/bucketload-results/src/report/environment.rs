@@ -1,15 +1,16 @@
-//! What surrounds the measurement: other phases, failures in full, machine, settings.
+//! The surroundings of the measurement: other phases, failures in full, machine, settings.
 
 use crate::kit::{Section, Table};
+use crate::output::word;
 use crate::result::{PhaseResult, RunResult};
 use crate::units;
 
-/// Preparation and clean-up in one table; nothing when there were none.
+/// Preparation and clean-up in one table; `None` if there were none.
 pub(super) fn other_phases(result: &RunResult) -> Option<Section> {
     let row = |phase: &PhaseResult| {
         [
             phase.name.clone(),
-            format!("{:?}", phase.kind).to_lowercase(),
+            word(&phase.kind),
             units::ns(phase.drained_ns.saturating_sub(phase.started_ns) as f64),
             units::count(phase.totals.ok),
             units::bytes(phase.totals.bytes as f64),
@@ -22,7 +23,7 @@ pub(super) fn other_phases(result: &RunResult) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::new("Other phases", "").tables([table]))
 }
 
-/// The first failures in full; nothing when there were none.
+/// The first failures in full; `None` if there were none.
 pub(super) fn failures(result: &RunResult) -> Option<Section> {
     let rows = result.failures.iter().map(|f| {
         let at = units::ns(f.at_ns as f64);
@@ -30,19 +31,19 @@ pub(super) fn failures(result: &RunResult) -> Option<Section> {
     });
     let table = Table::new(4, ["time", "operation", "key", "error"]).with(rows);
     (!table.rows.is_empty())
-        .then(|| Section::new("Failures", "The first ones of each kind.").tables([table]))
+        .then(|| Section::new("Failures", "The first failures of each kind.").tables([table]))
 }
 
-/// The trace of a replay and what was made of it; nothing for other runs.
+/// The trace of a replay and its use; `None` for other runs.
 pub(super) fn trace(result: &RunResult) -> Option<Section> {
     let trace = result.run.trace.as_ref()?;
     let facts = trace.facts.iter();
     let table = Table::prose("").with(facts.map(|(name, text)| [name.as_str(), text.as_str()]));
-    let intro = "What was recorded, what of it is replayed, and where sizes come from.";
+    let intro = "The recorded trace, the part of it that is replayed, and the source of the sizes.";
     Some(Section::new("Trace", intro).tables([table]))
 }
 
-/// Machine, client, target and the workload's source.
+/// Machine, client, target and source of the workload.
 pub(super) fn environment(result: &RunResult) -> Section {
     let (run, host) = (&result.run, &result.run.host);
     let mut rows: Vec<(String, String)> = vec![
@@ -94,7 +95,7 @@ pub(super) fn environment(result: &RunResult) -> Section {
         rows.push((
             "damage".into(),
             format!(
-                "torn: {}; unreadable lines: {}; missing histograms: {}",
+                "incomplete: {}; unreadable lines: {}; missing histograms: {}",
                 damage.torn.join(", "),
                 damage.lines.len() as u64 + damage.more_lines,
                 damage.histograms

@@ -1,4 +1,4 @@
-//! The scores of IO500: a row per phase, and the three means.
+//! The scores of IO500: one row per phase, and the three means.
 
 use crate::io500::text::unit;
 use crate::io500::{Group, PhaseScore, ScoreTable, Scores};
@@ -32,7 +32,7 @@ pub(super) fn section(table: &ScoreTable) -> Section {
         ]
         .map(|(figure, value)| {
             let whole = format!("{figure}{name}");
-            // A mean of valid phases may stand in a run that is not valid: only the total is marked.
+            // A run that is not valid may have means of valid phases, so only the total is marked.
             let valid = scores.valid || figure != "total";
             [whole, value, mark(valid).trim().to_owned()]
         })
@@ -43,9 +43,8 @@ pub(super) fn section(table: &ScoreTable) -> Section {
         scores.extend(scored(", extended", extended));
     }
     let intro = format!(
-        "{} ranks, mapping {}. Bandwidth and metadata are geometric means of their phases, the total is the root \
-         of their product. Rates of different mappings are rates of different requests and cannot be \
-         compared.",
+        "{} ranks, mapping {}. Bandwidth and metadata are geometric means of their phases; the total is the square root \
+         of their product. Different mappings count different requests, so their rates are not comparable.",
         table.ranks, table.mapping
     );
     let scores = Table::new(1, ["", "score", "valid"])
@@ -54,8 +53,8 @@ pub(super) fn section(table: &ScoreTable) -> Section {
     let phases = Table::new(1, ["", "value", "time", "requests", "counts in", "valid"])
         .titled("Phases")
         .noted(
-            "In order of execution. The time is that of the whole phase; values are computed from the start \
-             of the first operation to the end of the last one of all ranks.",
+            "In order of execution. The time is that of the whole phase; values cover the time from the first start to \
+             the last end of an operation on any rank.",
         )
         .with(table.phases.iter().map(row));
     Section::new("IO500 scores", intro)
@@ -63,7 +62,7 @@ pub(super) fn section(table: &ScoreTable) -> Section {
         .tables(reasons(table))
 }
 
-/// Why phases do not count, or were not run; the same reason of several phases once.
+/// Reasons why phases do not count or were not run, each reason listed once with its phases.
 fn reasons(table: &ScoreTable) -> Option<Table> {
     let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
     for phase in &table.phases {
@@ -81,7 +80,7 @@ fn reasons(table: &ScoreTable) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The line of a phase that belongs to no score and is not run.
+/// Key of the line of an unscored phase that was not run.
 const NOT_RUN: &str = "not-run";
 
 fn row(phase: &PhaseScore) -> [String; 6] {

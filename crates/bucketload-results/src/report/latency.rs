@@ -1,14 +1,14 @@
-//! Latency charts of a phase: distribution functions, bands and maps over time, lag.
+//! Latency charts of a phase: distribution functions, bands and heat maps over time, lag.
 
-use super::summary::{class_name, latencies, latency_row};
+use super::summary::{latencies, latency_row};
 use crate::kit::svg::{Body, Heat, Point};
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::{Cdf, ClassResult, PhaseResult};
 
 /// The latency section of a phase.
 pub(super) fn section(phase: &PhaseResult) -> Section {
-    let intro = "Distribution functions with one point per histogram bucket, on a logarithmic axis; then how the \
-                 response time changed over the phase.";
+    let intro = "Distribution functions with one point per histogram bucket, on a logarithmic axis, then the response \
+                 time over the phase.";
     let of_class = |class| [bands(phase, class), heat_map(phase, class)];
     Section::new("Latency", intro)
         .tables([lag_table(phase)])
@@ -19,14 +19,14 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
 fn cdf(phase: &PhaseResult, tail: bool) -> Chart {
     let (title, y) = match tail {
         true => (
-            "Response time, the tail",
+            "Response time, tail",
             Axis::log("share slower than", Unit::Share),
         ),
         false => ("Latency CDF", Axis::share("share of operations")),
     };
     let mut lines = Vec::new();
     for (look, class) in phase.classes.iter().enumerate() {
-        let name = class_name(phase, class);
+        let name = phase.class_name(class);
         for (kind, cdf, dashed) in [
             ("response", &class.response_cdf, false),
             ("service", &class.service_cdf, true),
@@ -48,7 +48,7 @@ fn points(cdf: &Cdf, tail: bool) -> impl Iterator<Item = (f64, f64)> {
         .filter(move |&(_, share)| !tail || share > 1e-12)
 }
 
-/// The mark of the end of the warm-up, where there was one.
+/// A mark at the end of the warm-up, if there was one.
 pub(super) fn warm_up_mark(phase: &PhaseResult) -> Vec<(f64, String)> {
     match phase.window.warmup_ns {
         0 => Vec::new(),
@@ -81,7 +81,7 @@ fn bands(phase: &PhaseResult, class: &ClassResult) -> Chart {
     Chart {
         marks: warm_up_mark(phase),
         ..Chart::lines(
-            format!("{} response time over the phase", class_name(phase, class)),
+            format!("{} response time over the phase", phase.class_name(class)),
             Axis::linear("time", Unit::Seconds),
             Axis::log("response time", Unit::Ns),
             lines,
@@ -102,12 +102,12 @@ fn heat_map(phase: &PhaseResult, class: &ClassResult) -> Chart {
     Chart {
         marks: warm_up_mark(phase),
         ..Chart::new(
-            format!("{} response times as a map", class_name(phase, class)),
+            format!("{} response time heat map", phase.class_name(class)),
             Axis::linear("time", Unit::Seconds),
             Axis::log("response time", Unit::Ns),
             Body::Heat(heat),
         )
-        .noted("Number of operations per cell, darker is more.")
+        .noted("Operations per cell; darker is more.")
     }
 }
 
@@ -123,8 +123,8 @@ fn lag_table(phase: &PhaseResult) -> Table {
     let rows = rows.into_iter().filter(|(_, figures)| figures.n > 0);
     latencies("Lag: intended to actual start")
         .noted(
-            "Lag is what the client adds before an operation starts. Timer lateness and build time are the \
-             client's own; dispatch is the wait for a free connection. Connections are never made inside a \
+            "Lag is the delay that the client adds before an operation starts. Timer lateness and build time are the \
+             client's own share; dispatch wait is the wait for a free connection. Connecting is never part of a \
              service time.",
         )
         .with(rows.map(|(name, figures)| latency_row(name, figures)))

@@ -1,5 +1,7 @@
-//! Load charts of a phase: offered and completed work over time, concurrency, client, and the
-//! distribution of the throughput.
+//! Load charts of a phase: offered and completed work over time, concurrency, client, and the throughput
+//! distribution.
+
+use bucketload_core::stats::steady::State;
 
 use super::latency::warm_up_mark;
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
@@ -72,10 +74,13 @@ pub(super) fn section(phase: &PhaseResult) -> Section {
         Axis::share("busy share of all cores"),
         &[("busy", &series.machine_busy, false)],
     ));
-    Section::new("Load", "What was asked of the store and what it did.")
-        .tables([client(phase), steadiness(phase)])
-        .tables(super::accounting::backlog(phase))
-        .charts(charts)
+    Section::new(
+        "Load",
+        "The load offered to the store, and what it completed.",
+    )
+    .tables([client(phase), steadiness(phase)])
+    .tables(super::accounting::backlog(phase))
+    .charts(charts)
 }
 
 fn client(phase: &PhaseResult) -> Table {
@@ -101,7 +106,12 @@ fn steadiness(phase: &PhaseResult) -> Table {
         let cut = s.assessment.cut_bins * s.bin_ns;
         [
             s.name.clone(),
-            format!("{:?}", s.assessment.state),
+            match s.assessment.state {
+                State::Steady => "steady",
+                State::NonStationary => "drifting",
+                State::TooShort => "too short to tell",
+            }
+            .to_owned(),
             units::ns(cut as f64),
             checks.map_or_else(|| "–".into(), |c| units::percent(c.trend)),
             checks.map_or_else(|| "–".into(), |c| units::percent(c.halves)),
@@ -139,7 +149,7 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
         let curve = curve.map(|x| (x, width * density(x, fit.mean, fit.sd)));
         lines.push(Series::line("fitted Gaussian", 1, curve).dashed());
         let claim = if !throughput.enough {
-            "fewer than 60 bins: nothing can be said about the shape"
+            "fewer than 60 bins: too few to judge the shape"
         } else if fit.p_value < 0.01 {
             "rejected at 1 %"
         } else {
@@ -167,7 +177,7 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
             rows.push([
                 format!("excess dispersion of {name}"),
                 format!(
-                    "{}{ci}; 1 means the store adds no fluctuation",
+                    "{}{ci}; 1 means the store adds no variation",
                     units::number(excess.ratio)
                 ),
             ]);

@@ -1,13 +1,12 @@
 //! The HTML report: one file that loads nothing from elsewhere.
 //!
-//! [`html`] turns a [`RunResult`] into a [`Page`] (text, tables, charts of the [`kit`](crate::kit)) and renders
-//! it; it computes no figure of its own. `summary` makes the head, `latency` and `load` the charts
-//! of a phase, `anatomy` the parts of its response times, `balance` the spread over endpoints and
-//! nodes, `accounting` what only some phases state (identity, streams, size classes, gates),
-//! `workload` the comparison with theory, `oracle` what was found out about consistency, `ossperf` the
-//! six steps of that benchmark, `io500` the scores of that one, `density` the latencies of MD-Workbench, `notes` what
-//! several phases have in common,
-//! `environment` the rest. `comparison` and `overlay` make the same page for two sets of runs.
+//! [`html`] turns a [`RunResult`] into a [`Page`] (text, tables and charts of the [`kit`](crate::kit)) and renders
+//! it; it computes no figures. `summary` makes the head, `latency` and `load` the charts of a phase, `anatomy` the
+//! parts of its response times, `balance` the spread over endpoints and nodes, `accounting` what only some phases
+//! have (popularity, streams, size classes, gates), `workload` the comparison with theory, `oracle` the
+//! consistency findings, `ossperf` and `io500` the figures of those benchmarks, `density` the latencies of
+//! MD-Workbench, `notes` the remarks that several phases share, and `environment` the rest. `comparison` and
+//! `overlay` make the same page for two sets of runs.
 
 mod accounting;
 mod anatomy;
@@ -38,13 +37,13 @@ pub fn html(result: &RunResult) -> String {
     page(result).render()
 }
 
-/// The report of a comparison: the same figures with a column per side, both drawn over each other.
+/// The report of a comparison: the same figures with one column per side, and charts with both sides overlaid.
 #[must_use]
 pub fn comparison_html(comparison: &Comparison, a: &[Run], b: &[Run]) -> String {
     comparison::page(comparison, a, b).render()
 }
 
-/// The content of that page.
+/// The content of a run's report.
 #[must_use]
 pub fn page(result: &RunResult) -> Page {
     let mut page = summary::head(result);
@@ -53,11 +52,12 @@ pub fn page(result: &RunResult) -> Page {
         .extend(result.ossperf.as_ref().map(ossperf::section));
     page.sections.extend(density::section(result));
     for phase in result.measured() {
-        page.sections.extend(phase_sections(phase));
+        page.sections
+            .extend(phase_sections(phase, &result.run.driver.endpoints));
     }
     let several = result.measured().count() >= notes::SEVERAL;
     let notes = several.then(|| notes::gather(&mut page)).flatten();
-    // Scores first: they are what the page is looked at for.
+    // Scores come first: they are why readers open the page.
     let scores = result.io500.as_ref().map(io500::section);
     let head = scores.into_iter().chain(notes);
     page.sections.splice(0..0, head);
@@ -71,9 +71,9 @@ pub fn page(result: &RunResult) -> Page {
     page
 }
 
-fn phase_sections(phase: &PhaseResult) -> Vec<Section> {
+fn phase_sections(phase: &PhaseResult, endpoints: &[String]) -> Vec<Section> {
     let mut sections = vec![summary::classes(phase), latency::section(phase)];
-    sections.extend(anatomy::section(phase));
+    sections.extend(anatomy::section(phase, endpoints));
     sections.push(load::section(phase));
     sections.extend(phase.endpoints.as_ref().map(balance::endpoints));
     sections.extend(model::sections(phase));

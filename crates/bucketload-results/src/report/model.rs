@@ -1,4 +1,4 @@
-//! Sections for phases made of jobs and for replays.
+//! Sections for phases with jobs and for replays.
 
 use super::summary::{latencies, latency_row};
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
@@ -16,20 +16,20 @@ fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
     let spans = jobs.spans.iter();
     let makespans = latencies("Makespans")
         .noted(
-            "From the beginning of a stage, or the arrival of a job, to the end of its last operation.",
+            "From the start of a stage, or the arrival of a job, to the end of its last operation.",
         )
         .with(spans.map(|span| latency_row(&span.name, &span.makespan)));
     let counts = &jobs.counts;
     let failed = jobs.spans.last().map_or(0, |span| span.failed);
     let mut rows = vec![
-        ("jobs begun", units::count(counts.begun)),
+        ("jobs started", units::count(counts.begun)),
         ("jobs ended", units::count(counts.ended)),
-        ("with a failed operation", units::count(failed)),
-        ("that had to wait for others", units::count(counts.delayed)),
+        ("jobs with a failed operation", units::count(failed)),
+        ("jobs that waited for others", units::count(counts.delayed)),
     ];
     if let Some(growth) = &jobs.growth {
         let text = format!(
-            "{:.1} to {:.1} under way, {:+.2} per minute (p = {:.2e}): {}",
+            "{:.1} to {:.1} in progress, {:+.2} per minute (p = {:.2e}): {}",
             growth.first_quarter,
             growth.end,
             60.0 * growth.slope_per_s,
@@ -41,7 +41,7 @@ fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
     let series = &phase.series;
     let points = series.t_s.iter().copied().zip(series.jobs.iter().copied());
     let chart = Chart::lines(
-        "Jobs under way",
+        "Jobs in progress",
         Axis::linear("time", Unit::Seconds),
         Axis::linear("jobs", Unit::Number),
         [Series::line("arrived and not ended", 0, points)],
@@ -49,34 +49,21 @@ fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
     let rows = rows
         .into_iter()
         .map(|(name, value)| [name.to_owned(), value]);
-    let intro =
-        "Jobs arrive whatever the store does; inside a job each stage waits for the one before it.";
+    let intro = "Jobs arrive independently of the store; within a job, each stage waits for the previous one.";
     Section::new("Jobs", intro)
         .tables([makespans, Table::pairs("").with(rows)])
         .charts([chart])
 }
 
 fn replay_section(replay: &ReplayResult) -> Section {
-    let c = &replay.counts;
-    let rows = [
-        ("shed as too late", c.shed),
-        ("objects absent against the trace", c.absent),
-        ("objects absent as in the trace", c.absent_as_recorded),
-        ("objects found against the trace", c.unexpected),
-        ("skipped: key known to be absent", c.skipped_absent),
-        (
-            "skipped: record without a request of its own",
-            c.skipped_other,
-        ),
-        ("waited for an earlier request on their key", c.blocked),
-        ("delayed by the rate limit", c.shaped),
-    ];
-    let counts = rows.map(|(name, n)| [name.to_owned(), units::count(n)]);
+    let counts = replay
+        .rows()
+        .map(|(name, n)| [name.to_owned(), units::count(n)]);
     let waits = [("key order", &replay.blocked), ("shaping", &replay.shaped)];
     let waits = waits.into_iter().filter(|(_, figures)| figures.n > 0);
-    let waits = latencies("Waits made by the replay")
+    let waits = latencies("Waits added by the replay")
         .noted(
-            "The wait for a key is part of the response time; shaping moves the due instant and is not.",
+            "The wait for a key is part of the response time; shaping shifts the due time and is not part of it.",
         )
         .with(waits.map(|(name, figures)| latency_row(name, figures)));
     let waits = Some(waits).filter(|table| !table.rows.is_empty());

@@ -1,15 +1,15 @@
-//! What is the same for several phases stands once at the head of the page.
+//! Explanations and notes that several phases share appear once, at the head of the page.
 
 use crate::kit::{Page, Section, Table};
 use crate::result::RunResult;
 use bucketload_core::verdict::Verdict;
 
-/// Notes in fewer places than this, and those of pages with fewer phases, stay where they are.
+/// Number of occurrences from which on an explanation moves to the head of the page; also the minimum number of phases.
 pub(super) const SEVERAL: usize = 3;
 
-/// The reasons of the verdict and the notes beside it, those of several phases together.
+/// The reasons and notes of the verdict, with those of several phases combined.
 pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
-    // What a reason says beside its figures, and the figures.
+    // Everything a reason says except its figures, and the figures.
     let mut grouped: Vec<([String; 2], Vec<&str>)> = Vec::new();
     for reason in &verdict.reasons {
         let head = format!("{} ({}): {}", reason.word, reason.rule, reason.condition);
@@ -43,8 +43,8 @@ pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
     out
 }
 
-/// Moves the explanations that several sections, tables or charts have in common into a section of their own.
-/// Returns it; nothing where there are none.
+/// Moves the explanations that several sections, tables or charts share into a section of their own. Returns it;
+/// `None` without shared explanations.
 pub(super) fn gather(page: &mut Page) -> Option<Section> {
     let mut notes: Vec<(String, String, usize)> = Vec::new();
     each(page, |title, note| {
@@ -66,7 +66,7 @@ pub(super) fn gather(page: &mut Page) -> Option<Section> {
     Some(Section::new("Notes on all phases", "").tables([Table::prose("").with(rows)]))
 }
 
-/// Every explanation with the title that it stands below.
+/// Calls `look` for every explanation with the title above it.
 fn each(page: &mut Page, mut look: impl FnMut(&str, &mut String)) {
     for section in &mut page.sections {
         look(&section.title, &mut section.intro);
@@ -89,7 +89,7 @@ mod tests {
     use crate::kit::{Page, Section, Table};
 
     #[test]
-    fn what_several_sections_say_stands_once() {
+    fn shared_explanations_appear_once() {
         let section = |name: &str, note: &str| Section {
             title: name.to_owned(),
             intro: format!("about {name}"),

@@ -1,4 +1,4 @@
-//! What the consistency oracle and the rounds of listings found.
+//! Findings of the consistency oracle, and the rounds of listings.
 
 use bucketload_core::oracle::{Finding, FindingKind};
 
@@ -6,7 +6,7 @@ use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::{OracleResult, RunResult, StepResult};
 use crate::units;
 
-/// The sections of both; nothing when the run had neither.
+/// The sections of both; empty if the run had neither.
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
     let mut sections = Vec::new();
     if let Some(rounds) = &result.rounds {
@@ -29,7 +29,7 @@ fn oracle(oracle: &OracleResult) -> Section {
             row("listings judged", s.lists),
             row("answers that could not be judged", s.unjudged),
             row("objects audited", s.audited),
-            row("objects that could not be", s.unaudited),
+            row("objects that could not be read", s.unaudited),
         ]);
     }
     let mut tables = vec![facts];
@@ -47,7 +47,7 @@ fn oracle(oracle: &OracleResult) -> Section {
         tables.push(Table::new(4, head).titled("Findings").with(found));
         let head = [
             "kind",
-            "began",
+            "started",
             "operation",
             "key",
             "observed",
@@ -57,14 +57,18 @@ fn oracle(oracle: &OracleResult) -> Section {
         ];
         let evidence = Table::new(head.len(), head)
             .titled("Evidence")
-            .noted("The first findings of each kind; more stand in oracle.jsonl.")
+            .noted("The first findings of each kind; oracle.jsonl has more.")
             .with(oracle.findings.iter().map(evidence));
         tables.push(evidence);
     }
     let intro = match (oracle.is_clean(), &oracle.summary) {
-        (false, _) => "INCONSISTENT: the store gave answers that nothing it acknowledged explains.",
-        (true, Some(_)) => "Every judged answer is explained by what the store had acknowledged.",
-        (true, None) => "The run did not come to its end; nothing was found until then.",
+        (false, _) => {
+            "INCONSISTENT: nothing that the store acknowledged explains some of its answers."
+        }
+        (true, Some(_)) => {
+            "Every judged answer is consistent with what the store had acknowledged."
+        }
+        (true, None) => "The run did not finish; there were no findings up to that point.",
     };
     Section::new("Consistency", intro).tables(tables)
 }
@@ -132,22 +136,22 @@ fn list_consistency(write: &StepResult, delete: &StepResult) -> Section {
         lines,
     )
     .noted(
-        "Share of the rounds whose listing was right within the time; consistent at the \
-         first listing counts as 0.",
+        "Share of rounds with a correct listing within this time; rounds that were correct at the first listing count \
+         as 0.",
     );
     let head = [
         "listing",
         "rounds",
-        "right at first",
+        "correct at first",
         "listings",
-        "lacked at first",
+        "missing at first",
         "deleted but shown at first",
         "window p50",
         "p90",
         "max",
-        "never right",
+        "never correct",
     ];
-    let intro = "How soon a listing showed what was written, and no longer what was deleted.";
+    let intro = "How soon listings showed written objects and stopped showing deleted ones.";
     Section::new("List consistency", intro)
         .tables([Table::new(1, head).with(rows)])
         .charts(Some(chart).filter(|chart| !chart.is_empty()))

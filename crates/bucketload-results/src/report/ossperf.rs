@@ -31,7 +31,7 @@ pub(super) fn section(run: &Ossperf) -> Section {
             why => format!("No line for results.csv: {why}."),
         });
     let intro = format!(
-        "{} files of {} bytes. Bandwidths are computed from times cut off to milliseconds, as in \
+        "{} files of {} bytes. Bandwidths are computed from times truncated to milliseconds, as in \
          results.csv.",
         units::count(run.files),
         units::count(run.size_bytes)

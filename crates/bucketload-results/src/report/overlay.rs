@@ -1,21 +1,17 @@
-//! Charts with both sides of a comparison: the mean over the runs of each as a line, from the
-//! smallest to the largest run as a band.
+//! Charts with both sides of a comparison: the mean over a side's runs as a line, their range as a band.
 
-use super::summary::class_name;
 use crate::compare::{Comparison, Shift, ShiftPoint};
-use crate::kit::svg::Point;
+use crate::kit::svg::{Point, log_spaced};
 use crate::kit::{Axis, Chart, Section, Series, Unit};
 use crate::result::{Cdf, ClassResult, PhaseResult};
 
-/// Points of a distribution function.
-const POINTS: usize = 240;
 const SIDES: [&str; 2] = ["A", "B"];
 
 /// Distribution functions and throughput of one phase.
 pub(super) fn section(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Section {
     let mut charts = Vec::new();
     for class in &a[0].classes {
-        let label = class_name(a[0], class);
+        let label = a[0].class_name(class);
         for tail in [false, true] {
             charts.extend(distribution(&label, class, [a, b], tail));
         }
@@ -34,8 +30,7 @@ pub(super) fn section(name: &str, a: &[&PhaseResult], b: &[&PhaseResult]) -> Sec
             |p| &p.series.bytes_per_s,
         ));
     }
-    let intro = "Lines are means over the runs of a side, bands reach from its smallest to its \
-                 largest run.";
+    let intro = "Lines are means over a side's runs; bands span its lowest to highest run.";
     Section::new(format!("Both sides of phase {name}"), intro).charts(charts)
 }
 
@@ -59,7 +54,7 @@ fn distribution(
     let (low, high) = ((*low).max(1) as f64, (*high).max(2) as f64);
     let (title, y) = match tail {
         true => (
-            format!("{label} response time, the tail"),
+            format!("{label} response time, tail"),
             Axis::log("share slower than", Unit::Share),
         ),
         false => (
@@ -76,8 +71,7 @@ fn distribution(
             };
             cdfs.iter().map(share).collect()
         };
-        let points = (0..=POINTS)
-            .map(|k| low * (high / low).powf(k as f64 / POINTS as f64))
+        let points = log_spaced(low, high)
             .map(|x| (x, shares(x)))
             .filter(|(_, shares)| !tail || shares.iter().all(|share| *share > 1e-9));
         line(side, points)
@@ -109,7 +103,7 @@ fn line(side: usize, points: impl Iterator<Item = (f64, Vec<f64>)>) -> Series {
         let most = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Point {
             ci: (v.len() > 1).then_some((least, most)),
-            // Without a value it is a gap.
+            // Without values this is NaN, a gap.
             ..Point::from((x, v.iter().sum::<f64>() / v.len() as f64))
         }
     };
@@ -120,7 +114,7 @@ fn line(side: usize, points: impl Iterator<Item = (f64, Vec<f64>)>) -> Series {
     }
 }
 
-/// The shift curves: B's quantiles against A's, with run-level intervals and the margin.
+/// Shift curves: B's quantiles relative to A's, with run-level intervals and the margin.
 pub(super) fn shifts(c: &Comparison) -> Section {
     let chart = |shift: &Shift| {
         let point = |p: &ShiftPoint| Point {
@@ -139,15 +133,14 @@ pub(super) fn shifts(c: &Comparison) -> Section {
         let levels =
             levels.map(|(name, y, look)| Series::line(name, look, [(0.0, y), (1.0, y)]).dashed());
         Chart::lines(
-            format!("{}: quantiles of B against A", shift.name),
+            format!("{}: quantiles, B vs A", shift.name),
             Axis::share("quantile"),
             Axis::linear("change", Unit::Share),
             [change].into_iter().chain(levels),
         )
         .noted("Above 0, B is slower. The band is the 95 % interval over the runs.")
     };
-    let intro = "The ratio of each quantile, which shows where operations became slower: all of \
-                 them, or only the tail.";
+    let intro = "The change of each quantile. It shows whether all operations became slower, or only the tail.";
     let known = c.shifts.iter().filter(|s| !s.points.is_empty());
     Section::new("Shift of the distributions", intro).charts(known.map(chart))
 }

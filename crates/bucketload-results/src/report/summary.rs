@@ -5,9 +5,10 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::{io500, notes};
-use crate::kit::{Column, Page, Section, Table, VerdictBox};
+use crate::kit::{Page, Section, Table, VerdictBox};
 use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, Unit};
-use crate::result::{ClassResult, Latency, PhaseResult, RunHeader, RunResult};
+use crate::result::latency::{HEAD, Percentile};
+use crate::result::{Latency, PhaseResult, RunHeader, RunResult};
 use crate::units;
 
 /// Title, verdict and headline figures.
@@ -46,7 +47,7 @@ pub(super) fn head(result: &RunResult) -> Page {
             if run.size_scale == 1.0 {
                 String::new()
             } else {
-                format!(", sizes times {}", units::factor(run.size_scale))
+                format!(", sizes scaled by {}", units::factor(run.size_scale))
             },
             if run.scale_note.is_empty() { "" } else { " " },
             [run.scale_note.as_str(), run.data_note.as_str()]
@@ -67,13 +68,13 @@ pub(super) fn head(result: &RunResult) -> Page {
     }
 }
 
-/// The label of a run that reproduces another benchmark's published procedure.
+/// The label of a run that reproduces another benchmark's published procedure; empty for other runs.
 fn compat(run: &RunHeader) -> String {
     if run.compat.is_empty() {
         return String::new();
     }
     format!(
-        "Compat {}: reproduces a published procedure; not to be compared with other results. ",
+        "Compat {}: reproduces a published procedure; not comparable with other results. ",
         run.compat
     )
 }
@@ -88,15 +89,15 @@ fn tone(word: Word) -> &'static str {
 
 fn meaning(word: Word) -> &'static str {
     match word {
-        Word::Valid => "The figures mean what they say and may be compared.",
-        Word::Degraded => "Measured properly, under conditions that forbid comparison.",
+        Word::Valid => "The figures are sound and may be compared.",
+        Word::Degraded => "Measured properly, but under conditions that rule out a comparison.",
         Word::Unsteady => {
-            "The measured window drifts: the figures depend on when it began and ended."
+            "The measured window drifts: the figures depend on when it started and ended."
         }
         Word::Overloaded => {
-            "The store could not keep up: throughput is the answer, latencies depend on the length of the run."
+            "The store could not keep up: the throughput shows its limit; latencies depend on the length of the run."
         }
-        Word::ClientBound => "The client limited the result: it says nothing about the store.",
+        Word::ClientBound => "The client was the limit: the result says nothing about the store.",
         Word::Incomplete => "The run was cut short or measured nothing.",
     }
 }
@@ -154,23 +155,15 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
-/// A percentile as text, where it rests on enough values.
-pub(super) fn percentile(figures: &Latency, q: f64) -> String {
-    match figures.percentile(q) {
-        Some(p) if p.print != Print::Omit => units::ns(p.value_ns as f64),
-        _ => "–".to_owned(),
-    }
-}
-
 /// Throughput, latencies and errors per operation class.
 pub(super) fn classes(phase: &PhaseResult) -> Section {
     let window = &phase.window;
     let mut latency = latencies("Latency").noted(
-        "Response time counts from the intended start, service time from the actual one. A percentile is \
-         shown when at least 10 values lie beyond it.",
+        "Response time is measured from the intended start, service time from the actual one. A percentile is \
+         shown if at least 10 values lie beyond it.",
     );
     for class in &phase.classes {
-        let name = class_name(phase, class);
+        let name = phase.class_name(class);
         for duration in &DURATIONS {
             let figures = (duration.of)(class);
             if figures.n > 0 {
@@ -205,8 +198,8 @@ fn throughput(phase: &PhaseResult) -> Table {
         .chain(figures.iter().map(|figure| figure.title));
     let mut table = Table::new(1, head)
         .titled("Throughput and outcome")
-        .noted("± is the half-width of the 95 % confidence interval from batch means.");
-    table.columns.push(Column::text("errors by kind", ""));
+        .noted("± is the half-width of the 95 % confidence interval from batch means.")
+        .text_columns(["errors by kind"]);
     for class in &phase.classes {
         let errors: Vec<String> = class
             .errors
@@ -214,7 +207,7 @@ fn throughput(phase: &PhaseResult) -> Table {
             .map(|e| format!("{} {}", e.kind, units::count(e.count)))
             .collect();
         let outcome = Outcome::from(class);
-        let mut row = vec![class_name(phase, class)];
+        let mut row = vec![phase.class_name(class)];
         row.extend(figures.iter().map(|figure| cell(figure, &outcome)));
         row.push(errors.join(", "));
         table.texts(row);
@@ -222,17 +215,7 @@ fn throughput(phase: &PhaseResult) -> Table {
     table
 }
 
-/// The class, with its work where the phase has several.
-pub(super) fn class_name(phase: &PhaseResult, class: &ClassResult) -> String {
-    let several = phase.classes.iter().any(|other| other.work != class.work);
-    if several {
-        format!("{} {}", class.work_name, class.class)
-    } else {
-        class.class.to_string()
-    }
-}
-
-/// A figure with its interval; the head of its column has the unit of a rate.
+/// A figure with its interval. The column heading has the unit of rates.
 fn cell(figure: &Figure<Outcome>, of: &Outcome) -> String {
     let show = |value: f64| match figure.unit {
         Unit::OpsPerS => units::number(value),
@@ -247,23 +230,19 @@ fn cell(figure: &Figure<Outcome>, of: &Outcome) -> String {
     }
 }
 
-/// A table for rows of latencies.
+/// An empty table of latencies.
 pub(super) fn latencies(title: &str) -> Table {
-    let head = ["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
-    Table::new(1, head).titled(title)
+    Table::new(1, [""].into_iter().chain(HEAD)).titled(title)
 }
 
-/// One of its rows.
+/// A row of a table of latencies.
 pub(super) fn latency_row(name: &str, figures: &Latency) -> Vec<String> {
     let mut row = vec![
         name.to_owned(),
         units::count(figures.n),
         units::ns(figures.mean_ns),
     ];
-    row.extend(figures.percentiles.iter().map(|p| match p.print {
-        Print::Omit => "–".to_owned(),
-        Print::Plain | Print::Bold => units::ns(p.value_ns as f64),
-    }));
+    row.extend(figures.percentiles.iter().map(Percentile::text));
     row.push(units::ns(figures.max_ns as f64));
     row
 }

@@ -1,4 +1,4 @@
-//! Sizes and popularity as realised, against their laws.
+//! Sizes and popularity as realised, compared with their laws.
 
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::{PhaseResult, Realised, RealisedPopularity, RealisedSizes, SizeQuantile};
@@ -6,8 +6,8 @@ use crate::units;
 
 /// The comparison with theory.
 pub(super) fn section(phase: &PhaseResult) -> Section {
-    let intro = "Operations are functions of the seed and their number; the offered ones are generated again and \
-                 compared with the laws they were drawn from.";
+    let intro = "Operations are functions of the seed and their sequence number. The offered ones are regenerated here \
+                 and compared with the laws they were drawn from.";
     let mut section =
         Section::new("The workload as realised", intro).tables([mix(&phase.realised)]);
     for entry in &phase.realised {
@@ -46,8 +46,8 @@ fn size_table(entry: &Realised, sizes: &RealisedSizes) -> Table {
         realised.push(units::bytes(quantile.realised));
     }
     let note = format!(
-        "{} sizes, mean {}; Kolmogorov-Smirnov distance {} (a sample of the law exceeds {} in 1 % of cases; \
-         reads repeat the sizes of popular objects).",
+        "{} sizes, mean {}; Kolmogorov-Smirnov distance {} (a sample of the law exceeds {} in 1 % of cases; reads \
+         repeat the sizes of popular objects).",
         units::count(sizes.n),
         units::bytes(sizes.mean_bytes),
         units::number(sizes.ks),

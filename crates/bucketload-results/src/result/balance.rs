@@ -1,4 +1,4 @@
-//! How load was spread over endpoints or nodes.
+//! Load balance over endpoints or nodes.
 
 use bucketload_core::stats::balance::windows::{OverTime, TailLink};
 use bucketload_core::stats::balance::{Attribution, Indices, Null};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Latency;
 
-/// How the load of a phase was spread over its endpoints (window and drain).
+/// Balance of a phase's load over its endpoints (window and drain).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndpointBalance {
     /// One entry per endpoint, in the order of the driver's list.
@@ -17,13 +17,13 @@ pub struct EndpointBalance {
     pub bytes: Option<Indices>,
     /// Indices of the time that operations spent at the endpoints.
     pub busy: Option<Indices>,
-    /// What chance alone would do, if each request went to any endpoint with equal probability.
+    /// Expectation from chance alone, if each request went to any endpoint with equal probability.
     pub null: Option<Null>,
-    /// Requests in windows of time.
+    /// Requests in time windows.
     pub over_time: Option<OverTime>,
     /// Length of these windows, seconds.
     pub window_s: f64,
-    /// How the 99th percentile of the response time goes with the peak factor, window by window.
+    /// Correlation of the 99th percentile of the response time with the peak factor, over the windows.
     pub tail: Option<TailLink>,
 }
 
@@ -38,24 +38,24 @@ pub struct EndpointResult {
     pub failed: u64,
     /// Object bytes of operations that succeeded.
     pub bytes: u64,
-    /// Time that operations spent there, seconds; several at a time add up.
+    /// Time that operations spent there, seconds; concurrent operations add up.
     pub busy_s: f64,
     /// Service times of operations that succeeded; empty beyond the first 64 endpoints.
     pub service: Latency,
 }
 
-/// How the load of a run was spread over the data nodes of the store.
+/// Balance of a run's load over the data nodes of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeBalance {
     /// One entry per node.
     pub nodes: Vec<NodeResult>,
-    /// Requests whose key stands in no table.
+    /// Requests for keys without a placement.
     pub unknown: u64,
-    /// Objects, expected and observed requests by the same indices.
+    /// The same indices for objects, expected requests and observed requests.
     pub attribution: Attribution,
-    /// What chance alone would do under even routing.
+    /// Expectation from chance alone under even routing.
     pub null: Option<Null>,
-    /// Share of the hottest key in all requests.
+    /// Share of all requests that went to the hottest key.
     pub hottest_share: f64,
     /// Lower bound of the peak factor that follows from the hottest key and its copies.
     pub one_key_bound: f64,

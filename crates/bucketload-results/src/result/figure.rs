@@ -1,8 +1,7 @@
-//! Figures, each declared once: what it is called, its unit, what it means and how it is computed.
-//! JSON, CSV, the terminal's tables, the report, metrics, comparisons and the manual's reference
-//! follow from the declaration.
+//! Figures, each declared once with name, unit, meaning and computation. JSON, CSV, the terminal's tables, the
+//! report, metrics, comparisons and the manual's reference are all derived from the declaration.
 //!
-//! What is no plain number (distributions, series, verdicts) has a form of its own in
+//! Results that are not plain numbers (distributions, series, verdicts) have their own types in
 //! [`crate::result`].
 
 use std::collections::BTreeMap;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClassResult, ClientUse, Latency, PhaseResult, Totals};
 use crate::units;
 
-/// The unit of a figure. Tables that are sorted by it show costs before shares, and sizes last.
+/// Unit of a figure. The order is that of tables sorted by unit: costs before shares, sizes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Unit {
     /// A number of things.
@@ -44,7 +43,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// `value` with this unit, for people.
+    /// `value` with this unit, for readers.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -60,7 +59,7 @@ impl Unit {
     }
 }
 
-/// How a figure is computed; `None` where there is nothing to compute it from.
+/// Computation of a figure. `None` if the data for it is missing.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<T> {
     /// A count, exact.
@@ -71,25 +70,25 @@ pub enum Source<T> {
     Estimate(fn(&T) -> Option<Estimate>),
 }
 
-/// The declaration of a figure of a `T`.
+/// The declaration of a figure of `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure<T> {
-    /// Its name in JSON, in CSV and, with a prefix, among metrics. It ends in the unit.
+    /// Its name in JSON, in CSV and, with a prefix, among metrics. It ends with the unit.
     pub id: &'static str,
-    /// Heading in tables for people; empty for figures that only programs get.
+    /// Heading in tables for readers; empty for figures that only programs get.
     pub title: &'static str,
-    /// Name in the terminal's lines; empty for figures that they leave out.
+    /// Name in the terminal's lines; empty for figures omitted there.
     pub brief: &'static str,
     /// Unit of the value.
     pub unit: Unit,
-    /// Which direction is good; `None` for figures that only describe.
+    /// Which direction is better; `None` for descriptive figures.
     pub better: Option<Better>,
-    /// What it means, in one sentence; empty where only the doc comment of its field says so.
+    /// Its meaning in one sentence; empty if the doc comment of its field says it.
     pub doc: &'static str,
-    /// Whether the result has no field for it: then it stands in JSON beside the fields, and in the
-    /// last columns of CSV.
+    /// Whether the result has no field for it. Then it appears in JSON next to the fields, and in the last columns
+    /// of CSV.
     pub computed: bool,
-    /// Computes it.
+    /// Its computation.
     pub value: Source<T>,
 }
 
@@ -156,7 +155,7 @@ impl<T> Figure<T> {
         }
     }
 
-    /// The estimate in `of`, of a figure that has an interval.
+    /// The estimate in `of`; `None` for figures without an interval.
     #[must_use]
     pub fn estimate(&self, of: &T) -> Option<Estimate> {
         match self.value {
@@ -165,7 +164,7 @@ impl<T> Figure<T> {
         }
     }
 
-    /// The value in `of` for programs; empty where there is none.
+    /// The value in `of` for programs; empty without a value.
     #[must_use]
     pub fn digits(&self, of: &T) -> String {
         match self.value {
@@ -175,13 +174,13 @@ impl<T> Figure<T> {
     }
 }
 
-/// Three decimals; empty for a figure that does not exist.
+/// `value` with three decimals; empty without a value.
 #[must_use]
 pub fn decimal(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.3}"))
 }
 
-/// What operations came to: those of a class, or all of a phase. Figures are computed from it.
+/// Outcome of operations, of one class or a whole phase. Figures are computed from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Operations that succeeded.
@@ -194,14 +193,14 @@ pub struct Outcome {
     pub retries: u64,
     /// Object bytes of operations that succeeded.
     pub bytes: u64,
-    /// Operations that succeeded, per second; `None` while the run is under way.
+    /// Operations that succeeded, per second; `None` while the run is in progress.
     pub ops_per_s: Option<Estimate>,
-    /// Their object bytes, per second; `None` while the run is under way.
+    /// Their object bytes, per second; `None` while the run is in progress.
     pub bytes_per_s: Option<Estimate>,
 }
 
 impl Outcome {
-    /// All operations of `phase`.
+    /// The outcome of all operations of `phase`.
     #[must_use]
     pub fn of_phase(phase: &PhaseResult) -> Self {
         let sum = |of: fn(&ClassResult) -> u64| phase.classes.iter().map(of).sum();
@@ -286,16 +285,15 @@ pub static CLASS: [Figure<Outcome>; 8] = [
     ),
 ];
 
-/// Counts of a phase that metrics show while it is under way.
+/// Counts of a phase that metrics show while it is in progress.
 pub static PROGRESS: [Figure<Totals>; 4] = [
     Figure::count("offered", "", |t: &Totals| t.offered).doc("Operations that fell due."),
     Figure::count("issued", "", |t: &Totals| t.issued).doc("Operations handed to a worker."),
-    Figure::count("capped", "", |t: &Totals| t.capped)
-        .doc("Arrivals that found the in-flight cap reached."),
+    Figure::count("capped", "", |t: &Totals| t.capped).doc("Arrivals that hit the in-flight cap."),
     Figure::count("connects", "", |t: &Totals| t.connects).doc("Connections made."),
 ];
 
-/// Figures of a phase that comparisons set against each other.
+/// Figures of a phase that comparisons compare.
 pub static PHASE: [Figure<PhaseResult>; 4] = [
     Figure::new(
         "operations",
@@ -304,7 +302,7 @@ pub static PHASE: [Figure<PhaseResult>; 4] = [
         Source::Estimate(|p: &PhaseResult| Some(p.rates.ops_per_s)),
     )
     .better(Better::Higher),
-    // Operations that move nothing have no throughput, rather than one of 0.
+    // Operations that move no bytes have no throughput, rather than a throughput of 0.
     Figure::new(
         "throughput",
         "throughput",
@@ -333,7 +331,7 @@ pub static PHASE: [Figure<PhaseResult>; 4] = [
     .better(Better::Lower),
 ];
 
-/// What the client costs, in the order of the terminal's line.
+/// Cost of the client, in the order of the terminal's line.
 pub static CLIENT: [Figure<ClientUse>; 9] = [
     Figure::new(
         "cpu_us_per_op",
@@ -397,14 +395,14 @@ pub static CLIENT: [Figure<ClientUse>; 9] = [
     .brief("memory"),
 ];
 
-/// A duration of operations of a class.
+/// A duration of a class's operations.
 #[derive(Debug)]
 pub struct Duration {
-    /// Its name in JSON and, with the figure, in CSV.
+    /// Its name in JSON and, with the figure's name appended, in CSV.
     pub id: &'static str,
     /// Its name in tables.
     pub title: &'static str,
-    /// The figures of it.
+    /// Its figures in a class.
     pub of: fn(&ClassResult) -> &Latency,
 }
 

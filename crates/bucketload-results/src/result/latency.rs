@@ -4,40 +4,52 @@ use bucketload_core::histogram::Histogram;
 use bucketload_core::stats::quantile::{Print, ci_ranks, print_rule};
 use serde::{Deserialize, Serialize};
 
-/// The percentiles that are reported.
+use crate::units;
+
+/// The reported percentiles.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// Percentiles below the median; beside the others for tests that report both tails.
+/// Percentiles below the median, for reports of both tails.
 pub const LOW_QUANTILES: [f64; 4] = [0.001, 0.01, 0.05, 0.1];
 
-/// Headings of the figures of a [`Latency`] in tables, with those of [`QUANTILES`].
+/// Column headings of a [`Latency`] in tables.
 pub const HEAD: [&str; 8] = ["n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
 
-/// Most points of a distribution function.
+/// Limit on the points of a distribution function.
 const CDF_POINTS: usize = 4000;
 
-/// A percentile with what it rests on.
+/// A percentile with its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
     /// The quantile, such as 0.99.
     pub q: f64,
     /// Its value, nanoseconds.
     pub value_ns: u64,
-    /// 95 % interval from order statistics, nanoseconds; `None` when there are too few values.
-    /// Optimistic, because operations of one run are correlated.
+    /// 95 % interval from order statistics, nanoseconds; `None` with too few values. Optimistic, because
+    /// operations of one run are correlated.
     pub ci_ns: Option<(u64, u64)>,
-    /// Whether it rests on enough values to be shown.
+    /// Whether enough values lie beyond it to show it.
     pub print: Print,
 }
 
-/// A distribution of durations in figures.
+impl Percentile {
+    /// Its value for readers; a dash if too few values lie beyond it.
+    pub(crate) fn text(&self) -> String {
+        match self.print {
+            Print::Omit => "–".to_owned(),
+            Print::Plain | Print::Bold => units::ns(self.value_ns as f64),
+        }
+    }
+}
+
+/// Figures of a distribution of durations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Number of values.
     pub n: u64,
     /// Exact mean, nanoseconds.
     pub mean_ns: f64,
-    /// Standard deviation, nanoseconds, right to 0.1 %; 0 with fewer than two values.
+    /// Standard deviation, nanoseconds, accurate to 0.1 %; 0 with fewer than two values.
     #[serde(default)]
     pub sd_ns: f64,
     /// Exact smallest value, nanoseconds.
@@ -56,13 +68,13 @@ impl Latency {
     #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let n = histogram.count();
-        // Asking half a rank below keeps the rank exact whatever the division does.
+        // Half a rank less keeps the rank exact despite rounding in the division.
         let at_rank = |rank: u64| histogram.quantile_ns((rank as f64 - 0.5) / n as f64);
         let percentile = |q| Percentile {
             q,
             value_ns: histogram.quantile_ns(q),
             ci_ns: ci_ranks(n, q).map(|(lo, hi)| (at_rank(lo), at_rank(hi))),
-            // As many values must lie on the rarer side.
+            // The rarer side decides whether there are enough values.
             print: print_rule(n, q.max(1.0 - q)),
         };
         let all = |quantiles: &[f64]| -> Vec<Percentile> {
@@ -82,15 +94,19 @@ impl Latency {
         }
     }
 
-    /// The percentile `q`, which must be one of [`QUANTILES`] or [`LOW_QUANTILES`]; `None` without
-    /// values.
+    /// The percentile `q`, which must be in [`QUANTILES`] or [`LOW_QUANTILES`]; `None` without values.
     #[must_use]
     pub fn percentile(&self, q: f64) -> Option<&Percentile> {
         self.percentiles.iter().chain(&self.low).find(|p| p.q == q)
     }
+    /// The percentile `q` for readers; a dash if it has too few values.
+    pub(crate) fn percentile_text(&self, q: f64) -> String {
+        self.percentile(q)
+            .map_or_else(|| "–".to_owned(), Percentile::text)
+    }
 }
 
-/// Standard deviation with divisor n - 1, from the middles of the buckets about the exact mean.
+/// Standard deviation with divisor n - 1, from the bucket midpoints and the exact mean.
 fn sd_ns(histogram: &Histogram) -> f64 {
     if histogram.count() < 2 {
         return 0.0;
@@ -117,8 +133,8 @@ pub struct Cdf {
 }
 
 impl Cdf {
-    /// One point per non-empty bucket; of more than 4000 buckets every k-th, at least 2000, and
-    /// always the last 500, where the tail is.
+    /// One point per non-empty bucket. Above 4000 buckets: every k-th, at least 2000, and always the last 500,
+    /// which are the tail.
     #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let buckets = histogram.buckets().count();

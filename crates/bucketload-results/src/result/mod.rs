@@ -1,13 +1,13 @@
 //! The result of a run: every figure that any output shows, computed once.
 //!
-//! [`RunResult`] is what `--output json` prints. Its form is versioned by [`SCHEMA`]: fields may be
-//! added under the same number; removing one or changing its meaning raises it. Names end in their
-//! unit (`_ns`, `_s`, `_bytes`, `_per_s`); shares and ratios have none. Instants are nanoseconds
-//! since the run's epoch unless they are called `unix`.
+//! [`RunResult`] is what `--output json` prints. [`SCHEMA`] is the version of its format: adding fields keeps the
+//! number; removing a field or changing its meaning raises it. Names end in their unit (`_ns`, `_s`, `_bytes`,
+//! `_per_s`); shares and ratios have none. Instants are nanoseconds since the run's epoch unless their name
+//! contains `unix`.
 //!
-//! Plain figures are declared in [`figure`]. [`phase`] holds those of one phase, [`accounting`] what only some phases state,
-//! [`latency`] those of one duration, [`series`] what changes over time, [`balance`] how load was
-//! spread and [`realised`] how the workload's laws came out.
+//! Plain figures are declared in [`figure`]. [`phase`] has those of one phase, [`accounting`] those that only some
+//! phases have, [`latency`] those of one duration, [`series`] the time series, [`balance`] the spread of the
+//! load, and [`realised`] the workload as realised, compared with its laws.
 
 pub mod accounting;
 pub mod balance;
@@ -49,41 +49,41 @@ pub use rounds::{RoundsResult, StepResult};
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
-/// Everything that is known about a run.
+/// The complete result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
-    /// What was run, on what.
+    /// Description of the run.
     pub run: RunHeader,
-    /// Whether to believe it: the gravest verdict of the measuring phases.
+    /// Whether to trust the result: the worst verdict of the measuring phases.
     pub verdict: Verdict,
     /// The phases that have intervals or events, in order.
     pub phases: Vec<PhaseResult>,
-    /// How load was spread over the store's data nodes; `None` unless their placement was given.
+    /// Load balance over the store's data nodes; `None` without a given placement.
     pub nodes: Option<NodeBalance>,
-    /// The null target driven with the same schedule.
+    /// Measurement of the null target with the same schedule.
     pub calibration: Option<Calibration>,
     /// Warnings given during the run.
     pub warnings: Vec<String>,
     /// The first failures of each kind.
     pub failures: Vec<FailureExample>,
-    /// What the consistency oracle found; absent unless it judged the run.
+    /// Findings of the consistency oracle; absent if it did not judge the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oracle: Option<OracleResult>,
-    /// The six steps of OSSperf; only of workloads that consist of them.
+    /// The six steps of OSSperf; only for workloads that consist of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ossperf: Option<Ossperf>,
-    /// The scores of IO500; only of its runs, and only where the configuration could be read.
+    /// The scores of IO500; only for its runs, and only if the configuration could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io500: Option<ScoreTable>,
-    /// How soon listings showed what was written and deleted; only of works in rounds.
+    /// How soon listings reflected writes and deletions; only for works in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsResult>,
-    /// What could not be read of the run directory.
+    /// Unreadable parts of the run directory.
     pub damage: Damage,
 }
 
@@ -94,7 +94,7 @@ impl RunResult {
     }
 }
 
-/// What was run, on what: the manifest without the plan.
+/// Description of a run: the manifest without the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct RunHeader {
@@ -102,54 +102,54 @@ pub struct RunHeader {
     pub run_id: String,
     /// Version of the tool.
     pub version: String,
-    /// How far the run has come.
+    /// How far the run got.
     pub status: Status,
-    /// What went wrong, for an aborted run.
+    /// The error of an aborted run.
     pub error: Option<String>,
     /// Name of the workload.
     pub workload: String,
-    /// Its profile; empty when it has none.
+    /// Its profile; empty if it has none.
     pub profile: String,
-    /// Name of another benchmark whose published procedure was reproduced; empty for none. Such
-    /// results stand in no table with others.
+    /// Name of another benchmark whose published procedure was reproduced; empty for none. Such results must not
+    /// be mixed with others.
     #[serde(default)]
     pub compat: String,
-    /// Identity of what is measured.
+    /// Hash of the scenario that was measured.
     pub scenario_hash: String,
-    /// Fingerprint of the first operations offered; empty when it was not recorded.
+    /// Fingerprint of the first operations offered; empty if not recorded.
     #[serde(default)]
     pub schedule_hash: String,
     /// Popularity of every operation that has one, in theory and as realised.
     #[serde(default)]
     pub popularity: Vec<PopularityId>,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Factor applied to object counts.
     pub scale: f64,
     /// Factor applied to all sizes; results with different factors are not comparable.
     #[serde(default = "one")]
     pub size_scale: f64,
-    /// Why the data set has its size; empty when it is as the workload states.
+    /// Why the size of the data set differs from the workload; empty if it does not.
     pub scale_note: String,
-    /// What the user stated of the target, as name and value: durability, deployment, version.
+    /// Facts about the target from the user, as name and value: durability, deployment, version.
     #[serde(default)]
     pub facts: Vec<(String, String)>,
-    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    /// The earlier run whose objects were read; empty for runs on their own objects.
     #[serde(default)]
     pub data_note: String,
-    /// Content of objects, in words.
+    /// Description of the objects' content.
     pub payload: String,
-    /// Whether every byte read was compared with what was written.
+    /// Whether every byte read was compared with the bytes written.
     pub verify: bool,
     /// The target.
     pub target: String,
-    /// How the driver talks to it.
+    /// The driver and its settings.
     pub driver: DriverFacts,
     /// The load generator.
     pub client: ClientFacts,
     /// The machine it ran on.
     pub host: HostFacts,
-    /// The operation log; `None` when none was asked for.
+    /// The operation log; `None` if none was requested.
     pub op_log: Option<OpLogFacts>,
     /// The command line.
     pub command_line: Vec<String>,
@@ -157,7 +157,7 @@ pub struct RunHeader {
     pub started: String,
     /// Wall-clock start, nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// Wall-clock end, nanoseconds since 1970; 0 when unknown.
+    /// Wall-clock end, nanoseconds since 1970; 0 if unknown.
     pub ended_unix_ns: u64,
     /// The workload as the user wrote it (TOML).
     pub workload_source: String,
@@ -168,7 +168,7 @@ pub struct RunHeader {
 
 bucketload_core::serde_once!(RunHeader);
 
-/// The factor of results from before there was one.
+/// Size factor of results that lack the field because they are older.
 const fn one() -> f64 {
     1.0
 }

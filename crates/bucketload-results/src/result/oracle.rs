@@ -1,26 +1,26 @@
-//! What the consistency oracle found.
+//! Findings of the consistency oracle.
 
 use std::collections::BTreeMap;
 
 use bucketload_core::oracle::{Finding, FindingKind, KindCount, OracleSummary};
 use serde::{Deserialize, Serialize};
 
-/// Most findings in a result; all that were written down stand in the run directory.
+/// Limit on the findings in a result; the run directory has all that were recorded.
 const SHOWN: usize = 50;
 
 /// The oracle's part of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OracleResult {
-    /// What was done and how much was found; absent when the run did not come to its end.
+    /// The oracle's work and the number of findings; absent if the run did not finish.
     pub summary: Option<OracleSummary>,
-    /// What was found, by kind; of a run without an end what was written down until then.
+    /// Counts by kind. For an unfinished run, those of the findings recorded so far.
     pub found: BTreeMap<FindingKind, KindCount>,
-    /// The first findings, at most 50, with all kinds among them.
+    /// The first findings, at most 50, including every kind.
     pub findings: Vec<Finding>,
 }
 
 impl OracleResult {
-    /// Puts together what a run directory holds.
+    /// Combines the summary and findings of a run directory.
     #[must_use]
     pub fn new(summary: Option<OracleSummary>, all: Vec<Finding>) -> Self {
         let found = match &summary {
@@ -50,7 +50,7 @@ impl OracleResult {
         }
     }
 
-    /// Whether the store did anything wrong.
+    /// True if there are no findings.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.found.values().all(|count| count.findings == 0)

@@ -1,9 +1,8 @@
 //! The six steps of OSSperf (docs/spec/ossperf.md): times, bandwidths and the line of `results.csv`.
 //!
-//! The line is made the way the original makes it, with the fixed-point arithmetic of `bc` at three
-//! decimals: every division cuts off what lies beyond, and zero is written `0`. Times are from the start
-//! of a step's phase to the end of its last operation; what comes in between (verification, barriers)
-//! belongs to no step.
+//! The line is computed as the original does, with the fixed-point arithmetic of `bc` at three decimals: every
+//! division truncates, and zero is written `0`. A step's time is from the start of its phase to the end of its
+//! last operation; anything between phases (verification, barriers) belongs to no step.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,7 +15,7 @@ use time::OffsetDateTime;
 use super::PhaseResult;
 use crate::error::ResultsError;
 
-/// The phases that make a workload one of OSSperf's, in order.
+/// Names of the phases that identify an OSSperf workload, in order.
 pub const STEPS: [&str; 6] = [
     "create-bucket",
     "upload",
@@ -26,7 +25,7 @@ pub const STEPS: [&str; 6] = [
     "erase-bucket",
 ];
 
-/// The first line of `results.csv`: 13 columns, separated by blanks.
+/// The first line of `results.csv`: 13 columns, separated by spaces.
 pub const HEADER: &str = "DATE TIME NUM_FILES SIZE_FILES TIME_CREATE_BUCKET TIME_OBJECTS_UPLOAD \
 TIME_OBJECTS_LIST TIME_OBJECTS_DOWNLOAD TIME_ERASE_OBJECTS TIME_ERASE_BUCKET TIME_SUM \
 BANDWIDTH_OBJECTS_UPLOAD BANDWIDTH_OBJECTS_DOWNLOAD";
@@ -40,7 +39,7 @@ pub struct Ossperf {
     pub size_bytes: u64,
     /// The six steps, in order.
     pub steps: Vec<OssperfStep>,
-    /// Why there is no line for `results.csv`, as the original writes none; empty when there is one.
+    /// Why there is no line for `results.csv` (the original writes none either); empty if there is one.
     pub incomplete: String,
 }
 
@@ -49,7 +48,7 @@ pub struct Ossperf {
 pub struct OssperfStep {
     /// Name of its phase.
     pub name: String,
-    /// From its start to the end of its last operation, nanoseconds; 0 when it did not take place.
+    /// From its start to the end of its last operation, nanoseconds; 0 if it did not run.
     pub time_ns: u64,
     /// Operations that succeeded.
     pub ok: u64,
@@ -57,7 +56,7 @@ pub struct OssperfStep {
     pub failed: u64,
 }
 
-/// Thousandths of a unit, cut off as `bc` does with `scale=3`.
+/// Thousandths of a unit, truncated as `bc` does with `scale=3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Milli(pub u128);
 
@@ -71,7 +70,7 @@ impl std::fmt::Display for Milli {
 }
 
 impl Ossperf {
-    /// The steps of a run of `plan`; `None` when its phases are not those of OSSperf.
+    /// The steps of a run of `plan`; `None` if its phases are not those of OSSperf.
     pub(crate) fn of(plan: &Plan, phases: &[PhaseResult], finished: bool) -> Option<Self> {
         let planned: Vec<&PhasePlan> = plan
             .phases
@@ -136,7 +135,7 @@ impl Ossperf {
         })
     }
 
-    /// Time of step `step`, cut off to milliseconds, in seconds.
+    /// Time of step `step` in seconds, truncated to milliseconds.
     ///
     /// # Panics
     /// If there is no such step.
@@ -151,9 +150,9 @@ impl Ossperf {
         Milli((0..self.steps.len()).map(|step| self.time_s(step).0).sum())
     }
 
-    /// Bandwidth of step `step`, 10^6 bits per second: `((size · files · 8 / T) / 1000) / 1000`, cut off
-    /// at each division. `None` when the step took less than a millisecond and moved something: the
-    /// original cannot come to that and would divide by zero.
+    /// Bandwidth of step `step`, 10^6 bits per second: `((size · files · 8 / T) / 1000) / 1000`, truncated at each
+    /// division. `None` if the step took less than a millisecond but moved data: the original cannot get there,
+    /// as it would divide by zero.
     ///
     /// # Panics
     /// If there is no such step.
@@ -163,13 +162,13 @@ impl Ossperf {
         match (bits, self.time_s(step).0) {
             (0, _) => Some(Milli(0)),
             (_, 0) => None,
-            // Thousandths of bits per second, of kilobits, of megabits.
+            // Thousandths of bits per second, then of kilobits, then of megabits.
             (bits, time_ms) => Some(Milli(bits * 1_000_000 / time_ms / 1000 / 1000)),
         }
     }
 
-    /// Bandwidth of a step, 10^6 bits per second: size times files times 8 over its time as measured. `None` for a step
-    /// that did not take place.
+    /// Bandwidth of a step, 10^6 bits per second: size times files times 8 over its exact time. `None` for a step
+    /// that did not run.
     ///
     /// # Panics
     /// If there is no such step.
@@ -180,8 +179,8 @@ impl Ossperf {
         (time_ns > 0).then(|| bits * 1e3 / time_ns as f64)
     }
 
-    /// The line of `results.csv` for a run that ended at `at` (local time), without a line break;
-    /// `None` for a run without one ([`Ossperf::incomplete`]).
+    /// The line of `results.csv` for a run that ended at `at` (local time), without a line break; `None` for a run
+    /// that has none ([`Ossperf::incomplete`]).
     #[must_use]
     pub fn line(&self, at: OffsetDateTime) -> Option<String> {
         if !self.incomplete.is_empty() {
@@ -217,7 +216,7 @@ impl Ossperf {
     }
 }
 
-/// Appends `line` to the file, with the header before it when there is no file yet.
+/// Appends `line` to the file, preceded by the header if the file is new.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -258,9 +257,8 @@ mod tests {
         }
     }
 
-    /// The golden lines: the first is that of Fig. 1 of the paper (its formula), the others go through
-    /// the corners of `bc`'s arithmetic; each was computed by `bc` with the expressions of docs/spec/ossperf.md
-    /// section 4.
+    /// Golden lines, each computed by `bc` with the expressions of docs/spec/ossperf.md section 4. The first is
+    /// that of Fig. 1 of the paper (its formula); the others cover corner cases of `bc`'s arithmetic.
     #[test]
     fn lines_are_those_of_ossperf() {
         let at = datetime!(2017-08-01 09:05:07 +2);
@@ -271,7 +269,7 @@ mod tests {
                 8_388_608,
                 [1_312, 151_014, 812, 31_137, 2_204, 1_405].map(|t| t * ms),
             ),
-            // Cut off, never rounded; below one with a leading zero.
+            // Truncated, never rounded; values below one have a leading zero.
             run(
                 10,
                 4096,

@@ -24,23 +24,23 @@ pub struct PhaseResult {
     pub index: u16,
     /// Name.
     pub name: String,
-    /// What it is for.
+    /// Purpose.
     pub kind: PhaseKind,
     /// Whether operations were due independently of the store (any work with arrivals).
     pub open_loop: bool,
-    /// How load was made, in words, one entry per work.
+    /// How load was generated, as text, one entry per work.
     pub load: Vec<String>,
-    /// Why it ended; `None` when that was not recorded (the process was killed).
+    /// Why it ended; `None` if not recorded (the process was killed).
     pub end: Option<PhaseEnd>,
     /// Its start, nanoseconds since the run's epoch.
     pub started_ns: u64,
-    /// When the last operation was offered, nanoseconds since the run's epoch.
+    /// Instant of the last offer, nanoseconds since the run's epoch.
     pub offered_until_ns: u64,
-    /// When the last operation had ended, nanoseconds since the run's epoch.
+    /// Instant at which the last operation had ended, nanoseconds since the run's epoch.
     pub drained_ns: u64,
-    /// The part that the figures below rest on.
+    /// The part on which the figures below are based.
     pub window: Window,
-    /// Counts over the whole phase, warm-up and drain included.
+    /// Counts over the whole phase, including warm-up and drain.
     pub totals: Totals,
     /// Rates over the window.
     pub rates: Rates,
@@ -58,37 +58,37 @@ pub struct PhaseResult {
     pub connect_tls: Latency,
     /// Name resolution times.
     pub connect_dns: Latency,
-    /// Course of the whole phase.
+    /// Time series of the whole phase.
     pub series: Series,
     /// Distribution of the throughput per interval over the window; `None` with fewer than two
     /// intervals.
     pub throughput: Option<ThroughputDistribution>,
     /// Steadiness of each series that was assessed.
     pub steadiness: Vec<SteadySeries>,
-    /// What the client used, over the window.
+    /// Resources that the client used in the window.
     pub client: ClientUse,
-    /// How the load was spread over several endpoints; `None` with a single one.
+    /// Load balance over several endpoints; `None` with a single one.
     pub endpoints: Option<EndpointBalance>,
     /// The slowest requests of the whole phase.
     pub slowest: SlowestRequests,
     /// How far the store lagged behind the arrivals; `None` for closed loops.
     #[serde(default)]
     pub backlog: Option<Backlog>,
-    /// Throughput as the streams saw it, where the workload asks for it.
+    /// Throughput from the streams' point of view, if the workload asks for it.
     #[serde(default)]
     pub streams: Option<Streams>,
-    /// Latencies by size, where the workload asks for them.
+    /// Latencies by size, if the workload asks for them.
     #[serde(default)]
     pub size_classes: Vec<SizeClass>,
     /// Conditions that the phase had to meet.
     #[serde(default)]
     pub gates: Vec<Gate>,
-    /// Whether to believe the phase; `None` for phases that do not measure.
+    /// Whether to trust the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
-    /// Jobs, for works that are made of them.
+    /// Jobs, for works that consist of them.
     #[serde(default)]
     pub jobs: Option<JobsResult>,
-    /// What a replay did beside performing requests, for replays.
+    /// Figures of a replay besides its requests.
     #[serde(default)]
     pub replay: Option<ReplayResult>,
     /// The workload's laws as realised; empty for phases that do not measure.
@@ -98,34 +98,42 @@ pub struct PhaseResult {
 bucketload_core::serde_once!(PhaseResult);
 
 impl PhaseResult {
-    /// Whether the phase measures.
+    /// True for phases that measure.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         self.kind == PhaseKind::Run
+    }
+
+    /// Name of a class for readers, with its work's name if the phase has several works.
+    pub(crate) fn class_name(&self, class: &ClassResult) -> String {
+        match self.classes.iter().any(|other| other.work != class.work) {
+            true => format!("{} {}", class.work_name, class.class),
+            false => class.class.to_string(),
+        }
     }
 }
 
 /// The slowest requests of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowestRequests {
-    /// How many were kept one by one; all of them stand in the run directory.
+    /// How many were recorded individually; the run directory has all of them.
     pub kept: u64,
     /// Mean times of the parts of these requests' response times, nanoseconds.
     pub parts: Vec<(Part, f64)>,
-    /// The first of them, slowest first.
+    /// The slowest of them, slowest first.
     pub top: Vec<SlowRequest>,
 }
 
 /// The measured part of a phase.
 ///
-/// Rates are over `start_ns..end_ns`. Latencies and counts also contain the operations that ended
-/// after `end_ns`: they fell due inside the window, and without them its slowest would be missing.
+/// Rates cover `start_ns..end_ns`. Latencies and counts also include operations that ended after `end_ns`: they
+/// fell due inside the window, and without them its slowest operations would be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Start, nanoseconds since the run's epoch: the end of the warm-up.
     pub start_ns: u64,
-    /// End, nanoseconds since the run's epoch: the end of offering, or of the work for phases
-    /// that perform a fixed amount of it.
+    /// End, nanoseconds since the run's epoch: the end of offering, or of the work in phases with a fixed
+    /// amount of it.
     pub end_ns: u64,
     /// Warm-up cut off before it, nanoseconds.
     pub warmup_ns: u64,
@@ -141,8 +149,7 @@ impl Window {
     }
 }
 
-/// Counts of a whole phase. `ok + failed + cancelled` are all operations that were issued and
-/// ended.
+/// Counts of a whole phase. `ok + failed + cancelled` is the number of operations that were issued and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Operations that fell due.
@@ -159,9 +166,9 @@ pub struct Totals {
     pub retries: u64,
     /// Object bytes of operations that succeeded.
     pub bytes: u64,
-    /// Object bytes of operations that fell due, where known in advance.
+    /// Object bytes of operations that fell due, as far as known in advance.
     pub offered_bytes: u64,
-    /// Arrivals that found the in-flight cap reached.
+    /// Arrivals that hit the in-flight cap.
     pub capped: u64,
     /// Connections made.
     pub connects: u64,
@@ -178,7 +185,7 @@ pub struct Rates {
     pub bytes_per_s: Estimate,
     /// Operations that fell due, per second.
     pub offered_ops_per_s: f64,
-    /// Object bytes of these, where known in advance, per second.
+    /// Object bytes of these, as far as known in advance, per second.
     pub offered_bytes_per_s: f64,
     /// Operations that failed, per second.
     pub failed_per_s: f64,
@@ -213,31 +220,31 @@ pub struct ClassResult {
     pub response: Latency,
     /// Time from actual start to end.
     pub service: Latency,
-    /// Time from actual start to first byte of the answer.
+    /// Time from actual start to first byte of the response.
     pub ttfb: Latency,
     /// Response times of operations that failed.
     pub failed_response: Latency,
-    /// What the response times of operations that succeeded are made up of, in order; parts that
-    /// never took any time are left out.
+    /// The parts of the response times of successful operations, in order; parts that never took any time are
+    /// omitted.
     pub anatomy: Vec<PartResult>,
-    /// Bandwidth per object, where all have one size.
+    /// Bandwidth per object, if all have the same size.
     #[serde(default)]
     pub bandwidth: Option<Bandwidth>,
     /// Distribution function of the response time.
     pub response_cdf: Cdf,
     /// Distribution function of the service time.
     pub service_cdf: Cdf,
-    /// Response time percentiles over the course of the phase.
+    /// Response time percentiles over time.
     pub over_time: LatencyOverTime,
-    /// Response times over the course of the phase as a map.
+    /// Response times over time as a heat map.
     pub heat_map: HeatMap,
-    /// Figures that are computed from the fields above.
+    /// Figures computed from the fields above.
     #[serde(flatten)]
     pub figures: Computed,
 }
 
-/// A part of the response time, over all operations that succeeded. The means of the parts add up
-/// to the mean response time; their percentiles do not.
+/// A part of the response time, over all successful operations. The means of the parts add up to the mean
+/// response time; their percentiles do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartResult {
     /// The part.
@@ -250,30 +257,30 @@ pub struct PartResult {
     pub time: Latency,
 }
 
-/// How often a kind of failure occurred.
+/// The number of failures of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The kind.
     pub kind: ErrorKind,
-    /// How often.
+    /// Their number.
     pub count: u64,
 }
 
 /// Steadiness of one series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadySeries {
-    /// What the series holds, such as `service p50 of get`.
+    /// Content of the series, such as `service p50 of get`.
     pub name: String,
     /// Length of a bin, nanoseconds.
     pub bin_ns: u64,
-    /// The outcome.
+    /// The assessment.
     pub assessment: Assessment,
 }
 
-/// What the client used over the window. Shares are 0 to 1; `None` where nothing was measured.
+/// Resources that the client used in the window. Shares are 0 to 1; `None` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientUse {
-    /// CPU time of the client process, and of programs that it ran, per operation that ended, microseconds.
+    /// CPU time of the client process, and of programs that it started, per ended operation, microseconds.
     pub cpu_us_per_op: Option<f64>,
     /// CPU time of the load threads alone per operation, microseconds.
     pub load_cpu_us_per_op: Option<f64>,
@@ -291,6 +298,6 @@ pub struct ClientUse {
     pub nic: Option<f64>,
     /// Largest resident memory of the process, bytes.
     pub rss_max_bytes: u64,
-    /// Rate against the null target over the rate measured.
+    /// Rate against the null target over the measured rate.
     pub headroom: Option<f64>,
 }

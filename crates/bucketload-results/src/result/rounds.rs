@@ -1,4 +1,4 @@
-//! How soon listings showed what was written and deleted.
+//! How soon listings reflected writes and deletions.
 
 use bucketload_core::sink::Round;
 use serde::{Deserialize, Serialize};
@@ -12,29 +12,28 @@ pub struct RoundsResult {
     pub after_delete: StepResult,
 }
 
-/// One kind of step over all rounds.
+/// One step, over all rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Rounds.
     pub rounds: u64,
-    /// Rounds whose first listing was right.
+    /// Rounds whose first listing was correct.
     pub consistent: u64,
-    /// Rounds without a right listing before the limit.
+    /// Rounds without a correct listing before the limit.
     pub never: u64,
-    /// Listings until one was right, over all rounds.
+    /// Listings until one was correct, over all rounds.
     pub lists: u64,
-    /// Objects that first listings lacked.
+    /// Objects missing from first listings.
     pub missing: u64,
-    /// Deleted objects that first listings showed.
+    /// Deleted objects in first listings.
     pub ghosts: u64,
-    /// Inconsistency windows of the rounds whose first listing was wrong, ascending: from the last
-    /// acknowledgement to the end of the listing that was right (of the last one, where none was),
-    /// nanoseconds.
+    /// Inconsistency windows of the rounds whose first listing was wrong, ascending, nanoseconds: from the last
+    /// acknowledgement to the end of the first correct listing (or of the last listing if none was correct).
     pub windows_ns: Vec<u64>,
 }
 
 impl RoundsResult {
-    /// Sums up the rounds; `None` when there are none.
+    /// Sums up the rounds; `None` without rounds.
     #[must_use]
     pub fn new(rounds: &[Round]) -> Option<Self> {
         if rounds.is_empty() {
@@ -65,7 +64,7 @@ impl RoundsResult {
 }
 
 impl StepResult {
-    /// Share of the rounds whose first listing was right.
+    /// Share of the rounds whose first listing was correct.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.consistent as f64 / self.rounds.max(1) as f64

@@ -1,11 +1,11 @@
 //! Follows a run directory while another process writes it.
 //!
-//! [`Follow::poll`] hands on what has been completed since the last call; a line that is still being
-//! written waits for the next one. The reader is told the same things in the same way as a sink inside the
-//! process that runs ([`RunSink`]), so whatever shows a run works on both.
+//! [`Follow::poll`] delivers what was completed since the last call; a line that is still being written waits for
+//! the next call. A [`RunSink`] receives the same calls as inside the running process, so every display of a run
+//! works on both.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bucketload_core::sink::{Event, RunSink};
@@ -19,7 +19,7 @@ use crate::error::ResultsError;
 
 /// Bytes read at a time.
 const CHUNK: u64 = 1 << 18;
-/// Longest line that is kept while its end is awaited; a longer one is no line of ours.
+/// Longest incomplete line that is kept; run directories have no longer lines.
 const MAX_LINE: usize = 16 << 20;
 
 /// A run directory that may still grow.
@@ -31,15 +31,15 @@ pub struct Follow {
     interval: Interval,
     intervals: Tail,
     events: Tail,
-    /// Read before the intervals that precede them, told after these.
+    /// Events read before the intervals that precede them; delivered after these.
     pending: Vec<Event>,
 }
 
 impl Follow {
-    /// Begins at the start of the run directory `dir`.
+    /// Starts at the beginning of the run directory `dir`.
     ///
     /// # Errors
-    /// When it has no manifest (yet), or one that is damaged or too new.
+    /// When it has no manifest (yet), or a manifest that is damaged or too new.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
         let dir = dir.into();
         let run = RunDir::open(&dir)?;
@@ -66,7 +66,7 @@ impl Follow {
         &self.manifest
     }
 
-    /// Reads the manifest again, to see how the run ended.
+    /// Rereads the manifest, to see how the run ended.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -75,10 +75,10 @@ impl Follow {
         Ok(&self.manifest)
     }
 
-    /// Tells `sink` what is new, at most `most` intervals of it; returns how many there were. Intervals
-    /// carry the histograms of response times only. Damaged lines are passed over.
+    /// Passes new events and at most `most` new intervals to `sink`; returns the number of intervals. Intervals
+    /// have only the histograms of response times. Damaged lines are skipped.
     ///
-    /// The end of a phase is told after all its intervals; its start may come after its first ones.
+    /// The end of a phase is delivered after all its intervals; its start may come after its first ones.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -86,11 +86,11 @@ impl Follow {
         while let Some(line) = self.events.next()? {
             self.pending.extend(serde_json::from_slice(&line));
         }
-        let mut told = 0;
-        while told < most {
+        let mut delivered = 0;
+        while delivered < most {
             let Some(line) = self.intervals.next()? else {
                 self.pending.drain(..).for_each(|event| sink.event(&event));
-                return Ok(told);
+                return Ok(delivered);
             };
             let Ok(line) = serde_json::from_slice::<IntervalLine>(&line) else {
                 continue;
@@ -99,18 +99,18 @@ impl Follow {
                 metric == Metric::Response
             })?;
             sink.interval(&self.interval);
-            told += 1;
+            delivered += 1;
         }
-        Ok(told)
+        Ok(delivered)
     }
 }
 
-/// The complete lines of a file that grows.
+/// The complete lines of a growing file.
 #[derive(Debug)]
 struct Tail {
     path: PathBuf,
     file: Option<File>,
-    /// What was read and not handed on: complete lines from `from` on, then the start of one.
+    /// Bytes read but not yet delivered: complete lines from `from` on, then the start of one.
     buffer: Vec<u8>,
     from: usize,
 }
@@ -125,7 +125,7 @@ impl Tail {
         }
     }
 
-    /// The next complete line without its end; `None` when there is none yet.
+    /// The next complete line without its end; `None` if there is none yet.
     fn next(&mut self) -> Result<Option<Vec<u8>>, ResultsError> {
         let mut searched = self.from;
         loop {
@@ -148,24 +148,17 @@ impl Tail {
     }
 
     fn fill(&mut self) -> Result<usize, ResultsError> {
-        if self.file.is_none() {
-            match File::open(&self.path) {
-                Ok(mut file) => {
-                    file.seek(SeekFrom::Start(0))
-                        .map_err(ResultsError::io(&self.path, "read"))?;
-                    self.file = Some(file);
-                }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => match File::open(&self.path) {
+                Ok(file) => none.insert(file),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
                 Err(e) => return Err(ResultsError::io(&self.path, "open")(e)),
-            }
-        }
-        match &mut self.file {
-            Some(file) => file
-                .take(CHUNK)
-                .read_to_end(&mut self.buffer)
-                .map_err(ResultsError::io(&self.path, "read")),
-            None => Ok(0),
-        }
+            },
+        };
+        file.take(CHUNK)
+            .read_to_end(&mut self.buffer)
+            .map_err(ResultsError::io(&self.path, "read"))
     }
 }
 
@@ -176,7 +169,7 @@ mod tests {
     use super::Tail;
 
     #[test]
-    fn lines_are_handed_on_when_they_are_complete() {
+    fn lines_are_delivered_when_complete() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         let mut tail = Tail::new(path.clone());

@@ -1,12 +1,10 @@
-//! Conversion between the histograms of core and the lines of an HdrHistogram interval log, which
-//! other HdrHistogram tools read.
+//! Conversion between core's histograms and the lines of an HdrHistogram interval log, which other HdrHistogram
+//! tools can read.
 //!
-//! The encoding is the published V2 format (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`):
-//! a header of 40 bytes, then the counts as ZigZag LEB128 numbers of at most 9 bytes, in which a
-//! negative number stands for so many empty buckets; all deflated by zlib behind a header of
-//! 8 bytes, in base64. The layouts of both histograms are the same, so buckets are copied one to
-//! one; only the touched part is walked.
-
+//! The encoding is the published V2 format (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`): a header of
+//! 40 bytes, then the counts as ZigZag LEB128 numbers of at most 9 bytes, where a negative number stands for that
+//! many empty buckets. All of it is deflated by zlib, preceded by a header of 8 bytes, and encoded in base64. Both
+//! histograms have the same layout, so buckets are copied one to one; only the range in use is walked.
 use std::io::Write as _;
 
 use base64::Engine as _;
@@ -14,14 +12,14 @@ use base64::engine::general_purpose::STANDARD;
 use bucketload_core::histogram::{BUCKETS, Histogram};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// First lines of a log. Times are seconds since the run's epoch; the maximum column is in
-/// milliseconds, as the divisor says.
+/// First lines of a log. Times are seconds since the run's epoch; the divisor makes the maximum column
+/// milliseconds.
 pub(super) const HEADER: &str = "#[Histogram log format version 1.3]\n\
     #[Values in nanoseconds, times in seconds since the run's epoch]\n\
     #[MaxValueDivisor: 1000000.000]\n\
     \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
 
-/// Cookies of the V2 encoding: base, plus 0x10 for 8-byte words in the counts.
+/// Cookies of the V2 encoding: the base, plus 0x10 for 8-byte words in the counts.
 const PLAIN_COOKIE: u32 = 0x1c84_9303 | 0x10;
 const DEFLATED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Bytes before the counts.
@@ -29,7 +27,7 @@ const PLAIN_HEADER: usize = 40;
 const DEFLATED_HEADER: usize = 8;
 /// Largest value of the layout, in nanoseconds: the last bucket of [`Histogram`].
 const HIGHEST: u64 = (1 << 42) - 1;
-/// Largest believable count of a bucket: all buckets together cannot overflow 64 bits.
+/// Largest plausible count of a bucket: the sum of all buckets cannot overflow 64 bits.
 const MAX_COUNT: i64 = 1 << 48;
 /// Largest encoding of all buckets.
 const MAX_PLAIN: usize = PLAIN_HEADER + BUCKETS * 9;
@@ -52,7 +50,7 @@ impl Encoder {
         }
     }
 
-    /// Appends the line of `histogram` to `out`; nothing when it is empty.
+    /// Appends the line of `histogram` to `out`; nothing if it is empty.
     pub(super) fn line(
         &mut self,
         out: &mut Vec<u8>,
@@ -79,7 +77,7 @@ impl Encoder {
         );
     }
 
-    /// Deflates `self.plain` into `self.deflated`, behind its header.
+    /// Deflates `self.plain` into `self.deflated`, after its header.
     fn compress(&mut self) {
         self.deflate.reset();
         self.deflated.clear();
@@ -142,7 +140,7 @@ fn leb128(value: i64, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Reads one number; `None` when the bytes end before it does.
+/// Reads one number; `None` if the bytes end too early.
 fn read_leb128(bytes: &mut &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for i in 0..9 {
@@ -176,8 +174,8 @@ impl Decoder {
         }
     }
 
-    /// Adds the histogram encoded as `base64` to `into`. `None` when it cannot be decoded, or has
-    /// another layout than [`Histogram`]; `into` may then hold a part of it.
+    /// Adds the histogram encoded as `base64` to `into`. `None` if it cannot be decoded or its layout differs from
+    /// [`Histogram`]'s; `into` may then hold part of it.
     pub(super) fn add(&mut self, base64: &str, into: &mut Histogram) -> Option<()> {
         self.deflated.clear();
         STANDARD.decode_vec(base64, &mut self.deflated).ok()?;
@@ -233,7 +231,7 @@ impl Decoder {
             if status == Status::StreamEnd {
                 return Some(());
             }
-            // A torn stream makes no progress; a forged one would never end.
+            // A truncated stream makes no progress; a forged one would never end.
             if self.plain.len() == before || self.plain.len() > MAX_PLAIN {
                 return None;
             }
@@ -241,7 +239,7 @@ impl Decoder {
     }
 }
 
-/// Splits a log line into tag and encoded histogram. `None` for comments and torn lines.
+/// Splits a log line into tag and encoded histogram. `None` for comments and truncated lines.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("Tag=")?;
     let mut fields = rest.splitn(5, ',');
@@ -293,7 +291,7 @@ mod tests {
             prop_assert_eq!(back, h);
         }
 
-        /// The reference implementation reads what is written here, and the other way round.
+        /// The reference implementation reads our encoding, and vice versa.
         #[test]
         fn agrees_with_the_reference(values in prop::collection::vec(0u64..1 << 42, 1..100), shift in 0u32..40) {
             let h = of(&values, shift);
@@ -320,7 +318,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_harmless(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut into = Histogram::new();
             let _ = Decoder::new().add(&STANDARD.encode(&bytes), &mut into);
             let mut forged = super::DEFLATED_COOKIE.to_be_bytes().to_vec();
@@ -330,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_reader_understands_the_log() {
+    fn the_reference_reader_understands_the_log() {
         let h = of(&[1_000_000, 2_000_000, 9_000_000], 0);
         let mut out = HEADER.as_bytes().to_vec();
         let tag = format_args!("0/0/get/response");
@@ -349,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn torn_lines_are_refused() {
+    fn truncated_lines_are_refused() {
         let text = encoded(&of(&[77_777], 0));
         let mut back = Histogram::new();
         let half = &text[..text.len() / 2];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine. Fields are empty or 0 where the system does not say.
+/// The machine. Fields are empty or 0 if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct HostFacts {
@@ -15,7 +15,7 @@ pub struct HostFacts {
     pub kernel: String,
     /// Processor model.
     pub cpu_model: String,
-    /// Cores this process may use.
+    /// Cores that this process may use.
     pub cores: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
@@ -68,7 +68,7 @@ fn fastest_interface(net: &Path) -> u64 {
     entries
         .flatten()
         .filter(|entry| entry.file_name() != "lo")
-        // `speed` is in Mbit/s; unknown is -1 or an error on reading.
+        // `speed` is in Mbit/s; if unknown, it is -1 or unreadable.
         .filter_map(|entry| fs::read_to_string(entry.path().join("speed")).ok())
         .filter_map(|speed| speed.trim().parse::<u64>().ok())
         .max()

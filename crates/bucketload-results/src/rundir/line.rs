@@ -10,7 +10,7 @@ use bucketload_core::record::Part;
 use bucketload_core::tally::{Cell, Gauges, Interval, JobCounts, ReplayCounts, SizeCell, Tally};
 use serde::{Deserialize, Serialize};
 
-/// Exact figures of a histogram, whose buckets stand in the histogram log.
+/// Exact figures of a histogram; its buckets are in the histogram log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Exact {
     pub(crate) n: u64,
@@ -30,7 +30,7 @@ impl Exact {
     }
 }
 
-/// A measured duration that has histograms; the last part of their tags.
+/// A measured duration with histograms; its name is the last part of their tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) enum Metric {
@@ -60,7 +60,7 @@ impl TryFrom<String> for Metric {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::from_name(&name).ok_or_else(|| format!("there is no metric `{name}`"))
+        Self::from_name(&name).ok_or_else(|| format!("no such metric: `{name}`"))
     }
 }
 
@@ -130,7 +130,7 @@ impl Metric {
             .find(|metric| metric.name() == name)
     }
 
-    /// The histogram of a cell metric, created where it is missing.
+    /// The histogram of a cell metric, created if missing.
     ///
     /// # Panics
     /// For a metric of tallies.
@@ -141,7 +141,7 @@ impl Metric {
             Self::Ttfb => &mut cell.ttfb,
             Self::FailedResponse => &mut cell.failed_response,
             Self::Part(part) => cell.anatomy.part_mut(part),
-            other => unreachable!("{} is no metric of a cell", other.name()),
+            other => unreachable!("{} is not a metric of a cell", other.name()),
         }
     }
 
@@ -159,7 +159,7 @@ impl Metric {
             Self::ConnectTcp => &mut tally.connect_tcp,
             Self::ConnectTls => &mut tally.connect_tls,
             Self::ConnectDns => &mut tally.connect_dns,
-            other => unreachable!("{} is no metric of a tally", other.name()),
+            other => unreachable!("{} is not a metric of a tally", other.name()),
         }
     }
 
@@ -171,7 +171,7 @@ impl Metric {
         match self {
             Self::Response => &mut cell.response,
             Self::Service => &mut cell.service,
-            other => unreachable!("{} is no metric of a size cell", other.name()),
+            other => unreachable!("{} is not a metric of a size cell", other.name()),
         }
     }
 
@@ -179,7 +179,7 @@ impl Metric {
         match self {
             Self::Response => &cell.response,
             Self::Service => &cell.service,
-            other => unreachable!("{} is no metric of a size cell", other.name()),
+            other => unreachable!("{} is not a metric of a size cell", other.name()),
         }
     }
 
@@ -191,7 +191,7 @@ impl Metric {
             Self::Ttfb => &cell.ttfb,
             Self::FailedResponse => &cell.failed_response,
             Self::Part(part) => return cell.anatomy.part(part),
-            other => unreachable!("{} is no metric of a cell", other.name()),
+            other => unreachable!("{} is not a metric of a cell", other.name()),
         })
     }
 
@@ -205,12 +205,12 @@ impl Metric {
             Self::ConnectTcp => &tally.connect_tcp,
             Self::ConnectTls => &tally.connect_tls,
             Self::ConnectDns => &tally.connect_dns,
-            other => unreachable!("{} is no metric of a tally", other.name()),
+            other => unreachable!("{} is not a metric of a tally", other.name()),
         }
     }
 }
 
-/// What went to one of several endpoints.
+/// Load of one of several endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndpointLine {
     pub(crate) ok: u64,
@@ -259,7 +259,7 @@ pub(crate) struct SpanLine {
     pub(crate) exact: Exact,
 }
 
-/// Whether counts are all 0: then they are not written.
+/// True if all counts are 0; they are then not written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -273,7 +273,7 @@ pub(crate) struct FineLine {
     pub(crate) completed: [u64; 2],
 }
 
-/// Counters of the successes of one size class.
+/// Counters of successful operations of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SizeLine {
     pub(crate) work: u16,
@@ -285,7 +285,7 @@ pub(crate) struct SizeLine {
     pub(crate) exact: BTreeMap<Metric, Exact>,
 }
 
-/// One interval without its buckets.
+/// One interval without histogram buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub(crate) struct IntervalLine {
@@ -313,7 +313,7 @@ pub(crate) struct IntervalLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sizes: Vec<SizeLine>,
     pub(crate) gauges: Gauges,
-    /// Where the histograms stand in the phase's log: first byte and number of bytes.
+    /// Position of the histograms in the phase's log: first byte and number of bytes.
     pub(crate) hist: (u64, u64),
 }
 
@@ -404,7 +404,7 @@ impl IntervalLine {
         self.end_ns.saturating_sub(self.start_ns).max(1)
     }
 
-    /// Puts counters and gauges into `interval`, whose histograms must be empty.
+    /// Copies counters and gauges into `interval`, whose histograms must be empty.
     pub(crate) fn fill(&self, interval: &mut Interval) {
         interval.phase = self.phase;
         interval.index = self.index;

@@ -1,4 +1,4 @@
-//! The manifest `run.json`: what was run, on what, and how it ended.
+//! The manifest `run.json`: what ran, on which target, and how it ended.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ use super::{FORMAT, MANIFEST, redact};
 use crate::error::ResultsError;
 use crate::oplog::OpLogFacts;
 
-/// How far a run has come.
+/// How far a run got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Under way, or killed: the manifest was not completed.
+    /// In progress, or killed: the manifest was not completed.
     #[default]
     Running,
     /// All phases ended by their own limits.
@@ -34,18 +34,18 @@ pub enum Status {
 pub struct ClientFacts {
     /// Load threads.
     pub threads: u32,
-    /// Whether load threads spin by request, so that their CPU share says nothing.
+    /// Whether load threads spin on request; their CPU share is then meaningless.
     pub spinning: bool,
     /// Length of an interval, nanoseconds.
     pub interval_ns: u64,
 }
 
-/// The verdict in short, so that listing runs needs no analysis.
+/// Summary of the verdict, so listing runs needs no analysis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictSummary {
-    /// The word.
+    /// The verdict word.
     pub word: Word,
-    /// The rules that found something, gravest first.
+    /// The rules with findings, worst first.
     pub rules: Vec<String>,
 }
 
@@ -61,13 +61,13 @@ impl From<&Verdict> for VerdictSummary {
 /// The trace that a replay reads, for readers and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceInput {
-    /// What it is and what was made of it: name and text of each fact.
+    /// Facts about the trace and its use: name and text of each.
     pub facts: Vec<(String, String)>,
     /// The summary of its preparation.
     pub summary: serde_json::Value,
 }
 
-/// Everything about a run that is not measured. Never holds secrets: [`Manifest::redact`] is
+/// Everything about a run that is not measured. It never holds secrets: [`Manifest::redact`] is
 /// applied before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
@@ -78,41 +78,41 @@ pub struct Manifest {
     pub version: String,
     /// Identifier of the run; also the ownership tag in the target.
     pub run_id: String,
-    /// How far the run has come.
+    /// How far the run got.
     pub status: Status,
-    /// The verdict, once there is one.
+    /// The verdict, once known.
     pub verdict: Option<VerdictSummary>,
-    /// What went wrong, for an aborted run.
+    /// The error of an aborted run.
     pub error: Option<String>,
     /// Wall-clock start, nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// Wall-clock end, nanoseconds since 1970; 0 while the run lasts.
+    /// Wall-clock end, nanoseconds since 1970; 0 during the run.
     pub ended_unix_ns: u64,
-    /// Identity of what is measured ([`Plan::scenario_hash`]).
+    /// Hash of the scenario that is measured ([`Plan::scenario_hash`]).
     pub scenario_hash: String,
-    /// Fingerprint of the first operations offered ([`schedule_hash`]); empty in directories of
-    /// versions that did not record it.
+    /// Fingerprint of the first operations offered ([`schedule_hash`]); empty in directories of versions that did
+    /// not record it.
     #[serde(default)]
     pub schedule_hash: String,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Why the data set has its size, for readers; empty when it is as the workload states.
+    /// Why the size of the data set differs from the workload, for readers; empty if it does not.
     pub scale_note: String,
-    /// What only the user knows of the target, as name and value: durability, deployment, version.
+    /// Facts about the target that only the user knows, as name and value: durability, deployment, version.
     #[serde(default)]
     pub facts: Vec<(String, String)>,
-    /// Whose objects were read, for runs on those of an earlier one; else empty.
+    /// The earlier run whose objects were read; empty for runs on their own objects.
     #[serde(default)]
     pub data_note: String,
     /// The target, as URL or path.
     pub target: String,
-    /// How the driver talks to it.
+    /// The driver and its settings.
     pub driver: DriverFacts,
     /// The load generator.
     pub client: ClientFacts,
     /// The machine it ran on.
     pub host: HostFacts,
-    /// The operation log; `None` when none was asked for.
+    /// The operation log; `None` if none was requested.
     #[serde(default)]
     pub op_log: Option<OpLogFacts>,
     /// The command line.
@@ -129,7 +129,7 @@ pub struct Manifest {
 bucketload_core::serde_once!(Manifest);
 
 impl Manifest {
-    /// A manifest of a run of `plan`; the caller fills in the remaining public fields.
+    /// A manifest of a run of `plan`; the caller fills in the remaining fields.
     #[must_use]
     pub fn new(run_id: impl Into<String>, version: impl Into<String>, plan: Plan) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Manifest {
             started_unix_ns: 0,
             ended_unix_ns: 0,
             scenario_hash: plan.scenario_hash(),
-            // A plan that cannot be generated from is refused before it runs.
+            // A plan that cannot generate operations is refused before it runs.
             schedule_hash: schedule_hash(&plan).unwrap_or_default(),
             seed: plan.seed,
             scale_note: String::new(),
@@ -164,7 +164,7 @@ impl Manifest {
         }
     }
 
-    /// Removes credentials from every text that a user may have put them into.
+    /// Removes credentials from every text that may contain them.
     pub fn redact(&mut self) {
         self.target = redact::text(&self.target);
         self.workload_source = redact::config(&self.workload_source);
@@ -185,7 +185,7 @@ impl Manifest {
     /// Reads the manifest of the run directory `dir`.
     ///
     /// # Errors
-    /// When there is none, or it is damaged or too new.
+    /// When the manifest is missing, damaged or too new.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         #[derive(Deserialize)]
         struct Head {
@@ -206,7 +206,7 @@ impl Manifest {
             column: e.column(),
             message: e.to_string(),
         };
-        // The format is looked at first: a newer one may lack or rename any other field.
+        // The format is checked first: a newer one may lack or rename any other field.
         let head: Head = serde_json::from_str(&text).map_err(damaged)?;
         if head.format > FORMAT {
             return Err(ResultsError::TooNew {

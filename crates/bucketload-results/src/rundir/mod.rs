@@ -1,27 +1,26 @@
-//! The run directory: append-only while the run lasts, readable whatever happens to the process.
+//! The run directory: append-only during the run, and readable whatever happens to the process.
 //!
 //! ```text
-//! run.json          manifest: what was run, on what, how it ended; replaced atomically
+//! run.json          manifest: what ran, on which target, how it ended; replaced atomically
 //! events.jsonl      phase starts and ends, calibration, warnings, first failures
 //! intervals.jsonl   one line per interval: counters, gauges, exact sum/min/max per histogram
-//! oracle.jsonl     findings of the consistency oracle with their evidence; only where it judged
+//! oracle.jsonl      findings of the consistency oracle with their evidence; only if it judged
 //! hist/phase-N.hlog HdrHistogram interval log of phase N (V2, deflated); tags
 //!                   join phase, work, class (or `part-N` of jobs) and metric by `/`; `-` and
 //!                   `all` for figures of the whole phase, `-` and `endpoint-N` for those of one of
 //!                   several endpoints
-//! slowest.jsonl     the slowest requests of each measuring phase, as they became known: those that
-//!                   count are the 1000 slowest of a phase
+//! slowest.jsonl     the slowest requests of each measuring phase, appended as they become known; the
+//!                   1000 slowest of a phase count
 //! agents.json       the agents of a run on many hosts; replaced atomically once a second
-//! ops-*.parquet     every operation, where the run was asked for it (or ops-*.csv.zst)
+//! ops-*.parquet     every operation, if the run was asked for it (or ops-*.csv.zst)
 //! ```
 //!
-//! The histograms of an interval are written before its line, and the line says where they stand:
-//! a line that is there is backed by histograms that are there. A `kill -9` can only tear the last
-//! line of a file; [`read`] skips what is torn and reports it. The histogram files are also read by
-//! other HdrHistogram tools.
+//! The histograms of an interval are written before its line, and the line states their position: every line has
+//! its histograms. A `kill -9` can truncate only the last line of a file; [`read`] skips a truncated line and
+//! reports it. Other HdrHistogram tools can read the histogram files too.
 //!
-//! [`RunDirSink`] writes, [`read`] streams, [`Follow`] watches a directory that still grows, [`manifest`] and the lines of the files are the formats,
-//! `hdr` converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
+//! [`RunDirSink`] writes, [`read`] streams, [`Follow`] watches a growing directory. [`manifest`] and `line` define the
+//! formats, `hdr` converts histograms, [`redact`] keeps secrets out, [`host`] describes the machine.
 
 pub mod host;
 pub mod manifest;

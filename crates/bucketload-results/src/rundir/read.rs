@@ -1,4 +1,4 @@
-//! Streams a run directory in bounded memory, whatever happened to the process that wrote it.
+//! Streams a run directory in bounded memory, however the process that wrote it ended.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,28 +19,28 @@ use super::manifest::Manifest;
 use super::{EVENTS, INTERVALS, ORACLE, hist_name, slow};
 use crate::error::ResultsError;
 
-/// Longest line that is read; a longer one is no line of ours.
+/// Limit on the length of a line; run directories have no longer lines.
 const MAX_LINE: u64 = 16 << 20;
-/// Most events that are kept in memory; further ones are counted.
+/// Limit on the events kept in memory; further ones are only counted.
 const MAX_EVENTS: usize = 10_000;
 
-/// What could not be read.
+/// Unreadable parts of a run directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
-    /// Files whose last line is torn: the process died while writing it.
+    /// Files whose last line is incomplete: the process died while writing it.
     pub torn: Vec<String>,
-    /// Lines inside files that could not be understood, as `file:line`, at most 20.
+    /// Invalid lines inside files, as `file:line`, at most 20.
     pub lines: Vec<String>,
-    /// Further such lines.
+    /// Number of further such lines.
     pub more_lines: u64,
-    /// Histograms named by an interval that are missing or unreadable.
+    /// Histograms that an interval refers to but that are missing or unreadable.
     pub histograms: u64,
     /// Events beyond those kept.
     pub dropped_events: u64,
 }
 
 impl Damage {
-    /// Whether everything was read.
+    /// True if everything was read.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -54,7 +54,7 @@ impl Damage {
         }
     }
 
-    /// Adds what another pass found, without counting the same twice.
+    /// Adds the damage that another pass found, without counting it twice.
     pub(crate) fn absorb(&mut self, other: Self) {
         for torn in other.torn {
             if !self.torn.contains(&torn) {
@@ -72,7 +72,7 @@ impl Damage {
     }
 }
 
-/// A run directory opened for reading.
+/// A run directory, opened for reading.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
@@ -83,7 +83,7 @@ impl RunDir {
     /// Opens the run directory `path`.
     ///
     /// # Errors
-    /// When it has no manifest, or one that is damaged or too new.
+    /// When the manifest is missing, damaged or too new.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, ResultsError> {
         let path = path.into();
         let manifest = Manifest::read(&path)?;
@@ -107,45 +107,42 @@ impl RunDir {
     /// # Errors
     /// When the file cannot be read. A missing file has no events.
     pub fn events(&self) -> Result<(Vec<Event>, Damage), ResultsError> {
-        let mut lines = Lines::open(&self.path, EVENTS)?;
-        let mut damage = Damage::default();
-        let mut events = Vec::new();
-        while let Some(event) = lines.next::<Event>(&mut damage)? {
-            if events.len() < MAX_EVENTS {
-                events.push(event);
-            } else {
-                damage.dropped_events += 1;
-            }
-        }
-        Ok((events, damage))
+        self.lines(EVENTS)
     }
 
     /// The slowest requests of each measuring phase, slowest first, at most
     /// [`bucketload_core::slowest::KEPT`] per phase.
     ///
     /// # Errors
-    /// When the file cannot be read. A missing file has none.
+    /// When the file cannot be read. A missing file has no requests.
     pub fn slowest(&self) -> Result<(BTreeMap<u16, Vec<SlowRequest>>, Damage), ResultsError> {
         slow::read(&self.path)
     }
 
-    /// The findings of the oracle, in the order in which they were written, and what of the file could
-    /// not be read.
+    /// The findings of the oracle in the order in which they were written, at most 10,000, and the unreadable parts
+    /// of the file.
     ///
     /// # Errors
     /// When the file cannot be read. A missing file has no findings.
     pub fn findings(&self) -> Result<(Vec<Finding>, Damage), ResultsError> {
-        let mut lines = Lines::open(&self.path, ORACLE)?;
+        self.lines(ORACLE)
+    }
+
+    fn lines<T: DeserializeOwned>(
+        &self,
+        name: &'static str,
+    ) -> Result<(Vec<T>, Damage), ResultsError> {
+        let mut lines = Lines::open(&self.path, name)?;
         let mut damage = Damage::default();
-        let mut findings = Vec::new();
-        while let Some(finding) = lines.next::<Finding>(&mut damage)? {
-            if findings.len() < MAX_EVENTS {
-                findings.push(finding);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next(&mut damage)? {
+            if all.len() < MAX_EVENTS {
+                all.push(line);
             } else {
                 damage.dropped_events += 1;
             }
         }
-        Ok((findings, damage))
+        Ok((all, damage))
     }
 
     /// The intervals, in the order in which they were written.
@@ -164,7 +161,7 @@ impl RunDir {
     }
 }
 
-/// Streams intervals: first the counters of each, then its histograms on request.
+/// Streams intervals: first the counters of each, then its histograms on demand.
 pub struct IntervalReader {
     dir: PathBuf,
     lines: Lines,
@@ -178,7 +175,7 @@ impl IntervalReader {
     /// The next interval with all its histograms; `None` at the end.
     ///
     /// # Errors
-    /// When a file cannot be read. What is torn or damaged is skipped and reported by
+    /// When a file cannot be read. Truncated or damaged parts are skipped and reported by
     /// [`IntervalReader::into_damage`].
     pub fn next_interval(&mut self) -> Result<Option<Interval>, ResultsError> {
         let Some(line) = self.next_line()? else {
@@ -189,7 +186,7 @@ impl IntervalReader {
         Ok(Some(interval))
     }
 
-    /// What could not be read so far.
+    /// The damage found so far.
     #[must_use]
     pub fn into_damage(self) -> Damage {
         self.damage
@@ -199,7 +196,7 @@ impl IntervalReader {
         self.lines.next(&mut self.damage)
     }
 
-    /// Replaces `interval` by the one of `line`, with the histograms of the `wanted` metrics.
+    /// Replaces `interval` with the one in `line`, with the histograms of the `wanted` metrics.
     pub(crate) fn load(
         &mut self,
         line: &IntervalLine,
@@ -211,7 +208,7 @@ impl IntervalReader {
         self.read_histograms(line)?;
         let text = std::mem::take(&mut self.text);
         for entry in text.lines() {
-            let Some((metric, target, encoded)) = place(entry) else {
+            let Some((metric, target, encoded)) = parse_entry(entry) else {
                 continue;
             };
             if !wanted(metric) {
@@ -230,7 +227,7 @@ impl IntervalReader {
                     None => continue,
                 },
             };
-            // Whether this succeeded shows below, where counts are compared.
+            // A failure shows below, where counts are compared.
             let _ = self.decoder.add(encoded, histogram);
         }
         self.text = text;
@@ -265,7 +262,7 @@ impl IntervalReader {
         Ok(())
     }
 
-    /// Reads the part of the histogram log that `line` names into `self.text`.
+    /// Reads the part of the histogram log that `line` refers to into `self.text`.
     fn read_histograms(&mut self, line: &IntervalLine) -> Result<(), ResultsError> {
         self.text.clear();
         let (offset, len) = line.hist;
@@ -289,7 +286,7 @@ impl IntervalReader {
             file.seek(SeekFrom::Start(offset))
                 .and_then(|_| file.take(len).read_to_end(&mut bytes))
                 .map_err(ResultsError::io(path, "read"))?;
-            // Damaged bytes make single lines unreadable, not all of them.
+            // Damaged bytes make single lines unreadable, not the whole text.
             self.text = String::from_utf8(bytes)
                 .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         }
@@ -297,7 +294,7 @@ impl IntervalReader {
     }
 }
 
-/// Sets the exact figures; 1 when the histogram is not the one that was written.
+/// Sets the exact figures. Returns 1 if the histogram is not the one that was written, else 0.
 fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact) -> u64 {
     if histogram.count() != exact.n {
         histogram.clear();
@@ -307,7 +304,7 @@ fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact
     0
 }
 
-/// What a histogram belongs to.
+/// The owner of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// A work and class.
@@ -322,8 +319,8 @@ enum Owner {
     Endpoint(usize),
 }
 
-/// Metric, owner and encoded histogram of a log line.
-fn place(entry: &str) -> Option<(Metric, Owner, &str)> {
+/// Splits a log line into metric, owner and encoded histogram.
+fn parse_entry(entry: &str) -> Option<(Metric, Owner, &str)> {
     let (tag, encoded) = split(entry)?;
     let mut parts = tag.split('/');
     let (_phase, work, class) = (parts.next()?, parts.next()?, parts.next()?);
@@ -393,7 +390,7 @@ impl Lines {
         })
     }
 
-    /// The next line that can be understood; `None` at the end.
+    /// The next valid line; `None` at the end.
     pub(super) fn next<T: DeserializeOwned>(
         &mut self,
         damage: &mut Damage,

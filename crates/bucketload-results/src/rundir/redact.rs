@@ -1,6 +1,6 @@
 //! Keeps credentials out of everything that is stored or shown.
 
-/// What stands in place of a secret.
+/// Replacement for a secret.
 pub const MASK: &str = "***";
 
 /// Query parameters that authorise a request.
@@ -14,14 +14,14 @@ const SECRET_PARAMETERS: [&str; 7] = [
     "token",
 ];
 
-/// Whether a setting or flag of this name holds a secret.
+/// True if a setting or flag with this name holds a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let name = name
         .trim_start_matches('-')
         .replace('-', "_")
         .to_ascii_lowercase();
-    // Names of files and variables that hold a secret are not secret.
+    // The name of a file or variable that holds a secret is not itself secret.
     if name.ends_with("_file") || name.ends_with("_env") || name.ends_with("_path") {
         return false;
     }

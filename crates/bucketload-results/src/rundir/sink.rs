@@ -1,9 +1,10 @@
-//! Writes a run directory while the run lasts.
+//! Writes a run directory during the run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use bucketload_core::histogram::Histogram;
 use bucketload_core::sink::{Event, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
@@ -24,7 +25,7 @@ pub struct RunEnd {
     pub status: Status,
     /// Wall-clock end, nanoseconds since 1970.
     pub ended_unix_ns: u64,
-    /// What went wrong, for an aborted run.
+    /// The error of an aborted run.
     pub error: Option<String>,
 }
 
@@ -38,17 +39,16 @@ struct HistLog {
 
 /// A [`RunSink`] that appends to a run directory.
 ///
-/// Each event and each interval reaches the kernel with one `write` per file, so that the death of
-/// the process loses at most what was being written. Memory is bounded by the size of one
-/// interval. After the first failed write nothing more is written, because whatever follows a
-/// torn line would be unreadable; [`RunDirSink::finish`] returns that error, and
-/// [`RunDirSink::error`] tells it early.
+/// Each event and interval reaches the kernel with one `write` per file, so the death of the process loses at most
+/// what was being written. Memory is bounded by the size of one interval. After the first failed write nothing more
+/// is written, because anything after an incomplete line would be unreadable. [`RunDirSink::finish`] returns that
+/// error; [`RunDirSink::error`] shows it early.
 pub struct RunDirSink {
     dir: PathBuf,
     manifest: Manifest,
     intervals: File,
     events: File,
-    /// Of runs that the oracle judges.
+    /// Only for runs that the oracle judges.
     findings: Option<File>,
     hist: Option<HistLog>,
     slow: SlowLog,
@@ -58,11 +58,11 @@ pub struct RunDirSink {
 }
 
 impl RunDirSink {
-    /// Creates the run directory `dir` (with its parents) and writes the manifest, without
-    /// secrets and with status `running`.
+    /// Creates the run directory `dir` (and its parents) and writes the manifest, without secrets and with status
+    /// `running`.
     ///
     /// # Errors
-    /// When the directory holds something already or cannot be written.
+    /// When the directory is not empty or cannot be written.
     pub fn create(dir: impl Into<PathBuf>, mut manifest: Manifest) -> Result<Self, ResultsError> {
         let dir = dir.into();
         fs::create_dir_all(&dir).map_err(ResultsError::io(&dir, "create"))?;
@@ -98,13 +98,13 @@ impl RunDirSink {
         &self.dir
     }
 
-    /// The first error of writing, if there was one.
+    /// The first write error, if any.
     #[must_use]
     pub const fn error(&self) -> Option<&ResultsError> {
         self.failed.as_ref()
     }
 
-    /// States how the operation log came out, for the manifest.
+    /// Sets the facts about the operation log for the manifest.
     pub fn set_op_log(&mut self, facts: OpLogFacts) {
         self.manifest.op_log = Some(facts);
     }
@@ -112,7 +112,7 @@ impl RunDirSink {
     /// Completes the manifest.
     ///
     /// # Errors
-    /// The first error of the whole run: the directory then lacks what came after it.
+    /// The first error of the whole run; the directory lacks everything after it.
     pub fn finish(mut self, end: RunEnd) -> Result<(), ResultsError> {
         self.manifest.status = end.status;
         self.manifest.ended_unix_ns = end.ended_unix_ns;
@@ -126,19 +126,16 @@ impl RunDirSink {
     }
 
     fn write_event(&mut self, event: &Event) -> Result<(), ResultsError> {
-        if let (Event::Finding(finding), Some(file)) = (event, &mut self.findings) {
-            let path = self.dir.join(ORACLE);
-            self.buffer.clear();
-            json_line(&mut self.buffer, finding).map_err(ResultsError::io(&path, "encode"))?;
-            return file
-                .write_all(&self.buffer)
-                .map_err(ResultsError::io(&path, "write"));
-        }
-        let path = self.dir.join(EVENTS);
         self.buffer.clear();
-        json_line(&mut self.buffer, event).map_err(ResultsError::io(&path, "encode"))?;
-        self.events
-            .write_all(&self.buffer)
+        let (file, name, encoded) = match (event, &mut self.findings) {
+            (Event::Finding(finding), Some(file)) => {
+                (file, ORACLE, json_line(&mut self.buffer, finding))
+            }
+            _ => (&mut self.events, EVENTS, json_line(&mut self.buffer, event)),
+        };
+        let path = self.dir.join(name);
+        encoded.map_err(ResultsError::io(&path, "encode"))?;
+        file.write_all(&self.buffer)
             .map_err(ResultsError::io(&path, "write"))
     }
 
@@ -153,69 +150,47 @@ impl RunDirSink {
             .map_err(ResultsError::io(&path, "write"))
     }
 
-    /// Appends the histograms to the phase's log; returns where they stand.
+    /// Appends the histograms to the phase's log; returns their position.
     fn write_histograms(&mut self, interval: &Interval) -> Result<(u64, u64), ResultsError> {
         let phase = interval.phase;
         self.buffer.clear();
         let (start, end) = (interval.start_ns, interval.end_ns.max(interval.start_ns));
-        for cell in &interval.tally.cells {
+        let tally = &interval.tally;
+        let mut line = |tag: std::fmt::Arguments<'_>, histogram: &Histogram| {
+            self.encoder
+                .line(&mut self.buffer, tag, start, end, histogram);
+        };
+        for cell in &tally.cells {
+            let (work, class) = (cell.work, cell.class);
             for metric in Metric::OF_CELL {
-                let Some(histogram) = metric.of_cell(cell) else {
-                    continue;
-                };
-                self.encoder.line(
-                    &mut self.buffer,
-                    format_args!("{phase}/{}/{}/{}", cell.work, cell.class, metric.name()),
-                    start,
-                    end,
-                    histogram,
-                );
+                if let Some(histogram) = metric.of_cell(cell) {
+                    let name = metric.name();
+                    line(format_args!("{phase}/{work}/{class}/{name}"), histogram);
+                }
             }
         }
-        for (index, endpoint) in interval.tally.endpoints.iter().enumerate() {
+        for (index, endpoint) in tally.endpoints.iter().enumerate() {
             if let Some(service) = &endpoint.service {
-                self.encoder.line(
-                    &mut self.buffer,
-                    format_args!("{phase}/-/endpoint-{index}/service"),
-                    start,
-                    end,
-                    service,
-                );
+                line(format_args!("{phase}/-/endpoint-{index}/service"), service);
             }
         }
-        for span in &interval.tally.spans {
-            let name = Metric::Makespan.name();
-            self.encoder.line(
-                &mut self.buffer,
-                format_args!("{phase}/{}/part-{}/{name}", span.work, span.part),
-                start,
-                end,
-                &span.makespan,
-            );
+        for span in &tally.spans {
+            let (work, part, name) = (span.work, span.part, Metric::Makespan.name());
+            let tag = format_args!("{phase}/{work}/part-{part}/{name}");
+            line(tag, &span.makespan);
         }
-        for cell in interval.tally.sizes.iter().filter(|cell| cell.ok > 0) {
+        for cell in tally.sizes.iter().filter(|cell| cell.ok > 0) {
+            let (work, class, from, to) = (cell.work, cell.class, cell.from, cell.to);
             for metric in Metric::OF_SIZE {
-                // The class is followed by the range of sizes, which no other owner has.
-                let owner = format_args!(
-                    "{phase}/{}/{}@{}-{}/{}",
-                    cell.work,
-                    cell.class,
-                    cell.from,
-                    cell.to,
-                    metric.name()
-                );
-                let of = metric.of_size(cell);
-                self.encoder.line(&mut self.buffer, owner, start, end, of);
+                // Only size cells have a range of sizes after the class.
+                let name = metric.name();
+                let tag = format_args!("{phase}/{work}/{class}@{from}-{to}/{name}");
+                line(tag, metric.of_size(cell));
             }
         }
         for metric in Metric::OF_TALLY {
-            self.encoder.line(
-                &mut self.buffer,
-                format_args!("{phase}/-/all/{}", metric.name()),
-                start,
-                end,
-                metric.of_tally(&interval.tally),
-            );
+            let name = metric.name();
+            line(format_args!("{phase}/-/all/{name}"), metric.of_tally(tally));
         }
         let log = match &mut self.hist {
             Some(log) if log.phase == phase => log,
@@ -281,7 +256,7 @@ impl RunSink for RunDirSink {
     }
 }
 
-/// Puts the verdict of the analysis into the manifest of `dir`.
+/// Stores the verdict of the analysis in the manifest of `dir`.
 ///
 /// # Errors
 /// When the manifest cannot be read or replaced.

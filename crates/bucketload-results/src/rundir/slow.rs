@@ -1,9 +1,7 @@
-//! `slowest.jsonl`: the slowest requests, appended as they become known, so that a killed run
-//! keeps them.
+//! `slowest.jsonl`: the slowest requests, appended as they become known, so a killed run keeps them.
 //!
-//! A request that was among the slowest when it was written may have been overtaken since; the
-//! reader keeps those that count. When too many lines of a phase have been overtaken, the file is
-//! replaced by one without them.
+//! Slower requests may displace a written one later; the reader keeps only those that count. When too many lines of a
+//! phase have been displaced, the file is rewritten without them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,15 +15,15 @@ use super::read::{Damage, Lines};
 use super::sink::{append, json_line};
 use crate::error::ResultsError;
 
-/// Lines of the current phase that are written before the overtaken ones are removed.
-const MOST_LINES: usize = 20 * KEPT;
+/// Number of lines of the current phase after which displaced ones are removed.
+const MAX_LINES: usize = 20 * KEPT;
 
 /// Writes the file.
 pub(super) struct SlowLog {
     path: PathBuf,
     file: Option<File>,
     phase: u16,
-    /// Where the lines of the current phase begin.
+    /// Offset at which the lines of the current phase start.
     phase_start: u64,
     len: u64,
     lines: usize,
@@ -64,7 +62,7 @@ impl SlowLog {
             }
         }
         self.append(&entered)?;
-        if self.lines > MOST_LINES {
+        if self.lines > MAX_LINES {
             self.compact()
                 .map_err(ResultsError::io(&self.path, "replace"))?;
         }
@@ -90,7 +88,7 @@ impl SlowLog {
         Ok(())
     }
 
-    /// Replaces the file by one that holds of the current phase only what counts.
+    /// Rewrites the file with only the slowest requests of the current phase.
     fn compact(&mut self) -> io::Result<()> {
         let temporary = self.path.with_extension("jsonl.new");
         let mut new = File::create(&temporary)?;
@@ -109,7 +107,7 @@ impl SlowLog {
     }
 }
 
-/// The slowest requests of each phase, slowest first, and what could not be read.
+/// The slowest requests of each phase, slowest first, and the unreadable parts of the file.
 pub(super) fn read(dir: &Path) -> Result<(BTreeMap<u16, Vec<SlowRequest>>, Damage), ResultsError> {
     let mut lines = Lines::open(dir, SLOWEST)?;
     let mut damage = Damage::default();
@@ -135,7 +133,7 @@ mod tests {
     use bucketload_core::op::OpClass;
     use bucketload_core::slowest::{KEPT, SlowRequest};
 
-    use super::{MOST_LINES, SlowLog, read};
+    use super::{MAX_LINES, SlowLog, read};
     use crate::rundir::SLOWEST;
 
     fn request(phase: u16, response_ns: u64) -> SlowRequest {
@@ -165,11 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn the_file_stays_bounded_when_everything_is_overtaken_and_keeps_earlier_phases() {
+    fn the_file_stays_bounded_and_keeps_earlier_phases() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = SlowLog::new(dir.path());
         log.add(&[request(1, 5), request(1, 7)]).unwrap();
-        let total = 3 * MOST_LINES as u64;
+        let total = 3 * MAX_LINES as u64;
         for response_ns in (1..=total).step_by(500) {
             let batch: Vec<_> = (response_ns..response_ns + 500)
                 .map(|ns| request(2, ns))
@@ -180,7 +178,7 @@ mod tests {
             .unwrap()
             .lines()
             .count();
-        assert!(lines <= MOST_LINES + 502, "{lines}");
+        assert!(lines <= MAX_LINES + 502, "{lines}");
         let (phases, damage) = read(dir.path()).unwrap();
         assert!(damage.is_none());
         let values = |phase| {
@@ -197,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_costs_that_line() {
+    fn an_incomplete_last_line_loses_only_that_line() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = SlowLog::new(dir.path());
         log.add(&[request(0, 5), request(0, 7)]).unwrap();

@@ -1,6 +1,6 @@
-//! The result of a sweep: one field of a workload through several values, several runs at each.
+//! The result of a sweep: one field of a workload takes several values, with several runs at each.
 //!
-//! Everything is computed from what was asked for ([`Header`]) and the trials ([`Record`]). Where the
+//! Everything is computed from the request ([`Header`]) and the trials ([`Record`]). Where the
 //! field counts workers or endpoints, the Universal Scalability Law is fitted to the run means
 //! ([`bucketload_core::stats::usl`]); where it is a rate, the curve is one of latency against load.
 //! [`text`] and [`page`] render it.
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::result::RunResult;
 use crate::study::{Study, StudyFiles};
 
-/// Version of the JSON form.
+/// Version of the JSON format.
 pub const SCHEMA: u32 = 1;
 
-/// Studies of this kind.
+/// The kind of study with a sweep.
 #[derive(Debug)]
 pub struct SweepStudy;
 
@@ -33,7 +33,7 @@ impl Study for SweepStudy {
     type Record = Record;
 }
 
-/// What the swept field means for the analysis.
+/// The kind of field that is swept; it decides the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
@@ -47,10 +47,10 @@ pub enum Axis {
     Category,
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
     /// Version of the tool.
     pub version: String,
@@ -58,13 +58,13 @@ pub struct Header {
     pub workload: String,
     /// Its profile; empty when it has none.
     pub profile: String,
-    /// The target, in words.
+    /// Description of the target.
     pub target: String,
     /// Wall-clock start, RFC 3339 in UTC.
     pub started: String,
-    /// The field.
+    /// Name of the field.
     pub field: String,
-    /// What it means.
+    /// Kind of the field.
     pub axis: Axis,
     /// Its values, in the order given.
     pub values: Vec<String>,
@@ -74,14 +74,14 @@ pub struct Header {
     pub command_line: Vec<String>,
 }
 
-/// What a trial showed.
+/// The measurements of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The field's value.
     pub value: String,
     /// The value as a number; `None` for categories.
     pub number: Option<f64>,
-    /// Which run at this value, from 0.
+    /// Number of the run at this value, from 0.
     pub repetition: u32,
     /// The run directory, inside the study's.
     pub dir: String,
@@ -106,8 +106,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of a run in directory `dir` that left `tally` in its measuring phase. `None` when
-    /// the result has no measured phase.
+    /// The record of a run in directory `dir`; `tally` is from its measuring phase. `None` if the result
+    /// has no measured phase.
     #[must_use]
     pub fn of(
         value: &str,
@@ -138,16 +138,16 @@ impl Record {
     }
 }
 
-/// A figure over the runs at one value.
+/// The mean of a figure over the runs at one value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Over {
-    /// Mean of the runs.
+pub struct MeanOverRuns {
+    /// The mean.
     pub mean: f64,
     /// Half-width of the 95 % interval over runs (Student's t); `None` for a single run.
     pub half_width: Option<f64>,
 }
 
-impl Over {
+impl MeanOverRuns {
     fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let moments = Moments::of(values);
@@ -166,7 +166,7 @@ impl Over {
     }
 }
 
-/// One value of the field.
+/// The runs at one value of the field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The value as written.
@@ -174,44 +174,44 @@ pub struct Point {
     /// The value as a number; `None` for categories.
     pub number: Option<f64>,
     /// Operations that succeeded, per second.
-    pub ok_per_s: Over,
+    pub ok_per_s: MeanOverRuns,
     /// Their object bytes, per second.
-    pub bytes_per_s: Over,
+    pub bytes_per_s: MeanOverRuns,
     /// Median response time, nanoseconds.
-    pub p50_ns: Over,
+    pub p50_ns: MeanOverRuns,
     /// 99th percentile of the response time, nanoseconds.
-    pub p99_ns: Over,
+    pub p99_ns: MeanOverRuns,
     /// Runs.
     pub runs: u64,
-    /// The gravest verdict among them.
+    /// The worst verdict among them.
     pub verdict: Word,
 }
 
 /// The result of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SweepResult {
-    /// What was asked for.
+    /// The request.
     pub header: Header,
-    /// The values, in the order given, those with runs.
+    /// The values that have runs, in the order given.
     pub points: Vec<Point>,
-    /// The Universal Scalability Law, for workers and endpoints where the runs can carry it.
+    /// The fitted Universal Scalability Law, for workers and endpoints; `None` if the runs do not suffice.
     pub usl: Option<UslFit>,
-    /// Throughput per unit against that of the smallest value, for workers and endpoints.
+    /// Throughput per unit relative to the smallest value, for workers and endpoints.
     pub efficiency: Vec<Efficiency>,
-    /// Kneedle on the p99, for rates: a description.
+    /// Knee of the p99 by Kneedle, for rates: descriptive only.
     pub knee: Option<Knee>,
-    /// The point of the largest throughput over mean latency, for rates: a description.
+    /// The point of maximum power, throughput over mean latency, for rates: descriptive only.
     pub power: Option<Knee>,
-    /// What the store delivered where it was asked for too much, for rates.
+    /// Throughput of the store under overload, for rates.
     pub saturation: Option<Saturation>,
     /// The runs, in order.
     pub trials: Vec<Record>,
-    /// Lines of the file of trials that cannot be read.
+    /// Unreadable lines of the file of trials.
     pub damaged: u64,
 }
 
 impl SweepResult {
-    /// Computes everything from what was asked for and the trials.
+    /// Computes the result from the request and the trials.
     #[must_use]
     pub fn new(files: StudyFiles<SweepStudy>) -> Self {
         let StudyFiles {
@@ -224,7 +224,7 @@ impl SweepResult {
             .iter()
             .filter_map(|value| point(value, &trials))
             .collect();
-        // Runs that the client limited say nothing about the store's scaling.
+        // A run that the client limited says nothing about the store's scaling.
         let scaling: Vec<usl::Point> = trials
             .iter()
             .filter(|t| header.axis == Axis::Concurrency && t.verdict != Word::ClientBound)
@@ -253,7 +253,13 @@ impl SweepResult {
         }
     }
 
-    /// Runs that the client limited; they are shown, but no law is fitted to them.
+    /// Number of runs that the request has.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.header.values.len() * self.header.repetitions as usize
+    }
+
+    /// Number of runs that the client limited. They are shown but excluded from the fit.
     #[must_use]
     pub fn client_bound(&self) -> usize {
         let bound = |t: &&Record| t.verdict == Word::ClientBound;
@@ -264,8 +270,9 @@ impl SweepResult {
 fn point(value: &str, trials: &[Record]) -> Option<Point> {
     let runs: Vec<&Record> = trials.iter().filter(|t| t.value == value).collect();
     let first = runs.first()?;
-    let over =
-        |figure: fn(&Record) -> f64| Over::of(&runs.iter().map(|t| figure(t)).collect::<Vec<_>>());
+    let over = |figure: fn(&Record) -> f64| {
+        MeanOverRuns::of(&runs.iter().map(|t| figure(t)).collect::<Vec<_>>())
+    };
     Some(Point {
         value: value.to_owned(),
         number: first.number,

@@ -1,23 +1,16 @@
 //! A sweep as a page.
 
 use super::text::{coefficient, conclusion, fitted, with_error};
-use super::{Axis, Over, Point, SweepResult};
-use crate::kit::svg::Point as Place;
-use crate::kit::{
-    Axis as ChartAxis, Chart, Column, Page, Section, Series, Table, Unit, VerdictBox,
-};
+use super::{Axis, MeanOverRuns, Point, SweepResult};
+use crate::kit::svg::{Point as ChartPoint, log_spaced};
+use crate::kit::{Axis as ChartAxis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::{study, units};
 
 /// The page of a sweep as one self-contained HTML file.
 #[must_use]
 pub fn html(result: &SweepResult) -> String {
-    page(result).render()
-}
-
-fn page(result: &SweepResult) -> Page {
     let header = &result.header;
-    let wanted = header.values.len() * header.repetitions as usize;
-    let complete = result.trials.len() >= wanted;
+    let complete = result.trials.len() >= result.wanted();
     Page {
         title: format!(
             "{} of {} under {}",
@@ -42,9 +35,10 @@ fn page(result: &SweepResult) -> Page {
             .flatten()
             .collect(),
     }
+    .render()
 }
 
-/// Position of a point: its number, or its place among the values.
+/// Horizontal position of a point: its number, or its rank among the values.
 fn at(result: &SweepResult, index: usize, point: &Point) -> f64 {
     match (result.header.axis, point.number) {
         (Axis::Category, _) | (_, None) => index as f64 + 1.0,
@@ -52,12 +46,17 @@ fn at(result: &SweepResult, index: usize, point: &Point) -> f64 {
     }
 }
 
-fn series(name: &str, look: usize, result: &SweepResult, figure: fn(&Point) -> Over) -> Series {
+fn series(
+    name: &str,
+    look: usize,
+    result: &SweepResult,
+    figure: fn(&Point) -> MeanOverRuns,
+) -> Series {
     let points = result.points.iter().enumerate().map(|(i, p)| {
-        let over = figure(p);
-        Place {
-            ci: Some(over.interval()),
-            ..Place::from((at(result, i, p), over.mean))
+        let mean = figure(p);
+        ChartPoint {
+            ci: Some(mean.interval()),
+            ..ChartPoint::from((at(result, i, p), mean.mean))
         }
     });
     let mut line = Series::line(name, look, points);
@@ -77,7 +76,7 @@ fn curves(result: &SweepResult) -> Option<Section> {
         }
         Axis::Rate => ChartAxis::log(&header.field, Unit::PerS),
         _ => ChartAxis {
-            // The values themselves, where there is room for them.
+            // The swept values as ticks, if there is room for them.
             at: match result.points.len() {
                 ..=12 => result.points.iter().filter_map(|p| p.number).collect(),
                 _ => Vec::new(),
@@ -86,9 +85,7 @@ fn curves(result: &SweepResult) -> Option<Section> {
         },
     };
     let law = result.usl.as_ref().map(|fit| {
-        let (from, to) = (1f64.ln(), fit.largest_n.ln());
-        let numbers = (0..=200).map(|i| (from + (to - from) * f64::from(i) / 200.0).exp());
-        let points = numbers.map(|n| (n, fit.at(n)));
+        let points = log_spaced(1.0, fit.largest_n).map(|n| (n, fit.at(n)));
         Series::line("Universal Scalability Law", 1, points).dashed()
     });
     let measured = series("measured", 0, result, |p| p.ok_per_s);
@@ -98,7 +95,7 @@ fn curves(result: &SweepResult) -> Option<Section> {
         ChartAxis::linear("operations/s", Unit::PerS),
         [measured].into_iter().chain(law),
     )
-    .noted("Mean of the runs; the band is its 95 % interval.");
+    .noted("Mean of the runs with its 95 % interval as a band.");
     let moved = result.points.iter().any(|p| p.bytes_per_s.mean > 0.0);
     let bytes = moved.then(|| {
         let y = ChartAxis::linear("bytes", Unit::BytesPerS);
@@ -117,7 +114,7 @@ fn curves(result: &SweepResult) -> Option<Section> {
     Some(
         Section::new(
             "Curves",
-            "Bands are intervals over runs, not over operations.",
+            "Bands are 95 % intervals over runs, not over operations.",
         )
         .tables([table(result)])
         .charts([ops].into_iter().chain(bytes).chain([latency])),
@@ -127,8 +124,7 @@ fn curves(result: &SweepResult) -> Option<Section> {
 fn table(result: &SweepResult) -> Table {
     let field = result.header.field.as_str();
     let head = [field, "runs", "ok/s", "bytes/s", "p50", "p99"];
-    let mut table = Table::new(1, head);
-    table.columns.push(Column::text("verdict", ""));
+    let table = Table::new(1, head).text_columns(["verdict"]);
     table.with(result.points.iter().map(|p| {
         [
             p.value.clone(),
@@ -158,12 +154,15 @@ fn scaling(result: &SweepResult) -> Option<Section> {
             let shown = if f.is_distinct() {
                 fitted(f, coefficient)
             } else {
-                format!("not distinct from 0 (up to {})", coefficient(f.ci.1))
+                format!(
+                    "indistinguishable from 0 (upper bound {})",
+                    coefficient(f.ci.1)
+                )
             };
             table.texts([name.to_owned(), shown]);
         }
         if let Some((n, x)) = fit.peak() {
-            table.texts(["N of the peak".to_owned(), fitted(&n, units::number)]);
+            table.texts(["N at the peak".to_owned(), fitted(&n, units::number)]);
             table.texts(["highest throughput".to_owned(), fitted(&x, units::rate)]);
         }
         tables.push(table);
@@ -171,7 +170,7 @@ fn scaling(result: &SweepResult) -> Option<Section> {
     let head = [
         result.header.field.as_str(),
         "throughput/s",
-        "per unit against the smallest",
+        "per unit, relative to the smallest",
     ];
     let rows = result.efficiency.iter().map(|e| {
         let share = units::percent(e.efficiency);
@@ -185,11 +184,8 @@ fn scaling(result: &SweepResult) -> Option<Section> {
 
 fn trials(result: &SweepResult) -> Section {
     let field = result.header.field.as_str();
-    let mut table = Table::new(1, [field, "run", "ok/s", "p50", "p99", "failed"]);
-    let texts = ["verdict", "directory"];
-    table
-        .columns
-        .extend(texts.map(|title| Column::text(title, "")));
+    let table = Table::new(1, [field, "run", "ok/s", "p50", "p99", "failed"])
+        .text_columns(["verdict", "directory"]);
     let table = table.with(result.trials.iter().map(|t| {
         [
             t.value.clone(),
@@ -202,5 +198,5 @@ fn trials(result: &SweepResult) -> Section {
             t.dir.clone(),
         ]
     }));
-    Section::new("Runs", "In the order in which they were run.").tables([table])
+    Section::new("Runs", "In the order of execution.").tables([table])
 }

@@ -2,10 +2,10 @@
 
 use bucketload_core::stats::usl::{Fitted, UslFit};
 
-use super::{Axis, Over, Record, SweepResult};
+use super::{Axis, MeanOverRuns, Record, SweepResult};
 use crate::{study, units};
 
-/// A line about one run, as it is printed when it has ended.
+/// One line about a run, printed when it ends.
 #[must_use]
 pub fn trial_line(field: &str, record: &Record) -> String {
     format!(
@@ -58,10 +58,10 @@ pub fn text(result: &SweepResult) -> String {
     out
 }
 
-pub(super) fn with_error(over: &Over, unit: fn(f64) -> String) -> String {
-    match over.half_width {
-        Some(half) => format!("{} ± {}", unit(over.mean), unit(half)),
-        None => unit(over.mean),
+pub(super) fn with_error(mean: &MeanOverRuns, unit: fn(f64) -> String) -> String {
+    match mean.half_width {
+        Some(half) => format!("{} ± {}", unit(mean.mean), unit(half)),
+        None => unit(mean.mean),
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn fitted(f: &Fitted, show: fn(f64) -> String) -> String {
     format!("{} ({} to {})", show(f.value), show(f.ci.0), show(f.ci.1))
 }
 
-/// A coefficient of the law: four significant digits whatever its size.
+/// A coefficient of the law: scientific notation for very small and very large values.
 pub(super) fn coefficient(value: f64) -> String {
     if value == 0.0 || (1e-3..1e4).contains(&value.abs()) {
         units::number(value)
@@ -78,7 +78,7 @@ pub(super) fn coefficient(value: f64) -> String {
     }
 }
 
-/// What was found, in sentences.
+/// The findings in sentences.
 #[must_use]
 pub fn conclusion(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ pub fn conclusion(result: &SweepResult) -> Vec<String> {
         }
         if result.client_bound() > 0 {
             lines.push(format!(
-                "{} runs were limited by the client and left out of this",
+                "{} runs were limited by the client and are excluded from the scaling figures",
                 result.client_bound()
             ));
         }
@@ -103,13 +103,7 @@ pub fn conclusion(result: &SweepResult) -> Vec<String> {
         ));
         lines.extend(study::bend(power, result.power.as_ref()));
     }
-    let wanted = result.header.values.len() * result.header.repetitions as usize;
-    if result.trials.len() < wanted {
-        lines.push(format!(
-            "interrupted: {} of {wanted} runs",
-            result.trials.len()
-        ));
-    }
+    lines.extend(study::interrupted(result.trials.len(), result.wanted()));
     lines.extend(study::unreadable(result.damaged));
     lines
 }
@@ -129,7 +123,7 @@ fn law(field: &str, fit: &UslFit) -> Vec<String> {
             format!("  {name} {} ({meaning})", fitted(f, coefficient))
         } else {
             format!(
-                "  {name}: no {meaning} can be told from 0 (up to {})",
+                "  {name}: {meaning} indistinguishable from 0 (upper bound {})",
                 coefficient(f.ci.1)
             )
         });
@@ -158,8 +152,8 @@ fn efficiency(result: &SweepResult) -> Vec<String> {
         .map(|e| format!("{} at {}", units::percent(e.efficiency), units::number(e.n)))
         .collect();
     vec![
-        "too few values for the Universal Scalability Law (it takes six distinct ones over a factor of 32)"
+        "too few values for the Universal Scalability Law (six distinct values that span a factor of 32 are needed)"
             .to_owned(),
-        format!("throughput per unit against the smallest: {}", each.join(", ")),
+        format!("throughput per unit relative to the smallest: {}", each.join(", ")),
     ]
 }

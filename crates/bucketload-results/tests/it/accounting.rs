@@ -1,5 +1,5 @@
-//! What only some phases state, from the run directory to every form of output: backlog, short time
-//! scales, streams, size classes, gates, and what identifies the workload.
+//! Figures that only some phases have, from the run directory to every output format: backlog, short time scales,
+//! streams, size classes, gates, and the identity of the workload.
 
 use crate::support::{SECOND, manifest, plan, record};
 use bucketload_core::error::ErrorKind;
@@ -15,11 +15,11 @@ use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, analyze};
 
 const SECONDS: u64 = 30;
-/// Operations per second; each second all are due in its first hundredth and end evenly.
+/// Operations per second; in each second, all are due in the first hundredth and end evenly spaced.
 const PER_SECOND: u64 = 100;
 
-/// A run whose main phase records everything there is. Of its operations, `failed` of every hundred
-/// fail; the backlog of second `s` is `s / 2` seconds.
+/// A run whose main phase records everything. Of every hundred operations, `failed` fail; the backlog in second `s` is
+/// `s / 2` seconds.
 fn run(failed: u64, max_failed: impl Into<Option<f64>>, compat: &str) -> RunResult {
     let mut plan = plan(100.0, SECONDS);
     plan.compat = compat.to_owned();
@@ -117,12 +117,12 @@ fn main_phase(result: &RunResult) -> &PhaseResult {
 }
 
 #[test]
-fn the_backlog_is_that_of_the_readings() {
+fn the_backlog_follows_the_readings() {
     let result = run(0, 0.05, "");
     let backlog = main_phase(&result).backlog.unwrap();
     assert_eq!((backlog.max_s, backlog.end_s), (14.5, 14.5));
     assert!((backlog.mean_s - 7.25).abs() < 1e-9, "{backlog:?}");
-    // 14.5 s are two whole periods and a part: at most three batches are outstanding.
+    // 14.5 s span two whole periods and part of a third: at most three batches are outstanding.
     assert_eq!(
         (backlog.period_s, backlog.max_batches),
         (Some(5.0), Some(3))
@@ -131,14 +131,14 @@ fn the_backlog_is_that_of_the_readings() {
     assert_eq!(series.backlog_s.len(), series.t_s.len());
     let shown = text(&result, TextOptions::default());
     assert!(
-        shown.contains("at most 3 outstanding batches of a client"),
+        shown.contains("at most 3 outstanding batches per client"),
         "{shown}"
     );
     assert!(html(&result).contains("age of the oldest outstanding arrival"));
 }
 
 #[test]
-fn short_time_scales_tell_bursts_from_an_even_stream() {
+fn short_time_scales_distinguish_bursts_from_an_even_stream() {
     let result = run(0, 0.05, "");
     let dispersion = &main_phase(&result).throughput.as_ref().unwrap().dispersion;
     let at = |s: f64| {
@@ -147,7 +147,7 @@ fn short_time_scales_tell_bursts_from_an_even_stream() {
             .find(|d| (d.window_s - s).abs() < 1e-9)
             .unwrap()
     };
-    // All 100 of a second in one hundredth: variance over mean 99·n/(n - 1), n = 3000.
+    // All 100 of a second fall into one hundredth: variance over mean 99·n/(n - 1), n = 3000.
     let burst = at(0.01).offered.unwrap();
     assert!((burst - 99.0 * 3000.0 / 2999.0).abs() < 1e-9, "{burst}");
     assert!(at(0.01).completed.unwrap() < 0.1, "one per hundredth");
@@ -156,7 +156,7 @@ fn short_time_scales_tell_bursts_from_an_even_stream() {
 }
 
 #[test]
-fn size_classes_are_apart() {
+fn size_classes_are_separate() {
     let result = run(0, 0.05, "");
     let classes = &main_phase(&result).size_classes;
     let ranges: Vec<_> = classes
@@ -195,10 +195,10 @@ fn streams_and_gates_reach_every_output() {
         assert_eq!(streams.net_with_gap_bytes_per_s, 2.0 * 5_000.0 / 10.0);
         assert_eq!(streams.simplified_bytes_per_s, 1_000.0);
         assert!((streams.gap - 0.6).abs() < 1e-12);
-        // 5 s and 5 s of 20 s.
+        // Skews of 5 s and 5 s in 20 s.
         assert!(streams.is_skewed());
         let shown = text(&result, TextOptions::default());
-        assert!(shown.contains("say little"), "{shown}");
+        assert!(shown.contains("mean little"), "{shown}");
         assert_eq!(
             shown.contains("FAILED: share of failed"),
             !passed,
@@ -210,21 +210,21 @@ fn streams_and_gates_reach_every_output() {
 }
 
 #[test]
-fn a_phase_that_failed_most_of_its_operations_is_no_success() {
+fn a_phase_with_mostly_failed_operations_is_not_a_success() {
     for (failed, shown) in [(0, false), (50, false), (51, true)] {
         let result = run(failed, None, "");
         let gates = &main_phase(&result).gates;
         assert_eq!(gates.iter().any(|gate| !gate.passed), shown, "{failed}");
         assert_eq!(gates.len(), usize::from(shown), "{failed}");
     }
-    // A workload that expects failures says so.
+    // A workload may state that it expects failures.
     let result = run(90, 1.0, "");
     assert!(main_phase(&result).gates[0].passed);
 }
 
-/// docs/spec/statistics.md section 10: what identifies a result stands in its head, whatever the form.
+/// docs/spec/statistics.md section 10: the identity of a result is in its header, in every format.
 #[test]
-fn every_output_says_what_was_measured() {
+fn every_output_identifies_the_measurement() {
     let result = run(0, 0.05, "ostorebench");
     let run = &result.run;
     assert_eq!(

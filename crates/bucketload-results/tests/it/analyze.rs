@@ -1,4 +1,4 @@
-//! Stories of whole runs: what the analysis makes of a directory.
+//! The analysis of whole runs, from their directories.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, analyze};
 
-/// Runs `shape` and analyses what it leaves.
+/// Runs `shape` and analyses its directory.
 fn run(shape: &Shape) -> RunResult {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
@@ -76,11 +76,11 @@ fn a_steady_open_loop_is_valid_and_its_figures_are_those_put_in() {
     );
     assert_eq!(
         phase.load,
-        ["mixed: open loop, Poisson 200/s, at most 1024 in flight"]
+        ["open loop, Poisson 200/s, at most 1024 in flight"]
     );
 
     let rate = phase.rates.ops_per_s;
-    // Poisson counts of mean 200 over up to 60 s: standard error 1.9.
+    // Poisson counts with mean 200 over up to 60 s: standard error 1.9.
     assert!((rate.mean - 200.0).abs() < 8.0, "{rate:?}");
     assert!(rate.half_width.unwrap() < 8.0 && rate.is_sound());
     assert!((phase.rates.bytes_per_s.mean / rate.mean - 4096.0).abs() < 1e-6);
@@ -161,7 +161,7 @@ fn preparation_is_measured_until_its_work_is_done() {
     assert!(prepare.verdict.is_none() && prepare.realised.is_empty());
 }
 
-/// Intervals have a fixed length; the last one of a phase ends with its last operation.
+/// Intervals have a fixed length, but the last one of a phase ends with its last operation.
 #[test]
 fn a_phase_shorter_than_an_interval_has_its_own_length() {
     let root = tempfile::tempdir().unwrap();
@@ -238,7 +238,7 @@ fn drift_is_unsteady_and_nothing_is_cut() {
 }
 
 #[test]
-fn closed_loops_are_judged_by_what_they_complete() {
+fn closed_loops_are_judged_by_completed_operations() {
     let steady = run(&Shape {
         closed: true,
         seed: 2,
@@ -293,8 +293,8 @@ fn a_busy_client_or_a_missed_schedule_is_client_bound() {
 }
 
 #[test]
-fn a_program_that_computes_all_the_time_is_the_limit() {
-    // The mean service time is 2.8 ms at 200 operations per second: 0.56 of a core when the program never waits.
+fn a_program_that_never_waits_is_the_limit() {
+    // The mean service time is 2.8 ms at 200 operations per second: 0.56 of a core if the program never waits.
     let word = |engine: &str, other_cpu_share| {
         let shape = Shape {
             other_cpu_share,
@@ -344,11 +344,11 @@ fn errors_degrade_and_absent_objects_may_be_expected() {
 }
 
 #[test]
-fn a_killed_run_is_analysed_up_to_where_it_came() {
+fn a_killed_run_is_analysed_up_to_its_end() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     drop(sink(&dir, &Shape::default()));
-    // The line being written is torn.
+    // The last line is incomplete.
     let path = dir.join("intervals.jsonl");
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 10]).unwrap();
@@ -365,7 +365,7 @@ fn a_killed_run_is_analysed_up_to_where_it_came() {
     assert!(phase.classes[0].response.n > 1000);
 }
 
-/// Killed in the clean-up: the measurement stands, and the reader is told.
+/// Killed during clean-up: the measurement remains valid, and a note informs the reader.
 #[test]
 fn a_run_killed_after_its_measurement_keeps_it() {
     let shape = Shape::default();
@@ -376,8 +376,8 @@ fn a_run_killed_after_its_measurement_keeps_it() {
     drop(sink);
     let result = analyze(&dir).unwrap();
     assert_eq!(result.verdict.word, Word::Valid);
-    assert!(result.verdict.notes[0].contains("may still be in the target"));
-    // Histograms that are gone void it.
+    assert!(result.verdict.notes[0].contains("may remain in the target"));
+    // Missing histograms invalidate it.
     std::fs::remove_file(dir.join("hist/phase-1.hlog")).unwrap();
     let result = analyze(&dir).unwrap();
     assert_eq!(result.verdict.word, Word::Incomplete);
@@ -409,10 +409,9 @@ fn interruption_and_nothing_but_errors_are_incomplete() {
     assert_eq!(result.verdict.word, Word::Incomplete);
 }
 
-/// The slowest operations of a run end after its window: they belong to its latencies, not to its
-/// throughput.
+/// The slowest operations of a run end after its window: they count for its latencies, not for its throughput.
 #[test]
-fn what_ends_in_the_drain_counts_for_latency_not_for_throughput() {
+fn operations_in_the_drain_count_for_latency_not_for_throughput() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     let mut sink = RunDirSink::create(&dir, manifest(plan(10.0, 2))).unwrap();
@@ -451,7 +450,7 @@ fn what_ends_in_the_drain_counts_for_latency_not_for_throughput() {
 }
 
 #[test]
-fn sizes_and_popularity_are_those_of_the_plan() {
+fn sizes_and_popularity_match_the_plan() {
     let result = run(&Shape::default());
     let phase = main_phase(&result);
     let get = &phase.realised[0];
@@ -468,7 +467,7 @@ fn sizes_and_popularity_are_those_of_the_plan() {
     }
     let theory = popularity.effective_theory.unwrap();
     assert!((popularity.effective / theory - 1.0).abs() < 0.1);
-    // The sizes of reads are those of the objects, weighted by popularity.
+    // Reads have the sizes of the objects, weighted by popularity.
     assert!(get.sizes.as_ref().unwrap().n == get.n);
     let put = &phase.realised[1];
     let sizes = put.sizes.as_ref().unwrap();
@@ -476,9 +475,9 @@ fn sizes_and_popularity_are_those_of_the_plan() {
     assert!(put.popularity.is_none());
 }
 
-/// Three hours at one interval per second.
+/// Almost three hours with one interval per second.
 #[test]
-fn long_runs_give_results_of_bounded_size() {
+fn long_runs_have_results_of_bounded_size() {
     let shape = Shape {
         seconds: 10_000,
         rate: 3.0,

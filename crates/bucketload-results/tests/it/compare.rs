@@ -1,4 +1,4 @@
-//! Comparisons: the words they find for runs of known truth, what they refuse, what they print.
+//! Comparisons: decisions for runs of known truth, refusals, output.
 
 use std::path::{Path, PathBuf};
 
@@ -26,9 +26,9 @@ const FIGURES: [&str; 8] = [
     "service p50",
 ];
 
-/// Run-level values of `n` runs per side. Standard deviations of logarithms: `block` is common to
-/// the runs of a pair (the weather of the machine), `run` is each run's own and common to its
-/// durations, `own` is that of each figure; the tail fluctuates twice as much.
+/// Run-level values of `n` runs per side. `block`, `run` and `own` are standard deviations of logarithms: `block` is
+/// shared by the runs of a pair (like the state of the machine), `run` is a run's own and shared by its durations,
+/// `own` is that of each figure. The tail varies twice as much.
 fn samples(
     noise: &mut Noise,
     n: usize,
@@ -73,8 +73,8 @@ fn samples(
         .collect()
 }
 
-/// Shares of 2000 comparisons that end with `faster` or `slower`, and with `slower`, in per cent.
-/// The standard error of a share near 5 or 95 % is 0.5 %.
+/// Shares of 2000 comparisons that end with `faster` or `slower`, and with `slower` alone, in per cent. The standard
+/// error of a share near 5 or 95 % is 0.5 %.
 fn shares(seed: u64, slow: f64, noise_of: (f64, f64, f64), pairs: bool) -> (f64, f64) {
     const TRIALS: u32 = 2000;
     let mut noise = Noise::new(seed);
@@ -88,12 +88,12 @@ fn shares(seed: u64, slow: f64, noise_of: (f64, f64, f64), pairs: bool) -> (f64,
     (share(different), share(slower))
 }
 
-/// Independent runs with 3 % noise, and pairs with 5 % noise of which 4 % are common to a pair.
+/// Independent runs with 3 % noise, and pairs with 5 % noise of which 4 % are shared by a pair.
 const INDEPENDENT: (f64, f64, f64) = (0.0, 0.028, 0.011);
 const PAIRED: (f64, f64, f64) = (0.04, 0.027, 0.013);
 
 #[test]
-fn identical_targets_are_called_different_in_fewer_than_one_of_twenty_comparisons() {
+fn identical_targets_differ_in_at_most_one_of_twenty_comparisons() {
     for (name, noise, pairs) in [
         ("independent", INDEPENDENT, false),
         ("independent, 5 % noise", (0.0, 0.047, 0.018), false),
@@ -119,7 +119,7 @@ fn a_slow_down_of_ten_per_cent_is_found_in_nine_of_ten_comparisons() {
 }
 
 #[test]
-fn pairs_find_under_shared_noise_what_independent_intervals_miss() {
+fn under_shared_noise_pairs_find_what_independent_intervals_miss() {
     let weather = (0.10, 0.01, 0.01);
     let (_, paired) = shares(3, 1.10, weather, true);
     let (_, independent) = shares(3, 1.10, weather, false);
@@ -153,7 +153,7 @@ fn write(
     path
 }
 
-/// A side of `n` runs of half a minute, each 2 % off at most.
+/// A side of `n` runs of one minute, each at most 2 % off.
 fn runs(dir: &Path, side: &str, n: u64, slowness: f64) -> Vec<Run> {
     for i in 0..n {
         let seed = i + 100 * side.len() as u64 + u64::from(side.as_bytes()[0]);
@@ -202,7 +202,7 @@ fn quantity<'a>(c: &'a Comparison, id: &str) -> &'a bucketload_results::compare:
 }
 
 #[test]
-fn run_directories_are_compared_and_shown_in_every_form() {
+fn run_directories_are_compared_in_every_format() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (runs(dir.path(), "a", 3, 1.0), runs(dir.path(), "b", 3, 1.2));
     let c = compare(&a, &b, &Options::default()).unwrap();
@@ -224,7 +224,7 @@ fn run_directories_are_compared_and_shown_in_every_form() {
         quantity(&c, "main/error/share").decision,
         Decision::Equivalent
     );
-    // p99.9 of some 3600 writes rests on too few values.
+    // p99.9 of about 3600 writes has too few values beyond it.
     assert!(
         !c.quantities
             .iter()
@@ -253,7 +253,7 @@ fn run_directories_are_compared_and_shown_in_every_form() {
     assert_eq!(json["decision"], "slower");
     assert_eq!(json["quantities"][0]["unit"], "ns");
     let page = report::comparison_html(&c, &a, &b);
-    // To look at.
+    // For manual inspection.
     std::fs::write(
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("comparison.html"),
         &page,
@@ -288,7 +288,7 @@ fn the_same_store_is_equivalent() {
         compare(&a, &b, &strict).unwrap().decision,
         Decision::Inconclusive
     );
-    // One run on a side concludes nothing.
+    // A single run on a side allows no conclusion.
     let single = compare(&a, &b[..1], &Options::default()).unwrap();
     assert_eq!(single.decision, Decision::Inconclusive);
     assert!(
@@ -299,7 +299,7 @@ fn the_same_store_is_equivalent() {
 }
 
 #[test]
-fn what_differs_is_named_and_refused_unless_permitted() {
+fn differences_are_named_and_refused_unless_permitted() {
     let dir = tempfile::tempdir().unwrap();
     let a = runs(dir.path(), "a", 2, 1.0);
     let shape = Shape::default();
@@ -312,7 +312,7 @@ fn what_differs_is_named_and_refused_unless_permitted() {
         .unwrap_err()
         .to_string();
     assert!(
-        faster.contains("phases.main.works.mixed.model.arrival.rate: 200.0 against 300.0"),
+        faster.contains("phases.main.works.mixed.model.arrival.rate: 200.0 vs 300.0"),
         "{faster}"
     );
     let allowed = refuse("rate2", plan(300.0, 60), &|_| {}, &["phases.main.works"]).unwrap();
@@ -331,18 +331,18 @@ fn what_differs_is_named_and_refused_unless_permitted() {
     let text = refuse("scale", scaled, &|_| {}, &["workload"])
         .unwrap_err()
         .to_string();
-    assert!(text.contains("scale: 1.0 against 0.5"), "{text}");
+    assert!(text.contains("scale: 1.0 vs 0.5"), "{text}");
 
     let checksum = |m: &mut Manifest| m.driver.settings.push(("checksum".into(), "crc32".into()));
     let text = refuse("sum", base(), &checksum, &["workload"])
         .unwrap_err()
         .to_string();
     assert!(
-        text.contains("driver.settings.checksum: – against crc32"),
+        text.contains("driver.settings.checksum: – vs crc32"),
         "{text}"
     );
     assert!(refuse("sum2", base(), &checksum, &["driver.settings"]).is_ok());
-    // The target is what is compared.
+    // The target may differ: it is what is compared.
     let elsewhere = |m: &mut Manifest| {
         m.target = "s3://other".into();
         m.driver
@@ -359,7 +359,7 @@ fn what_differs_is_named_and_refused_unless_permitted() {
 }
 
 #[test]
-fn sides_may_speak_different_apis_and_are_told_what_that_means() {
+fn sides_may_use_different_apis_and_the_output_explains_them() {
     let dir = tempfile::tempdir().unwrap();
     let side = |name: &str, driver: &str, settings: &[(&str, &str)]| {
         let shape = Shape::default();
@@ -403,7 +403,7 @@ fn sides_may_speak_different_apis_and_are_told_what_that_means() {
     let text = output::comparison_text(&c, output::TextOptions::default());
     for part in [
         "append\n      A  not in the API",
-        "on B, azblob (",
+        "and B (azblob (",
         "delete of nothing",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -414,33 +414,33 @@ fn sides_may_speak_different_apis_and_are_told_what_that_means() {
         "{markdown}"
     );
     assert!(output::comparison_json(&c).contains("\"semantics\""));
-    // What both have must be equal as always.
+    // Settings that both have must be equal as usual.
     let other = [("signing", "Shared Key"), ("checksum", "md5")];
     let refusal = compare(&s3, &side("md5", "azblob", &other), &Options::default());
     let text = refusal.unwrap_err().to_string();
     assert!(
-        text.contains("driver.settings.checksum: none against md5"),
+        text.contains("driver.settings.checksum: none vs md5"),
         "{text}"
     );
-    // What a native driver is made of follows from its API, another client does not.
-    let made_of = |name: &str, engine: &str| {
+    // The native driver's engine follows from its API; another client does not.
+    let with_engine = |name: &str, engine: &str| {
         let mut runs = side(name, "azblob", &settings);
         runs[0].manifest.driver.engine = engine.to_owned();
         compare(&s3, &runs, &Options::default())
     };
     assert_eq!(
-        made_of("library", "hdfs-native 0.14")
+        with_engine("library", "hdfs-native 0.14")
             .unwrap()
             .differences
             .len(),
         1
     );
-    let refusal = made_of("client", "cli:az").unwrap_err().to_string();
+    let refusal = with_engine("client", "cli:az").unwrap_err().to_string();
     assert!(
-        refusal.contains("driver.engine: native against cli:az"),
+        refusal.contains("driver.engine: native vs cli:az"),
         "{refusal}"
     );
-    // The same API has nothing to explain.
+    // With the same API there is nothing to explain.
     let again = side("again", "s3", &[("signing", "SigV4"), ("checksum", "none")]);
     let c = compare(&s3, &again, &Options::default()).unwrap();
     assert!(c.semantics.is_empty());
@@ -489,7 +489,7 @@ fn runs_that_are_not_valid_are_refused() {
 }
 
 #[test]
-fn each_run_stands_once_and_pairs_are_complete() {
+fn each_run_appears_once_and_pairs_are_complete() {
     let dir = tempfile::tempdir().unwrap();
     let a = runs(dir.path(), "a", 3, 1.0);
     let twice = compare(&a, &a[..1], &Options::default()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Run directories, their analysis and what is made of it.
+//! Run directories, their analysis and outputs.
 
 mod accounting;
 mod analyze;

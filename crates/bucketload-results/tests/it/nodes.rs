@@ -1,4 +1,4 @@
-//! The load of data nodes from operation log and placement.
+//! The load of data nodes, from operation log and placement.
 
 use std::fs;
 use std::path::Path;
@@ -40,8 +40,8 @@ fn name(i: u64) -> String {
     format!("p/r/{i:013}")
 }
 
-/// A run whose main phase reads object 0 sixty times and objects 1 to 40 once each; writes and the
-/// preparation do not count.
+/// A run whose main phase reads object 0 sixty times and objects 1 to 40 once each. Writes and the preparation do not
+/// count.
 fn run(dir: &Path) {
     drop(RunDirSink::create(dir, manifest(plan(10.0, 1))).unwrap());
     let (log, batches) = OpLog::new(1);
@@ -80,7 +80,7 @@ fn the_hot_key_explains_the_hot_node() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     run(&dir);
-    // Four nodes, ten objects each; object 0 lies on n1 beside them.
+    // Four nodes with ten objects each; object 0 is on n1 in addition.
     let mut lines = String::from("key,node\n");
     for i in 0..41 {
         lines += &format!("{},n{}\n", name(i), if i == 0 { 1 } else { 1 + i % 4 });
@@ -96,17 +96,17 @@ fn the_hot_key_explains_the_hot_node() {
         (11.0, 70.0, None)
     );
     assert_eq!(expected.iter().sum::<f64>(), 100.0);
-    assert_eq!(found.unknown, 1, "object 999 has no place");
+    assert_eq!(found.unknown, 1, "object 999 has no placement");
     assert!((found.hottest_share - 0.6).abs() < 1e-12);
     assert!((found.one_key_bound - 2.4).abs() < 1e-12);
     let peak = found.attribution.by_workload.unwrap();
     assert!((peak - 2.8).abs() < 1e-12 && peak >= found.one_key_bound);
     assert_eq!(found.attribution.by_system, None);
-    // The only phase that measures says the same by itself.
+    // The only measuring phase alone gives the same.
     let phases = nodes_by_phase(&dir, &table).unwrap();
     assert_eq!(phases, [("main".to_owned(), found)]);
 
-    // The nodes' logs show that n1 answered all reads of the hot key twice as often as expected.
+    // According to the nodes' logs, n1 served twice as many requests as expected.
     let mut served = String::new();
     for (node, requests) in [
         ("n1", 140),
@@ -140,7 +140,7 @@ fn the_hot_key_explains_the_hot_node() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_are_located() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     drop(RunDirSink::create(&dir, manifest(plan(10.0, 1))).unwrap());
@@ -153,9 +153,9 @@ fn mistakes_are_named() {
         Err(ResultsError::NoOpLog(_))
     ));
     for (text, wanted) in [
-        ("a,n1\nb\n", "line 2: is not `key,node`"),
+        ("a,n1\nb\n", "line 2: not `key,node`"),
         ("a,n1\n\"b,n2\n", "line 2"),
-        ("a, \n", "names no node"),
+        ("a, \n", "no node name"),
     ] {
         fs::write(&path, text).unwrap();
         let error = read_placement(&path).unwrap_err();

@@ -1,5 +1,5 @@
-//! Every form of output against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-results`
-//! writes the files anew; look at the difference before committing it.
+//! Every output format against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-results` rewrites the
+//! files; review the difference before committing it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,8 +39,7 @@ fn golden(name: &str, text: &str) {
     );
 }
 
-/// Interval `s` of the measuring phase: integer arithmetic only, so that every platform makes the
-/// same figures.
+/// Interval `s` of the measuring phase. Integer arithmetic only, so every platform gives the same figures.
 fn interval(s: u64) -> Interval {
     let start = (1 + s) * SECOND;
     let mut tally = Tally::new();
@@ -90,7 +89,7 @@ fn interval(s: u64) -> Interval {
     }
 }
 
-/// A slow request that took `ms`.
+/// A slow request that took `ms` milliseconds.
 fn slow(ms: u64, error: Option<ErrorKind>) -> SlowRequest {
     let due_ns = 3 * SECOND;
     SlowRequest {
@@ -178,7 +177,7 @@ fn result() -> RunResult {
 }
 
 #[test]
-fn text_for_people() {
+fn text_for_readers() {
     let result = result();
     let plain = text(&result, TextOptions { colour: false });
     assert!(!plain.contains('\u{1b}'));
@@ -193,7 +192,7 @@ fn text_for_people() {
 }
 
 #[test]
-fn the_parts_make_up_the_response_time_and_endpoints_the_whole() {
+fn parts_add_up_to_the_response_time_and_endpoints_to_the_total() {
     let result = result();
     let phase = result.measured().next().unwrap();
     for class in &phase.classes {
@@ -207,7 +206,7 @@ fn the_parts_make_up_the_response_time_and_endpoints_the_whole() {
     let requests: u64 = balance.endpoints.iter().map(|e| e.requests).sum();
     let ended: u64 = phase.classes.iter().map(|c| c.ok + c.failed).sum();
     assert_eq!(requests, ended);
-    // Every third request goes to the second endpoint: 2/3 to 1/3, and each second the same.
+    // Every third request goes to the second endpoint: 2/3 to 1/3, the same in each second.
     let indices = balance.requests.unwrap();
     assert!((indices.peak - 4.0 / 3.0).abs() < 0.01, "{indices:?}");
     assert!(balance.null.unwrap().p_value < 1e-6);
@@ -225,7 +224,7 @@ fn csv_table() {
     assert!(columns.iter().all(|&n| n == columns[0]), "{columns:?}");
 }
 
-/// Every path of the document with the type that stands there.
+/// Collects every path of the document with the type found there.
 fn paths(value: &Value, at: &str, out: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -256,7 +255,7 @@ fn schema<'a>(documents: impl Iterator<Item = &'a str>) -> String {
 }
 
 #[test]
-fn json_documents_keep_their_form_and_their_values() {
+fn json_documents_keep_their_format_and_values() {
     let result = result();
     let text = json(&result);
     golden("result.json.paths", &schema([text.as_str()].into_iter()));
@@ -265,7 +264,7 @@ fn json_documents_keep_their_form_and_their_values() {
 }
 
 #[test]
-fn json_lines_keep_their_form() {
+fn json_lines_keep_their_format() {
     let text = jsonl(&result());
     golden("result.jsonl.paths", &schema(text.lines()));
     let of = |record: &str| {
@@ -276,9 +275,9 @@ fn json_lines_keep_their_form() {
     assert_eq!(counts, [1, 2, 4, 2, 41, 1]);
 }
 
-/// Whoever declares a figure need not look for the outputs: this looks for the figure.
+/// A declared figure reaches every output: this test looks for it in each.
 #[test]
-fn every_figure_stands_in_every_form() {
+fn every_figure_is_in_every_output() {
     let result = result();
     let (csv, page) = (csv(&result), bucketload_results::report::html(&result));
     let text = text(&result, TextOptions { colour: false });
@@ -288,7 +287,7 @@ fn every_figure_stands_in_every_form() {
     let metrics = render(&snapshot);
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/result.md");
     let manual = fs::read_to_string(manual).unwrap();
-    let told = |structure: &str, id: &str| {
+    let documented = |structure: &str, id: &str| {
         let (_, rest) = manual.split_once(&format!("\n## {structure}\n")).unwrap();
         let section = rest.split("\n## ").next().unwrap_or_default();
         section.contains(&format!("| `{id}` |"))
@@ -306,7 +305,7 @@ fn every_figure_stands_in_every_form() {
         let id = f.id;
         assert!(columns.contains(&id), "{id} is no column of CSV");
         assert!(has(&phase["classes"][0], id), "{id} is not in JSON");
-        assert!(told("ClassResult", id), "{id} is not in the manual");
+        assert!(documented("ClassResult", id), "{id} is not in the manual");
         let titled = f.title.is_empty() || heads.contains(&f.title) && cell(f.title);
         assert!(titled, "{id} is in no table");
         let metric = format!("\nbucketload_{id}{{phase=");
@@ -320,7 +319,7 @@ fn every_figure_stands_in_every_form() {
         let id = d.id;
         assert!(columns.contains(&format!("{id}_mean_ns").as_str()), "{id}");
         assert!(
-            has(&phase["classes"][0], id) && told("ClassResult", id),
+            has(&phase["classes"][0], id) && documented("ClassResult", id),
             "{id}"
         );
         assert!(
@@ -330,7 +329,10 @@ fn every_figure_stands_in_every_form() {
     }
     for f in &CLIENT {
         let id = f.id;
-        assert!(has(&phase["client"], id) && told("ClientUse", id), "{id}");
+        assert!(
+            has(&phase["client"], id) && documented("ClientUse", id),
+            "{id}"
+        );
         let client = &result.phases[1].client;
         // This run's client has no headroom and no network.
         if f.value(client).is_some() {
@@ -341,14 +343,14 @@ fn every_figure_stands_in_every_form() {
         let metric = format!("\nbucketload_{}_total{{phase=", f.id);
         assert!(metrics.contains(&metric), "{} is no metric", f.id);
         assert!(
-            has(&phase["totals"], f.id) && told("Totals", f.id),
+            has(&phase["totals"], f.id) && documented("Totals", f.id),
             "{}",
             f.id
         );
     }
 }
 
-/// Sections, tables and charts of the report page, with how much each holds.
+/// Sections, tables and charts of the report page, with the size of each.
 fn outline(page: &Page) -> String {
     let mut out = format!("{} [{}]\n", page.title, page.verdict.word);
     for section in &page.sections {
@@ -382,7 +384,7 @@ fn outline(page: &Page) -> String {
 fn report_page() {
     let (result, page) = (result(), bucketload_results::report::page(&result()));
     golden("report-outline.txt", &outline(&page));
-    // What the model says is in the file, drawn, without a script.
+    // Everything in the model is drawn in the file, without a script.
     let html = bucketload_results::report::html(&result);
     assert_eq!(html, page.clone().render());
     let count = |of: fn(&Section) -> usize| page.sections.iter().map(of).sum::<usize>();
@@ -430,8 +432,8 @@ fn prometheus_page() {
     check_exposition(&page);
 }
 
-/// What the exposition format asks for: each sample follows its family's type, buckets grow, the
-/// last one is the count.
+/// Checks the rules of the exposition format: each sample follows its family's type, buckets are cumulative, and the
+/// last one equals the count.
 fn check_exposition(page: &str) {
     let (mut family, mut last, mut inf) = (String::new(), 0.0, 0.0);
     for line in page.lines() {

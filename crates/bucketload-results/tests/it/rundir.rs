@@ -1,4 +1,4 @@
-//! Run directories: what is written is what is read, and nothing but the last line can be lost.
+//! Run directories: reading returns what was written, and at most the last line can be lost.
 
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bucketload_core::capacity::{Judgement, Limit, Meaning, Recovery, Search, Settings, Trial};
 use bucketload_core::verdict::Word;
-use bucketload_results::capacity::{self, CapacityResult, CapacityStudy, Point};
+use bucketload_results::capacity::{self, CapacityResult, CapacityStudy, Percentile};
 use bucketload_results::study::{self, StudyWriter};
 use bucketload_results::sweep::{self, Axis, SweepResult, SweepStudy};
 
@@ -59,7 +59,7 @@ fn header() -> capacity::Header {
 /// A store whose p99 is 10.3 ms/(1 - rate/1000): 50 ms are reached at 794/s.
 fn record(trial: Trial, limit: Option<f64>) -> capacity::Record {
     let ns = |q: f64| (q / (1.0 - trial.rate / 1000.0).max(0.001)) as u64;
-    let point = |ns: u64| Point {
+    let point = |ns: u64| Percentile {
         ns,
         ci_ns: Some((ns - ns / 20, ns + ns / 20)),
     };
@@ -94,7 +94,7 @@ fn record(trial: Trial, limit: Option<f64>) -> capacity::Record {
     }
 }
 
-/// Runs a search into `dir`, at most `most` trials.
+/// Runs a search into `dir`, with at most `most` trials.
 fn search(dir: &Path, most: usize, limit: Option<f64>) {
     let header = header();
     let mut writer = StudyWriter::<CapacityStudy>::create(dir, &header).unwrap();
@@ -128,7 +128,7 @@ fn a_search_is_reported_from_its_directory() {
     );
     assert!(result.curve.is_sorted_by(|a, b| a.rate < b.rate));
     assert_eq!(result.curve[0].band_ns, (10_872_222, 12_016_666));
-    // Those at 800/s, once found and five times confirmed, achieved 750/s, less than 95 %.
+    // The trials at 800/s, one from the search and five confirmations, achieved 750/s, less than 95 %.
     assert_eq!(
         result.saturation.map(|s| (s.per_s, s.trials)),
         Some((750.0, 6))
@@ -144,13 +144,13 @@ fn a_search_is_reported_from_its_directory() {
     }
     let page = capacity::page::html(&result);
     assert!(page.contains("CAPACITY") && page.contains("&lt;/script&gt;"));
-    // Without a rate that tells of the store there are no charts: their axes would be invented.
+    // Without a usable rate there are no charts, as their axes would be invented.
     let mut bare = result.clone();
     bare.curve.clear();
     assert!(page.contains("Latency against load"));
     assert!(!capacity::page::html(&bare).contains("Latency against load"));
     study::write_result(&dir, "{}", &page).unwrap();
-    // The files of a study are never written over.
+    // The files of a study are never overwritten.
     assert!(StudyWriter::<CapacityStudy>::create(&dir, &header()).is_err());
 }
 
@@ -177,14 +177,14 @@ fn an_interrupted_search_has_no_capacity_but_its_trials() {
 }
 
 #[test]
-fn a_client_limit_is_called_one() {
+fn a_client_limit_is_reported_as_such() {
     let dir = Dir::new("study-client");
     search(&dir, usize::MAX, Some(500.0));
     let result = read(&dir);
     assert_eq!(result.outcome.as_ref().unwrap().limit, Limit::Client);
     let text = capacity::text::text(&result, false);
     assert!(
-        text.contains("at least 400.0/s: beyond it the client is the limit"),
+        text.contains("at least 400.0/s: above that the client is the limit"),
         "{text}"
     );
     assert!(text.contains("V4: the machine was busy"), "{text}");

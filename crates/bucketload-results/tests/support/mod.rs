@@ -61,8 +61,8 @@ fn entry(class: OpClass, weight: f64, keys: KeyLaw, size: Option<SizeLaw>) -> Mi
     }
 }
 
-/// Prepare 1000 objects, then 70 % reads and 30 % writes at `rate` for `seconds`; closed loop of
-/// 16 workers when the rate is 0.
+/// Prepares 1000 objects, then 70 % reads and 30 % writes at `rate` for `seconds`; a closed loop of 16 workers if the rate
+/// is 0.
 pub(crate) fn plan(rate: f64, seconds: u64) -> Plan {
     let model = if rate > 0.0 {
         ModelPlan::Open(OpenPlan {
@@ -199,23 +199,23 @@ pub(crate) fn record(class: OpClass, due_ns: u64, service_ns: u64, outcome: Outc
     }
 }
 
-/// Shapes a synthetic measuring phase; times are seconds since its start.
+/// Parameters of a synthetic measuring phase; times are seconds since its start.
 pub(crate) struct Shape {
     pub(crate) seconds: u64,
     pub(crate) rate: f64,
-    /// Median service time in ms at a time.
+    /// Median service time in ms as a function of time.
     pub(crate) service_ms: fn(f64) -> f64,
     /// Factor of all service times.
     pub(crate) slowness: f64,
-    /// Operations in flight at a time.
+    /// Operations in flight as a function of time.
     pub(crate) in_flight: fn(f64) -> f64,
     pub(crate) failed_share: f64,
     pub(crate) failure: ErrorKind,
     pub(crate) closed: bool,
-    /// Factor of the rate at a time.
+    /// Factor of the rate as a function of time.
     pub(crate) rate_at: fn(f64) -> f64,
     pub(crate) load_cpu_share: f64,
-    /// Of one core, used by the process beside its load threads.
+    /// Share of one core that the process uses besides its load threads.
     pub(crate) other_cpu_share: f64,
     /// Share of offered operations that is sent.
     pub(crate) sent: f64,

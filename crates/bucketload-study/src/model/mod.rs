@@ -1,6 +1,6 @@
-//! The types of a study that its parts share: what is asked for ([`Study`]), what is to be done ([`Plan`] of
-//! [`Cell`]s), what was done ([`JournalLine`]) and on what ([`TargetFacts`]). All of them are files of the
-//! study's directory (see [`crate::layout`]); whoever reads the directory needs nothing else.
+//! The types that the parts of a study share: the request ([`Study`]), the work to do ([`Plan`] of [`Cell`]s), the
+//! events ([`JournalLine`]) and the targets ([`TargetFacts`]). All of them are files in the study's directory (see
+//! [`crate::layout`]); readers of the directory need nothing else.
 
 mod view;
 
@@ -8,7 +8,30 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use view::{Figure, FigureKind, Metric, Table, TableKind};
+pub use view::{Figure, FigureKind, Metric, Table, TableKind, View};
+
+/// Declares an enumeration with the names that studies use for its variants.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name as written in a study.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+use named;
 
 /// Version of the files.
 pub const SCHEMA: u32 = 1;
@@ -22,23 +45,23 @@ pub const MIN_FOR_INTERVAL: u32 = 3;
 pub struct Study {
     /// Its name, of letters, digits and dashes.
     pub name: String,
-    /// A headline.
+    /// Headline.
     pub title: String,
-    /// What it shows, in a sentence or two.
+    /// Its purpose, in a sentence or two.
     #[serde(default)]
     pub description: String,
-    /// The work that it repeats: authors, title, where; empty for none.
+    /// The work that it repeats: authors, title, publication; empty for none.
     #[serde(default)]
     pub source: String,
-    /// Name of the set of published values that the report shows beside ours; empty for none.
+    /// Name of the set of published values that the report shows next to ours; empty for none.
     #[serde(default)]
     pub published: String,
     /// Whether the values of `[quick]` were applied.
     #[serde(default)]
     pub quick: bool,
-    /// Seed of the order and of the runs' random choices.
+    /// Seed of the order and of the runs.
     pub seed: u64,
-    /// How cells are ordered inside a block.
+    /// Order of the cells inside a block.
     pub order: Order,
     /// Repetitions of each cell, unless the experiment says otherwise.
     pub repetitions: u32,
@@ -46,59 +69,59 @@ pub struct Study {
     pub recovery_ns: u64,
     /// Longest further wait for the machine to become idle before a cell, nanoseconds; 0 for none.
     pub settle_ns: u64,
-    /// Name of the target that multiples are of; empty for the first.
+    /// Name of the target that multiples refer to; empty for the first.
     #[serde(default)]
     pub baseline: String,
-    /// Script of `servers/` that installs the programs of engines (`cli:mc`) that are not on the PATH; empty for none.
+    /// Script in `servers/` that installs engine programs (`cli:mc`) missing on the PATH; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub programs: String,
-    /// Where the load goes.
+    /// The targets of the load.
     #[serde(rename = "target")]
     pub targets: Vec<Target>,
-    /// What is measured.
+    /// The measurements.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
 }
 
-/// How cells are ordered inside a block. A block is one repetition of everything.
+/// Order of the cells inside a block. A block is one repetition of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Randomised complete blocks: targets in random order, each with its cells in random order.
     #[default]
     Random,
-    /// One random order, forwards and backwards in turn (A B B A).
+    /// One random order, alternating forwards and backwards (A B B A).
     Abba,
 }
 
-/// A store, and how it is reached.
+/// A store and its address.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Target {
     /// Its name in tables, figures and files.
     pub name: String,
-    /// A name for people; empty for `name`.
+    /// Display name; empty for `name`.
     #[serde(default)]
     pub title: String,
-    /// What `--target` gets; `{dir}` is a directory of the study's own. Empty with `server`.
+    /// Value of `--target`; `{dir}` stands for a directory of the study. Empty with `server`.
     #[serde(default)]
     pub url: String,
-    /// What `--endpoint-url` gets; empty for none.
+    /// Value of `--endpoint-url`; empty for none.
     #[serde(default)]
     pub endpoint: String,
-    /// Script of `servers/` that starts the store, or one of our own servers; empty for none.
+    /// Script in `servers/` that starts the store, or a server of this program; empty for none.
     #[serde(default)]
     pub server: String,
-    /// API by which a server is used (`s3`, `swift`); empty for S3.
+    /// API through which a server is used (`s3`, `swift`); empty for S3.
     #[serde(default)]
     pub api: String,
     /// A proxy in front of the server: `nginx`; empty for none.
     #[serde(default)]
     pub proxy: String,
-    /// Whether the proxy keeps answers.
+    /// Whether the proxy caches responses.
     #[serde(default)]
     pub proxy_cache: bool,
-    /// A program without which the server is not started but skipped with a reason.
+    /// A required program; without it the target is skipped with a reason.
     #[serde(default)]
     pub requires: String,
     /// Settings of the server: environment variables of its script.
@@ -110,7 +133,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The name for people.
+    /// The display name.
     #[must_use]
     pub fn label(&self) -> &str {
         if self.title.is_empty() {
@@ -140,78 +163,56 @@ pub enum OptionValue {
     Several(Vec<String>),
 }
 
-/// A command of the program that a cell is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Command {
-    /// `run WORKLOAD`: the cell is a run directory.
-    #[default]
-    Run,
-    /// `capacity WORKLOAD --slo …`: a capacity search.
-    Capacity,
-    /// `io500`: a run directory with IO500's files.
-    Io500,
-    /// `md-workbench`: a run directory with an operation log.
-    MdWorkbench,
-    /// `study-grid`: a grid of files, sizes and processes.
-    StudyGrid,
-    /// `s3-hpc`: the ways to the objects of a directory.
-    S3Hpc,
+named! {
+    /// The command that a cell runs.
+    #[derive(Default)]
+    Command {
+        /// `run WORKLOAD`: the cell is a run directory.
+        #[default]
+        Run => "run",
+        /// `capacity WORKLOAD --slo …`: a capacity search.
+        Capacity => "capacity",
+        /// `io500`: a run directory with IO500's files.
+        Io500 => "io500",
+        /// `md-workbench`: a run directory with an operation log.
+        MdWorkbench => "md-workbench",
+        /// `study-grid`: a grid of files, sizes and processes.
+        StudyGrid => "study-grid",
+        /// `s3-hpc`: the access paths to the objects of a directory.
+        S3Hpc => "s3-hpc",
+    }
 }
 
 impl Command {
-    /// Every command.
-    pub const ALL: [Self; 6] = [
-        Self::Run,
-        Self::Capacity,
-        Self::Io500,
-        Self::MdWorkbench,
-        Self::StudyGrid,
-        Self::S3Hpc,
-    ];
-
-    /// As typed.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Capacity => "capacity",
-            Self::Io500 => "io500",
-            Self::MdWorkbench => "md-workbench",
-            Self::StudyGrid => "study-grid",
-            Self::S3Hpc => "s3-hpc",
-        }
-    }
-
-    /// Whether it takes a workload.
+    /// True if it takes a workload.
     #[must_use]
     pub const fn takes_workload(self) -> bool {
         matches!(self, Self::Run | Self::Capacity)
     }
 
-    /// Whether it takes the options of a target.
+    /// True if it takes the options of a target.
     #[must_use]
     pub const fn takes_target(self) -> bool {
         !matches!(self, Self::S3Hpc)
     }
 }
 
-/// A matrix: targets x values of one field x repetitions, and what the report shows of it.
+/// A matrix: targets x values of one field x repetitions, and the figures and tables of its report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Experiment {
     /// Its name, of letters, digits and dashes.
     pub name: String,
-    /// A headline; empty for `name`.
+    /// Headline; empty for `name`.
     #[serde(default)]
     pub title: String,
-    /// What it asks, and how.
+    /// Its question and method.
     #[serde(default)]
     pub description: String,
-    /// What each cell is.
+    /// The command of each cell.
     #[serde(default)]
     pub command: Command,
-    /// Built-in workload or file; empty where the command takes none.
+    /// Built-in workload or file; empty if the command takes none.
     #[serde(default)]
     pub workload: String,
     /// Names of the targets; empty for all.
@@ -227,13 +228,13 @@ pub struct Experiment {
     /// Repetitions of each cell; 0 for the study's.
     #[serde(default)]
     pub repetitions: u32,
-    /// Expected duration of one cell, nanoseconds; 0 for what its workload says.
+    /// Expected duration of one cell, nanoseconds; 0 to derive it from the workload.
     #[serde(default)]
     pub estimate_ns: u64,
     /// Further options of the command.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: Options,
-    /// Options of single values of the field, which replace the others one by one.
+    /// Options for single values of the field; they override the others one by one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub value_options: BTreeMap<String, Options>,
     /// Figures of the report.
@@ -255,8 +256,8 @@ impl Experiment {
         }
     }
 
-    /// Whether the report shows how its load was spread over the data nodes, for which each run has to log its
-    /// operations and the store to be asked where the objects lie.
+    /// True if the report shows how the load was spread over the data nodes. Each run must then log its operations,
+    /// and the store must be asked for the placement of its objects.
     #[must_use]
     pub fn shows_balance(&self) -> bool {
         let figure = |figure: &Figure| figure.kind == FigureKind::LoadBalance;
@@ -266,10 +267,10 @@ impl Experiment {
     }
 }
 
-/// What is to be done, in order. `plan.json`.
+/// The work to do, in order. `plan.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Version of the form, [`SCHEMA`].
+    /// Version of the format, [`SCHEMA`].
     pub schema: u32,
     /// Name of the study.
     pub study: String,
@@ -277,13 +278,13 @@ pub struct Plan {
     pub version: String,
     /// Seed of the order.
     pub seed: u64,
-    /// How cells are ordered.
+    /// Order of the cells.
     pub order: Order,
     /// Time budget, nanoseconds; `None` without one.
     pub budget_ns: Option<u64>,
     /// Expected duration of everything, pauses included, nanoseconds.
     pub estimate_ns: u64,
-    /// What planning decided and why, in sentences for the methods.
+    /// Decisions of the planning with reasons, as sentences for the methods.
     pub notes: Vec<String>,
     /// The cells in the order of execution.
     pub cells: Vec<Cell>,
@@ -298,9 +299,9 @@ pub struct Cell {
     pub experiment: String,
     /// Name of the target.
     pub target: String,
-    /// What it is.
+    /// Its command.
     pub command: Command,
-    /// Workload; empty where the command takes none.
+    /// Workload; empty if the command takes none.
     pub workload: String,
     /// The swept field; empty for none.
     pub field: String,
@@ -308,9 +309,9 @@ pub struct Cell {
     pub value: String,
     /// Repetition, from 1.
     pub repetition: u32,
-    /// Block, from 1: the repetition of everything that it belongs to.
+    /// Number of its block, from 1. A block is one repetition of everything.
     pub block: u32,
-    /// Arguments behind the command's name, without those of the target and without `--out`.
+    /// Arguments after the command's name, without those of the target and without `--out`.
     pub args: Vec<String>,
     /// Expected duration without pauses, nanoseconds.
     pub estimate_ns: u64,
@@ -320,7 +321,7 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum JournalLine {
-    /// The program began or went on with the study.
+    /// The program started or resumed the study.
     Session {
         /// When.
         at_unix_ns: u64,
@@ -329,16 +330,16 @@ pub enum JournalLine {
         /// Its command line, without secrets.
         command_line: Vec<String>,
     },
-    /// A target can be used.
+    /// A target is ready.
     Ready {
         /// When.
         at_unix_ns: u64,
         /// Its name.
         target: String,
-        /// How long its start took, nanoseconds; 0 where nothing was started.
+        /// Duration of its start, nanoseconds; 0 if nothing was started.
         took_ns: u64,
     },
-    /// A cell begins.
+    /// A cell starts.
     Started {
         /// When.
         at_unix_ns: u64,
@@ -348,7 +349,7 @@ pub enum JournalLine {
         dir: String,
         /// Pause before it, nanoseconds.
         pause_ns: u64,
-        /// Share of the machine's processors that was busy at the end of the pause.
+        /// Share of the machine's processors that were busy at the end of the pause.
         busy: Option<f64>,
     },
     /// A cell was measured.
@@ -359,14 +360,14 @@ pub enum JournalLine {
         cell: String,
         /// Its directory below the study's.
         dir: String,
-        /// Exit code: 0, 1 where a gate failed, or 5 where its clean-up left something.
+        /// Exit code: 0; 1 if a gate failed; 5 if its clean-up left something.
         exit: i32,
-        /// Verdict of the run (`VALID`, …); empty for what has none.
+        /// Verdict of the run (`VALID`, …); empty if it has none.
         verdict: String,
-        /// From its start to its end, nanoseconds.
+        /// Its duration, nanoseconds.
         took_ns: u64,
     },
-    /// A cell could not be measured. Its directory holds what there is.
+    /// A cell could not be measured. Its directory has the partial results.
     Failed {
         /// When.
         at_unix_ns: u64,
@@ -374,77 +375,77 @@ pub enum JournalLine {
         cell: String,
         /// Its directory below the study's.
         dir: String,
-        /// Exit code; `None` where a signal ended it.
+        /// Exit code; `None` if a signal ended it.
         exit: Option<i32>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A cell was measured, but the store could not say where its objects lie.
+    /// A cell was measured, but the placement of its objects could not be determined.
     Unplaced {
         /// When.
         at_unix_ns: u64,
         /// The cell.
         cell: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A cell was not begun.
+    /// A cell was skipped.
     Skipped {
         /// When.
         at_unix_ns: u64,
         /// The cell.
         cell: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The study ended, was interrupted or gave up.
+    /// The study ended, was interrupted or was given up.
     Ended {
         /// When.
         at_unix_ns: u64,
-        /// Why, such as `complete` or `interrupted`.
+        /// The reason, such as `complete` or `interrupted`.
         reason: String,
     },
 }
 
-/// What a target is. `targets/NAME.json`.
+/// Facts about a target. `targets/NAME.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetFacts {
-    /// Version of the form, [`SCHEMA`].
+    /// Version of the format, [`SCHEMA`].
     pub schema: u32,
     /// Its name.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     pub title: String,
-    /// What `--target` got.
+    /// Value of `--target`.
     pub url: String,
-    /// Where it was reached, without secrets; empty where it has no address of its own.
+    /// Its address, without secrets; empty if it has none.
     pub endpoint: String,
-    /// Script or program that started it; empty where it ran before.
+    /// Script or program that started it; empty if it was already running.
     pub server: String,
     /// Versions by program, such as `minio` and `bucketload`.
     pub versions: BTreeMap<String, String>,
-    /// Settings it was started with, without secrets.
+    /// Settings with which it was started, without secrets.
     pub settings: BTreeMap<String, String>,
     /// The machine: `kernel`, `cpu`, `cores`, `memory_bytes`, `os`.
     pub machine: BTreeMap<String, String>,
-    /// What can be known of where its objects lie.
+    /// How the placement of its objects can be determined.
     #[serde(default)]
     pub placement: Placement,
-    /// The cores of the server that the study started, such as `4, 5`; empty where it shared those of the client.
+    /// The cores of the server that the study started, such as `4, 5`; empty if it shared those of the client.
     #[serde(default)]
     pub cores: String,
-    /// Why it was left out; empty where it was used.
+    /// Why it was skipped; empty if it was used.
     pub skipped: String,
 }
 
-/// What can be known of the data nodes on which a target's objects lie.
+/// How the placement of a target's objects on data nodes can be determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Nothing, unless the directory of a cell says it.
+    /// Unknown, unless a file in a cell's directory states it.
     #[default]
     Unknown,
-    /// There is one node: nothing to balance.
+    /// There is a single node, so there is nothing to balance.
     OneNode,
     /// The store is asked after each cell whose load balance is shown.
     Asked,

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use super::{Wishes, plan};
+use super::{PlanOptions, plan};
 use crate::model::{Order, Plan, Study};
 use crate::spec::parse;
 
@@ -19,15 +19,15 @@ fn study(more: &str) -> Study {
     parse("s.toml", &text, false).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn planned(study: &Study, wishes: Wishes) -> Plan {
-    plan(study, wishes, "1", |_| Ok::<u64, Infallible>(10 * SECOND)).unwrap()
+fn planned(study: &Study, options: PlanOptions) -> Plan {
+    plan(study, options, "1", |_| Ok::<u64, Infallible>(10 * SECOND)).unwrap()
 }
 
 #[test]
 fn blocks_are_complete_and_random_and_the_seed_decides() {
     let study = study("");
-    let plan_1 = planned(&study, Wishes::default());
-    assert_eq!(plan_1, planned(&study, Wishes::default()));
+    let plan_1 = planned(&study, PlanOptions::default());
+    assert_eq!(plan_1, planned(&study, PlanOptions::default()));
     assert_eq!(plan_1.cells.len(), 4 * 6 + 1);
     let ids: BTreeSet<&String> = plan_1.cells.iter().map(|c| &c.id).collect();
     assert_eq!(ids.len(), plan_1.cells.len());
@@ -54,13 +54,13 @@ fn blocks_are_complete_and_random_and_the_seed_decides() {
         orders.insert(cells);
     }
     assert!(orders.len() > 1, "every block has the same order");
-    let other = planned(&Study { seed: 4, ..study }, Wishes::default());
+    let other = planned(&Study { seed: 4, ..study }, PlanOptions::default());
     assert_ne!(plan_1.cells, other.cells);
 }
 
 #[test]
 fn arguments_are_options_the_swept_value_and_a_seed_per_repetition() {
-    let plan = planned(&study(""), Wishes::default());
+    let plan = planned(&study(""), PlanOptions::default());
     let of = |target: &str, repetition: u32| {
         let cell = plan.cells.iter().find(|c| {
             (c.target.as_str(), c.value.as_str(), c.repetition) == (target, "2", repetition)
@@ -93,7 +93,7 @@ fn abba_goes_forwards_and_backwards() {
             order: Order::Abba,
             ..study("")
         },
-        Wishes::default(),
+        PlanOptions::default(),
     );
     let block = |n: u32| -> Vec<(String, String)> {
         let cells = plan
@@ -112,7 +112,7 @@ fn servers_stay_together_inside_a_block() {
     let mut study = study("");
     study.targets[0].url.clear();
     study.targets[0].server = "minio".to_owned();
-    let plan = planned(&study, Wishes::default());
+    let plan = planned(&study, PlanOptions::default());
     for block in 1..=4 {
         let mut targets: Vec<&str> = plan
             .cells
@@ -124,7 +124,7 @@ fn servers_stay_together_inside_a_block() {
         assert_eq!(targets.len(), 2, "block {block}: {targets:?}");
     }
     assert!(
-        plan.notes[0].contains("one after the other"),
+        plan.notes[0].contains("one after another"),
         "{:?}",
         plan.notes
     );
@@ -138,7 +138,7 @@ fn a_budget_decides_the_repetitions_and_says_so() {
     let with = |budget_ns: u64| {
         planned(
             &study,
-            Wishes {
+            PlanOptions {
                 budget_ns: Some(budget_ns),
                 repetitions: None,
             },
@@ -148,7 +148,7 @@ fn a_budget_decides_the_repetitions_and_says_so() {
     let plan = with(3 * per_block + 12_500_000_000);
     assert_eq!(blocks(&plan), 3);
     assert!(plan.estimate_ns <= plan.budget_ns.unwrap());
-    // What has repetitions of its own keeps them.
+    // An experiment's own repetitions are kept.
     assert_eq!(
         plan.cells.iter().filter(|c| c.experiment == "once").count(),
         1
@@ -181,8 +181,8 @@ fn a_budget_decides_the_repetitions_and_says_so() {
 }
 
 #[test]
-fn what_cannot_be_estimated_cannot_be_planned() {
-    let refused = plan(&study(""), Wishes::default(), "1", |cell| {
+fn an_impossible_cell_cannot_be_planned() {
+    let refused = plan(&study(""), PlanOptions::default(), "1", |cell| {
         match cell.value.as_str() {
             "4" => Err(format!("{}: no", cell.experiment)),
             _ => Ok(0),

@@ -1,5 +1,5 @@
-//! How the load of a run was spread over data nodes (its operation log joined on the key with `placement.csv`) or
-//! over endpoints; and what to say of a target of which nothing is known.
+//! How the load of a run was spread over data nodes (its operation log joined by key with `placement.csv`) or over
+//! endpoints, and why this cannot be shown for a target.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,19 +12,19 @@ use super::groups::Group;
 use super::read::Files;
 use crate::model::Placement;
 
-/// Name of the file in a cell that says where the store keeps each key: lines `key,node`.
+/// Name of the file in a cell with the store's placement: lines `key,node`.
 pub const PLACEMENT: &str = "placement.csv";
-/// Name of the file in a cell with what the store's nodes served: lines `key,node`.
+/// Name of the file in a cell with the requests that the store's nodes served: lines `key,node`.
 const SERVED: &str = "served.csv";
 
 /// Load per node or endpoint of one run, or of one of its phases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Balance {
-    /// What the load is spread over: `data node` or `endpoint`.
-    pub over: &'static str,
+    /// The unit over which the load is spread: `data node` or `endpoint`.
+    pub unit: &'static str,
     /// Name of the phase; empty for the run as a whole.
     pub phase: String,
-    /// Whether the loads were observed; else they follow from popularity and placement.
+    /// Whether the loads were observed; otherwise they are computed from popularity and placement.
     pub observed: bool,
     /// Name, requests and objects (0 for endpoints) of each.
     pub loads: Vec<(String, f64, f64)>,
@@ -41,7 +41,7 @@ impl Balance {
             .collect();
         let requests: Vec<f64> = loads.iter().map(|(_, requests, _)| *requests).collect();
         Self {
-            over: "data node",
+            unit: "data node",
             phase: phase.to_owned(),
             observed: nodes.nodes.iter().all(|node| node.observed.is_some()),
             indices: Indices::of(&requests),
@@ -50,10 +50,10 @@ impl Balance {
     }
 }
 
-/// The load of the run in `dir`: of each measuring phase, where it has several and is not observed.
+/// The load of the run in `dir`: separately for each measuring phase if there are several and the loads were not observed.
 ///
 /// # Errors
-/// What is wrong with its placement or operation log.
+/// Says what is wrong with its placement or operation log.
 pub(super) fn of(dir: &Path, result: &RunResult) -> Result<Vec<Balance>, String> {
     let placement = dir.join(PLACEMENT);
     if placement.is_file() {
@@ -64,7 +64,7 @@ pub(super) fn of(dir: &Path, result: &RunResult) -> Result<Vec<Balance>, String>
         .measured()
         .find_map(|phase| phase.endpoints.as_ref())
         .map(|endpoints| Balance {
-            over: "endpoint",
+            unit: "endpoint",
             phase: String::new(),
             observed: true,
             loads: endpoints
@@ -84,7 +84,7 @@ fn from_nodes(
 ) -> Result<Vec<Balance>, bucketload_results::ResultsError> {
     let table = analyze::read_placement(placement)?;
     if let Some(served) = served {
-        // What nodes say that they served names no phase.
+        // The nodes' own records do not name phases.
         let served = analyze::read_served(served, &table)?;
         let nodes = analyze::nodes(dir, &table, Some(&served))?;
         return Ok(vec![Balance::of_nodes("", &nodes)]);
@@ -97,9 +97,9 @@ fn from_nodes(
     Ok(named.collect())
 }
 
-/// Gives the nodes of several runs common names, and sorts them. A cluster that is started anew for each repetition
-/// has other ports, which are part of its nodes' names: of `ADDRESS/DEVICE` the device stays where that is enough,
-/// else nodes are numbered.
+/// Gives the nodes of several runs common names, and sorts them. A cluster that is restarted for each repetition gets
+/// other ports, which are part of its nodes' names. Of `ADDRESS/DEVICE`, the device remains if that is unique; otherwise
+/// nodes are numbered.
 pub(super) fn align(balances: &mut [Balance]) {
     for balance in balances.iter_mut() {
         balance.loads.sort_by(|a, b| natural(&a.0, &b.0));
@@ -117,8 +117,8 @@ pub(super) fn align(balances: &mut [Balance]) {
         all.all(|other| Some(other) == first)
     };
     let sizes: BTreeSet<usize> = balances.iter().map(|b| b.loads.len()).collect();
-    let over: BTreeSet<&str> = balances.iter().map(|b| b.over).collect();
-    if alike(balances) || sizes.len() > 1 || over.len() > 1 {
+    let units: BTreeSet<&str> = balances.iter().map(|b| b.unit).collect();
+    if alike(balances) || sizes.len() > 1 || units.len() > 1 {
         return;
     }
     let mut short = balances.to_vec();
@@ -139,9 +139,9 @@ pub(super) fn align(balances: &mut [Balance]) {
         return;
     }
     for balance in balances {
-        let over = balance.over;
+        let unit = balance.unit;
         for (i, (name, _, _)) in balance.loads.iter_mut().enumerate() {
-            *name = format!("{over} {}", i + 1);
+            *name = format!("{unit} {}", i + 1);
         }
     }
 }
@@ -151,24 +151,21 @@ fn natural(a: &str, b: &str) -> std::cmp::Ordering {
     (a.len(), a).cmp(&(b.len(), b))
 }
 
-/// What there is to say of a group instead of showing how its load was spread; `None` where that is shown.
-pub(super) fn instead(files: &Files, group: &Group) -> Option<String> {
+/// Why the load balance of a group cannot be shown; `None` if it can.
+pub(super) fn why_not(files: &Files, group: &Group) -> Option<String> {
     let nodes = group.extra.balance.iter().map(|b| b.loads.len()).max();
     let facts = files.facts.get(&group.target);
     let placement = facts.map_or(Placement::Unknown, |facts| facts.placement);
+    let single = "a single node, nothing to balance".to_owned();
     Some(match (nodes, &group.extra.unplaced) {
         (Some(2..), _) => return None,
         _ if group.runs.is_empty() => group.why_none().to_owned(),
-        (Some(1), _) => "one node, nothing to balance".to_owned(),
-        (_, Some(why)) => format!("where its objects lay could not be looked up: {why}"),
-        (_, None) => match placement {
-            Placement::OneNode => "one node, nothing to balance".to_owned(),
-            Placement::Unknown | Placement::Asked => {
-                format!(
-                    "where its objects lay is not known; {PLACEMENT} in the cells' directories says it"
-                )
-            }
-        },
+        (Some(1), _) => single,
+        (_, Some(why)) => format!("the placement of its objects could not be looked up: {why}"),
+        (_, None) if placement == Placement::OneNode => single,
+        (_, None) => format!(
+            "the placement of its objects is unknown; {PLACEMENT} in the cells' directories can state it"
+        ),
     })
 }
 
@@ -178,7 +175,7 @@ mod tests {
 
     fn balance(names: &[&str]) -> Balance {
         Balance {
-            over: "data node",
+            unit: "data node",
             phase: String::new(),
             observed: false,
             loads: names
@@ -211,7 +208,7 @@ mod tests {
         let osds = aligned(&[&["osd.10", "osd.2"], &["osd.2", "osd.10"]]);
         assert_eq!(osds[0], named(&[("osd.2", 2.0), ("osd.10", 1.0)]));
         assert_eq!(osds[1], named(&[("osd.2", 1.0), ("osd.10", 2.0)]));
-        // Another port in each repetition.
+        // Each repetition has other ports.
         let rings = aligned(&[&["h:1/d2", "h:1/d1"], &["h:2/d1", "h:2/d2"]]);
         assert_eq!(rings[0], named(&[("d1", 2.0), ("d2", 1.0)]));
         assert_eq!(rings[1], named(&[("d1", 1.0), ("d2", 2.0)]));
@@ -224,13 +221,13 @@ mod tests {
             data[1],
             named(&[("data node 1", 1.0), ("data node 2", 2.0)])
         );
-        // A device name alone would not tell two machines apart.
+        // A device name alone would not distinguish two machines.
         let machines = aligned(&[&["a:1/d1", "b:1/d1"], &["a:2/d1", "b:2/d1"]]);
         assert_eq!(
             machines[1],
             named(&[("data node 1", 1.0), ("data node 2", 2.0)])
         );
-        // Nodes that differ in number stay what they are called.
+        // If the number of nodes differs, names are kept.
         let other = aligned(&[&["n1"], &["n1", "n2"]]);
         assert_eq!(other[0], named(&[("n1", 1.0)]));
     }

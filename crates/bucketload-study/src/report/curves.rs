@@ -1,4 +1,4 @@
-//! Distributions of response times, thinned to what a drawing can show.
+//! Distributions of response times, thinned for drawing.
 
 use bucketload_core::histogram::Histogram;
 use bucketload_results::report::density;
@@ -17,8 +17,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve of a histogram: of the points inside a hundredth of a decade the last; the first and the
-    /// last of all are kept.
+    /// The curve of a histogram. Of the points in the same bin of 1/120 decade the last is kept; so are the very first
+    /// and the very last.
     #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let cdf = Cdf::of(histogram);
@@ -52,7 +52,7 @@ mod tests {
     use super::Curve;
 
     #[test]
-    fn a_curve_is_thin_and_right() {
+    fn a_curve_is_thin_and_accurate() {
         let mut histogram = Histogram::new();
         for i in 1..=100_000u64 {
             histogram.record(i * 1000);

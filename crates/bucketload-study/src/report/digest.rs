@@ -1,7 +1,7 @@
-//! What the report keeps of one run: a few figures per phase and class.
+//! The data that the report keeps of a run: a few figures per phase and class.
 //!
-//! A study may have thousands of cells. Each is read once, reduced to a [`Run`] of some hundred bytes per class,
-//! and forgotten; histograms live only while the repetitions of their cell are merged.
+//! A study may have thousands of cells. Each is read once, reduced to a [`Run`] of a few hundred bytes per class,
+//! and dropped; histograms live only while the repetitions of their cell are merged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,32 +27,32 @@ pub struct Figures {
     pub ops_per_s: f64,
     /// Object bytes of these, per second.
     pub bytes_per_s: f64,
-    /// Mean response time, nanoseconds; 0 without operations, as the others.
+    /// Mean response time, nanoseconds; 0 without operations, like the others.
     pub mean_ns: f64,
     /// Shortest response time, nanoseconds.
     pub min_ns: f64,
     /// Longest response time, nanoseconds.
     pub max_ns: f64,
-    /// Percentiles 50, 95, 99, 99.9 of the response time, nanoseconds; `None` with too few values beyond.
+    /// Percentiles 50, 95, 99, 99.9 of the response time, nanoseconds; `None` with too few values beyond it.
     pub quantiles_ns: [Option<f64>; 4],
-    /// Mean time to the first byte, nanoseconds; `None` where it was not recorded.
+    /// Mean time to the first byte, nanoseconds; `None` if it was not recorded.
     pub first_byte_ns: Option<f64>,
     /// CPU time of the client per operation, microseconds; of all classes together.
     pub cpu_us_per_op: Option<f64>,
-    /// Of a grid: operations per second from the first start of a process to the last end.
+    /// For a grid: operations per second from the first start of a process to the last end.
     pub wall_ops_per_s: Option<f64>,
-    /// As many object bytes per second.
+    /// For a grid: object bytes per second over the same time.
     pub wall_bytes_per_s: Option<f64>,
 }
 
 impl Figures {
-    /// The metric; `None` where the run does not have it.
+    /// The metric; `None` if the run lacks it.
     #[must_use]
     pub fn metric(&self, metric: Metric) -> Option<f64> {
         let some = |value: f64| (self.ok > 0).then_some(value);
         match metric {
             Metric::Throughput => Some(self.ops_per_s),
-            // Operations that move nothing have no bandwidth, rather than one of 0.
+            // Operations that move no bytes have no bandwidth, rather than a bandwidth of 0.
             Metric::Bandwidth => Some(self.bytes_per_s).filter(|b| *b > 0.0),
             Metric::Mean => some(self.mean_ns),
             Metric::P50 => self.quantiles_ns[0],
@@ -71,10 +71,10 @@ impl Figures {
     }
 }
 
-/// Figures with what they are of.
+/// Figures with their phase and class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
-    /// Name of the phase; empty for the one that measures, where there is only one.
+    /// Name of the phase; empty for the only measuring phase.
     pub phase: String,
     /// Operation class; empty for all.
     pub class: String,
@@ -91,14 +91,14 @@ pub struct Run {
     pub repetition: u32,
     /// Its verdict.
     pub word: Word,
-    /// Rules that found something.
+    /// Rules with findings.
     pub rules: Vec<String>,
     /// Its figures, in the order of phases and classes.
     pub slots: Vec<Slot>,
 }
 
 impl Run {
-    /// The figures of a class (empty: all) in a phase (empty: the only one that measures).
+    /// The figures of a class (empty: all) in a phase (empty: the only measuring one).
     #[must_use]
     pub fn figures(&self, phase: &str, class: &str) -> Option<&Figures> {
         let slot = |s: &&Slot| s.phase == phase && s.class == class;
@@ -113,7 +113,7 @@ pub struct Facts {
     pub version: String,
     /// Driver and engine.
     pub client: String,
-    /// The machine in words.
+    /// Description of the machine.
     pub machine: String,
     /// Its kernel.
     pub kernel: String,
@@ -121,9 +121,9 @@ pub struct Facts {
     pub threads: u32,
     /// Content of objects.
     pub payload: String,
-    /// Whether what is read is compared.
+    /// Whether data read is verified.
     pub verified: bool,
-    /// How load was made, in words, by phase.
+    /// How load was generated, as text, by phase.
     pub load: Vec<String>,
     /// Length of the measured windows, seconds, rounded.
     pub window_s: Vec<u64>,
@@ -140,11 +140,11 @@ pub struct Facts {
 /// Distributions of a run, to be merged over repetitions: response times by phase and class.
 pub type Histograms = BTreeMap<(String, String), Histogram>;
 
-/// A run directory as read.
-pub struct Seen {
+/// The content of a run directory.
+pub struct RunData {
     /// The analysis.
     pub result: RunResult,
-    /// What identifies it.
+    /// Facts for the methods.
     pub facts: Facts,
     /// Its figures.
     pub slots: Vec<Slot>,
@@ -157,8 +157,8 @@ pub struct Seen {
 /// Reads and analyses the run directory `dir`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub fn read(dir: &Path) -> Result<Seen, String> {
+/// Says what is wrong with the directory.
+pub fn read(dir: &Path) -> Result<RunData, String> {
     let (result, tallies) = examine(dir).map_err(|e| e.to_string())?;
     let manifest = Manifest::read(dir).map_err(|e| e.to_string())?;
     let mut slots = Vec::new();
@@ -178,7 +178,7 @@ pub fn read(dir: &Path) -> Result<Seen, String> {
             .collect();
         slots.extend(unnamed);
     }
-    Ok(Seen {
+    Ok(RunData {
         facts: facts(&result),
         workers: workers(&manifest),
         slots,
@@ -247,7 +247,7 @@ fn timed(figures: Figures, response: &Histogram, ttfb: &Histogram) -> Figures {
     use bucketload_core::stats::quantile::{Print, print_rule};
     let n = response.count();
     let quantile = |q: f64| {
-        // The median is the best there is even of a handful of operations.
+        // The median is the best available figure even for a handful of operations.
         let shown = n > 0 && (q == 0.5 || print_rule(n, q) != Print::Omit);
         shown.then(|| response.quantile_ns(q) as f64)
     };
@@ -306,14 +306,7 @@ fn facts(result: &RunResult) -> Facts {
         verified: run.verify,
         load: result
             .measured()
-            .map(|phase| {
-                let load = phase.load.join("; ");
-                // A line of load begins with the name of its work, often that of the phase.
-                match load.starts_with(&format!("{}:", phase.name)) {
-                    true => load,
-                    false => format!("{}: {load}", phase.name),
-                }
-            })
+            .map(|phase| format!("{}: {}", phase.name, phase.load.join("; ")))
             .collect(),
         window_s: seconds(|phase| phase.window.seconds()),
         warmup_s: seconds(|phase| phase.window.warmup_ns as f64 / 1e9),

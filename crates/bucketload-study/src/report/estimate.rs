@@ -1,9 +1,9 @@
 //! One figure of a cell over its repetitions.
 //!
 //! The unit of analysis is the run (docs/spec/statistics.md section 5): every repetition gives one value, and the
-//! interval is over these values. Rates and times are positive and vary by factors, so location and interval
-//! are those of their logarithms: geometric mean with Student's t. A percentile is never averaged; a cell's
-//! is the median of the runs' percentiles.
+//! interval is over these values. Rates and times are positive and vary by factors, so location and interval are those
+//! of their logarithms: geometric mean with Student's t. Percentiles are never averaged: a cell shows the median of the
+//! runs' percentiles.
 
 use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::moments::Moments;
@@ -16,17 +16,17 @@ pub const LEVEL: f64 = 0.95;
 
 /// A figure over the runs of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Over {
+pub struct Estimate {
     /// The figure.
     pub value: f64,
-    /// Interval at [`LEVEL`]; `None` for a single run and where a value is not positive.
+    /// Interval at [`LEVEL`]; `None` for a single run or if a value is not positive.
     pub ci: Option<(f64, f64)>,
     /// Runs.
     pub runs: usize,
 }
 
-impl Over {
-    /// A figure that is no estimate of ours, such as a published one.
+impl Estimate {
+    /// A figure without an interval, such as a published one.
     #[must_use]
     pub fn plain(value: f64) -> Self {
         Self {
@@ -36,8 +36,8 @@ impl Over {
         }
     }
 
-    /// Rates and mean times: geometric mean of the runs with the t interval of their logarithms. With a
-    /// value that is not positive: the arithmetic mean, without an interval. `None` without runs.
+    /// For rates and mean times: geometric mean of the runs with the t interval of their logarithms. If a value is
+    /// not positive: the arithmetic mean without an interval. `None` without runs.
     #[must_use]
     pub fn mean(values: &[f64]) -> Option<Self> {
         let runs = values.len();
@@ -53,8 +53,8 @@ impl Over {
         }
     }
 
-    /// Percentiles: median of the runs' percentiles. The interval is that of the order statistics from six
-    /// runs on, below that the t interval of the logarithms. `None` without runs.
+    /// For percentiles: median of the runs' percentiles. The interval is from order statistics with six or more runs,
+    /// otherwise the t interval of the logarithms. `None` without runs.
     #[must_use]
     pub fn median(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -71,8 +71,8 @@ impl Over {
         Some(Self { value, ci, runs })
     }
 
-    /// A figure that cannot lie outside `low` to `high`, such as a share: what an interval by logarithms has beyond
-    /// them is cut off.
+    /// Cuts the interval to `low..=high`, for figures that cannot lie outside, such as shares. Intervals by logarithms
+    /// may exceed these bounds.
     #[must_use]
     pub fn within(self, low: f64, high: f64) -> Self {
         Self {
@@ -81,9 +81,11 @@ impl Over {
         }
     }
 
-    /// A table's cell: the figure with its interval, shown by `show`; nothing without one.
-    pub fn cell(over: Option<Self>, show: impl Fn(f64) -> String) -> Cell {
-        over.map_or(Cell::None, |over| Cell::figure(over.value, over.ci, show))
+    /// A table cell: the figure with its interval, formatted by `show`; empty without a figure.
+    pub fn cell(estimate: Option<Self>, show: impl Fn(f64) -> String) -> Cell {
+        estimate.map_or(Cell::None, |estimate| {
+            Cell::figure(estimate.value, estimate.ci, show)
+        })
     }
 
     /// The same figure in another unit.
@@ -97,7 +99,7 @@ impl Over {
     }
 }
 
-/// Geometric mean and t interval of the logarithms; `None` without values or when one is not positive.
+/// Geometric mean and t interval of the logarithms; `None` without values or if one is not positive.
 fn log_t(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
     if values.is_empty() || !values.iter().all(|v| *v > 0.0 && v.is_finite()) {
         return None;
@@ -113,12 +115,12 @@ fn log_t(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
     Some((moments.mean.exp(), Some((low, high))))
 }
 
-/// How many times `of` is `base`, from values with the block of their run: the geometric mean of the ratios inside
-/// the blocks, with the t interval of their logarithms ([`paired`]). The runs of a block have seed, schedule and state
-/// of the machine in common, which cancels. A single common block leaves the ratio without an interval; without a
-/// common block it is that of the geometric means. `None` without positive values.
+/// The ratio of `of` to `base`, from pairs of a run's block and value: the geometric mean of the ratios inside the blocks,
+/// with the t interval of their logarithms ([`paired`]). The runs of a block share seed, schedule and state of the
+/// machine, which cancel. A single common block gives a ratio without an interval; without a common block, the ratio is
+/// that of the geometric means. `None` without positive values.
 #[must_use]
-pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
+pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Estimate> {
     let value = |values: &[(u32, f64)], block| {
         let mut found = values.iter().filter(|(at, _)| *at == block);
         found.next().map(|(_, value)| *value)
@@ -134,7 +136,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
         ..
     }) = paired(&one, &other, LEVEL)
     {
-        return Some(Over {
+        return Some(Estimate {
             value: estimate,
             ci: Some((low, high)),
             runs: one.len(),
@@ -147,7 +149,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
             (all(base), all(of))
         }
     };
-    Some(Over {
+    Some(Estimate {
         value: log_t(&other)?.0 / log_t(&one)?.0,
         ci: None,
         runs: one.len().min(other.len()),
@@ -156,7 +158,7 @@ pub fn ratio(base: &[(u32, f64)], of: &[(u32, f64)]) -> Option<Over> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Over, ratio};
+    use super::{Estimate, ratio};
 
     fn near(a: f64, b: f64) -> bool {
         (a / b - 1.0).abs() < 1e-6
@@ -166,58 +168,58 @@ mod tests {
     /// 0.1226965; t(0.975, 2) = 4.3026527, so the half width is 0.3047979.
     #[test]
     fn the_interval_is_that_of_the_logarithms() {
-        let over = Over::mean(&[100.0, 90.0, 115.0]).unwrap();
+        let estimate = Estimate::mean(&[100.0, 90.0, 115.0]).unwrap();
         let logs: [f64; 3] = [90f64.ln(), 100f64.ln(), 115f64.ln()];
         let mean = logs.iter().sum::<f64>() / 3.0;
         let sd = (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
         let half = 4.302_652_729_9 * sd / 3f64.sqrt();
-        assert!(near(over.value, (90.0f64 * 100.0 * 115.0).cbrt()));
-        let (low, high) = over.ci.unwrap();
+        assert!(near(estimate.value, (90.0f64 * 100.0 * 115.0).cbrt()));
+        let (low, high) = estimate.ci.unwrap();
         assert!(near(low, (mean - half).exp()), "{low}");
         assert!(near(high, (mean + half).exp()), "{high}");
     }
 
     #[test]
-    fn one_run_has_no_interval_and_zero_no_logarithm() {
-        assert_eq!(Over::mean(&[]), None);
-        let one = Over::mean(&[5.0]).unwrap();
+    fn one_run_has_no_interval_and_zero_has_no_logarithm() {
+        assert_eq!(Estimate::mean(&[]), None);
+        let one = Estimate::mean(&[5.0]).unwrap();
         assert_eq!((one.value, one.ci, one.runs), (5.0, None, 1));
-        let zero = Over::mean(&[0.0, 4.0]).unwrap();
+        let zero = Estimate::mean(&[0.0, 4.0]).unwrap();
         assert_eq!((zero.value, zero.ci), (2.0, None));
     }
 
     #[test]
     fn shares_end_at_the_whole() {
-        let over = Over::mean(&[0.99, 0.999, 0.95]).unwrap();
-        let share = over.within(0.0, 1.0);
-        assert!(over.ci.unwrap().1 > 1.0);
-        assert_eq!(share.ci.unwrap(), (over.ci.unwrap().0, 1.0));
-        assert_eq!(share.value, over.value);
+        let estimate = Estimate::mean(&[0.99, 0.999, 0.95]).unwrap();
+        let share = estimate.within(0.0, 1.0);
+        assert!(estimate.ci.unwrap().1 > 1.0);
+        assert_eq!(share.ci.unwrap(), (estimate.ci.unwrap().0, 1.0));
+        assert_eq!(share.value, estimate.value);
     }
 
     #[test]
     fn percentiles_are_medians_of_runs_never_means() {
-        let over = Over::median(&[1.0, 2.0, 900.0]).unwrap();
-        assert!(near(over.value, 2.0));
-        assert!(over.ci.is_some());
-        // From six runs on the interval is of order statistics: for 6 it is the whole range.
-        let six = Over::median(&[6.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let estimate = Estimate::median(&[1.0, 2.0, 900.0]).unwrap();
+        assert!(near(estimate.value, 2.0));
+        assert!(estimate.ci.is_some());
+        // With six runs or more the interval is from order statistics; for 6 it is the whole range.
+        let six = Estimate::median(&[6.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((six.value, six.ci), (3.5, Some((1.0, 6.0))));
     }
 
     #[test]
-    fn what_the_runs_of_a_block_have_in_common_cancels() {
+    fn effects_common_to_a_block_cancel() {
         let base = [(1, 10.0), (2, 100.0), (3, 1.0)];
         let twice = ratio(&base, &[(3, 2.1), (1, 20.0), (2, 190.0)]).unwrap();
         assert!(near(twice.value, (2.0f64 * 1.9 * 2.1).cbrt()));
-        // Logarithms of 2, 1.9 and 2.1 have the standard deviation 0.050062; times 4.3026527 / sqrt(3): 0.124361.
+        // Logarithms of 2, 1.9 and 2.1 have standard deviation 0.050062; times 4.3026527 / sqrt(3): 0.124361.
         let (low, high) = twice.ci.unwrap();
         assert!((low / twice.value - (-0.124_361f64).exp()).abs() < 1e-4);
         assert!((high / twice.value - 0.124_361f64.exp()).abs() < 1e-4);
     }
 
     #[test]
-    fn ratios_have_intervals_where_two_blocks_hold_both_sides() {
+    fn ratios_have_intervals_if_two_blocks_hold_both_sides() {
         let single = ratio(&[(1, 10.0), (2, 11.0)], &[(2, 33.0), (3, 50.0)]).unwrap();
         assert_eq!((single.value, single.ci, single.runs), (3.0, None, 1));
         let apart = ratio(&[(1, 10.0)], &[(2, 30.0)]).unwrap();

@@ -1,11 +1,11 @@
-//! Cells with all their repetitions: what figures and tables are made of.
+//! Cells with all their repetitions: the data of figures and tables.
 //!
 //! ```text
 //!  plan, journal ─► groups (experiment, target, value) ─ per cell: its directory ─► Run, Extra
 //! ```
 //!
-//! Commands that measure several things themselves (`study-grid`, `s3-hpc`) leave directories of trials; each of
-//! their rows becomes a group of its own, so that one code draws all. Groups are read one after the other.
+//! Commands that measure several things themselves (`study-grid`, `s3-hpc`) leave directories of trials. Each of their
+//! rows becomes a group of its own, so the same code draws all of them. Groups are read one after another.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use super::trials;
 use super::workbench::{self, Stage};
 use crate::model::{Cell, Command, Experiment, FigureKind};
 
-/// Most values of throughput per second that are kept of a run.
+/// Limit on the values of throughput per second that are kept per run.
 const PER_SECOND: usize = 2000;
 
 /// A cell with its repetitions.
@@ -33,7 +33,7 @@ const PER_SECOND: usize = 2000;
 pub struct Group {
     /// Name of the target, or of the row of a comparison.
     pub target: String,
-    /// The same for people.
+    /// Its display name.
     pub label: String,
     /// Number of its look: the position of its target.
     pub look: usize,
@@ -41,19 +41,19 @@ pub struct Group {
     pub value: String,
     /// The value as a number (bytes for sizes); `None` for categories.
     pub number: Option<f64>,
-    /// Number of processes, where the command sweeps them itself; else 0.
+    /// Number of processes, if the command sweeps them itself; otherwise 0.
     pub processes: u32,
-    /// Cells that were planned.
+    /// Number of planned cells.
     pub planned: usize,
     /// The runs that were measured, in the order of repetitions.
     pub runs: Vec<Run>,
-    /// Cells without a run: identifier and why.
+    /// Cells without a run: identifier and reason.
     pub missing: Vec<(String, String)>,
-    /// Further results, as many as the figures need.
+    /// Further results that the figures need.
     pub extra: Extra,
 }
 
-/// What only some kinds of cells have.
+/// Results that only some kinds of cells have.
 #[derive(Clone, Debug, Default)]
 pub struct Extra {
     /// Distributions of the response time over all repetitions, by phase and class.
@@ -68,9 +68,9 @@ pub struct Extra {
     pub workbench: Vec<Stage>,
     /// The steps of OSSperf, with the number of clients.
     pub ossperf: Vec<(u32, Ossperf)>,
-    /// How load was spread, of each run (and phase) that says so.
+    /// Load balance of each run (and phase) for which it is known.
     pub balance: Vec<Balance>,
-    /// Why a run does not say so, though where its objects lie was recorded or asked for.
+    /// Why the balance of a run is unknown although its placement was recorded or requested.
     pub unplaced: Option<String>,
     /// Popularity of keys as realised, of each run.
     pub popularity: Vec<PopularityId>,
@@ -85,31 +85,31 @@ pub struct PerSecond {
     pub ops: Vec<f64>,
     /// Bytes per second.
     pub bytes: Vec<f64>,
-    /// Fluctuation of completed over offered bytes of each run that states it.
+    /// Variation of completed over offered bytes, for each run that has it.
     pub excess: Vec<f64>,
-    /// Length of a value, seconds.
+    /// Time that a value covers, seconds.
     pub bin_s: f64,
 }
 
 impl Group {
-    /// The runs that figures rest on: those whose verdict is not INCOMPLETE.
+    /// The runs that figures are based on: those whose verdict is not INCOMPLETE.
     pub fn counted(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(|run| run.word != Word::Incomplete)
     }
 
-    /// The gravest verdict; `None` without runs.
+    /// The worst verdict; `None` without runs.
     #[must_use]
     pub fn word(&self) -> Option<Word> {
         self.runs.iter().map(|run| run.word).max()
     }
 
-    /// Whether a run is not VALID.
+    /// True if a run is not VALID.
     #[must_use]
     pub fn flawed(&self) -> bool {
         self.word().is_some_and(|word| word != Word::Valid)
     }
 
-    /// Why there is no figure, in a word or two.
+    /// Short reason why there is no figure.
     #[must_use]
     pub fn why_none(&self) -> &'static str {
         let has = |what: &str| self.missing.iter().any(|(_, why)| why.starts_with(what));
@@ -125,10 +125,25 @@ impl Group {
 /// An experiment with its groups.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What was asked for.
+    /// The experiment.
     pub experiment: Experiment,
     /// Its groups, by target, value, processes.
     pub groups: Vec<Group>,
+}
+
+impl Measured {
+    /// The group of `target` at `value`; with several numbers of processes, the first.
+    #[must_use]
+    pub fn group(&self, target: &str, value: &str) -> Option<&Group> {
+        let mut groups = self.groups.iter();
+        groups.find(|g| g.target == target && g.value == value)
+    }
+
+    /// The values of the sweep, in order; a single empty one if nothing was swept.
+    #[must_use]
+    pub fn values(&self) -> Vec<&str> {
+        distinct(self.groups.iter().map(|g| g.value.as_str()))
+    }
 }
 
 /// Facts over all runs of a study, for the methods.
@@ -225,7 +240,7 @@ fn read_group(
     group
 }
 
-/// Adds the run of a cell to its group; returns its facts, which searches do not have.
+/// Adds the run of a cell to its group; returns its facts (`None` for a search).
 fn read_cell(
     group: &mut Group,
     experiment: &Experiment,
@@ -267,7 +282,7 @@ fn read_cell(
     Ok(Some(seen.facts))
 }
 
-/// The result of a search and its verdict: what ended it says more than those of trials that were meant to fail.
+/// The result of a search and its verdict. The verdict is derived from how the search ended; its trials are partly meant to fail.
 fn capacity(dir: &Path) -> Result<(CapacityResult, Word), String> {
     use bucketload_core::capacity::Limit;
     let files = study::read::<CapacityStudy>(dir).map_err(|e| e.to_string())?;
@@ -325,7 +340,7 @@ fn add_seconds(all: &mut PerSecond, phase: &PhaseResult) {
     all.excess.extend(excess.map(|e| e.ratio));
 }
 
-/// A swept value as a number: sizes in bytes, plain numbers as they are; `None` for others.
+/// A swept value as a number: sizes in bytes, plain numbers unchanged; `None` for others.
 #[must_use]
 pub fn number(value: &str) -> Option<f64> {
     let value = value.trim();
@@ -346,7 +361,7 @@ pub fn number(value: &str) -> Option<f64> {
     Some(number * factor)
 }
 
-/// Whether values of `field` are sizes in bytes.
+/// True if values of `field` are sizes in bytes.
 #[must_use]
 pub fn is_size(field: &str, values: &[&str]) -> bool {
     let unit = |value: &&str| value.trim_end().ends_with('B');
@@ -358,7 +373,7 @@ mod tests {
     use super::{is_size, number};
 
     #[test]
-    fn values_are_numbers_where_they_look_like_it() {
+    fn values_that_look_like_numbers_are_numbers() {
         let values = [
             "4",
             "64KiB",

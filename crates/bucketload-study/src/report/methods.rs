@@ -1,4 +1,4 @@
-//! The methods: what was really done, in sentences, from the files of the study.
+//! The methods: what was actually done, in sentences, from the files of the study.
 
 use time::OffsetDateTime;
 
@@ -54,7 +54,7 @@ fn sentence(text: &str) -> String {
     first.into_iter().flatten().chain(letters).collect()
 }
 
-/// Seconds with the digits that their size deserves; `0 s` for none.
+/// A duration in seconds, with as many digits as suit its size.
 fn seconds(ns: f64) -> String {
     units::seconds(ns / 1e9)
 }
@@ -68,13 +68,13 @@ fn list(items: &[String]) -> String {
     }
 }
 
-/// The least and the largest of `values`; `None` without any.
+/// The smallest and the largest of `values`; `None` without any.
 fn range<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
     let values: Vec<T> = values.collect();
     Some((*values.iter().min()?, *values.iter().max()?))
 }
 
-/// The different ones of `texts` that are not empty, sorted.
+/// The distinct `texts` that are not empty, sorted.
 fn sorted(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
     all.sort();
@@ -95,13 +95,13 @@ fn design(files: &Files) -> Vec<String> {
                 plan.seed
             ),
             Order::Abba => format!(
-                "one random order forwards and backwards in turn (ABBA), seed {}",
+                "one random order, alternating forwards and backwards (ABBA), seed {}",
                 plan.seed
             ),
         }
     )];
     if study.quick {
-        out.push("It is the quick form: durations, sizes or repetitions are those of the specification's [quick] part, shorter than the study's own.".to_owned());
+        out.push("This is the quick version: durations, sizes or repetitions are those of the specification's [quick] section, shorter than those of the full study.".to_owned());
     }
     if let Some(budget) = plan.budget_ns {
         out.push(format!("The budget was {}.", seconds(budget as f64)));
@@ -132,7 +132,7 @@ fn design(files: &Files) -> Vec<String> {
     }
     if let Some(most) = started().filter_map(|(_, busy)| busy).reduce(f64::max) {
         out.push(format!(
-            "At the end of the pauses up to {} of the machine's processors were busy.",
+            "At the end of the pauses, up to {} of the machine's processors were busy.",
             units::percent(most)
         ));
     }
@@ -140,7 +140,7 @@ fn design(files: &Files) -> Vec<String> {
     out
 }
 
-/// When it took place and how long.
+/// When the study ran, and for how long.
 fn time(files: &Files) -> Vec<String> {
     let sessions = files
         .journal
@@ -152,7 +152,7 @@ fn time(files: &Files) -> Vec<String> {
     let from = date(instant(first));
     let to = date(instant(last));
     let mut out = vec![format!(
-        "It took place from {from} to {to} UTC in {}, {} of work.",
+        "It ran from {from} to {to} UTC in {}, with {} of active time.",
         n(sessions.count(), "session"),
         seconds(files.state.active_ns as f64)
     )];
@@ -163,7 +163,7 @@ fn time(files: &Files) -> Vec<String> {
         .find(|line| matches!(line, JournalLine::Ended { .. }))
         && reason != "complete"
     {
-        out.push(format!("The last session ended because: {reason}."));
+        out.push(format!("Reason for the end of the last session: {reason}."));
     }
     out
 }
@@ -212,7 +212,7 @@ fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String
     });
     if let Some((low, high)) = range(took) {
         out.push(format!(
-            "A cell, with preparation and clean-up, took {} to {}.",
+            "A cell took {} to {}, including preparation and clean-up.",
             seconds(low as f64),
             seconds(high as f64)
         ));
@@ -220,7 +220,7 @@ fn experiments(files: &Files, all: &[Measured], summary: &Summary) -> Vec<String
     out
 }
 
-/// What the runs of an experiment have in common: load, windows, warm-up, content.
+/// Common properties of an experiment's runs: load, windows, warm-up, content.
 fn runs(facts: &[Facts]) -> String {
     if facts.is_empty() {
         return String::new();
@@ -238,8 +238,8 @@ fn runs(facts: &[Facts]) -> String {
     }
     match lengths(|f| &f.warmup_s).as_deref() {
         None => {}
-        Some("0 s") => out += " without a warm-up to cut off",
-        Some(warmup) => out += &format!(" after a detected warm-up of {warmup} that was cut off"),
+        Some("0 s") => out += " without a warm-up cut",
+        Some(warmup) => out += &format!(" after cutting a detected warm-up of {warmup}"),
     }
     let loads = distinct(facts.iter().flat_map(|f| &f.load).map(String::as_str));
     match loads.len() {
@@ -247,7 +247,7 @@ fn runs(facts: &[Facts]) -> String {
         1..=4 => out += &format!("; load: {}", loads.join("; ")),
         more => {
             out += &format!(
-                "; load: {}; and {} further forms by value",
+                "; load: {}; and {} further variants by value",
                 loads[0],
                 more - 1
             )
@@ -255,7 +255,7 @@ fn runs(facts: &[Facts]) -> String {
     }
     let open = facts.iter().any(|f| f.open_loop);
     out += match open {
-        true => "; open loop, response times count from the instant at which operations were due",
+        true => "; open loop, response times measured from the due time of operations",
         false => "; closed loop",
     };
     let all = |of: fn(&Facts) -> &str| list(&sorted(facts.iter().map(|f| of(f).to_owned())));
@@ -264,7 +264,7 @@ fn runs(facts: &[Facts]) -> String {
         out += &format!("; content: {payload}");
     }
     if facts.iter().all(|f| f.verified) {
-        out += ", compared byte for byte when read";
+        out += ", verified byte by byte when read";
     }
     let scale = all(|f| &f.scale);
     if !scale.is_empty() {
@@ -301,7 +301,7 @@ fn machine(files: &Files, summary: &Summary) -> Vec<String> {
     ]
 }
 
-/// The machine where no run tells of it (grids and ladders keep trials, not runs): from the targets.
+/// Describes the machine from the targets' facts, for cells that keep trials instead of runs (grids).
 fn alone(files: &Files) -> Vec<String> {
     let used = files
         .facts
@@ -329,7 +329,7 @@ fn alone(files: &Files) -> Vec<String> {
     ]
 }
 
-/// Where the stores ran that the study started.
+/// Where the stores started by the study ran.
 fn placed(files: &Files) -> String {
     let started = files
         .facts
@@ -340,10 +340,10 @@ fn placed(files: &Files) -> String {
     cores.dedup();
     match cores[..] {
         [] => String::new(),
-        ["", ..] => "Stores that the study started ran on the same machine, one after the other, and shared its processors with the client.".to_owned(),
+        ["", ..] => "Stores that the study started ran on the same machine, one after another, and shared its processors with the client.".to_owned(),
         _ => format!(
-            "Stores that the study started ran on the same machine, one after the other, on {} of its cores, apart from those of the load threads.",
-            list(&cores.iter().map(|cores| format!("number {cores}")).collect::<Vec<_>>())
+            "Stores that the study started ran on the same machine, one after another, on {} of its cores, separate from those of the load threads.",
+            list(&cores.iter().map(|cores| format!("core(s) {cores}")).collect::<Vec<_>>())
         ),
     }
 }
@@ -358,7 +358,7 @@ fn stores(files: &Files) -> Vec<String> {
     let known: Vec<&TargetFacts> = targets
         .filter_map(|target| files.facts.get(&target.name))
         .collect();
-    // One machine for all is told of with the client.
+    // If all share one machine, the client's paragraph describes it.
     let alike = known.windows(2).all(|two| two[0].machine == two[1].machine);
     let sentence = |target: &TargetFacts| {
         let mut out = match target.title.as_str() {
@@ -367,7 +367,7 @@ fn stores(files: &Files) -> Vec<String> {
         };
         if !target.skipped.is_empty() {
             return format!(
-                "{out} was left out: {}.",
+                "{out} was skipped: {}.",
                 target.skipped.trim_end_matches('.')
             );
         }

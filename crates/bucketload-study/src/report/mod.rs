@@ -1,4 +1,4 @@
-//! The report of a study, made of its directory alone: a page, tables and figures for a paper.
+//! The report of a study, computed from its directory alone: a page, tables and figures for a paper.
 //!
 //! ```text
 //!  read ─► groups ─ digest, trials, workbench (a run directory at a time) ─► Measured per experiment
@@ -8,9 +8,9 @@
 //!                      └─ methods ───────────────┴─► figures/NAME.svg
 //! ```
 //!
-//! [`published`] are the values that others published, [`estimate`] the statistics over repetitions, [`show`]
-//! metrics with their names; tables, charts and frame of the page are those of [`bucketload_results::kit`]. Equal files
-//! give an equal report, byte for byte: nothing here reads a clock, the environment or an unordered map.
+//! [`published`] has values published by others, [`estimate`] the statistics over repetitions, [`show`] the metrics with
+//! their names. Tables, charts and the frame of the page come from [`bucketload_results::kit`]. Equal files give an equal
+//! report, byte for byte: nothing here reads a clock, the environment or an unordered map.
 
 pub mod balance;
 mod curves;
@@ -28,27 +28,21 @@ mod trials;
 pub mod workbench;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
+
+use bucketload_results::ResultsError;
 
 use crate::layout::{FIGURES, REPORT, TABLES};
 use page::Part;
 use read::Files;
 
-/// Why there is no report.
+/// An error that prevents the report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file cannot be read or written.
-    #[error("cannot {action} {}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// `read`, `write` or `create`.
-        action: &'static str,
-        /// The cause.
-        error: io::Error,
-    },
-    /// A file is not what it should be.
+    #[error(transparent)]
+    Io(#[from] ResultsError),
+    /// A file is invalid.
     #[error("{}: {message}", path.display())]
     Form {
         /// The file.
@@ -58,11 +52,11 @@ pub enum ReportError {
     },
 }
 
-/// The report as files: name below the study's directory, and content.
+/// The report as files: path below the study's directory, and content.
 pub type Rendered = BTreeMap<String, String>;
 
-/// Makes the report of the study in `dir`, finished or not. Cells whose directory cannot be read are shown as
-/// failed, with the reason.
+/// Renders the report of the study in `dir`, finished or not. Cells whose directory is unreadable are shown as failed,
+/// with the reason.
 ///
 /// # Errors
 /// When `study.toml`, `plan.json`, the journal or a target's facts cannot be read.
@@ -79,7 +73,7 @@ pub fn render(dir: &Path) -> Result<Rendered, ReportError> {
             out.insert(format!("{FIGURES}/{}.svg", chart.name), chart.file());
         }
         let mut own = tables::of(&files, &all, measured);
-        // Tables over several experiments are asked for by each of them and shown once.
+        // Tables over several experiments are requested by each of them but shown once.
         own.retain(|table| {
             let shared = ["ossperf-", "cs597-"]
                 .iter()
@@ -117,48 +111,41 @@ pub fn render(dir: &Path) -> Result<Rendered, ReportError> {
     Ok(out)
 }
 
-/// Makes the report of the study in `dir` and writes it there. Figures and tables of an earlier report that are
-/// no longer part of it are removed. Returns the path of the page.
+/// Renders the report of the study in `dir` and writes it there. Removes figures and tables of an earlier report that are
+/// no longer part of it. Returns the path of the page.
 ///
 /// # Errors
-/// As [`render`], and when a file cannot be written.
+/// As for [`render`], and when a file cannot be written.
 pub fn write(dir: &Path) -> Result<PathBuf, ReportError> {
     let rendered = render(dir)?;
-    let failed = |path: &Path, action| {
-        let path = path.to_owned();
-        move |error| ReportError::Io {
-            path,
-            action,
-            error,
-        }
-    };
     for folder in [FIGURES, TABLES] {
         let path = dir.join(folder);
-        std::fs::create_dir_all(&path).map_err(failed(&path, "create"))?;
-        for entry in std::fs::read_dir(&path).map_err(failed(&path, "read"))? {
-            let entry = entry.map_err(failed(&path, "read"))?;
+        std::fs::create_dir_all(&path).map_err(ResultsError::io(&path, "create"))?;
+        for entry in std::fs::read_dir(&path).map_err(ResultsError::io(&path, "read"))? {
+            let entry = entry.map_err(ResultsError::io(&path, "read"))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let ours = [".svg", ".csv", ".md", ".tex"]
                 .iter()
                 .any(|end| name.ends_with(end));
             if ours && !rendered.contains_key(&format!("{folder}/{name}")) {
-                std::fs::remove_file(entry.path()).map_err(failed(&entry.path(), "remove"))?;
+                std::fs::remove_file(entry.path())
+                    .map_err(ResultsError::io(&entry.path(), "remove"))?;
             }
         }
     }
     for (name, text) in &rendered {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(failed(&path, "write"))?;
+        std::fs::write(&path, text).map_err(ResultsError::io(&path, "write"))?;
     }
     Ok(dir.join(REPORT))
 }
 
-/// Names of files that were given away.
+/// File names already in use.
 #[derive(Default)]
 struct Names(Vec<String>);
 
 impl Names {
-    /// `name`, with a number where the folder has it already.
+    /// `name`, with a number if the folder already has it.
     fn unique(&mut self, folder: &str, name: &str) -> String {
         let mut number = 1;
         loop {

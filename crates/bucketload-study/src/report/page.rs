@@ -11,16 +11,16 @@ use super::methods::Paragraph;
 use super::published;
 use super::read::Files;
 
-/// Rows above which a table is folded.
+/// Number of rows above which a table is folded.
 const FOLD: usize = 40;
 
-/// What the page shows of an experiment.
+/// The part of the page for one experiment.
 pub(super) struct Part {
     /// Charts.
     pub(super) charts: Vec<Chart>,
     /// Tables.
     pub(super) tables: Vec<Table>,
-    /// What to say where something is missing.
+    /// Notes about missing data.
     pub(super) notes: Vec<String>,
     /// Verdicts of its cells.
     pub(super) verdicts: Table,
@@ -64,12 +64,12 @@ pub(super) fn render(
     if !note.is_empty() {
         let _ = writeln!(out, "<h3>Published values</h3>\n<p>{}</p>", xml(note));
     } else if !study.published.is_empty() {
-        out += "<h3>Published values</h3>\n<p>None are quoted beside ours: the work shows its results as a figure without numbers.</p>\n";
+        out += "<h3>Published values</h3>\n<p>None are quoted: the work shows its results as a figure without numbers.</p>\n";
     }
     let _ = write!(
         out,
-        "</section>\n<footer><p class=\"muted\">Study {}, planned by Bucketload {}. Every figure and table of this page is made of the files beside it; \
-         tables stand in <code>tables/</code> (CSV, Markdown, LaTeX), figures in <code>figures/</code> (SVG), every run in <code>tables/cells.csv</code>.</p></footer>\n",
+        "</section>\n<footer><p class=\"muted\">Study {}, planned by Bucketload {}. Every figure and table of this page is computed from the files next to it; \
+         tables are in <code>tables/</code> (CSV, Markdown, LaTeX), figures in <code>figures/</code> (SVG), every run in <code>tables/cells.csv</code>.</p></footer>\n",
         xml(&study.name),
         xml(&files.plan.version),
     );
@@ -94,28 +94,25 @@ fn facts(files: &Files, all: &[Measured]) -> String {
     let targets = files.study.targets.len() - skipped.min(files.study.targets.len());
     let mut facts = vec![
         ("cells measured", format!("{measured} of {planned}")),
-        (
-            "runs that are VALID",
-            format!("{valid} of {}", runs().count()),
-        ),
+        ("VALID runs", format!("{valid} of {}", runs().count())),
         (
             "targets",
             format!("{targets} of {}", files.study.targets.len()),
         ),
     ];
     if files.study.quick {
-        facts.push(("form", "quick".to_owned()));
+        facts.push(("version", "quick".to_owned()));
     }
     let mut out = page::facts(&facts);
     if measured < planned {
         let _ = writeln!(
             out,
-            "<p class=\"warn\"><strong>Not complete.</strong> {} of {planned} cells have no result; the tables of verdicts say why.</p>",
+            "<p class=\"warn\"><strong>Not complete.</strong> {} of {planned} cells have no result; the verdict tables give the reasons.</p>",
             planned - measured
         );
     }
     if files.study.quick {
-        out += "<p class=\"warn\"><strong>Quick form.</strong> Short runs show that everything works and in which order of magnitude; they are no basis for decisions.</p>\n";
+        out += "<p class=\"warn\"><strong>Quick version.</strong> Short runs show that everything works, and orders of magnitude; they are no basis for decisions.</p>\n";
     }
     out
 }

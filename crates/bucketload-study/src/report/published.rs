@@ -1,8 +1,8 @@
-//! Values that others published, from a table with a citation per value (`published.csv`).
+//! Values published by others, from a table with a citation per value (`published.csv`).
 //!
-//! They were measured on other machines, often with other clients and definitions, and stand beside ours for
-//! orientation only: nothing is computed from both. What a paper contradicts itself in is said in [`note`]. The
-//! results of the CS597 grid are those of [`bucketload_results::grid::published`].
+//! They were measured on other machines, often with other clients and definitions, and are shown next to ours for
+//! orientation only: no figure combines both. [`note`] names contradictions within a paper. The results of the CS597 grid
+//! are in [`bucketload_results::grid::published`].
 
 use std::sync::OnceLock;
 
@@ -16,21 +16,21 @@ pub const SETS: [&str; 5] = ["ossperf", "cosbench", "ostorebench", "s3-hpc", "cs
 pub struct Value {
     /// Name of the set.
     pub set: String,
-    /// What it is of, such as `upload`.
+    /// The quantity, such as `upload`.
     pub quantity: String,
     /// The system.
     pub system: String,
     /// Size in bytes, scenario or row.
     pub key: String,
-    /// Way of measuring, class or number of nodes; empty for none.
+    /// Method, class or number of nodes; empty for none.
     pub variant: String,
     /// The value.
     pub value: f64,
     /// Its unit; `x` for multiples of the first system.
     pub unit: String,
-    /// What is doubtful about it; empty for nothing.
+    /// Doubt about the value; empty for none.
     pub mark: String,
-    /// Where it stands.
+    /// Citation.
     pub source: String,
 }
 
@@ -61,7 +61,7 @@ fn parse(line: &str) -> Option<Value> {
     })
 }
 
-/// The fields of a line; commas inside quotes separate nothing.
+/// The fields of a line; commas inside quotes do not separate.
 fn split(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -79,7 +79,7 @@ fn split(line: &str) -> Vec<String> {
     out
 }
 
-/// The system of a set that a target is like, by its name or script; `None` when it is like none.
+/// The system of a set that corresponds to a target, by its name or script; `None` if there is none.
 #[must_use]
 pub fn system_like(set: &str, target: &str) -> Option<&'static str> {
     let target = target.to_ascii_lowercase();
@@ -105,7 +105,7 @@ pub fn system_like(set: &str, target: &str) -> Option<&'static str> {
         .map(|(_, system)| *system)
 }
 
-/// The scenario of OStoreBench that a workload is; `None` for others.
+/// The OStoreBench scenario of a workload; `None` for others.
 #[must_use]
 pub fn scenario(workload: &str) -> Option<&'static str> {
     match workload {
@@ -117,32 +117,32 @@ pub fn scenario(workload: &str) -> Option<&'static str> {
     }
 }
 
-/// What tables with published values say of them; the rest stands once, at the end of the page.
+/// Reference in tables with published values to the full note at the end of the page.
 pub const SEE: &str =
-    "Published values are another machine's: see \"Published values\" at the end.";
+    "Published values are from another machine: see \"Published values\" at the end.";
 
-/// What the set's values are worth, for those who read them beside ours; empty for sets without any.
+/// How the set's values compare with ours; empty for sets without values.
 #[must_use]
 pub fn note(set: &str) -> &'static str {
     match set {
         "ossperf" => {
-            "Published values are another machine's: MinIO on eight Raspberry Pi 2 behind 100 Mbit/s Ethernet \
+            "Published values are from another machine: MinIO on eight Raspberry Pi 2 behind 100 Mbit/s Ethernet \
              (Table 4) and Amazon S3 over the author's internet line (Table 5), 10 files each, one process of a \
-             command-line client per file. At small sizes they are mostly the start of that process."
+             command-line client per file. At small sizes they mostly show the start of that process."
         }
         "ostorebench" => {
-            "Published values are another machine's: four storage nodes with Xeon E5310, 4 GB of memory and \
+            "Published values are from other machines: four storage nodes with Xeon E5310, 4 GB of memory and \
              1-Gbit Ethernet, three copies; SeaweedFS 1.87, Swift 3.0, Ceph 13.2.10. The published figures follow \
              closed-loop load of a fixed number of workers, although the paper describes arrivals; the column \
              called \"99th percentile\" lies below the mean in 13 of 18 groups and agrees with a standard \
              deviation; the 113 MB/s of SeaweedFS are what one 1-Gbit link carries. Read them for orientation only."
         }
         "s3-hpc" => {
-            "The published value is another machine's: MD-Workbench with 4 client nodes of 20 processes on \
+            "The published value is from other machines: MD-Workbench with 4 client nodes of 20 processes on \
              OpenStack Swift through its S3 emulation."
         }
         "cs597" => {
-            "Published values are other machines' (virtual machines of type m3.large, at least one table on others), \
+            "Published values are from other machines (virtual machines of type m3.large, at least one table on others), \
              recomputed from the study's raw times because its own tables swap reading and writing and scale some \
              cells. Many show the client's local disk or processes rather than the store. The touch rates of HDFS \
              and probably of CephFS count ten times the files."
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_of_the_papers() {
+    fn values_match_the_papers() {
         let ossperf = |quantity: &str, system: &str, key: &str, variant: &str| {
             of("ossperf")
                 .find(|v| {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_known_by_their_names() {
+    fn targets_are_recognised_by_name() {
         assert_eq!(system_like("ostorebench", "ceph-rgw"), Some("Ceph"));
         assert_eq!(system_like("ostorebench", "OpenStack Swift"), Some("Swift"));
         assert_eq!(system_like("ossperf", "MinIO, one drive"), Some("MinIO"));

@@ -1,8 +1,9 @@
-//! The files of a study as the report reads them.
+//! Reads the files of a study for the report.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bucketload_results::ResultsError;
 use serde::de::DeserializeOwned;
 
 use super::ReportError;
@@ -15,15 +16,15 @@ use crate::model::{Cell, JournalLine, Plan, Study, Target, TargetFacts};
 pub struct Files {
     /// The study's directory.
     pub dir: PathBuf,
-    /// What was asked for.
+    /// The request.
     pub study: Study,
     /// The cells.
     pub plan: Plan,
-    /// What happened, in order.
+    /// The events, in order.
     pub journal: Vec<JournalLine>,
-    /// The targets' facts, by name; those that were never looked at are missing.
+    /// The targets' facts, by name; missing for targets that were never inspected.
     pub facts: BTreeMap<String, TargetFacts>,
-    /// What became of each cell.
+    /// The progress of each cell.
     pub state: journal::State,
 }
 
@@ -31,7 +32,7 @@ impl Files {
     /// Reads the study in `dir`.
     ///
     /// # Errors
-    /// When a file is missing or cannot be understood. A missing journal and torn lines are none.
+    /// When a file is missing or invalid. A missing journal or incomplete lines are not errors.
     pub fn read(dir: &Path) -> Result<Self, ReportError> {
         let path = dir.join(layout::STUDY);
         let study: Study = toml::from_str(&text(&path)?).map_err(|e| ReportError::Form {
@@ -39,11 +40,7 @@ impl Files {
             message: e.to_string(),
         })?;
         let plan: Plan = json(&dir.join(layout::PLAN))?;
-        let journal = journal::read(dir).map_err(|e| ReportError::Io {
-            path: e.path,
-            action: "read",
-            error: e.source,
-        })?;
+        let journal = journal::read(dir)?;
         let mut facts = BTreeMap::new();
         for target in &study.targets {
             let path = layout::target(dir, &target.name);
@@ -61,8 +58,7 @@ impl Files {
         })
     }
 
-    /// The directory of a cell that was measured, or why it was not: `failed: …`, `skipped: …`,
-    /// `not measured: …`.
+    /// The directory of a measured cell, or the reason why there is none: `failed: …`, `skipped: …`, `not measured: …`.
     ///
     /// # Errors
     /// The reason.
@@ -75,11 +71,11 @@ impl Files {
             None if known.is_some_and(|known| known.attempts > 0) => {
                 Err("failed: it was interrupted".to_owned())
             }
-            None => Err("not measured: the study has not come to it".to_owned()),
+            None => Err("not measured: the study has not reached it".to_owned()),
         }
     }
 
-    /// Why the store could not say where the objects of a cell lie, if that was so.
+    /// Why the placement of a cell's objects could not be determined, if so.
     #[must_use]
     pub fn unplaced(&self, cell: &str) -> Option<&str> {
         self.journal.iter().rev().find_map(|line| match line {
@@ -97,14 +93,14 @@ impl Files {
         targets.into_iter().find(|(_, target)| target.name == name)
     }
 
-    /// The name of a target for people.
+    /// The display name of a target.
     #[must_use]
     pub fn label(&self, name: &str) -> String {
         self.target(name)
             .map_or_else(|| name.to_owned(), |(_, target)| target.label().to_owned())
     }
 
-    /// Name of the target that multiples are of; empty without targets.
+    /// Name of the target that multiples refer to; empty without targets.
     #[must_use]
     pub fn baseline(&self) -> &str {
         let first = || self.study.targets.first().map_or("", |target| &target.name);
@@ -115,12 +111,8 @@ impl Files {
     }
 }
 
-fn text(path: &Path) -> Result<String, ReportError> {
-    std::fs::read_to_string(path).map_err(|error| ReportError::Io {
-        path: path.to_owned(),
-        action: "read",
-        error,
-    })
+fn text(path: &Path) -> Result<String, ResultsError> {
+    std::fs::read_to_string(path).map_err(ResultsError::io(path, "read"))
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, ReportError> {

@@ -4,11 +4,11 @@ use bucketload_core::verdict::Word;
 use bucketload_results::kit::{Cell, Unit};
 
 use super::digest::{Figures, Run};
-use super::estimate::Over;
+use super::estimate::Estimate;
 use super::groups::Group;
 use crate::model::Metric;
 
-/// The different ones of `items`, in their order.
+/// The distinct `items`, in order of first occurrence.
 pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut out = Vec::new();
     for item in items {
@@ -19,26 +19,26 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     out
 }
 
-/// What is looked at: a class (empty: all) in a phase (empty: the only one that measures).
+/// The operations of a figure: a class (empty: all) in a phase (empty: the only measuring one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look<'a> {
+pub struct Ops<'a> {
     /// Phase.
     pub phase: &'a str,
     /// Class.
     pub class: &'a str,
 }
 
-/// Values of `metric`, one per run that counts.
+/// Values of `metric`, one per counted run.
 #[must_use]
-pub fn values(group: &Group, metric: Metric, look: Look<'_>) -> Vec<f64> {
-    each(group, look, |figures| figures.metric(metric))
+pub fn values(group: &Group, metric: Metric, ops: Ops<'_>) -> Vec<f64> {
+    each(group, ops, |figures| figures.metric(metric))
 }
 
-/// A figure of each run that counts.
-pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f64>) -> Vec<f64> {
+/// A figure of each counted run.
+pub fn each(group: &Group, ops: Ops<'_>, figure: impl Fn(&Figures) -> Option<f64>) -> Vec<f64> {
     group
         .counted()
-        .filter_map(|run| run.figures(look.phase, look.class))
+        .filter_map(|run| run.figures(ops.phase, ops.class))
         .filter_map(figure)
         .collect()
 }
@@ -46,10 +46,10 @@ pub fn each(group: &Group, look: Look<'_>, figure: impl Fn(&Figures) -> Option<f
 /// Values of runs, each with its block.
 pub type Blocks = Vec<(u32, f64)>;
 
-/// Values of `metric` with the block (repetition) of their run: what ratios are made of.
+/// Values of `metric` with the block (repetition) of their run, for ratios.
 #[must_use]
-pub fn blocks(group: &Group, metric: Metric, look: Look<'_>) -> Blocks {
-    let value = |run: &Run| run.figures(look.phase, look.class)?.metric(metric);
+pub fn blocks(group: &Group, metric: Metric, ops: Ops<'_>) -> Blocks {
+    let value = |run: &Run| run.figures(ops.phase, ops.class)?.metric(metric);
     let counted = group.counted();
     counted
         .filter_map(|run| Some((run.repetition, value(run)?)))
@@ -58,15 +58,15 @@ pub fn blocks(group: &Group, metric: Metric, look: Look<'_>) -> Blocks {
 
 /// `metric` over the runs: percentiles as medians, everything else as means.
 #[must_use]
-pub fn over(group: &Group, metric: Metric, look: Look<'_>) -> Option<Over> {
-    let values = values(group, metric, look);
+pub fn estimate(group: &Group, metric: Metric, ops: Ops<'_>) -> Option<Estimate> {
+    let values = values(group, metric, ops);
     match is_percentile(metric) {
-        true => Over::median(&values),
-        false => Over::mean(&values),
+        true => Estimate::median(&values),
+        false => Estimate::mean(&values),
     }
 }
 
-/// Whether a cell's figure is the median of the runs' percentiles.
+/// True if a cell shows the median of the runs' percentiles.
 #[must_use]
 pub const fn is_percentile(metric: Metric) -> bool {
     matches!(
@@ -134,19 +134,19 @@ pub fn label(metric: Metric) -> String {
     }
 }
 
-/// A figure that the metric shows.
+/// A table cell with the metric's figure.
 #[must_use]
-pub fn figure(group: &Group, metric: Metric, look: Look<'_>) -> Cell {
-    Over::cell(over(group, metric, look), |v| unit(metric).show(v))
+pub fn figure(group: &Group, metric: Metric, ops: Ops<'_>) -> Cell {
+    Estimate::cell(estimate(group, metric, ops), |v| unit(metric).show(v))
 }
 
-/// A table's cell: the figure, or why there is none; marked where a run is not VALID.
+/// A table cell: the figure, or why there is none; marked if a run is not VALID.
 #[must_use]
-pub fn cell(group: Option<&Group>, metric: Metric, look: Look<'_>) -> Cell {
+pub fn cell(group: Option<&Group>, metric: Metric, ops: Ops<'_>) -> Cell {
     let Some(group) = group else {
         return Cell::None;
     };
-    match figure(group, metric, look) {
+    match figure(group, metric, ops) {
         Cell::None if group.counted().next().is_none() => Cell::text(group.why_none()),
         cell => cell.marked(&mark(group)),
     }
@@ -172,41 +172,41 @@ pub fn with_mark(name: String, group: &Group) -> String {
     format!("{name} {}", mark(group)).trim_end().to_owned()
 }
 
-/// What the marks and brackets of tables mean.
-pub const NOTE: &str = "In brackets: 95 % interval over the repetitions. Marks of cells that are not VALID: D degraded, \
-     U unsteady, O overloaded, C client-bound, I incomplete runs among them.";
+/// Explains the marks and brackets of tables.
+pub const NOTE: &str = "In brackets: 95 % interval over the repetitions. Marks of cells with runs that are not VALID: D degraded, \
+     U unsteady, O overloaded, C client-bound, I incomplete.";
 
-/// What the letters behind names in charts mean.
+/// Explains the letters after names in charts.
 pub const LETTERS: &str = "Letters mark cells with runs that are not VALID: D degraded, U unsteady, O overloaded, C client-bound, I incomplete.";
 
-/// The phases that a figure is drawn for: the one that is asked for, or all that runs have.
+/// The phases of a figure: the requested one, or all that runs have.
 #[must_use]
-pub fn phases<'a>(groups: &'a [Group], asked: &'a str) -> Vec<&'a str> {
-    if !asked.is_empty() && !asked.ends_with('*') {
-        return vec![asked];
+pub fn phases<'a>(groups: &'a [Group], requested: &'a str) -> Vec<&'a str> {
+    if !requested.is_empty() && !requested.ends_with('*') {
+        return vec![requested];
     }
     let runs = || groups.iter().flat_map(|g| g.counted());
-    if asked.is_empty() && runs().all(|run| run.figures("", "").is_some()) {
+    if requested.is_empty() && runs().all(|run| run.figures("", "").is_some()) {
         return vec![""];
     }
     let named = runs().flat_map(|run| &run.slots).map(|s| s.phase.as_str());
-    distinct(named.filter(|phase| !phase.is_empty() && like(asked, phase)))
+    distinct(named.filter(|phase| !phase.is_empty() && like(requested, phase)))
 }
 
-/// Whether a phase is asked for: by its name, by the beginning of its name with an asterisk behind it, or by nothing.
+/// True if a phase is requested: by name, by a prefix followed by `*`, or by an empty text.
 #[must_use]
-pub fn like(asked: &str, phase: &str) -> bool {
-    match asked.strip_suffix('*') {
+pub fn like(requested: &str, phase: &str) -> bool {
+    match requested.strip_suffix('*') {
         Some(beginning) => phase.starts_with(beginning),
-        None => asked.is_empty() || asked == phase,
+        None => requested.is_empty() || requested == phase,
     }
 }
 
-/// The classes that runs have in `phase`: the one that is asked for, or all; `""` where there is one only.
+/// The classes that runs have in `phase`: the requested one, or all; `""` if there are none.
 #[must_use]
-pub fn classes<'a>(groups: &'a [Group], phase: &str, asked: &'a str) -> Vec<&'a str> {
-    if !asked.is_empty() {
-        return vec![asked];
+pub fn classes<'a>(groups: &'a [Group], phase: &str, requested: &'a str) -> Vec<&'a str> {
+    if !requested.is_empty() {
+        return vec![requested];
     }
     let slots = groups
         .iter()
@@ -219,7 +219,7 @@ pub fn classes<'a>(groups: &'a [Group], phase: &str, asked: &'a str) -> Vec<&'a 
     }
 }
 
-/// `base` with what it is of: class and phase in brackets.
+/// `base` followed by class and phase in brackets.
 #[must_use]
 pub fn titled(base: &str, phase: &str, class: &str) -> String {
     let of: Vec<&str> = [class, phase]
@@ -237,10 +237,11 @@ mod tests {
     use super::like;
 
     #[test]
-    fn phases_are_asked_for_by_name_or_beginning() {
+    fn phases_are_requested_by_name_or_prefix() {
         let name = "benchmark-0-0.0000";
         assert_eq!(
-            ["", name, "benchmark*", "*", "benchmark", "cleanup*"].map(|asked| like(asked, name)),
+            ["", name, "benchmark*", "*", "benchmark", "cleanup*"]
+                .map(|requested| like(requested, name)),
             [true, true, true, true, false, false]
         );
     }

@@ -1,4 +1,4 @@
-//! Cells that are studies of several trials themselves: the grid of files, and the ways to a file system.
+//! Cells that are studies of several trials themselves: the grid of files, and the access paths.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use super::groups::Group;
 use super::read::Files;
 use crate::model::{Cell, Command};
 
-/// Adds a group per row (and number of processes) of the cells' own trials to `out`; `group` itself where
-/// none was measured.
+/// Adds one group per row (and number of processes) of the cells' trials to `out`; adds `group` itself if none was
+/// measured.
 pub(super) fn expand(
     files: &Files,
     command: Command,
@@ -47,7 +47,7 @@ pub(super) fn expand(
     }
 }
 
-/// Where the trials of a cell go: groups behind the `first`, made like `group`.
+/// Collects the trials of a cell in the groups from `first` on, which are derived from `group`.
 struct Groups<'a> {
     cell: &'a Cell,
     group: &'a Group,
@@ -56,7 +56,7 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// Adds a trial as a run of the group that is like `like`, which is made where there is none yet.
+    /// Adds a trial as a run of the group with the key of `like`; adds `like` as a new group if necessary.
     fn put(
         &mut self,
         like: Group,
@@ -86,7 +86,7 @@ impl Groups<'_> {
         });
     }
 
-    /// What the groups of a cell have in common.
+    /// The common part of a cell's groups.
     fn blank(&self) -> Group {
         Group {
             target: self.group.target.clone(),
@@ -172,18 +172,14 @@ fn hpc(dir: &Path, groups: &mut Groups<'_>) -> Result<(), String> {
             false => (Word::Valid, Vec::new()),
         };
         let slots = trial.steps.iter().map(|step| {
-            let rate = |amount: u64| match step.seconds > 0.0 {
-                true => amount as f64 / step.seconds,
-                false => 0.0,
-            };
             let time = |ns: u64| (ns > 0).then_some(ns as f64);
             slot(
                 &step.step,
                 Figures {
                     ok: step.ok,
                     failed: step.failed,
-                    ops_per_s: rate(step.ok),
-                    bytes_per_s: rate(step.bytes),
+                    ops_per_s: step.rate(step.ok),
+                    bytes_per_s: step.rate(step.bytes),
                     quantiles_ns: [time(step.p50_ns), None, time(step.p99_ns), None],
                     ..Figures::default()
                 },
@@ -194,7 +190,7 @@ fn hpc(dir: &Path, groups: &mut Groups<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The figures of a step, which stands for a phase.
+/// The figures of a step, as a phase.
 fn slot(step: &str, figures: Figures) -> Slot {
     Slot {
         phase: step.to_owned(),

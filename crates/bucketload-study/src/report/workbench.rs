@@ -9,7 +9,7 @@ use bucketload_results::mdworkbench::{self, Kind, StageKind};
 pub struct Stage {
     /// `precreate`, `benchmark` or `cleanup`.
     pub name: &'static str,
-    /// Operations per second as the original counts them.
+    /// Operations per second as counted by the original.
     pub rate: f64,
     /// MiB per second.
     pub mib_per_s: f64,
@@ -19,15 +19,14 @@ pub struct Stage {
     pub times_s: Vec<(&'static str, [f64; 3])>,
 }
 
-/// The phases of the run in `dir`; none where its log cannot be read.
+/// The phases of the run in `dir`; empty if its log cannot be read.
 #[must_use]
 pub fn stages(dir: &Path) -> Vec<Stage> {
     let mut out = Vec::new();
-    let read = mdworkbench::stages(dir, |stage| out.extend(of(stage)));
-    match read {
-        Ok(_) => out,
-        Err(_) => Vec::new(),
+    if mdworkbench::stages(dir, |stage| out.extend(of(stage))).is_err() {
+        out.clear();
     }
+    out
 }
 
 fn of(stage: &mdworkbench::Stage) -> Option<Stage> {

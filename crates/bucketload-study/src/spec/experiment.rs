@@ -6,16 +6,15 @@ use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use toml::de::DeValue;
 
 use crate::model::{
-    Command, Experiment, Figure, FigureKind, Metric, OptionValue, Options, Table, TableKind, Target,
+    Command, Experiment, FigureKind, Metric, OptionValue, Options, TableKind, Target, View,
 };
 
 use super::reader::{Reader, scalar};
 use super::{duration, named, names, repetitions};
 
-/// Options that belong to the study itself.
+/// Options that the study itself sets.
 const RESERVED: [&str; 6] = ["target", "endpoint-url", "out", "output", "dry-run", "seed"];
 
-/// What `[quick.experiment.NAME]` says.
 #[derive(Default)]
 pub(super) struct Overlay {
     values: Option<Vec<String>>,
@@ -26,14 +25,6 @@ pub(super) struct Overlay {
     options: Options,
     value_options: BTreeMap<String, Options>,
     leave_out: bool,
-    applies: bool,
-}
-
-impl Overlay {
-    /// Known, but without effect.
-    pub(super) fn unused(self) -> Self {
-        Self::default()
-    }
 }
 
 pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
@@ -43,7 +34,7 @@ pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
     let mut overlays = BTreeMap::new();
     for (name, _, value) in table.entries() {
         let DeValue::Table(inner) = value.get_ref() else {
-            let message = format!("this is of type {}", value.get_ref().type_str());
+            let message = format!("wrong type: {}", value.get_ref().type_str());
             let remedy = format!("write a table, [quick.experiment.{name}]");
             table
                 .doc
@@ -62,7 +53,6 @@ pub(super) fn overlays(quick: &Reader<'_, '_>) -> BTreeMap<String, Overlay> {
                 options: options(&reader),
                 value_options: value_options(&reader),
                 leave_out: reader.switch("leave-out").unwrap_or(false),
-                applies: true,
             },
         );
         reader.close();
@@ -78,10 +68,9 @@ pub(super) fn experiments(
     let readers = root.tables("experiment");
     let mut all: Vec<Experiment> = Vec::new();
     for reader in readers {
-        let mut experiment = read(&reader, targets);
+        let mut experiment = read(&reader);
         let written = experiment.values.clone();
-        let overlay = overlays.get(&experiment.name).filter(|o| o.applies);
-        if let Some(overlay) = overlay {
+        if let Some(overlay) = overlays.get(&experiment.name) {
             if overlay.leave_out {
                 reader.close();
                 continue;
@@ -93,7 +82,7 @@ pub(super) fn experiments(
             if !written.contains(value) && !experiment.values.contains(value) {
                 reader.problem(
                     "value-options",
-                    format!("`{value}` is none of the values"),
+                    format!("`{value}` is not one of the values"),
                     format!("possible here: {}", experiment.values.join(", ")),
                 );
             }
@@ -113,12 +102,9 @@ pub(super) fn experiments(
         for (name, span, _) in quick.entries() {
             if !known.iter().any(|known| known == name) {
                 let remedy = format!("possible here: {}", known.join(", "));
-                quick.doc.problem(
-                    &span,
-                    &quick.path(name),
-                    "there is no experiment of this name",
-                    remedy,
-                );
+                quick
+                    .doc
+                    .problem(&span, &quick.path(name), "no such experiment", remedy);
             }
         }
     }
@@ -142,17 +128,19 @@ fn apply(experiment: &mut Experiment, overlay: &Overlay) {
         .options
         .extend(options.map(|(name, value)| (name.clone(), value.clone())));
     for (value, options) in &overlay.value_options {
-        let own = experiment.value_options.entry(value.clone()).or_default();
-        own.extend(options.clone());
+        let options_of_value = experiment.value_options.entry(value.clone()).or_default();
+        options_of_value.extend(options.clone());
     }
 }
 
-fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
+fn read(reader: &Reader<'_, '_>) -> Experiment {
+    let figures = reader.tables("figure").into_iter();
+    let tables = reader.tables("table").into_iter();
     Experiment {
         name: named(reader),
         title: reader.text("title").unwrap_or_default(),
         description: reader.text("description").unwrap_or_default(),
-        command: command(reader),
+        command: one_of(reader, "command", Command::ALL, Command::name).unwrap_or_default(),
         workload: reader.text("workload").unwrap_or_default(),
         targets: reader.texts("targets").unwrap_or_default(),
         field: reader.text("field").unwrap_or_default(),
@@ -161,8 +149,12 @@ fn read(reader: &Reader<'_, '_>, _targets: &[Target]) -> Experiment {
         estimate_ns: duration(reader, "estimate").unwrap_or(0),
         options: options(reader),
         value_options: value_options(reader),
-        figures: reader.tables("figure").into_iter().map(figure).collect(),
-        tables: reader.tables("table").into_iter().map(table).collect(),
+        figures: figures
+            .map(|f| view(f, FigureKind::ALL, FigureKind::name))
+            .collect(),
+        tables: tables
+            .map(|t| view(t, TableKind::ALL, TableKind::name))
+            .collect(),
     }
 }
 
@@ -171,7 +163,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         if targets.iter().all(|target| target.name != *name) {
             reader.problem(
                 "targets",
-                format!("there is no target `{name}`"),
+                format!("no such target: `{name}`"),
                 names(targets),
             );
         }
@@ -183,7 +175,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         (true, true) => {
             let some: Vec<&str> = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect();
             let remedy = format!("name a file, or one of {}", some.join(", "));
-            reader.problem("workload", "there is no workload", remedy);
+            reader.problem("workload", "the workload is missing", remedy);
         }
         (false, false) => {
             let message = format!("{} takes no workload", experiment.command.name());
@@ -192,11 +184,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         _ => {}
     }
     match (experiment.field.is_empty(), experiment.values.is_empty()) {
-        (true, false) => reader.problem(
-            "field",
-            "nothing has these values",
-            "name the field that is swept",
-        ),
+        (true, false) => reader.problem("field", "values without a field", "name the swept field"),
         (false, true) => reader.problem(
             "values",
             "the field has no values",
@@ -223,7 +211,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         if seen.contains(&value) {
             reader.problem(
                 "values",
-                format!("{value} stands there twice"),
+                format!("{value} appears twice"),
                 "give each value once",
             );
         }
@@ -239,25 +227,6 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
     }
 }
 
-fn command(reader: &Reader<'_, '_>) -> Command {
-    let Some(text) = reader.text("command") else {
-        return Command::Run;
-    };
-    let found = Command::ALL
-        .into_iter()
-        .find(|command| command.name() == text);
-    found.unwrap_or_else(|| {
-        let all: Vec<&str> = Command::ALL.iter().map(|c| c.name()).collect();
-        let message = format!("`{text}` is no command of a study");
-        reader.problem(
-            "command",
-            message,
-            format!("possible here: {}", all.join(", ")),
-        );
-        Command::Run
-    })
-}
-
 /// The table `options`.
 pub(super) fn options(reader: &Reader<'_, '_>) -> Options {
     reader
@@ -265,7 +234,7 @@ pub(super) fn options(reader: &Reader<'_, '_>) -> Options {
         .map_or_else(Options::new, |table| read_options(&table))
 }
 
-/// The table `value-options`: one of options per value of the swept field.
+/// The table `value-options`: a table of options per value of the swept field.
 fn value_options(reader: &Reader<'_, '_>) -> BTreeMap<String, Options> {
     let Some(table) = reader.table("value-options") else {
         return BTreeMap::new();
@@ -279,7 +248,7 @@ fn value_options(reader: &Reader<'_, '_>) -> BTreeMap<String, Options> {
                 all.insert(value.to_owned(), read_options(&inner));
             }
             other => {
-                let message = format!("this is of type {}", other.type_str());
+                let message = format!("wrong type: {}", other.type_str());
                 let remedy = "write a table of options, such as { duration = \"60s\" }";
                 table.doc.problem(&span, &path, message, remedy);
             }
@@ -296,12 +265,12 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
             let remedy = "use [[target]], --dir and seed of the study";
             table
                 .doc
-                .problem(&span, &field, "the study itself sets it", remedy);
+                .problem(&span, &field, "the study itself sets this option", remedy);
         } else if key.starts_with('-') {
             let remedy = format!("write {}", key.trim_start_matches('-'));
             table
                 .doc
-                .problem(&span, &field, "options are written without dashes", remedy);
+                .problem(&span, &field, "write options without dashes", remedy);
         }
         let read = match value.get_ref() {
             DeValue::Boolean(on) => Some(OptionValue::Switch(*on)),
@@ -326,7 +295,7 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
                 table.doc.problem(
                     &value.span(),
                     &field,
-                    "this is no value of an option",
+                    "not a valid value of an option",
                     remedy,
                 );
             }
@@ -335,55 +304,40 @@ fn read_options(table: &Reader<'_, '_>) -> Options {
     options
 }
 
-fn figure(reader: Reader<'_, '_>) -> Figure {
-    let kinds = FigureKind::ALL.map(|kind| (kind.name(), kind));
-    let figure = Figure {
-        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
-        metric: metric(&reader),
+fn view<K: Copy + Default>(
+    reader: Reader<'_, '_>,
+    kinds: &[K],
+    name: fn(K) -> &'static str,
+) -> View<K> {
+    if !reader.has("kind") {
+        reader.problem("kind", "missing", possible(kinds, name));
+    }
+    let view = View {
+        kind: one_of(&reader, "kind", kinds, name).unwrap_or_default(),
+        metric: one_of(&reader, "metric", Metric::ALL, Metric::name),
         class: reader.text("class").unwrap_or_default(),
         phase: reader.text("phase").unwrap_or_default(),
         title: reader.text("title").unwrap_or_default(),
     };
     reader.close();
-    figure
+    view
 }
 
-fn table(reader: Reader<'_, '_>) -> Table {
-    let kinds = TableKind::ALL.map(|kind| (kind.name(), kind));
-    let table = Table {
-        kind: one_of(&reader, "kind", &kinds).unwrap_or_default(),
-        metric: metric(&reader),
-        class: reader.text("class").unwrap_or_default(),
-        phase: reader.text("phase").unwrap_or_default(),
-        title: reader.text("title").unwrap_or_default(),
-    };
-    reader.close();
-    table
-}
-
-fn metric(reader: &Reader<'_, '_>) -> Option<Metric> {
-    if !reader.has("metric") {
-        // It is a known field all the same.
-        return reader.value("metric").and(None);
-    }
-    one_of(
-        reader,
-        "metric",
-        &Metric::ALL.map(|metric| (metric.name(), metric)),
-    )
-}
-
-fn one_of<T: Copy>(reader: &Reader<'_, '_>, key: &'static str, all: &[(&str, T)]) -> Option<T> {
-    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-    let remedy = format!("possible here: {}", names.join(", "));
-    if !reader.has(key) {
-        reader.problem(key, "it is missing", remedy);
-        return reader.value(key).and(None);
-    }
+fn one_of<T: Copy>(
+    reader: &Reader<'_, '_>,
+    key: &'static str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Option<T> {
     let text = reader.text(key)?;
-    let found = all.iter().find(|(name, _)| *name == text);
+    let found = all.iter().copied().find(|value| name(*value) == text);
     if found.is_none() {
-        reader.problem(key, format!("there is no {key} `{text}`"), remedy);
+        reader.problem(key, format!("no such {key}: `{text}`"), possible(all, name));
     }
-    found.map(|(_, value)| *value)
+    found
+}
+
+fn possible<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    let names: Vec<&str> = all.iter().copied().map(name).collect();
+    format!("possible here: {}", names.join(", "))
 }

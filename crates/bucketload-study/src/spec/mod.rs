@@ -1,6 +1,6 @@
-//! What a user writes: a study in TOML, with a table `[quick]` that makes it short.
+//! The specification of a study in TOML, with a table `[quick]` that makes it short.
 //!
-//! `reader` finds every problem with line, column, field and remedy; this module turns the document into a
+//! `reader` reports every problem with line, column, field and remedy. This module turns the document into a
 //! [`Study`]. The studies inside the program are [`BUILTIN_STUDIES`].
 
 mod experiment;
@@ -41,17 +41,17 @@ pub fn builtin(name: &str) -> Option<&'static str> {
     all.find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// APIs by which a server may be used.
+/// APIs through which a server may be used.
 pub const APIS: [&str; 5] = ["s3", "swift", "webhdfs", "seaweedfs", "azure"];
 
-/// Most repetitions of a cell.
-const MOST_REPETITIONS: i64 = 100;
+/// Limit on the repetitions of a cell.
+const MAX_REPETITIONS: i64 = 100;
 
-/// Reads the study in `text`, called `name` in messages; with `quick` the values of its table `[quick]`
-/// replace those outside.
+/// Reads the study in `text`, called `name` in messages. With `quick`, the values of its table `[quick]` override the
+/// others.
 ///
 /// # Errors
-/// With every problem that was found.
+/// Lists every problem.
 pub fn parse(name: &str, text: &str, quick: bool) -> Result<Study, SpecError> {
     let doc = Document::new(name, text);
     let study = match doc.parse() {
@@ -91,7 +91,7 @@ fn read(root: Reader<'_, '_>, quick: bool) -> Study {
         study.targets.iter().map(|t| t.name.as_str()),
     );
     if !study.baseline.is_empty() && study.targets.iter().all(|t| t.name != study.baseline) {
-        let message = format!("there is no target `{}`", study.baseline);
+        let message = format!("no such target: `{}`", study.baseline);
         root.problem("baseline", message, names(&study.targets));
     }
     study.experiments = experiments(&root, &study.targets, &overlay);
@@ -111,30 +111,27 @@ fn read(root: Reader<'_, '_>, quick: bool) -> Study {
     study
 }
 
-/// Reads `[quick]`; what it says of the study applies at once, what it says of experiments later.
+/// Reads `[quick]`. Its values for the study apply at once, those for experiments later.
 fn quick_table(root: &Reader<'_, '_>, study: &mut Study, apply: bool) -> BTreeMap<String, Overlay> {
     let Some(table) = root.table("quick") else {
         return BTreeMap::new();
     };
-    let said = (
+    let quick = (
         repetitions(&table),
         duration(&table, "recovery"),
         duration(&table, "settle"),
     );
     if apply {
-        study.repetitions = said.0.unwrap_or(study.repetitions);
-        study.recovery_ns = said.1.unwrap_or(study.recovery_ns);
-        study.settle_ns = said.2.unwrap_or(study.settle_ns);
+        study.repetitions = quick.0.unwrap_or(study.repetitions);
+        study.recovery_ns = quick.1.unwrap_or(study.recovery_ns);
+        study.settle_ns = quick.2.unwrap_or(study.settle_ns);
     }
     let overlays = experiment::overlays(&table);
     table.close();
     match apply {
         true => overlays,
-        // What is not used is checked all the same.
-        false => overlays
-            .into_iter()
-            .map(|(name, o)| (name, o.unused()))
-            .collect(),
+        // Unused values are checked all the same.
+        false => BTreeMap::new(),
     }
 }
 
@@ -154,13 +151,13 @@ fn target(reader: Reader<'_, '_>) -> Target {
     };
     if target.url.is_empty() && target.server.is_empty() {
         let remedy = "give url (such as \"s3://bucket\" or \"mem:\") or server (such as \"minio\")";
-        reader.problem("url", "the target is nowhere", remedy);
+        reader.problem("url", "the target has no address", remedy);
     }
     if !target.endpoint.is_empty() && !target.server.is_empty() {
         let remedy = "remove endpoint, or server";
         reader.problem(
             "endpoint",
-            "a server that the study starts has an address of its own",
+            "a server that the study starts has its own address",
             remedy,
         );
     }
@@ -169,20 +166,20 @@ fn target(reader: Reader<'_, '_>) -> Target {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '-')
     {
-        let remedy = "write the name of a script of servers/ without .sh";
-        reader.problem("server", "this is no name of a server", remedy);
+        let remedy = "write the name of a script in servers/ without .sh";
+        reader.problem("server", "not a valid name of a server", remedy);
     }
     if !target.api.is_empty() && !APIS.contains(&target.api.as_str()) {
         reader.problem(
             "api",
-            format!("there is no api `{}`", target.api),
+            format!("no such API: `{}`", target.api),
             format!("possible here: {}", APIS.join(", ")),
         );
     }
     if !matches!(target.proxy.as_str(), "" | "nginx") {
         reader.problem(
             "proxy",
-            format!("there is no proxy `{}`", target.proxy),
+            format!("no such proxy: `{}`", target.proxy),
             "write \"nginx\"",
         );
     }
@@ -195,7 +192,7 @@ fn target(reader: Reader<'_, '_>) -> Target {
             if given {
                 reader.problem(
                     key,
-                    "it belongs to a server that the study starts",
+                    "only valid for a server that the study starts",
                     "add server, or remove it",
                 );
             }
@@ -204,7 +201,7 @@ fn target(reader: Reader<'_, '_>) -> Target {
     if target.proxy_cache && target.proxy.is_empty() {
         reader.problem(
             "proxy-cache",
-            "there is no proxy to keep answers",
+            "there is no proxy to cache responses",
             "add proxy = \"nginx\"",
         );
     }
@@ -224,10 +221,10 @@ fn settings(reader: &Reader<'_, '_>) -> BTreeMap<String, String> {
             .iter()
             .any(|word| upper.contains(word))
         {
-            let message = "secrets do not belong into a study";
+            let message = "secrets do not belong in a study";
             table
                 .doc
-                .problem(&span, &field, message, "put it into the environment");
+                .problem(&span, &field, message, "put it in the environment");
         }
         match scalar(value.get_ref()) {
             Some(text) => {
@@ -235,7 +232,7 @@ fn settings(reader: &Reader<'_, '_>) -> BTreeMap<String, String> {
             }
             None => table
                 .doc
-                .problem(&value.span(), &field, "this is no text", "write a string"),
+                .problem(&value.span(), &field, "not a string", "write a string"),
         }
     }
     settings
@@ -248,7 +245,7 @@ fn order(root: &Reader<'_, '_>) -> Order {
         Some(other) => {
             root.problem(
                 "order",
-                format!("there is no order `{other}`"),
+                format!("no such order: `{other}`"),
                 "write \"random\" or \"abba\"",
             );
             Order::Random
@@ -256,21 +253,20 @@ fn order(root: &Reader<'_, '_>) -> Order {
     }
 }
 
-/// The field `name`: what files and directories are called after.
+/// The field `name`, which names files and directories.
 fn named(reader: &Reader<'_, '_>) -> String {
     let name = reader.text("name").unwrap_or_default();
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
     let remedy =
         "use up to 60 lower-case letters, digits, dashes and dots, a letter or digit first";
     if name.is_empty() {
-        reader.problem("name", "there is no name", remedy);
-    } else if !is_name(&name) || !name.chars().all(fits) {
-        reader.problem("name", format!("`{name}` cannot be a name"), remedy);
+        reader.problem("name", "the name is missing", remedy);
+    } else if !is_name(&name) {
+        reader.problem("name", format!("`{name}` is not a valid name"), remedy);
     }
     name
 }
 
-/// Whether files may be called so.
+/// True if `name` is valid in file names.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
@@ -280,7 +276,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 fn repetitions(reader: &Reader<'_, '_>) -> Option<u32> {
-    let number = reader.number("repetitions", (1, MOST_REPETITIONS))?;
+    let number = reader.number("repetitions", (1, MAX_REPETITIONS))?;
     u32::try_from(number).ok()
 }
 
@@ -305,8 +301,8 @@ fn unique<'s>(root: &Reader<'_, '_>, key: &'static str, names: impl Iterator<Ite
         if seen.contains(&name) && !name.is_empty() {
             reader.problem(
                 "name",
-                format!("there are two of the name `{name}`"),
-                "give each its own",
+                format!("the name `{name}` is used twice"),
+                "give each its own name",
             );
         }
         seen.push(name);
@@ -319,7 +315,7 @@ fn names(targets: &[Target]) -> String {
 }
 
 impl Study {
-    /// A study without anything: what stays of a text that cannot be read.
+    /// An empty study, for texts that cannot be parsed.
     fn nothing() -> Self {
         Self {
             repetitions: 1,

@@ -1,5 +1,5 @@
-//! A TOML document whose values know where they stand, and a reader that collects every problem with its
-//! place, field and remedy.
+//! A TOML document whose values know their positions, and a reader that collects every problem with position, field and
+//! remedy.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use bucketload_workload::spec::{Location, Problem, Snippet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Longest part of a line that is shown, in characters.
+/// Limit on the part of a line that is shown, in characters.
 const WIDTH: usize = 110;
 
 /// A study that cannot be used: all problems that were found, each with its line.
@@ -20,7 +20,7 @@ pub struct SpecError {
     pub problems: Vec<Problem>,
 }
 
-/// The text and what is wrong with it.
+/// The text and its problems.
 pub(super) struct Document<'a> {
     name: &'a str,
     text: &'a str,
@@ -36,7 +36,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The document as a table; `None` when it is no TOML.
+    /// The document as a table; `None` if it is not TOML.
     pub(super) fn parse(&self) -> Option<Spanned<DeTable<'a>>> {
         match DeTable::parse(self.text) {
             Ok(table) => Some(table),
@@ -107,14 +107,14 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A table that is being read. What nobody asked for is unknown ([`Reader::close`]).
+/// A table that is being read. Fields that were never read are reported as unknown ([`Reader::close`]).
 pub(super) struct Reader<'d, 'a> {
     pub(super) doc: &'d Document<'a>,
     table: &'d DeTable<'a>,
-    /// Where a missing field is reported.
+    /// Position at which a missing field is reported.
     pub(super) span: Range<usize>,
     path: String,
-    asked: RefCell<BTreeSet<&'static str>>,
+    requested: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'d, 'a> Reader<'d, 'a> {
@@ -129,7 +129,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             table,
             span,
             path,
-            asked: RefCell::new(BTreeSet::new()),
+            requested: RefCell::new(BTreeSet::new()),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         }
     }
 
-    /// A problem with a field: at its value, or at the table where it is missing.
+    /// Reports a problem with a field: at its value, or at the table if the field is missing.
     pub(super) fn problem(&self, key: &str, message: impl Into<String>, remedy: impl Into<String>) {
         let value = self.table.get(key);
         let span = value.map_or(self.span.clone(), Spanned::span);
@@ -153,7 +153,7 @@ impl<'d, 'a> Reader<'d, 'a> {
     }
 
     fn get(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'a>>> {
-        self.asked.borrow_mut().insert(key);
+        self.requested.borrow_mut().insert(key);
         self.table.get(key)
     }
 
@@ -161,7 +161,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         let found = value.type_str();
         self.problem(
             key,
-            format!("this is of type {found}"),
+            format!("wrong type: {found}"),
             format!("write {wanted}"),
         );
     }
@@ -202,7 +202,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         parsed
     }
 
-    /// A list of texts; numbers are taken as they are written.
+    /// A list of texts; numbers are kept as written.
     pub(super) fn texts(&self, key: &'static str) -> Option<Vec<String>> {
         let value = self.get(key)?.get_ref();
         let DeValue::Array(items) = value else {
@@ -216,17 +216,12 @@ impl<'d, 'a> Reader<'d, 'a> {
                 None => self.doc.problem(
                     &item.span(),
                     &self.path(key),
-                    format!("this is of type {}", item.get_ref().type_str()),
+                    format!("wrong type: {}", item.get_ref().type_str()),
                     "write strings or numbers",
                 ),
             }
         }
         Some(texts)
-    }
-
-    /// A value of any kind.
-    pub(super) fn value(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'a>>> {
-        self.get(key)
     }
 
     /// The table `key`.
@@ -266,7 +261,7 @@ impl<'d, 'a> Reader<'d, 'a> {
                 other => self.doc.problem(
                     &item.span(),
                     &path,
-                    format!("this is of type {}", other.type_str()),
+                    format!("wrong type: {}", other.type_str()),
                     format!("write a table, [[{}]]", self.path(key)),
                 ),
             }
@@ -274,7 +269,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         tables
     }
 
-    /// The entries of the table in its order, for tables whose keys are the user's.
+    /// The entries of the table in order, for tables with user-defined keys.
     pub(super) fn entries(&self) -> Vec<(&'d str, Range<usize>, &'d Spanned<DeValue<'a>>)> {
         let entries = self.table.iter();
         entries
@@ -284,15 +279,15 @@ impl<'d, 'a> Reader<'d, 'a> {
 
     /// Reports fields that do not exist.
     pub(super) fn close(self) {
-        let asked = self.asked.borrow();
+        let requested = self.requested.borrow();
         for (key, _) in self.table.iter() {
             let name = key.get_ref().as_ref();
-            if !asked.contains(name) {
-                let known: Vec<&str> = asked.iter().copied().collect();
+            if !requested.contains(name) {
+                let known: Vec<&str> = requested.iter().copied().collect();
                 self.doc.problem(
                     &key.span(),
                     &self.path(name),
-                    "there is no field of this name",
+                    "no such field",
                     format!("possible here: {}", known.join(", ")),
                 );
             }

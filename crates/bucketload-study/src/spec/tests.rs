@@ -45,7 +45,7 @@ fn refused(change: (&str, &str), line: usize, field: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_study_is_read_and_its_quick_values_replace_those_outside() {
+fn quick_values_override_those_outside() {
     let study = parse("s.toml", SMALL, false).unwrap();
     assert_eq!(
         (study.seed, study.order, study.repetitions),
@@ -61,7 +61,7 @@ fn a_study_is_read_and_its_quick_values_replace_those_outside() {
     assert_eq!((quick.repetitions, quick.recovery_ns), (3, 10_000_000));
     let experiment = &quick.experiments[0];
     assert_eq!(experiment.values, ["1"]);
-    // Options are replaced one by one.
+    // Options are overridden one by one.
     assert_eq!(
         experiment.options["size"],
         OptionValue::Text("4KiB".to_owned())
@@ -73,7 +73,7 @@ fn a_study_is_read_and_its_quick_values_replace_those_outside() {
 }
 
 #[test]
-fn single_values_may_have_options_of_their_own() {
+fn single_values_may_have_their_own_options() {
     let text = SMALL
         .replace(
             "[[experiment.figure]]",
@@ -87,8 +87,8 @@ fn single_values_may_have_options_of_their_own() {
         let study = parse("s.toml", &text, quick).unwrap_or_else(|e| panic!("{e}"));
         let back: crate::model::Study = toml::from_str(&toml::to_string(&study).unwrap()).unwrap();
         assert_eq!(back, study);
-        let wishes = crate::plan::Wishes::default();
-        let plan = crate::plan::plan(&study, wishes, "0", |_| Ok::<_, ()>(1)).unwrap();
+        let options = crate::plan::PlanOptions::default();
+        let plan = crate::plan::plan(&study, options, "0", |_| Ok::<_, ()>(1)).unwrap();
         let cell = |value: &str| {
             let cell = plan.cells.iter().find(|cell| cell.value == value).unwrap();
             cell.args.join(" ")
@@ -116,7 +116,7 @@ fn single_values_may_have_options_of_their_own() {
     let wrong = text.replace("\n2 = {", "\n3 = {");
     let error = problems(&wrong).to_string();
     assert!(
-        error.contains("`3` is none of the values") && error.contains("possible here: 1, 2"),
+        error.contains("`3` is not one of the values") && error.contains("possible here: 1, 2"),
         "{error}"
     );
     let error = problems(&text.replace("2 = { ops = 30, size = \"1KiB\" }", "2 = 30"));
@@ -124,7 +124,7 @@ fn single_values_may_have_options_of_their_own() {
 }
 
 #[test]
-fn the_resolved_study_reads_back_as_it_was() {
+fn the_resolved_study_reads_back_unchanged() {
     for (name, text) in BUILTIN_STUDIES {
         for quick in [false, true] {
             let study = parse(name, text, quick).unwrap_or_else(|e| panic!("{e}"));
@@ -139,12 +139,12 @@ fn the_resolved_study_reads_back_as_it_was() {
 }
 
 #[test]
-fn mistakes_name_line_field_and_remedy() {
+fn errors_name_line_field_and_remedy() {
     refused(
         ("seed = 7", "sead = 7"),
         4,
         "sead",
-        &["no field", "possible here", "seed"],
+        &["no such field", "possible here", "seed"],
     );
     refused(("seed = 7", "seed = \"7\""), 4, "seed", &["a whole number"]);
     refused(("seed = 7", "order = \"sideways\""), 4, "order", &["abba"]);
@@ -153,7 +153,7 @@ fn mistakes_name_line_field_and_remedy() {
         ("url = \"mem:\"", ""),
         5,
         "target[0].url",
-        &["nowhere", "server"],
+        &["no address", "server"],
     );
     refused(
         ("url = \"mem:\"", "url = \"mem:\"\napi = \"s3\""),
@@ -174,7 +174,7 @@ fn mistakes_name_line_field_and_remedy() {
         ("workload = \"get\"", ""),
         8,
         "experiment[0].workload",
-        &["no workload"],
+        &["workload is missing"],
     );
     refused(("[1, 2]", "[1, 1]"), 12, "experiment[0].values", &["twice"]);
     refused(
@@ -217,7 +217,7 @@ fn mistakes_name_line_field_and_remedy() {
 }
 
 #[test]
-fn all_problems_come_at_once() {
+fn all_problems_are_reported_at_once() {
     let text = SMALL
         .replace("seed = 7", "sead = 7")
         .replace("mem:", "")

@@ -1,5 +1,5 @@
-//! The whole page of a small study against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-study --test
-//! golden` writes it anew; look at the difference, and at the page in a browser, before committing it.
+//! The whole page of a small study against its golden file. `UPDATE_GOLDEN=1 cargo test -p bucketload-study --test it`
+//! rewrites it; review the difference, and the page in a browser, before committing it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ use bucketload_results::rundir::RunDir;
 use bucketload_study::model::{FigureKind, Metric, Placement, TableKind};
 use bucketload_study::report::{Rendered, render};
 
-/// Two stores: reads over two numbers of workers with a cell that failed, and an open loop with a placement.
+/// Two stores: reads with two numbers of workers and a failed cell, and an open loop with a placement.
 fn sample(root: &Path) {
     let mut study = Builder::new(&[("alpha", "Store A"), ("beta", "Store |B| & \"co_1\"")]);
     study.study.published = "ostorebench".to_owned();
@@ -73,15 +73,15 @@ fn sample(root: &Path) {
     study.write(root);
 }
 
-/// Gives the run in `dir` an operation log and a placement on three devices, whose names change from repetition to
-/// repetition as those of a cluster on free ports do.
+/// Gives the run in `dir` an operation log and a placement on three devices. Their names change between repetitions, like
+/// those of a cluster on free ports.
 fn placed(dir: &Path, repetition: u32) {
     let (log, batches) = OpLog::new(1);
     let mut main = log.producer(1, 0);
     let mut lines = String::from("key,node\n");
     for key in 0..30u64 {
         let name = format!("r/{key:013}");
-        // The first key is as hot as ten others.
+        // The first key is as hot as ten others together.
         for _ in 0..if key == 0 { 10 } else { 1 } {
             main.push(read_of(key), &name, "");
         }
@@ -132,7 +132,7 @@ fn read_of(key: u64) -> Trail {
 }
 
 #[test]
-fn the_page_is_that_of_the_golden_file() {
+fn the_page_matches_the_golden_file() {
     let root = tempfile::tempdir().unwrap();
     sample(root.path());
     let rendered = render(root.path()).unwrap();
@@ -152,7 +152,7 @@ fn the_page_is_that_of_the_golden_file() {
             wanted.lines().count()
         );
     }
-    // Ten reads of the hot key and nine others on its device, ten on each of the others.
+    // Ten reads of the hot key and nine others on its device, ten on each of the other devices.
     let balance = &rendered["tables/open-load-balance.csv"];
     let line = balance
         .lines()
@@ -161,13 +161,13 @@ fn the_page_is_that_of_the_golden_file() {
     let figures: Vec<&str> = line.rsplit_once('"').unwrap().1.split(',').collect();
     let peak: f64 = figures[2].parse().unwrap();
     assert!((peak - 19.0 / 13.0).abs() < 1e-12, "{line}");
-    assert!(page.contains("co_1&quot;: one node, nothing to balance"));
-    latex_can_be_read(&rendered);
+    assert!(page.contains("co_1&quot;: a single node, nothing to balance"));
+    latex_is_well_formed(&rendered);
 }
 
-/// Every LaTeX table: commands that a plain document knows, braces and environments that match, as many cells in
+/// Checks every LaTeX table: commands of plain LaTeX, matching braces and environments, as many cells in
 /// each row as columns.
-fn latex_can_be_read(rendered: &Rendered) {
+fn latex_is_well_formed(rendered: &Rendered) {
     const KNOWN: [&str; 24] = [
         "begin",
         "end",
@@ -224,7 +224,7 @@ fn latex_can_be_read(rendered: &Rendered) {
                             }
                         }
                         "" => {
-                            // One character that the backslash makes harmless, an accent, or the end of a row.
+                            // An escaped character, an accent, or the end of a row.
                             let next = rest.chars().next().unwrap();
                             assert!("\\{}$&#%_\"'`".contains(next), "{name}: \\{next}");
                             rest = &rest[1..];

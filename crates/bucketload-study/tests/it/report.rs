@@ -1,5 +1,5 @@
-//! The report of synthetic studies: figures are those that the runs have, nothing is hidden, equal files give
-//! an equal report.
+//! The report of synthetic studies: its figures are those of the runs, nothing is hidden, and equal files give an equal
+//! report.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ fn law(n: f64) -> f64 {
     4.0 * n / (1.0 + 0.05 * (n - 1.0) + 2e-5 * n * (n - 1.0))
 }
 
-/// Two stores over numbers of workers, the second half as fast and with cells that failed; a third is absent.
-/// And an open-loop experiment with distributions and multiples.
+/// Two stores over numbers of workers, the second half as fast and with failed cells; a third store is absent. Plus an
+/// open-loop experiment with distributions and multiples.
 fn sample(root: &Path) {
     let mut study = Builder::new(&[
         ("a", "Store A"),
@@ -108,14 +108,14 @@ fn sample(root: &Path) {
     study.write(root);
 }
 
-/// The fields of a table by its columns' names, row by row.
+/// The fields of a table by column name, row by row.
 fn csv(rendered: &Rendered, name: &str) -> Vec<Vec<(String, String)>> {
     let text = &rendered[&format!("tables/{name}.csv")];
     let mut lines = text.split("\r\n").filter(|line| !line.is_empty());
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
     lines
         .map(|line| {
-            // Texts with commas are quoted and stand in columns that the tests do not read.
+            // Quoted texts with commas occur only in columns that the tests do not read.
             let fields = line.split(',');
             head.iter()
                 .zip(fields)
@@ -140,12 +140,12 @@ fn the_report_of_a_sample() {
     let root = tempfile::tempdir().unwrap();
     sample(root.path());
     let rendered = render(root.path()).unwrap();
-    it_says_what_the_runs_say(root.path(), &rendered);
+    figures_match_the_runs(root.path(), &rendered);
     nothing_is_hidden_and_everything_is_escaped(&rendered);
     equal_files_give_an_equal_report(root.path(), &rendered);
 }
 
-fn it_says_what_the_runs_say(root: &Path, rendered: &Rendered) {
+fn figures_match_the_runs(root: &Path, rendered: &Rendered) {
     // Independently: the throughput of each run by its own analysis, the geometric mean by its definition.
     let mut runs: Vec<f64> = Vec::new();
     for entry in fs::read_dir(root.join("cells")).unwrap() {
@@ -164,8 +164,8 @@ fn it_says_what_the_runs_say(root: &Path, rendered: &Rendered) {
         field(row, "a_ops_per_s_low") < geometric && geometric < field(row, "a_ops_per_s_high")
     );
 
-    // The law that made the runs is found again, its parameters inside the intervals, and the runs that the
-    // client limited are not part of it.
+    // The law behind the runs is recovered, with its parameters inside the intervals; runs that the client limited are
+    // not part of the fit.
     let usl = csv(rendered, "workers-scaling");
     let row = &usl[0];
     assert!((field(row, "gamma") / 4.0 - 1.0).abs() < 0.1, "{row:?}");
@@ -175,7 +175,7 @@ fn it_says_what_the_runs_say(root: &Path, rendered: &Rendered) {
     );
     assert_eq!(field(row, "runs") as u32, 18);
 
-    // Twice the slowness is twice the median service time, to the noise and the constant lag of 50 µs.
+    // Twice the slowness doubles the median service time, up to noise and the constant lag of 50 µs.
     let multiples = csv(rendered, "open-multiples");
     let row = multiples
         .iter()
@@ -193,11 +193,11 @@ fn it_says_what_the_runs_say(root: &Path, rendered: &Rendered) {
 
 fn nothing_is_hidden_and_everything_is_escaped(rendered: &Rendered) {
     let page = &rendered["report.html"];
-    // What failed and what was left out is there with its reason.
+    // Failed and skipped cells are listed with their reasons.
     assert!(page.contains("failed: exit code 3: connection refused | &quot;by &lt;peer&gt;&quot;"));
     assert!(page.contains("skipped: `weed` is not on the PATH"));
     assert!(page.contains("CLIENT-BOUND") && page.contains("(C)") && page.contains("hollow"));
-    // 7 values, 3 targets, 3 repetitions, and 3 targets and repetitions more.
+    // 7 values, 3 targets, 3 repetitions, plus 3 targets with 3 repetitions.
     assert!(page.contains("45 of 72"), "counts");
     // A figure without data says so.
     assert!(page.contains("Figure &quot;capacity&quot; has no data"));
@@ -262,7 +262,7 @@ fn nothing_is_hidden_and_everything_is_escaped(rendered: &Rendered) {
 fn equal_files_give_an_equal_report(root: &Path, first: &Rendered) {
     let page = write(root).unwrap();
     assert_eq!(fs::read_to_string(page).unwrap(), first["report.html"]);
-    // What an earlier report left and this one does not have is gone; what is not a report's stays.
+    // Obsolete files of an earlier report are removed; other files remain.
     fs::write(root.join("figures/old.svg"), "<svg/>").unwrap();
     fs::write(root.join("figures/notes.txt"), "mine").unwrap();
     write(root).unwrap();
@@ -278,7 +278,7 @@ fn equal_files_give_an_equal_report(root: &Path, first: &Rendered) {
 }
 
 #[test]
-fn a_study_that_has_only_begun_has_a_report() {
+fn a_study_that_has_only_started_has_a_report() {
     let root = tempfile::tempdir().unwrap();
     let mut study = Builder::new(&[("a", "Store A")]);
     let experiment = study.experiment("e", "size", &["1KiB", "1MiB"]);
@@ -294,7 +294,7 @@ fn a_study_that_has_only_begun_has_a_report() {
     study.write(root.path());
     let rendered = render(root.path()).unwrap();
     assert!(rendered["report.html"].contains("no answer"));
-    // A directory that a cell should have and has not is a failure of that cell, not of the report.
+    // A missing directory is a failure of its cell, not of the report.
     let root = tempfile::tempdir().unwrap();
     let mut study = Builder::new(&[("a", "Store A")]);
     study.experiment("e", "", &[]);

@@ -171,7 +171,7 @@ fn what_does_not_belong_is_left_out_and_secrets_are_refused() {
     assert!(!dir.join("c").exists() && !dir.join("c.part").exists());
     run(dir, &["bundle", "."]).expect(2, &["neither a run directory"]);
     fs::write(dir.join("text"), "x".repeat(200)).unwrap();
-    run(dir, &["verify-bundle", "text"]).expect(2, &["no evidence bundle"]);
+    run(dir, &["verify-bundle", "text"]).expect(2, &["not an evidence bundle"]);
     run(dir, &["verify-bundle", "b", "--max-size", "1KiB"]).expect(2, &["--max-size"]);
 }
 

@@ -166,7 +166,7 @@ fn different_workloads_need_leave_before_anything_runs() {
         2,
         &[
             "A and B did not measure the same thing",
-            "phases.run.works.run.model.workers: 2 against 4",
+            "phases.run.works.run.model.workers: 2 vs 4",
             "--allow-different",
         ],
     );
@@ -191,7 +191,7 @@ fn different_workloads_need_leave_before_anything_runs() {
         allowed.stdout
     );
     assert!(
-        allowed.stdout.contains("differs by request"),
+        allowed.stdout.contains("allowed difference"),
         "{}",
         allowed.stdout
     );
@@ -229,7 +229,7 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         dir.path(),
         &["compare", "--a", "one", "--b", "one"],
     ));
-    twice.expect(2, &["stands twice"]);
+    twice.expect(2, &["appears twice"]);
     let flags = call(&mut bucketload(
         dir.path(),
         &["compare", "one", "two", "--workers", "3"],

@@ -204,8 +204,8 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
     assert!(table.contains("ring,objects,3,"), "{table}");
     // What has one node, and what cannot be known, is said, not drawn.
     let page = fs::read_to_string(study.join("report.html")).unwrap();
-    assert!(page.contains("memory: one node, nothing to balance."));
-    assert!(page.contains("broken: where its objects lay could not be looked up: "));
+    assert!(page.contains("memory: a single node, nothing to balance."));
+    assert!(page.contains("broken: the placement of its objects could not be looked up: "));
     assert!(page.contains("d0") && study.join("figures/hot-load-balance-ring.svg").is_file());
     let facts = |name: &str| -> TargetFacts {
         let text = fs::read_to_string(study.join(format!("targets/{name}.json"))).unwrap();

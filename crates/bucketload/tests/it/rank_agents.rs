@@ -203,11 +203,11 @@ fn an_agent_that_dies_ends_the_wait_of_the_others() {
     let phase = text.split("[mdtest-easy-write]").nth(1).unwrap();
     let phase = phase.split("\n\n").next().unwrap();
     assert!(
-        phase.contains("; ERROR INVALID It was stopped before its end"),
+        phase.contains("; ERROR INVALID Stopped before its end"),
         "{phase}"
     );
     assert!(
-        text.contains("; ERROR INVALID Not run to its end"),
+        text.contains("; ERROR INVALID Not run to completion"),
         "{text}"
     );
     let states: Vec<_> = agents_of(&dir.path().join("out"))

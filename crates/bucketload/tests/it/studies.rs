@@ -286,7 +286,7 @@ fn a_grid_measures_every_cell_beside_its_floor() {
         "20 x 1024",
         "20 x 5000",
         "P=2",
-        "left out: g6",
+        "dropped: g6",
         "Touch, files/s",
     ] {
         assert!(text.stdout.contains(words), "{words}\n{}", text.stdout);

@@ -1,4 +1,4 @@
-//! Horizontal bars in groups, each with its interval and its text.
+//! Horizontal bars in groups, each bar with its interval and text.
 
 use std::fmt::Write as _;
 
@@ -104,7 +104,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
     (bottom + 46.0, out)
 }
 
-/// Lines and texts of the ticks.
+/// Grid lines and labels of the ticks.
 pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
     let mut out = String::new();
     let mut last = f64::NEG_INFINITY;
@@ -117,7 +117,7 @@ pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
             px(top),
             px(bottom)
         );
-        // A text that would run into its neighbour is left out; its line stays.
+        // A label that would overlap its neighbour is omitted; its grid line stays.
         let half = width(text) / 2.0;
         if x - half < last + 6.0 {
             continue;
@@ -134,7 +134,7 @@ pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
     out
 }
 
-/// The edge where bars begin, and the label below them.
+/// The edge where bars start, and the axis label below.
 pub(super) fn foot(axis: &Axis, left: f64, right: f64, top: f64, bottom: f64) -> String {
     format!(
         "<path class=\"edge\" fill=\"none\" d=\"M{} {}V{}\"/>\n<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\n",

@@ -1,11 +1,11 @@
-//! Counts per cell of two axes, darker for more.
+//! Heat maps: counts per cell of two axes, darker for more.
 
 use std::fmt::Write as _;
 
 use super::lines::Plot;
 use super::{Chart, Heat, px};
 
-/// Shades of cells: few, so that all cells of one shade are one path.
+/// Number of shades: small, so that all cells of a shade form one path.
 const SHADES: usize = 12;
 
 /// Height and elements of the drawing.
@@ -26,7 +26,7 @@ pub(super) fn draw(chart: &Chart, heat: &Heat) -> (f64, String) {
         let x = heat.from + i as f64 * heat.step;
         let (left, right) = (plot.x.at(x), plot.x.at(x + heat.step));
         for (count, edges) in counts.iter().zip(heat.edges.windows(2)) {
-            // One operation is visible, and a hundred times as many are darker, not black.
+            // Logarithmic: a single operation is visible, and a hundred times as many are darker but not black.
             let shade = (*count as f64).ln_1p() / (most as f64).ln_1p();
             let (low, high) = (plot.y.at(edges[0]), plot.y.at(edges[1]));
             let path = &mut shades[(shade * SHADES as f64).ceil() as usize];

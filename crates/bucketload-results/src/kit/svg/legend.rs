@@ -1,4 +1,4 @@
-//! The legend: as many rows above the plot as its texts need.
+//! The legend: rows above the plot, as many as its texts need.
 
 use super::{WIDTH, colour, fitted, px, width};
 use crate::kit::escape::xml;
@@ -8,20 +8,18 @@ const ROW: f64 = 19.0;
 /// Width of a key, pixels.
 const KEY: f64 = 30.0;
 
-/// An entry.
+/// An entry of the legend.
 pub(super) struct Entry {
-    /// Its text.
     pub(super) name: String,
     /// Number of its look.
     pub(super) look: usize,
-    /// How its key is drawn.
     pub(super) key: Key,
 }
 
 /// How the key of an entry is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// A line, dashed or not, with a marker or without.
+    /// A line, optionally dashed, optionally with a marker.
     Line { dashed: bool, marker: bool },
     /// A box.
     Box,
@@ -29,7 +27,7 @@ pub(super) enum Key {
     Pale,
 }
 
-/// Height and elements of the legend; nothing for no entries.
+/// Height and elements of the legend; without entries only a small gap.
 pub(super) fn draw(entries: &[Entry]) -> (f64, String) {
     let (mut x, mut y) = (12.0, 16.0);
     let mut out = String::new();

@@ -7,12 +7,12 @@ use super::scale::Scale;
 use super::{Axis, Chart, Entry, LOOKS, Point, Series, WIDTH, colour, fitted, px, width};
 use crate::kit::escape::xml;
 
-/// Height of the plot, pixels.
+/// Height of the plot area, pixels.
 const PLOT: f64 = 270.0;
-/// Free space on the right, pixels.
+/// Margin on the right, pixels.
 const RIGHT: f64 = 18.0;
 
-/// Two axes with what stands above them.
+/// Two axes with the legend above them.
 pub(super) struct Plot {
     /// Horizontal scale.
     pub(super) x: Scale,
@@ -25,7 +25,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// Axes that hold the values `xs` and `ys`, below a legend of `entries`.
+    /// Axes that span the values `xs` and `ys`, below a legend of `entries`.
     pub(super) fn new(
         chart: &Chart,
         entries: &[Entry],
@@ -49,21 +49,21 @@ impl Plot {
         }
     }
 
-    /// Height and elements of the drawing with `body` between axes and marks.
+    /// Height and elements of the drawing: axes, then `body`, then marks.
     pub(super) fn finish(self, chart: &Chart, body: &str) -> (f64, String) {
         let (left, top, bottom) = (self.left, self.top, self.bottom);
         let (below, horizontal) = horizontal_axis(&chart.x, &self.x, left, top, bottom);
         let scales = format!(
             "<g class=\"scales\" data-x=\"{}\" data-y=\"{}\"></g>\n",
-            self.x.words(),
-            self.y.words()
+            self.x.encoded(),
+            self.y.encoded()
         );
         let mut out = self.legend + &scales + &vertical_axis(&chart.y, &self.y, left, top, bottom);
         out += &horizontal;
         out += body;
         for (value, text) in &chart.marks {
             let x = self.x.at(*value);
-            // On the left of the line where it would leave the drawing.
+            // To the left of the line where the text would leave the drawing.
             let (at, anchor) = match x + 8.0 + width(text) < WIDTH {
                 true => (x + 4.0, "start"),
                 false => (x - 4.0, "end"),
@@ -168,9 +168,9 @@ fn horizontal_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64)
         .iter()
         .map(|(_, text)| width(text))
         .fold(0.0, f64::max);
-    // Texts that do not fit side by side hang down.
-    let hang = widest + 6.0 > gap;
-    let deep = if hang {
+    // Labels that do not fit side by side are rotated.
+    let rotated = widest + 6.0 > gap;
+    let deep = if rotated {
         (widest * 0.72).min(110.0) + 12.0
     } else {
         20.0
@@ -183,7 +183,7 @@ fn horizontal_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64)
             px(bottom + 4.0),
             x = px(*x)
         );
-        let _ = match hang {
+        let _ = match rotated {
             true => writeln!(
                 out,
                 "<text text-anchor=\"end\" transform=\"translate({} {}) rotate(-45)\">{}</text>",
@@ -248,7 +248,7 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
         for (i, p) in points.iter().enumerate() {
             let (x, y) = at(p);
             let _ = match (i, series.steps) {
-                // With its round ends a line of no length is a dot.
+                // The round line ends turn a zero-length line into a dot.
                 (0, _) => write!(path, "M{} {}h0", px(x), px(y)),
                 (_, true) => write!(path, "H{}V{}", px(x), px(y)),
                 (_, false) => write!(path, "L{} {}", px(x), px(y)),
@@ -282,13 +282,13 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
     }
 }
 
-/// The points between those that are not `drawn`.
+/// Maximal runs of consecutive points that are `drawn`.
 fn runs(points: &[Point], drawn: fn(&Point) -> bool) -> impl Iterator<Item = &[Point]> {
     let parts = points.split(move |p| !drawn(p));
     parts.filter(|part| !part.is_empty())
 }
 
-/// The area of the intervals of neighbouring points.
+/// Outline of the area between the interval ends of consecutive points.
 fn band(points: &[Point], plot: &Plot) -> String {
     let edge = |p: &Point, upper: bool| {
         let (low, high) = p.ci.unwrap_or((p.y, p.y));
@@ -301,7 +301,7 @@ fn band(points: &[Point], plot: &Plot) -> String {
     format!("M{}Z", around.join("L"))
 }
 
-/// The attribute of a dashed line. Looks that repeat a colour have short dashes of their own.
+/// The dash attribute of a line. Looks that repeat a colour have short dashes.
 pub(super) fn dash(look: usize, dashed: bool) -> &'static str {
     match (dashed, look / LOOKS) {
         (true, _) => " stroke-dasharray=\"6 4\"",
@@ -310,7 +310,7 @@ pub(super) fn dash(look: usize, dashed: bool) -> &'static str {
     }
 }
 
-/// A marker of look `look`; hollow where the cell is not valid.
+/// A marker of look `look`; hollow if the point is flawed.
 pub(super) fn marker(look: usize, x: f64, y: f64, hollow: bool) -> String {
     let class = format!("mk {}{}", colour(look), if hollow { " hollow" } else { "" });
     let path = match (look + look / LOOKS) % 6 {

@@ -1,15 +1,15 @@
-//! Charts as SVG: lines over two axes, horizontal bars, and counts per cell of time and value.
+//! Charts as SVG: lines over two axes, horizontal bars, and heat maps over time and value.
 //!
 //! ```text
 //!  Chart ─┬─ lines (marks, bands, steps, columns) ─┐
 //!         ├─ bars  (groups, intervals)             │
-//!         ├─ stack (shares of a whole)             ├─► body ─┬─ figure: part of a page, whose style sheet has the colours
-//!         └─ heat                                  ┘         └─ file: with a style of its own, for papers
+//!         ├─ stack (shares of a whole)             ├─► body ─┬─ figure: part of a page, coloured by its style sheet
+//!         └─ heat                                  ┘         └─ file: with its own style sheet, for papers
 //! ```
 //!
-//! Everything is drawn from classes, so that one drawing serves light and dark pages and print. Series
-//! differ by colour, marker and dash together, never by colour alone. Legends have rows of their own above
-//! the plot: they cannot overlap it.
+//! Drawings use CSS classes, so one drawing serves light pages, dark pages and print. Series differ by colour,
+//! marker and dash together, never by colour alone. Legends have rows of their own above the plot and cannot
+//! overlap it.
 
 mod bars;
 mod heat;
@@ -20,6 +20,7 @@ mod stack;
 
 use std::fmt::Write as _;
 
+pub(crate) use scale::log_spaced;
 pub use scale::{Axis, Unit};
 
 use super::escape::xml;
@@ -27,19 +28,19 @@ use legend::Entry;
 
 /// Width of a drawing, pixels.
 const WIDTH: f64 = 640.0;
-/// Different looks of series; further ones repeat the colours with other markers and dashes.
+/// Number of distinct looks of series. Further series repeat the colours with other markers and dashes.
 pub const LOOKS: usize = 8;
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Place on the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
     /// Value; NaN is a gap in the line.
     pub y: f64,
     /// Interval.
     pub ci: Option<(f64, f64)>,
-    /// Whether the verdict of its cell is not VALID: drawn hollow.
+    /// Whether its verdict is not VALID; then it is drawn hollow.
     pub flawed: bool,
 }
 
@@ -67,22 +68,22 @@ pub struct Series {
     pub name: String,
     /// Points, ascending in x.
     pub points: Vec<Point>,
-    /// Number of its look; series of one subject in several lines share it.
+    /// Number of its look; several lines of one subject share a look.
     pub look: usize,
-    /// Drawn dashed: published values, laws, theory.
+    /// Whether it is dashed: published values, laws, theory.
     pub dashed: bool,
     /// Whether points have markers.
     pub markers: bool,
-    /// Drawn as steps.
+    /// Whether it is drawn as steps.
     pub steps: bool,
     /// Whether the intervals of the points are drawn as a band around the line.
     pub band: bool,
-    /// Width of the columns that stand on the points, in units of the horizontal axis; 0 for a line.
+    /// Width of columns that start at the points, in units of the horizontal axis; 0 for a line.
     pub columns: f64,
 }
 
 impl Series {
-    /// A plain line.
+    /// A solid line without markers.
     pub fn line(
         name: impl Into<String>,
         look: usize,
@@ -115,25 +116,25 @@ pub struct Bar {
     pub value: f64,
     /// Interval.
     pub ci: Option<(f64, f64)>,
-    /// Text at its end.
+    /// Text next to its end.
     pub text: String,
-    /// Whether the verdict of its cell is not VALID: drawn hollow.
+    /// Whether its verdict is not VALID; then it is drawn hollow.
     pub flawed: bool,
 }
 
 /// Bars in groups.
 #[derive(Clone, Debug, Default)]
 pub struct Bars {
-    /// Groups with their names, from the top.
+    /// Groups with their names, from top to bottom.
     pub groups: Vec<(String, Vec<Bar>)>,
     /// Names of the looks; empty for no legend.
     pub legend: Vec<String>,
-    /// A value that is marked by a line, such as 1 for ratios.
+    /// A value marked by a line, such as 1 for ratios.
     pub mark: Option<f64>,
 }
 
 impl Bars {
-    /// Adds a bar to the group called `name`, which is made where there is none yet.
+    /// Adds a bar to the group called `name`; creates the group if necessary.
     pub fn add(&mut self, name: &str, bar: Bar) {
         match self.groups.iter_mut().find(|(known, _)| known == name) {
             Some((_, bars)) => bars.push(bar),
@@ -148,18 +149,18 @@ impl Bars {
     }
 }
 
-/// Rows that each show how a whole is made up of parts.
+/// Rows of bars that divide a whole into parts.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
     /// Names of the parts, with the numbers of their looks.
     pub parts: Vec<(String, usize)>,
-    /// Rows with their names, from the top, and the size of each part.
+    /// Rows with their names and the size of each part, from top to bottom.
     pub rows: Vec<(String, Vec<f64>)>,
     /// Unit of the sizes.
     pub unit: Unit,
 }
 
-/// Counts per cell.
+/// A heat map: counts per cell.
 #[derive(Clone, Debug, Default)]
 pub struct Heat {
     /// Start of the first column.
@@ -168,20 +169,20 @@ pub struct Heat {
     pub step: f64,
     /// Edges of the rows, ascending; one more than rows.
     pub edges: Vec<f64>,
-    /// Counts: per column, one per row.
+    /// Counts: for each column, one per row.
     pub columns: Vec<Vec<u64>>,
 }
 
-/// What a chart shows.
+/// The content of a chart.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Lines.
     Lines(Vec<Series>),
-    /// Horizontal bars along the horizontal axis.
+    /// Horizontal bars.
     Bars(Bars),
     /// Horizontal bars of shares.
     Stack(Stack),
-    /// Counts per cell, darker is more.
+    /// A heat map; darker cells have higher counts.
     Heat(Heat),
 }
 
@@ -192,17 +193,17 @@ pub struct Chart {
     pub name: String,
     /// Heading.
     pub title: String,
-    /// What a reader must know to read it; also its text for those who cannot see it.
+    /// Note for readers; also part of the description for those who cannot see the chart.
     pub note: String,
-    /// Whether it takes the whole width of a page.
+    /// Whether it spans the whole width of a page.
     pub wide: bool,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis; unused by bars.
     pub y: Axis,
-    /// Values on the horizontal axis that are marked by a line with a text.
+    /// Values on the horizontal axis that a labelled line marks.
     pub marks: Vec<(f64, String)>,
-    /// What it shows.
+    /// The content.
     pub body: Body,
 }
 
@@ -221,7 +222,7 @@ impl Chart {
         }
     }
 
-    /// A chart of lines; those without a point are left out.
+    /// A chart of lines; lines without points are dropped.
     pub fn lines(
         title: impl Into<String>,
         x: Axis,
@@ -239,14 +240,14 @@ impl Chart {
         self
     }
 
-    /// The same chart over the whole width of a page.
+    /// The same chart across the whole width of a page.
     #[must_use]
     pub fn wide(mut self) -> Self {
         self.wide = true;
         self
     }
 
-    /// Whether it shows nothing at all.
+    /// True if the chart has nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.body {
@@ -257,7 +258,7 @@ impl Chart {
         }
     }
 
-    /// As a figure of a page that has [`CSS`] and [`colours`].
+    /// The chart as a figure of a page that includes [`CSS`] and [`colours`].
     #[must_use]
     pub fn figure(&self) -> String {
         let (height, body) = self.draw();
@@ -276,11 +277,11 @@ impl Chart {
         out + "</figure>\n"
     }
 
-    /// As a file of its own, dark on white.
+    /// The chart as a file of its own, dark on white.
     #[must_use]
     pub fn file(&self) -> String {
         let (height, body) = self.draw();
-        // The heading belongs to the file: nobody else tells what it shows.
+        // A stand-alone file has no caption around it, so it includes the heading.
         let top = 26.0;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{WIDTH}\" height=\"{h:.0}\" viewBox=\"0 0 {WIDTH} {h:.0}\" role=\"img\">\n\
@@ -305,7 +306,7 @@ impl Chart {
         }
     }
 
-    /// Height and elements.
+    /// Height and SVG elements.
     fn draw(&self) -> (f64, String) {
         match &self.body {
             Body::Lines(series) => lines::draw(self, series),
@@ -316,8 +317,8 @@ impl Chart {
     }
 }
 
-/// Colours on white: blue, vermilion, green, purple, amber, teal, grey, brown of about equal contrast, in the
-/// order of Okabe and Ito (*Color Universal Design*, 2008), darkened where white needs it.
+/// Colours on white: blue, vermilion, green, purple, amber, teal, grey, brown, of about equal contrast. They are
+/// those of Okabe and Ito (*Color Universal Design*, 2008) in order, darkened where white needs it.
 pub const COLOURS: [&str; LOOKS] = [
     "#0072b2", "#c4500a", "#00805c", "#a8487f", "#9a6a00", "#2a7f9e", "#55606b", "#7a4a2b",
 ];
@@ -326,7 +327,7 @@ pub const DARK_COLOURS: [&str; LOOKS] = [
     "#5ab4f0", "#ff9a5c", "#4fd0a5", "#e79ac8", "#f0c04a", "#7fd3ea", "#b4bec8", "#d2a07c",
 ];
 
-/// Colours of the series on light and dark pages, and on paper.
+/// Style sheet of the series' colours on light pages, dark pages and paper.
 #[must_use]
 pub fn colours() -> String {
     let set = |colours: &[&str]| {
@@ -346,7 +347,7 @@ pub fn colours() -> String {
     out
 }
 
-/// The file's colours. Written out, since not every reader of SVG knows custom properties.
+/// Colours of stand-alone files. Written out because not every SVG reader supports custom properties.
 const LIGHT: &str = ".chart{font-family:system-ui,'DejaVu Sans',sans-serif}\
 .chart text{fill:#333}.chart .head{font-size:14px;font-weight:600;fill:#111}\
 .chart .grid{stroke:#dfe3e8}.chart .edge,.chart .mark{stroke:#667}\
@@ -355,7 +356,7 @@ const LIGHT: &str = ".chart{font-family:system-ui,'DejaVu Sans',sans-serif}\
 .c6{stroke:#55606b;fill:#55606b}.c7{stroke:#7a4a2b;fill:#7a4a2b}\
 .chart .hollow{fill:#fff}.chart .over{stroke:#222}";
 
-/// What does not depend on the colours.
+/// The part of the style sheet that does not depend on colours.
 pub const CSS: &str = ".chart text{font-size:12px}.chart .label{font-size:12.5px}.chart .small{font-size:11px}\
 .chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.chart .ci{stroke-width:1.3;fill:none}.chart .thin{stroke-width:1.4}\
 .chart .mk{stroke-width:1.6}.chart .bar{stroke-width:1.2;fill-opacity:.85}.chart .over{fill:none;stroke-width:1.3}\
@@ -363,7 +364,7 @@ pub const CSS: &str = ".chart text{font-size:12px}.chart .label{font-size:12.5px
 .chart .part{stroke:none;fill-opacity:.85}.chart .part.pale{fill-opacity:.4}.chart .cell{stroke:none}.chart .bar.hollow{fill-opacity:1;stroke-dasharray:2 2}\
 .chart .mark{stroke-dasharray:5 4}";
 
-/// A number as a coordinate.
+/// A number formatted as a coordinate.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {
@@ -373,12 +374,12 @@ fn px(value: f64) -> String {
     }
 }
 
-/// Class of the colour of look `look`.
+/// CSS class of the colour of `look`.
 fn colour(look: usize) -> String {
     format!("c{}", look % LOOKS)
 }
 
-/// Width of a text of the usual size, roughly and rather too much than too little, pixels.
+/// Approximate width of a text in the usual size, in pixels; errs on the wide side.
 fn width(text: &str) -> f64 {
     text.chars()
         .map(|c| match c {
@@ -390,7 +391,7 @@ fn width(text: &str) -> f64 {
         .sum()
 }
 
-/// `text` cut to at most `most` pixels.
+/// `text` truncated to at most `most` pixels.
 fn fitted(text: &str, most: f64) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -444,13 +445,13 @@ mod tests {
         assert!(file.contains("A &lt;title&gt; &amp; more"));
         assert!(file.contains("&lt;target 3&gt;"));
         assert!(!file.contains("NaN") && !file.contains("inf"), "{file}");
-        // What is opened is closed.
+        // Every opened tag is closed.
         for tag in ["svg", "g", "text", "title", "desc", "style"] {
             let open = file.matches(&format!("<{tag}>")).count()
                 + file.matches(&format!("<{tag} ")).count();
             assert_eq!(open, file.matches(&format!("</{tag}>")).count(), "{tag}");
         }
-        // An invalid cell is hollow, and every point has its interval.
+        // Flawed points are hollow, and every point has its interval.
         assert_eq!(
             file.matches("hollow").count()
                 - CSS.matches("hollow").count()
@@ -461,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_have_texts_and_empty_charts_say_so() {
+    fn bars_have_texts_and_empty_charts_are_detected() {
         let bars = Bars {
             groups: vec![(
                 "group".to_owned(),
@@ -506,7 +507,7 @@ mod tests {
         let mut chart = Chart::lines("c", x.clone(), y.clone(), [line]);
         chart.marks.push((3.5, "end".to_owned()));
         let drawn = chart.figure();
-        // A lone point and a line of two, a band below each.
+        // A lone point and a line of two, each with a band.
         assert_eq!(drawn.matches("class=\"band").count(), 1);
         assert_eq!(drawn.matches('Z').count(), 2, "{drawn}");
         assert!(drawn.contains(">end</text>") && !drawn.contains("NaN"));
@@ -528,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_the_file_are_those_of_the_list() {
+    fn file_colours_match_the_list() {
         for (i, colour) in COLOURS.iter().enumerate() {
             assert!(LIGHT.contains(&format!(".c{i}{{stroke:{colour};fill:{colour}}}")));
         }

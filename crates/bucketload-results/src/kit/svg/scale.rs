@@ -1,9 +1,9 @@
-//! Axes: where a value lies, and which values are written beside them.
+//! Axes: positions of values, and the choice of ticks.
 
 use super::px;
 use crate::units;
 
-/// What the numbers of an axis are.
+/// Unit of an axis's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number.
@@ -30,7 +30,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// `value` with its unit, about three digits.
+    /// `value` with its unit, to about three digits.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// `value` as a tick: short, without the unit where the axis's label has it.
+    /// `value` as the text of a tick: short, and without the unit if the axis label states it.
     fn tick(self, value: f64) -> String {
         let short = |text: String| {
             let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
@@ -73,7 +73,7 @@ impl Unit {
         }
     }
 
-    /// Its symbol, as the page's script knows it.
+    /// Its symbol, as the page's script expects it.
     const fn symbol(self) -> &'static str {
         match self {
             Self::Number | Self::MbitPerS | Self::UsPerOp | Self::Times => "",
@@ -86,13 +86,13 @@ impl Unit {
         }
     }
 
-    /// Whether steps of two, four, eight are rounder than those of ten.
+    /// True if ticks at powers of two are rounder than powers of ten.
     const fn is_binary(self) -> bool {
         matches!(self, Self::Bytes | Self::BytesPerS)
     }
 }
 
-/// A number with three digits, thousands separated.
+/// A number with three digits, or with separated thousands.
 fn grouped(value: f64) -> String {
     match value.abs() {
         a if a >= 1000.0 => units::count(value.round().max(0.0) as u64),
@@ -100,7 +100,7 @@ fn grouped(value: f64) -> String {
     }
 }
 
-/// A tick's number: thousands as `k`, millions as `M`.
+/// The number of a tick: thousands as `k`, millions as `M`.
 fn thousands(value: f64) -> String {
     match value.abs() {
         a if a >= 1e9 => format!("{}G", units::number(value / 1e9)),
@@ -114,24 +114,24 @@ fn thousands(value: f64) -> String {
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows.
+    /// Label.
     pub label: String,
     /// Unit of its numbers.
     pub unit: Unit,
-    /// Logarithmic.
+    /// Whether it is logarithmic.
     pub log: bool,
     /// Names at the positions 0, 1, 2, …; empty for numbers.
     pub names: Vec<String>,
     /// Whether a linear axis begins at 0.
     pub zero: bool,
-    /// Its ends; from the values where there are none.
+    /// Its ends; `None` to derive them from the values.
     pub ends: Option<(f64, f64)>,
-    /// Values that are written instead of round ones; empty for none.
+    /// Positions of the ticks; empty to choose round values.
     pub at: Vec<f64>,
 }
 
 impl Axis {
-    /// A linear axis from 0 on.
+    /// A linear axis that starts at 0.
     #[must_use]
     pub fn linear(label: &str, unit: Unit) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl Axis {
         }
     }
 
-    /// Logarithmic when the positive values of `values` span a factor of 20 or more, else linear from 0.
+    /// Logarithmic if the positive values span a factor of 20 or more, else linear from 0.
     #[must_use]
     pub fn fitting(label: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Self {
         let positive = values.filter(|v| *v > 0.0 && v.is_finite());
@@ -176,7 +176,7 @@ impl Axis {
         }
     }
 
-    /// Named positions.
+    /// An axis with named positions.
     #[must_use]
     pub fn named(label: &str, names: Vec<String>) -> Self {
         Self {
@@ -187,7 +187,13 @@ impl Axis {
     }
 }
 
-/// An axis with the values that it must hold, on `from..to` pixels.
+/// `values` for a smooth curve from `from` to `to`, evenly spaced on a logarithmic axis.
+pub(crate) fn log_spaced(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    let (from, to) = (from.ln(), to.ln());
+    (0..=200).map(move |i| (from + (to - from) * f64::from(i) / 200.0).exp())
+}
+
+/// An axis fitted to its values, mapped to the pixels `from..to`.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     log: bool,
@@ -201,7 +207,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale that holds `values`; what is not positive has no place on a logarithmic one.
+    /// A scale that spans `values`; a logarithmic one ignores values that are not positive.
     pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let held = values.filter(|v| v.is_finite() && (!axis.log || *v > 0.0));
         let (mut low, mut high) = held.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
@@ -243,7 +249,7 @@ impl Scale {
         scale
     }
 
-    /// Where `value` lies, in pixels; the ends for what lies beyond.
+    /// Position of `value` in pixels, clamped to the ends.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true if value <= 0.0 => 0.0,
@@ -253,8 +259,8 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// The scale for the page's script: kind, ends, ends in pixels, unit.
-    pub(super) fn words(&self) -> String {
+    /// The scale encoded for the page's script: kind, ends, ends in pixels, unit.
+    pub(super) fn encoded(&self) -> String {
         let kind = if self.log { "log" } else { "linear" };
         let (from, to) = (px(self.from), px(self.to));
         format!(
@@ -265,7 +271,7 @@ impl Scale {
         )
     }
 
-    /// Where bars begin.
+    /// Position where bars start.
     pub(super) fn base(&self) -> f64 {
         self.at(if self.log { self.low } else { 0.0 })
     }
@@ -319,7 +325,7 @@ impl Scale {
 
     fn linear_values(&self, unit: Unit) -> Vec<f64> {
         let span = self.high - self.low;
-        // Round in the unit that is shown: 1, 2 or 5 of it, or powers of two of bytes.
+        // Round in the unit shown: 1, 2 or 5 times it, or powers of two for bytes.
         let within = match unit.is_binary() {
             true => 1024f64.powf((self.high.max(1.0).log2() / 10.0).floor()),
             false => 1.0,
@@ -380,13 +386,13 @@ mod tests {
     }
 
     #[test]
-    fn places_are_inside_and_in_order() {
+    fn positions_are_inside_and_ordered() {
         let axis = Axis::log("latency", Unit::Ns);
         let scale = Scale::new(&axis, [1e3, 1e6].into_iter(), 10.0, 210.0);
         assert!(scale.at(1e3) > 10.0 && scale.at(1e6) < 210.0);
         assert!((scale.at(1e3f64.mul_add(1e6, 0.0).sqrt()) - 110.0).abs() < 1e-9);
         assert!(scale.at(0.0) <= 10.0);
-        // Nothing to show, a single value, equal values: still a scale.
+        // No values, a single value and equal values still give a valid scale.
         for values in [vec![], vec![5.0], vec![5.0, 5.0], vec![0.0], vec![f64::NAN]] {
             for axis in [
                 Axis::log("x", Unit::Number),
@@ -400,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_is_logarithmic_where_the_range_demands() {
+    fn a_wide_range_makes_the_axis_logarithmic() {
         let axis = |values: &[f64]| Axis::fitting("x", Unit::Number, values.iter().copied()).log;
         assert!(axis(&[1.0, 20.0]));
         assert!(!axis(&[1.0, 19.0]));

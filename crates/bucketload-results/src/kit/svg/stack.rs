@@ -1,4 +1,4 @@
-//! Rows that show how a whole is made up of parts: each drawn in shares of its own sum.
+//! Stacked rows: each row divides its own sum into parts.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What is written is what is read, in both forms.
+//! Reading returns what was written, in both formats.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn plan() -> Plan {
     }
 }
 
-/// The `i`-th operation: every kind of cell occurs with and without a value.
+/// The `i`-th operation. Every kind of cell occurs with and without a value.
 fn trail(i: u64) -> Trail {
     let class = [OpClass::Get, OpClass::Put, OpClass::RangeGet, OpClass::Copy][(i % 4) as usize];
     let mut ids = AnswerIds::default();
@@ -135,7 +135,7 @@ fn log(dir: &Path, format: OpLogFormat, rows: u64, file_rows: u64) -> crate::opl
         let writer = scope.spawn(move || {
             write_with(dir, format, header, &plan, &batches, dropped, file_rows).unwrap()
         });
-        // One producer per batch: a batch is handed over when its producer ends, without loss.
+        // One producer per batch: a batch is handed over without loss when its producer ends.
         for first in (0..rows).step_by(100) {
             let mut producer = log.producer((first / 100 % 2) as u16, 4);
             (first..rows.min(first + 100)).for_each(|i| {
@@ -158,7 +158,7 @@ fn all(dir: &Path) -> Vec<Rows> {
     all
 }
 
-/// All rows as text, for comparison between the forms.
+/// All rows as text, to compare the formats.
 fn flat(parts: &[Rows]) -> Vec<Vec<String>> {
     let cell = |column: &Column, i: usize| match column {
         Column::Ints(values) => values[i].map_or_else(String::new, |v| v.to_string()),
@@ -170,7 +170,7 @@ fn flat(parts: &[Rows]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn both_forms_hold_every_cell() {
+fn both_formats_hold_every_cell() {
     let (parquet, csv) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let facts = log(parquet.path(), OpLogFormat::Parquet, 1234, 500);
     assert!(facts.complete && facts.dropped == 0, "{facts:?}");

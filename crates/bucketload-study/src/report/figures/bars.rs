@@ -6,101 +6,88 @@ use bucketload_results::kit::{Axis, Chart, Unit};
 use super::super::estimate::ratio;
 use super::super::groups::Group;
 use super::super::published;
-use super::super::show::{self, Look};
+use super::super::show::{self, Ops};
 use super::{Context, hollow, line_name, processes, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
-/// A bar per target (and value).
-pub(super) fn bars(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+/// One bar per target (and value).
+pub(super) fn bars(context: &Context<'_>) -> Vec<Chart> {
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let groups = context.groups();
     let several = processes(groups).len() > 1;
     let swept = groups.iter().any(|g| !g.value.is_empty());
-    let chart = |look: Look<'_>| {
+    let chart = |ops: Ops<'_>| {
         let mut bars = Bars {
             legend: if swept { legend(groups) } else { Vec::new() },
             ..Bars::default()
         };
         for group in groups {
             let of = if swept { &group.value } else { &group.label };
-            if let Some(bar) = bar(group, metric, look) {
+            if let Some(bar) = bar(group, metric, ops) {
                 bars.add(&line_name(of, group.processes, several), bar);
             }
         }
-        of_metric(context, figure, metric, look, bars)
+        of_metric(context, metric, ops, bars)
     };
-    context.looks(figure).into_iter().map(chart).collect()
+    context.selections().into_iter().map(chart).collect()
 }
 
 /// The chart of a metric in a phase.
-fn of_metric(
-    context: &Context<'_>,
-    figure: &Figure,
-    metric: Metric,
-    look: Look<'_>,
-    bars: Bars,
-) -> Chart {
+fn of_metric(context: &Context<'_>, metric: Metric, ops: Ops<'_>, bars: Bars) -> Chart {
     let x = Axis::fitting(&show::label(metric), show::unit(metric), bars.values());
-    let parts = [show::key(metric), look.class, look.phase];
-    let title = show::titled(show::name(metric), look.phase, look.class);
-    let chart = context.chart(figure, &parts, &title, (x.clone(), x), Body::Bars(bars));
+    let parts = [show::key(metric), ops.class, ops.phase];
+    let title = show::titled(show::name(metric), ops.phase, ops.class);
+    let chart = context.chart(&parts, &title, (x.clone(), x), Body::Bars(bars));
     chart.noted(context.note(metric))
 }
 
-/// Even and skewed popularity side by side: a group per target, a bar per phase (or value of a sweep).
-pub(super) fn hotspot(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Even and skewed popularity side by side: one group per target, one bar per phase (or value of a sweep).
+pub(super) fn hotspot(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
-    let looks = context.looks(figure);
-    let has_tail = |look: &Look<'_>| {
-        let mut values = groups.iter().map(|g| show::values(g, Metric::P99, *look));
+    let selections = context.selections();
+    let has_tail = |ops: &Ops<'_>| {
+        let mut values = groups.iter().map(|g| show::values(g, Metric::P99, *ops));
         values.any(|values| !values.is_empty())
     };
     // Short runs have too few operations for a tail.
-    let usual = match looks.iter().any(has_tail) {
+    let usual = match selections.iter().any(has_tail) {
         true => Metric::P99,
         false => Metric::P50,
     };
-    let metric = figure.metric.unwrap_or(usual);
-    let values = context.values();
+    let metric = context.figure.metric.unwrap_or(usual);
+    let values = context.measured.values();
     let sides = || {
         values
             .iter()
-            .flat_map(|value| looks.iter().map(move |look| (*value, *look)))
+            .flat_map(|value| selections.iter().map(move |ops| (*value, *ops)))
     };
-    let name =
-        |(value, look): (&str, Look<'_>)| format!("{value} {}", look.phase).trim().to_owned();
+    let name = |(value, ops): (&str, Ops<'_>)| format!("{value} {}", ops.phase).trim().to_owned();
     let mut bars = Bars {
         legend: sides().map(name).collect(),
         ..Bars::default()
     };
     for (target, label, _) in targets(groups) {
-        for (side, (value, look)) in sides().enumerate() {
-            let own = |g: &&Group| g.target == target && g.value == value;
-            if let Some(found) = groups.iter().find(own).and_then(|g| bar(g, metric, look)) {
-                bars.add(
-                    label,
-                    Bar {
-                        look: side,
-                        ..found
-                    },
-                );
+        for (look, (value, ops)) in sides().enumerate() {
+            let group = context.measured.group(target, value);
+            if let Some(found) = group.and_then(|g| bar(g, metric, ops)) {
+                bars.add(label, Bar { look, ..found });
             }
         }
     }
-    let look = Look {
+    let ops = Ops {
         phase: "",
-        class: &figure.class,
+        class: &context.figure.class,
     };
-    vec![of_metric(context, figure, metric, look, bars)]
+    vec![of_metric(context, metric, ops, bars)]
 }
 
-fn bar(group: &Group, metric: Metric, look: Look<'_>) -> Option<Bar> {
-    let over = show::over(group, metric, look)?;
+fn bar(group: &Group, metric: Metric, ops: Ops<'_>) -> Option<Bar> {
+    let estimate = show::estimate(group, metric, ops)?;
     Some(Bar {
         look: group.look,
-        value: over.value,
-        ci: over.ci,
-        text: show::with_mark(show::unit(metric).show(over.value), group),
+        value: estimate.value,
+        ci: estimate.ci,
+        text: show::with_mark(show::unit(metric).show(estimate.value), group),
         flawed: group.flawed(),
     })
 }
@@ -115,7 +102,7 @@ fn legend(groups: &[Group]) -> Vec<String> {
     out
 }
 
-/// What multiples are shown of: each metric of each class.
+/// The rows of multiples: each metric of each class.
 pub(in super::super) fn rows(
     groups: &[Group],
     phase: &str,
@@ -143,8 +130,8 @@ pub(in super::super) fn rows(
     out
 }
 
-/// How many times the baseline each other target is.
-pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Multiples of the baseline for each other target.
+pub(super) fn multiples(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let baseline = context.files.baseline();
     let mut others = targets(groups);
@@ -156,38 +143,37 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let quoted = context.files.study.published == "ostorebench"
         && published::scenario(&context.measured.experiment.workload).is_some();
     let note = format!(
-        "Geometric means of the ratios inside the blocks with 95 % intervals (t, logarithms), where two blocks hold both sides; \
-         the line is {base_label}. Times: less is better. Throughput: more is better.{}{}",
+        "Geometric means of the ratios inside the blocks with 95 % intervals (t, logarithms), if two blocks hold both sides; \
+         the line is {base_label}. Times: lower is better. Throughput: higher is better.{}{}",
         hollow(groups),
         if quoted {
-            " Published multiples stand in the table."
+            " The table has the published multiples."
         } else {
             ""
         }
     );
     let chart = |phase: &str, value: &str| {
-        let of = |target: &str| {
-            let own = |g: &&Group| g.target == target && g.value == value;
-            groups.iter().find(own)
-        };
+        let of = |target: &str| context.measured.group(target, value);
         let base = of(baseline)?;
         let mut bars = Bars {
             legend: legend(groups),
             mark: Some(1.0),
             ..Bars::default()
         };
-        for (name, metric, class) in rows(groups, phase, &figure.class, figure.metric) {
+        for (name, metric, class) in
+            rows(groups, phase, &context.figure.class, context.figure.metric)
+        {
             let class = class.as_str();
-            let blocks = |group: &Group| show::blocks(group, metric, Look { phase, class });
+            let blocks = |group: &Group| show::blocks(group, metric, Ops { phase, class });
             for (target, _, look) in &others {
                 let group = of(target);
-                let over = group.and_then(|group| ratio(&blocks(base), &blocks(group)));
-                if let (Some(group), Some(over)) = (group, over) {
+                let estimate = group.and_then(|group| ratio(&blocks(base), &blocks(group)));
+                if let (Some(group), Some(estimate)) = (group, estimate) {
                     let bar = Bar {
                         look: *look,
-                        value: over.value,
-                        ci: over.ci,
-                        text: Unit::Times.show(over.value),
+                        value: estimate.value,
+                        ci: estimate.ci,
+                        text: Unit::Times.show(estimate.value),
                         flawed: group.flawed() || base.flawed(),
                     };
                     bars.add(&name, bar);
@@ -196,17 +182,11 @@ pub(super) fn multiples(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         }
         let x = Axis::fitting(&label, Unit::Times, bars.values().chain([1.0]));
         let title = show::titled(&label, phase, value);
-        let chart = context.chart(
-            figure,
-            &[phase, value],
-            &title,
-            (x.clone(), x),
-            Body::Bars(bars),
-        );
+        let chart = context.chart(&[phase, value], &title, (x.clone(), x), Body::Bars(bars));
         Some(chart.noted(&*note))
     };
-    let phases = show::phases(groups, &figure.phase);
-    let values = context.values();
+    let phases = show::phases(groups, &context.figure.phase);
+    let values = context.measured.values();
     let each = phases
         .iter()
         .flat_map(|phase| values.iter().map(move |value| (phase, value)));

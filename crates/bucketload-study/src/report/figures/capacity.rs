@@ -1,13 +1,12 @@
-//! The highest load that keeps the objectives.
+//! The highest load that meets the objectives.
 
 use bucketload_core::capacity::Limit;
 use bucketload_results::kit::svg::{Bar, Bars, Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::{Context, hollow, targets};
-use crate::model::Figure;
 
 /// Confirmed lower and refuted upper ends of the searches of a group, operations per second.
 pub(in super::super) fn ends(group: &Group) -> (Vec<f64>, Vec<f64>) {
@@ -24,7 +23,7 @@ pub(in super::super) fn ends(group: &Group) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Confirmed capacity per target as bars, and the latency of each search over its load.
-pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn capacity(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let swept = groups.iter().any(|g| !g.value.is_empty());
     let rows = groups.iter().filter_map(|group| {
@@ -33,7 +32,7 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
             true => format!("{}, {}", group.label, group.value),
             false => group.label.clone(),
         };
-        let bar = confirmed(group, Over::mean(&low), Over::mean(&high))?;
+        let bar = confirmed(group, Estimate::mean(&low), Estimate::mean(&high))?;
         Some((name, vec![bar]))
     });
     let bars = Bars {
@@ -41,7 +40,7 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
         ..Bars::default()
     };
     let x = Axis::fitting(
-        "load that keeps the objectives (operations/s)",
+        "load that meets the objectives (operations/s)",
         Unit::PerS,
         bars.values(),
     );
@@ -50,16 +49,16 @@ pub(super) fn capacity(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
     let objectives = objectives.reduce(|a, b| if a == b { a } else { format!("{a}; {b}") });
     let objectives = objectives.unwrap_or_default();
     let title = format!("capacity at {objectives}");
-    let chart = context.chart(figure, &[], &title, (x.clone(), x), Body::Bars(bars));
+    let chart = context.chart(&[], &title, (x.clone(), x), Body::Bars(bars));
     let note = format!(
-        "The bar is the highest load that was confirmed, the line reaches to the lowest that was refuted.{}",
+        "The bar is the highest confirmed load; the line extends to the lowest refuted one.{}",
         hollow(groups)
     );
-    vec![chart.noted(note), latency(context, figure, &objectives)]
+    vec![chart.noted(note), latency(context, &objectives)]
 }
 
-/// The bar of a group: its bracket after one search. After several the interval over the searches, where that is wider.
-fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<Bar> {
+/// The bar of a group with its bracket, or with the interval over several searches if that is wider.
+fn confirmed(group: &Group, lower: Option<Estimate>, upper: Option<Estimate>) -> Option<Bar> {
     let Some(lower) = lower else {
         return unconfirmed(group, upper);
     };
@@ -81,15 +80,15 @@ fn confirmed(group: &Group, lower: Option<Over>, upper: Option<Over>) -> Option<
     })
 }
 
-/// The bar of a group whose searches confirmed no load: none, and what is known instead.
-fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
+/// The empty bar of a group whose searches confirmed no load, with the reason.
+fn unconfirmed(group: &Group, upper: Option<Estimate>) -> Option<Bar> {
     let first = group.extra.capacity.first()?;
     let limit = first.outcome.as_ref().map(|outcome| outcome.limit);
     let text = match (upper, limit) {
         (Some(upper), _) => format!("< {}, none confirmed", Unit::PerS.show(upper.value)),
         (None, Some(Limit::Client)) => "none confirmed: the client was the limit".to_owned(),
         (None, Some(_)) => "none confirmed".to_owned(),
-        (None, None) => "the search did not end".to_owned(),
+        (None, None) => "the search did not finish".to_owned(),
     };
     Some(Bar {
         look: group.look,
@@ -101,7 +100,7 @@ fn unconfirmed(group: &Group, upper: Option<Over>) -> Option<Bar> {
 }
 
 /// The 99th percentile over the offered load, of all trials.
-fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
+fn latency(context: &Context<'_>, objectives: &str) -> Chart {
     let groups = context.groups();
     let lines = targets(groups).into_iter().map(|(target, label, look)| {
         let own = groups.iter().filter(|g| g.target == target);
@@ -119,9 +118,9 @@ fn latency(context: &Context<'_>, figure: &Figure, objectives: &str) -> Chart {
     let values = |of: fn(&Point) -> f64| lines.iter().flat_map(move |l| l.points.iter().map(of));
     let x = Axis::fitting("offered load (operations/s)", Unit::PerS, values(|p| p.x));
     let y = Axis::fitting("p99 response time", Unit::Ns, values(|p| p.y));
-    let title = format!("p99 against load while the capacity at {objectives} was searched");
-    let chart = context.chart(figure, &["latency"], &title, (x, y), Body::Lines(lines));
+    let title = format!("p99 against load during the capacity search at {objectives}");
+    let chart = context.chart(&["latency"], &title, (x, y), Body::Lines(lines));
     chart.noted(
-        "A point per rate, median of its trials; hollow: a trial at this rate missed the objectives.",
+        "One point per rate, the median of its trials; hollow: a trial at this rate missed the objectives.",
     )
 }

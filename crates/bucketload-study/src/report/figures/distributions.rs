@@ -7,17 +7,16 @@ use bucketload_results::kit::svg::Body;
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
 use super::super::curves::Curve;
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::{Group, PerSecond};
 use super::super::show::{self, distinct};
 use super::{Context, line_name, processes};
-use crate::model::Figure;
 
 /// Bins of the histogram of throughput.
 const BINS: usize = 40;
 /// Points of the fitted Gaussian.
 const GAUSS_POINTS: usize = 80;
-/// Fewest seconds for a statement about the shape (docs/spec/statistics.md section 9).
+/// Seconds needed for a statement about the shape (docs/spec/statistics.md section 9).
 const ENOUGH: usize = 60;
 
 /// Name of a group's line, with the mark of its verdict.
@@ -26,7 +25,7 @@ fn named(context: &Context<'_>, group: &Group) -> String {
     show::with_mark(line_name(&group.label, group.processes, several), group)
 }
 
-/// What the marks of names mean; empty without any.
+/// Explains the marks of names; empty without any.
 fn letters(context: &Context<'_>) -> &'static str {
     match context.groups().iter().any(Group::flawed) {
         true => show::LETTERS,
@@ -34,30 +33,24 @@ fn letters(context: &Context<'_>) -> &'static str {
     }
 }
 
-/// Histogram of the throughput per second with the fitted Gaussian; a chart per phase and value.
-pub(super) fn throughput(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Histogram of the throughput per second with the fitted Gaussian; one chart per phase and value.
+pub(super) fn throughput(context: &Context<'_>) -> Vec<Chart> {
     let phases = context
         .groups()
         .iter()
         .flat_map(|g| g.extra.per_second.keys());
-    let phases = distinct(phases.filter(|phase| show::like(&figure.phase, phase)));
+    let phases = distinct(phases.filter(|phase| show::like(&context.figure.phase, phase)));
     let mut charts = Vec::new();
     for phase in &phases {
-        for value in context.values() {
+        for value in context.measured.values() {
             let shown = if phases.len() > 1 { phase.as_str() } else { "" };
-            charts.extend(seconds(context, figure, phase, shown, value));
+            charts.extend(seconds(context, phase, shown, value));
         }
     }
     charts
 }
 
-fn seconds(
-    context: &Context<'_>,
-    figure: &Figure,
-    phase: &str,
-    shown: &str,
-    value: &str,
-) -> Option<Chart> {
+fn seconds(context: &Context<'_>, phase: &str, shown: &str, value: &str) -> Option<Chart> {
     let own = context.groups().iter().filter(|g| g.value == value);
     let of: Vec<(&Group, &PerSecond)> = own
         .filter_map(|group| Some((group, group.extra.per_second.get(phase)?)))
@@ -89,7 +82,7 @@ fn seconds(
         for v in values {
             counts[((v / width) as usize).min(BINS - 1)] += 1;
         }
-        // Shares, so that targets of different lengths of run compare; trailing zeros are left out.
+        // Shares make runs of different lengths comparable; trailing zeros are dropped.
         let share = |count: u32| f64::from(count) / values.len() as f64;
         let used = counts.iter().rposition(|c| *c > 0).map_or(0, |at| at + 1);
         let from = counts.iter().position(|c| *c > 0).unwrap_or(0);
@@ -114,9 +107,9 @@ fn seconds(
             };
             series.push(gaussian(&fit, width, group.look, most));
         }
-        if let Some(excess) = Over::median(excess) {
+        if let Some(excess) = Estimate::median(excess) {
             note += &format!(
-                ", fluctuation {} that of the offered bytes",
+                ", variation {} that of the offered bytes",
                 Unit::Times.show(excess.value)
             );
         }
@@ -128,7 +121,7 @@ fn seconds(
         Axis::linear("share of seconds", Unit::Share),
     );
     let title = show::titled("throughput per second", shown, value);
-    let chart = context.chart(figure, &[shown, value], &title, axes, Body::Lines(series));
+    let chart = context.chart(&[shown, value], &title, axes, Body::Lines(series));
     Some(chart.noted(format!(
         "All seconds inside the measured windows of all repetitions. Dashed: fitted Gaussians. {}. {}",
         notes.join("; "),
@@ -150,50 +143,41 @@ fn gaussian(fit: &GaussianFit, width: f64, look: usize, most: f64) -> Series {
     Series::line("", look, points).dashed()
 }
 
-/// Distribution functions of the response time; a chart per phase, class and value.
-pub(super) fn cdf(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Distribution functions of the response time; one chart per phase, class and value.
+pub(super) fn cdf(context: &Context<'_>) -> Vec<Chart> {
     let y = Axis::linear("share of operations", Unit::Share);
-    times(context, figure, "response time", &y, |curve| {
-        curve.points.clone()
-    })
+    times(context, "response time", &y, |curve| curve.points.clone())
 }
 
-/// Densities of the response time; a chart per phase, class and value.
-pub(super) fn density(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Densities of the response time; one chart per phase, class and value.
+pub(super) fn density(context: &Context<'_>) -> Vec<Chart> {
     let y = Axis::linear("share of operations per decade", Unit::Number);
-    times(
-        context,
-        figure,
-        "density of the response time",
-        &y,
-        Curve::density,
-    )
+    times(context, "density of the response time", &y, Curve::density)
 }
 
 fn times(
     context: &Context<'_>,
-    figure: &Figure,
     title: &str,
     y: &Axis,
     points: impl Fn(&Curve) -> Vec<(f64, f64)>,
 ) -> Vec<Chart> {
     let groups = context.groups();
     let keys = groups.iter().flat_map(|g| g.extra.curves.keys());
-    let asked = |(phase, class): &&(String, String)| {
-        show::like(&figure.phase, phase)
-            && match figure.class.as_str() {
+    let requested = |(phase, class): &&(String, String)| {
+        show::like(&context.figure.phase, phase)
+            && match context.figure.class.as_str() {
                 "" => !class.is_empty(),
-                asked => asked == class,
+                name => name == class,
             }
     };
-    let mut keys = distinct(keys.filter(asked));
-    // As they were carried out.
+    let mut keys = distinct(keys.filter(requested));
+    // In order of execution.
     let order = show::phases(groups, "");
     keys.sort_by_key(|(phase, _)| order.iter().position(|known| known == phase));
     let several = distinct(keys.iter().map(|(phase, _)| phase)).len() > 1;
     let mut charts = Vec::new();
     for key in keys {
-        for value in context.values() {
+        for value in context.measured.values() {
             let own = groups.iter().filter(|g| g.value == value);
             let lines = own.filter_map(|group| {
                 let curve = group.extra.curves.get(key)?;
@@ -209,7 +193,7 @@ fn times(
             let of = format!("{phase} {value}");
             let axes = (Axis::log("response time", Unit::Ns), y.clone());
             let title = show::titled(title, of.trim(), class);
-            let chart = context.chart(figure, &[class, phase, value], &title, axes, body);
+            let chart = context.chart(&[class, phase, value], &title, axes, body);
             let note = "Operations of all repetitions together (merged histograms).";
             charts.push(chart.noted(format!("{note} {}", letters(context)).trim_end()));
         }

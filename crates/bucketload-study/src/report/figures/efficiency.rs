@@ -1,18 +1,18 @@
-//! Throughput per process (worker, node) against that of the smallest number.
+//! Throughput per process (worker, node) relative to the smallest number.
 
 use bucketload_results::kit::svg::{Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
-use super::super::estimate::{Over, ratio};
+use super::super::estimate::{Estimate, ratio};
 use super::super::groups::Group;
-use super::super::show::{self, Blocks, Look, distinct};
+use super::super::show::{self, Blocks, Ops, distinct};
 use super::{Context, hollow, numbered, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
-/// Lines above which targets get charts of their own.
+/// Number of lines above which each target gets its own chart.
 const TOGETHER: usize = 8;
 
-/// A line to be: target, its label and look, and the row of a grid (empty for none).
+/// A line: target, its label and look, and the row of a grid (empty for none).
 #[derive(Clone, Copy, PartialEq)]
 struct Row<'a> {
     target: &'a str,
@@ -21,34 +21,34 @@ struct Row<'a> {
     value: &'a str,
 }
 
-/// The charts: one per phase, or one per phase and target where its lines would be too many.
-pub(super) fn efficiency(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// The charts: one per phase, or one per phase and target if there are too many lines.
+pub(super) fn efficiency(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let mut charts = Vec::new();
-    for look in context.looks(figure) {
+    for ops in context.selections() {
         let mut rows = rows(groups);
-        rows.retain(|row| points(groups, row, look, figure).len() > 1);
+        rows.retain(|row| points(context, row, ops).len() > 1);
         if rows.len() <= TOGETHER {
             let name = |row: &Row<'_>| match (row.value, several) {
                 ("", _) => row.label.to_owned(),
                 (value, true) => format!("{}, {value}", row.label),
                 (value, false) => value.to_owned(),
             };
-            charts.extend(chart(context, figure, look, "", &rows, name));
+            charts.extend(chart(context, ops, "", &rows, name));
             continue;
         }
         for (target, label, _) in targets(groups) {
             let own = rows.iter().copied().filter(|row| row.target == target);
             let own: Vec<Row<'_>> = own.collect();
             let name = |row: &Row<'_>| row.value.to_owned();
-            charts.extend(chart(context, figure, look, label, &own, name));
+            charts.extend(chart(context, ops, label, &own, name));
         }
     }
     charts
 }
 
-/// Whether the command itself goes through numbers of processes, as a grid does.
+/// True if the command itself sweeps the number of processes, as a grid does.
 fn swept_inside(groups: &[Group]) -> bool {
     groups.iter().any(|g| g.processes > 0)
 }
@@ -63,8 +63,9 @@ fn rows(groups: &[Group]) -> Vec<Row<'_>> {
     }))
 }
 
-fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> Vec<Point> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+fn points(context: &Context<'_>, row: &Row<'_>, ops: Ops<'_>) -> Vec<Point> {
+    let groups = context.groups();
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let inside = swept_inside(groups);
     let own = groups
         .iter()
@@ -76,7 +77,7 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
             } else {
                 group.number?
             };
-            let each = show::blocks(group, metric, look);
+            let each = show::blocks(group, metric, ops);
             let each: Blocks = each.into_iter().map(|(block, x)| (block, x / n)).collect();
             (n > 0.0 && !each.is_empty()).then(|| (n, each, group.flawed()))
         })
@@ -86,14 +87,14 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
         return Vec::new();
     };
     let point = |(n, each, flawed): &(f64, Blocks, bool)| {
-        let over = match n == first {
-            true => Over::plain(1.0),
+        let estimate = match n == first {
+            true => Estimate::plain(1.0),
             false => ratio(base, each)?,
         };
         Some(Point {
             x: *n,
-            y: over.value,
-            ci: over.ci,
+            y: estimate.value,
+            ci: estimate.ci,
             flawed: *flawed,
         })
     };
@@ -102,8 +103,7 @@ fn points(groups: &[Group], row: &Row<'_>, look: Look<'_>, figure: &Figure) -> V
 
 fn chart(
     context: &Context<'_>,
-    figure: &Figure,
-    look: Look<'_>,
+    ops: Ops<'_>,
     of: &str,
     rows: &[Row<'_>],
     name: impl Fn(&Row<'_>) -> String,
@@ -118,7 +118,7 @@ fn chart(
             ..Series::line(
                 name(row),
                 if inside { i } else { row.look },
-                points(groups, row, look, figure),
+                points(context, row, ops),
             )
         })
         .collect();
@@ -132,14 +132,14 @@ fn chart(
     let what = if inside { "processes" } else { "workers" };
     let x = numbered(&format!("number of {what}"), Unit::Number, &numbers);
     let y = Axis::linear("efficiency (smallest number: 100 %)", Unit::Share);
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
     let title = match of {
         "" => "efficiency".to_owned(),
         of => format!("efficiency on {of}"),
     };
-    let parts = [show::key(metric), &figure.class, look.phase, of];
-    let title = show::titled(&title, look.phase, &figure.class);
-    let chart = context.chart(figure, &parts, &title, (x, y), Body::Lines(lines));
+    let parts = [show::key(metric), &context.figure.class, ops.phase, of];
+    let title = show::titled(&title, ops.phase, &context.figure.class);
+    let chart = context.chart(&parts, &title, (x, y), Body::Lines(lines));
     Some(chart.noted(format!(
         "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
         show::name(metric),

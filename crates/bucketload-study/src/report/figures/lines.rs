@@ -6,55 +6,57 @@ use bucketload_core::verdict::Word;
 use bucketload_results::kit::svg::{Body, LOOKS, Point};
 use bucketload_results::kit::{Axis, Chart, Series};
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::super::published;
-use super::super::show::{self, Look};
+use super::super::show::{self, Ops};
 use super::{Context, line_name, processes, targets};
-use crate::model::{Figure, Metric};
+use crate::model::Metric;
 
-/// Points of a drawn law.
+/// Number of points of a drawn law.
 const LAW_POINTS: usize = 60;
 
-/// A line per target (and number of processes).
-pub(super) fn curve(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    let metric = figure.metric.unwrap_or(Metric::Throughput);
-    let chart = |look: Look<'_>| {
-        let (x, mut lines) = series(context, |group| show::over(group, metric, look));
+/// One line per target (and number of processes).
+pub(super) fn curve(context: &Context<'_>) -> Vec<Chart> {
+    let metric = context.figure.metric.unwrap_or(Metric::Throughput);
+    let chart = |ops: Ops<'_>| {
+        let (x, mut lines) = series(context, |group| show::estimate(group, metric, ops));
         if !lines.is_empty() && metric == Metric::Bandwidth {
-            lines.extend(ossperf(context, look.phase));
+            lines.extend(ossperf(context, ops.phase));
         }
         let mut note = context.note(metric);
         if lines.iter().any(|s| s.dashed) {
             note += " Dashed: published, another machine.";
         }
-        let phase = match figure.phase.as_str() {
-            "" => look.phase,
-            asked => asked,
+        let phase = match context.figure.phase.as_str() {
+            "" => ops.phase,
+            requested => requested,
         };
-        let parts = [show::key(metric), look.class, phase];
-        of_metric(context, figure, metric, look, &parts, (x, lines)).noted(note)
+        let parts = [show::key(metric), ops.class, phase];
+        of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
-    context.looks(figure).into_iter().map(chart).collect()
+    context.selections().into_iter().map(chart).collect()
 }
 
 /// The chart of a metric in a phase.
 fn of_metric(
     context: &Context<'_>,
-    figure: &Figure,
     metric: Metric,
-    look: Look<'_>,
+    ops: Ops<'_>,
     parts: &[&str],
     (x, lines): (Axis, Vec<Series>),
 ) -> Chart {
     let values = lines.iter().flat_map(|s| s.points.iter().map(|p| p.y));
     let y = Axis::fitting(&show::label(metric), show::unit(metric), values);
-    let title = show::titled(show::name(metric), look.phase, look.class);
-    context.chart(figure, parts, &title, (x, y), Body::Lines(lines))
+    let title = show::titled(show::name(metric), ops.phase, ops.class);
+    context.chart(parts, &title, (x, y), Body::Lines(lines))
 }
 
 /// Lines of `figure` over the swept values.
-fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Axis, Vec<Series>) {
+fn series(
+    context: &Context<'_>,
+    figure: impl Fn(&Group) -> Option<Estimate>,
+) -> (Axis, Vec<Series>) {
     let groups = context.groups();
     let (x, at) = context.values_axis();
     let several = processes(groups);
@@ -64,14 +66,14 @@ fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Ax
             let own = groups.iter().zip(&at);
             let own = own.filter(|(g, _)| g.target == name && g.processes == *number);
             let points = own.filter_map(|(group, x)| {
-                let over = figure(group).filter(|over| over.value.is_finite())?;
+                let estimate = figure(group).filter(|estimate| estimate.value.is_finite())?;
                 Some(Point {
-                    ci: over.ci,
+                    ci: estimate.ci,
                     flawed: group.flawed(),
-                    ..Point::from((*x, over.value))
+                    ..Point::from((*x, estimate.value))
                 })
             });
-            // Numbers of processes share the colour of their target; a ninth target alone has dashes of its own.
+            // Numbers of processes share the colour of their target; only a ninth target has its own dashes.
             let look = match several.len() {
                 1 => look,
                 _ => look % LOOKS + LOOKS * i,
@@ -87,7 +89,7 @@ fn series(context: &Context<'_>, figure: impl Fn(&Group) -> Option<Over>) -> (Ax
     (x, out)
 }
 
-/// OSSperf's published bandwidths over the file size, where the experiment is one of its steps.
+/// OSSperf's published bandwidths over the file size, if the experiment is one of its steps.
 fn ossperf(context: &Context<'_>, phase: &str) -> Vec<Series> {
     let groups = context.groups();
     let clients = groups
@@ -117,8 +119,8 @@ fn ossperf(context: &Context<'_>, phase: &str) -> Vec<Series> {
     known.collect()
 }
 
-/// The runs of a target that a law is fitted to: those that the client did not limit.
-pub(in super::super) fn fit(groups: &[&Group], look: Look<'_>) -> Option<UslFit> {
+/// Fits the law to a target's runs that the client did not limit.
+pub(in super::super) fn fit(groups: &[&Group], ops: Ops<'_>) -> Option<UslFit> {
     let points: Vec<usl::Point> = groups
         .iter()
         .filter_map(|group| group.number.map(|n| (group, n)))
@@ -126,7 +128,7 @@ pub(in super::super) fn fit(groups: &[&Group], look: Look<'_>) -> Option<UslFit>
             group
                 .counted()
                 .filter(|run| run.word != Word::ClientBound)
-                .filter_map(move |run| run.figures(look.phase, look.class))
+                .filter_map(move |run| run.figures(ops.phase, ops.class))
                 .map(move |figures| usl::Point {
                     n,
                     x: figures.ops_per_s,
@@ -137,42 +139,42 @@ pub(in super::super) fn fit(groups: &[&Group], look: Look<'_>) -> Option<UslFit>
 }
 
 /// Throughput with the fitted law, and response time, over the number of workers.
-pub(super) fn scaling(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+pub(super) fn scaling(context: &Context<'_>) -> Vec<Chart> {
     let groups = context.groups();
-    let look = Look {
-        phase: show::phases(groups, &figure.phase)
+    let ops = Ops {
+        phase: show::phases(groups, &context.figure.phase)
             .first()
             .copied()
             .unwrap_or(""),
-        class: &figure.class,
+        class: &context.figure.class,
     };
-    let metrics = match figure.metric {
+    let metrics = match context.figure.metric {
         Some(metric) => vec![metric],
         None => vec![Metric::Throughput, Metric::Mean],
     };
     let chart = |metric: Metric| {
-        let (x, mut lines) = series(context, |group| show::over(group, metric, look));
+        let (x, mut lines) = series(context, |group| show::estimate(group, metric, ops));
         let mut note = context.note(metric);
         if metric == Metric::Throughput {
             let laws = targets(groups)
                 .into_iter()
                 .filter_map(|(name, label, colour)| {
                     let own: Vec<&Group> = groups.iter().filter(|g| g.target == name).collect();
-                    law(&fit(&own, look)?, label, colour, &own)
+                    law(&fit(&own, ops)?, label, colour, &own)
                 });
             let ours = lines.len();
             lines.extend(laws);
             note += match lines.len() == ours {
                 true => {
-                    " The Universal Scalability Law is not fitted: it takes six numbers of workers over a factor of 32, and runs that the client did not limit."
+                    " The Universal Scalability Law is not fitted: it needs six numbers of workers that span a factor of 32, and runs that the client did not limit."
                 }
                 false => {
-                    " Dashed: fit of the Universal Scalability Law to the runs that the client did not limit; its parameters and their intervals stand in the table."
+                    " Dashed: fit of the Universal Scalability Law to the runs that the client did not limit; the table has its parameters with intervals."
                 }
             };
         }
-        let parts = [show::key(metric), look.class];
-        of_metric(context, figure, metric, look, &parts, (x, lines)).noted(note)
+        let parts = [show::key(metric), ops.class];
+        of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
     metrics.into_iter().map(chart).collect()
 }

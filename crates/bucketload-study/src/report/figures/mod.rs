@@ -1,8 +1,8 @@
-//! The charts of an experiment: what its figures ask for, made of its groups.
+//! The charts of an experiment, as its figures request them, computed from its groups.
 //!
-//! [`lines`] are metrics over swept values, [`bars`] metrics per target, [`distributions`] densities and
-//! distribution functions, [`spread`] load per node, [`capacity`] searches. A figure without data makes no
-//! chart, but a sentence that says so.
+//! [`lines`] has metrics over swept values, [`bars`] metrics per target, [`distributions`] densities and distribution
+//! functions, [`spread`] load per node, [`capacity`] searches. A figure without data yields a sentence instead of a
+//! chart.
 
 mod bars;
 mod capacity;
@@ -22,26 +22,32 @@ use bucketload_results::kit::{Axis, Chart, Unit};
 
 use super::groups::{Group, Measured};
 use super::read::Files;
-use super::show::{self, Look, distinct};
+use super::show::{self, Ops, distinct};
 use crate::model::{Figure, FigureKind, Metric};
 
-/// Most charts of one figure that has one per value, class or phase.
-const MOST: usize = 24;
+/// Limit on the charts of one figure, which may have one per value, class or phase.
+const MAX_CHARTS: usize = 24;
 
-/// What the figures of an experiment are made of.
+/// A requested figure with its data.
 pub(super) struct Context<'a> {
     /// The study.
     pub(super) files: &'a Files,
     /// The experiment.
     pub(super) measured: &'a Measured,
+    /// The figure.
+    pub(super) figure: &'a Figure,
 }
 
-/// The charts of an experiment, and what to say where a figure has none.
+/// The charts of an experiment, and notes about figures without charts.
 pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>) {
-    let context = Context { files, measured };
     let (mut charts, mut notes) = (Vec::new(), Vec::new());
     for figure in &measured.experiment.figures {
-        let mut made = one(&context, figure);
+        let context = Context {
+            files,
+            measured,
+            figure,
+        };
+        let mut made = one(&context);
         made.retain(|chart| !chart.is_empty());
         if figure.kind == FigureKind::LoadBalance {
             let remarks = spread::remarks(&context);
@@ -51,7 +57,7 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
                     .map(|remark| format!("Load balance: {remark}")),
             );
         }
-        // Several charts of one figure have to be told apart; a single one has the title that was given.
+        // Several charts of one figure need distinct titles; a single one gets the given title.
         if let ([chart], false) = (&mut made[..], figure.title.is_empty()) {
             chart.title.clone_from(&figure.title);
         }
@@ -62,13 +68,13 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
                 why(&measured.groups, figure)
             ));
         }
-        if made.len() > MOST {
+        if made.len() > MAX_CHARTS {
             notes.push(format!(
-                "Figure \"{}\" has {} charts; the first {MOST} are shown.",
+                "Figure \"{}\" has {} charts; the first {MAX_CHARTS} are shown.",
                 figure.kind.name(),
                 made.len()
             ));
-            made.truncate(MOST);
+            made.truncate(MAX_CHARTS);
         }
         charts.extend(made);
         notes.dedup();
@@ -76,19 +82,19 @@ pub(super) fn of(files: &Files, measured: &Measured) -> (Vec<Chart>, Vec<String>
     (charts, notes)
 }
 
-fn one(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
-    match figure.kind {
-        FigureKind::Curve => lines::curve(context, figure),
-        FigureKind::Scaling => lines::scaling(context, figure),
-        FigureKind::Efficiency => efficiency::efficiency(context, figure),
-        FigureKind::Bars => bars::bars(context, figure),
-        FigureKind::Multiples => bars::multiples(context, figure),
-        FigureKind::Hotspot => bars::hotspot(context, figure),
-        FigureKind::ThroughputPdf => distributions::throughput(context, figure),
-        FigureKind::LatencyCdf => distributions::cdf(context, figure),
-        FigureKind::LatencyDensity => distributions::density(context, figure),
-        FigureKind::LoadBalance => spread::balance(context, figure),
-        FigureKind::Capacity => capacity::capacity(context, figure),
+fn one(context: &Context<'_>) -> Vec<Chart> {
+    match context.figure.kind {
+        FigureKind::Curve => lines::curve(context),
+        FigureKind::Scaling => lines::scaling(context),
+        FigureKind::Efficiency => efficiency::efficiency(context),
+        FigureKind::Bars => bars::bars(context),
+        FigureKind::Multiples => bars::multiples(context),
+        FigureKind::Hotspot => bars::hotspot(context),
+        FigureKind::ThroughputPdf => distributions::throughput(context),
+        FigureKind::LatencyCdf => distributions::cdf(context),
+        FigureKind::LatencyDensity => distributions::density(context),
+        FigureKind::LoadBalance => spread::balance(context),
+        FigureKind::Capacity => capacity::capacity(context),
     }
 }
 
@@ -97,9 +103,9 @@ fn why(groups: &[Group], figure: &Figure) -> &'static str {
     match figure.kind {
         _ if measured == 0 => "no cell was measured",
         FigureKind::Multiples if measured == 1 => "multiples need a second target",
-        FigureKind::Efficiency => "it takes two numbers of processes or workers",
-        FigureKind::Capacity => "there is no search that ended",
-        _ => "the runs do not have what it shows, or too few operations for it",
+        FigureKind::Efficiency => "two numbers of processes or workers are needed",
+        FigureKind::Capacity => "no search ended",
+        _ => "the runs lack this data or have too few operations for it",
     }
 }
 
@@ -108,37 +114,22 @@ impl<'a> Context<'a> {
         &self.measured.groups
     }
 
-    /// The values of the sweep, in order; an empty one where nothing was swept.
-    fn values(&self) -> Vec<&'a str> {
-        distinct(self.groups().iter().map(|g| g.value.as_str()))
-    }
-
-    /// The phases that the figure is drawn for, with its class.
-    fn looks<'f>(&self, figure: &'f Figure) -> Vec<Look<'f>>
-    where
-        'a: 'f,
-    {
-        let phases = show::phases(self.groups(), &figure.phase);
-        let look = |phase| Look {
+    /// The phases of the figure, with its class.
+    fn selections(&self) -> Vec<Ops<'a>> {
+        let phases = show::phases(self.groups(), &self.figure.phase);
+        let ops = |phase| Ops {
             phase,
-            class: &figure.class,
+            class: &self.figure.class,
         };
-        phases.into_iter().map(look).collect()
+        phases.into_iter().map(ops).collect()
     }
 
-    /// A chart of this experiment; `parts` tell it from its other charts.
-    fn chart(
-        &self,
-        figure: &Figure,
-        parts: &[&str],
-        title: &str,
-        axes: (Axis, Axis),
-        body: Body,
-    ) -> Chart {
+    /// A chart of this experiment; `parts` distinguish it from its other charts.
+    fn chart(&self, parts: &[&str], title: &str, axes: (Axis, Axis), body: Body) -> Chart {
         let experiment = &self.measured.experiment;
-        let mut name = vec![experiment.name.as_str(), figure.kind.name()];
+        let mut name = vec![experiment.name.as_str(), self.figure.kind.name()];
         name.extend(parts.iter().copied().filter(|part| !part.is_empty()));
-        let of = match figure.title.as_str() {
+        let of = match self.figure.title.as_str() {
             "" => experiment.label(),
             given => given,
         };
@@ -149,7 +140,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What error bars and hollow marks of a metric mean.
+    /// Explains error bars and hollow marks of a metric.
     fn note(&self, metric: Metric) -> String {
         let groups = self.groups();
         let what = match show::is_percentile(metric) {
@@ -164,11 +155,11 @@ impl<'a> Context<'a> {
         bars + hollow(groups)
     }
 
-    /// The axis of the swept values, and where each group lies on it.
+    /// The axis of the swept values, and the position of each group on it.
     fn values_axis(&self) -> (Axis, Vec<f64>) {
         let groups = self.groups();
         let experiment = &self.measured.experiment;
-        let names = self.values();
+        let names = self.measured.values();
         let size = super::groups::is_size(&experiment.field, &names)
             || matches!(experiment.command, crate::model::Command::S3Hpc);
         let label = match experiment.field.as_str() {
@@ -195,7 +186,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// An axis that has these numbers; each is written, where they are few.
+/// An axis for these numbers; if they are few, each is a tick.
 fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
     let mut at = numbers.to_vec();
     at.sort_by(f64::total_cmp);
@@ -210,7 +201,7 @@ fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
     }
 }
 
-/// Numbers of processes that groups have, ascending; one of 0 where commands sweep none.
+/// Numbers of processes of the groups, ascending; just 0 if commands sweep none.
 pub(super) fn processes(groups: &[Group]) -> Vec<u32> {
     let mut out: Vec<u32> = groups.iter().map(|group| group.processes).collect();
     out.sort_unstable();
@@ -218,7 +209,7 @@ pub(super) fn processes(groups: &[Group]) -> Vec<u32> {
     out
 }
 
-/// Targets of groups, in order: name, name for people, look.
+/// Targets of groups, in order: name, display name, look.
 pub(super) fn targets(groups: &[Group]) -> Vec<(&str, &str, usize)> {
     let mut out: Vec<(&str, &str, usize)> = Vec::new();
     for group in groups {
@@ -229,7 +220,7 @@ pub(super) fn targets(groups: &[Group]) -> Vec<(&str, &str, usize)> {
     out
 }
 
-/// Name of a line: target, with the number of processes where there are several.
+/// Name of a line: target, with the number of processes if there are several.
 pub(super) fn line_name(label: &str, processes: u32, several: bool) -> String {
     match (several, processes) {
         (true, 1) => format!("{label}, 1 process"),
@@ -238,10 +229,10 @@ pub(super) fn line_name(label: &str, processes: u32, several: bool) -> String {
     }
 }
 
-/// What hollow marks mean; empty without any.
+/// Explains hollow marks; empty without any.
 pub(super) fn hollow(groups: &[Group]) -> &'static str {
     match groups.iter().any(Group::flawed) {
-        true => " Hollow: a run of the cell is not VALID (see the table of verdicts).",
+        true => " Hollow: a run of the cell is not VALID (see the verdict table).",
         false => "",
     }
 }

@@ -3,32 +3,31 @@
 use bucketload_results::kit::svg::{Bar, Bars, Body, Point};
 use bucketload_results::kit::{Axis, Chart, Series, Unit};
 
-use super::super::balance::{Balance, instead};
+use super::super::balance::{Balance, why_not};
 use super::super::groups::Group;
 use super::super::show::{self, distinct};
 use super::{Context, hollow, targets};
-use crate::model::Figure;
 
-/// Load per node; where no placement is known, the share of the most popular keys.
-pub(super) fn balance(context: &Context<'_>, figure: &Figure) -> Vec<Chart> {
+/// Load per node; if no placement is known, the share of the most popular keys.
+pub(super) fn balance(context: &Context<'_>) -> Vec<Chart> {
     let mut charts: Vec<Chart> = context
         .groups()
         .iter()
-        .filter(|group| instead(context.files, group).is_none())
-        .map(|group| nodes(context, figure, group))
+        .filter(|group| why_not(context.files, group).is_none())
+        .map(|group| nodes(context, group))
         .collect();
     if charts.is_empty() {
-        charts.extend(keys(context, figure));
+        charts.extend(keys(context));
     }
     charts
 }
 
-/// What there is to say of the targets that the figure does not show.
+/// The reasons why targets are not shown in the figure.
 pub(super) fn remarks(context: &Context<'_>) -> Vec<String> {
     let groups = context.groups().iter();
     let said = groups.filter_map(|group| {
         let name = show::titled(&group.label, "", &group.value);
-        Some(format!("{name}: {}.", instead(context.files, group)?))
+        Some(format!("{name}: {}.", why_not(context.files, group)?))
     });
     let mut remarks: Vec<String> = said.collect();
     remarks.dedup();
@@ -60,7 +59,7 @@ fn shares<'b>(balances: impl Iterator<Item = &'b Balance>) -> Vec<(String, f64, 
     out
 }
 
-fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
+fn nodes(context: &Context<'_>, group: &Group) -> Chart {
     let balances = &group.extra.balance;
     let phases = phases(balances);
     let bar = |look: usize, value: f64| Bar {
@@ -94,30 +93,24 @@ fn nodes(context: &Context<'_>, figure: &Figure, group: &Group) -> Chart {
     };
     bars.legend = phases.iter().map(phase).collect();
     bars.legend.push("objects".to_owned());
-    let axis = Axis::linear(&format!("share per {}", first.over), Unit::Share);
+    let axis = Axis::linear(&format!("share per {}", first.unit), Unit::Share);
     let title = format!(
         "load per {} of {}",
-        first.over,
+        first.unit,
         show::titled(&group.label, "", &group.value)
     );
     let parts = [group.target.as_str(), &group.value];
-    let chart = context.chart(
-        figure,
-        &parts,
-        &title,
-        (axis.clone(), axis),
-        Body::Bars(bars),
-    );
+    let chart = context.chart(&parts, &title, (axis.clone(), axis), Body::Bars(bars));
     let runs = balances.iter().filter(|b| b.phase == first.phase).count();
     chart.noted(format!(
-        "Shares of the {what}. Sum over {runs} runs, each with popular keys of its own; the line is even load. The indices \
-         in the table are of single runs.{}",
+        "Shares of the {what}. Sum over {runs} runs, each with its own popular keys; the line is the even load. The indices \
+         in the table are for single runs.{}",
         hollow(std::slice::from_ref(group))
     ))
 }
 
-/// Share of the requests that the most popular keys receive: what any placement has to bear.
-fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
+/// Share of the requests to the most popular keys, which no placement can avoid.
+fn keys(context: &Context<'_>) -> Option<Chart> {
     let groups = context.groups();
     let several = targets(groups).len() > 1;
     let lines = groups.iter().enumerate().filter_map(|(look, group)| {
@@ -149,9 +142,9 @@ fn keys(context: &Context<'_>, figure: &Figure) -> Option<Chart> {
         Axis::linear("share of requests", Unit::Share),
     );
     let title = "requests to the most popular keys";
-    let chart = context.chart(figure, &["keys"], title, axes, Body::Lines(lines));
+    let chart = context.chart(&["keys"], title, axes, Body::Lines(lines));
     Some(chart.noted(
-        "This is what the workload alone asks of whatever nodes hold these keys: with the keys' one copy on one \
-         node, that node gets at least this share.",
+        "Due to the workload alone, independent of the nodes: if a single node holds the only copies of these keys, \
+         it gets at least this share.",
     ))
 }

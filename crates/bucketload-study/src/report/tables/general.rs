@@ -1,24 +1,24 @@
-//! Tables of any runs: summaries, ladders, latencies, multiples, cost of the client.
+//! Tables for all kinds of runs: summaries, ladders, latencies, multiples, cost of the client.
 
 use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::units;
 
 use super::super::digest::Figures;
-use super::super::estimate::{Over, ratio};
+use super::super::estimate::{Estimate, ratio};
 use super::super::figures::{line_name, multiples_of, processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::published;
-use super::super::show::{self, Look, distinct};
-use super::{Asked, Sheet};
+use super::super::show::{self, Ops, distinct};
+use super::{Request, Sheet};
 use crate::model::Metric;
 
 /// A row: a cell of the study in one phase, of one class.
 struct Row<'a> {
     group: &'a Group,
-    look: Look<'a>,
+    ops: Ops<'a>,
 }
 
-/// Name of the swept values; empty where nothing was swept.
+/// Name of the swept values; empty if nothing was swept.
 fn heading(measured: &Measured) -> &str {
     let swept = measured.groups.iter().any(|g| !g.value.is_empty());
     let field = measured.experiment.field.as_str();
@@ -30,7 +30,7 @@ fn heading(measured: &Measured) -> &str {
 }
 
 impl<'a> Sheet<'a, Row<'a>> {
-    /// The columns that tell groups apart: target, value, processes, phase.
+    /// The columns that identify groups: target, value, processes, phase.
     fn keys(self, measured: &Measured, phases: &[&str]) -> Self {
         let mut sheet = self.text("target", |row| row.group.label.clone());
         let value = heading(measured);
@@ -42,20 +42,20 @@ impl<'a> Sheet<'a, Row<'a>> {
             sheet = sheet.column(column, |row| Cell::Count(u64::from(row.group.processes)));
         }
         if phases.iter().any(|phase| !phase.is_empty()) {
-            sheet = sheet.text("phase", |row| row.look.phase.to_owned());
+            sheet = sheet.text("phase", |row| row.ops.phase.to_owned());
         }
         sheet
     }
 
-    /// A column per metric, without marks: for tables with a column of verdicts.
+    /// One column per metric, without marks, for tables with a verdict column.
     fn metrics(self, metrics: &[(&str, Metric)]) -> Self {
         metrics.iter().fold(self, |sheet, &(title, metric)| {
             let column = Column::figure(title, show::key(metric));
-            sheet.column(column, move |row| show::figure(row.group, metric, row.look))
+            sheet.column(column, move |row| show::figure(row.group, metric, row.ops))
         })
     }
 
-    /// A column of a figure in nanoseconds, the extreme over the runs.
+    /// A column with the extreme of a figure in nanoseconds over the runs.
     fn extreme(
         self,
         title: &str,
@@ -65,7 +65,7 @@ impl<'a> Sheet<'a, Row<'a>> {
     ) -> Self {
         self.column(Column::number(title, key), move |row| {
             let value = row.each(of).into_iter().reduce(more);
-            Over::cell(value.map(Over::plain), |v| Unit::Ns.show(v))
+            Estimate::cell(value.map(Estimate::plain), |v| Unit::Ns.show(v))
         })
     }
 
@@ -84,9 +84,9 @@ impl<'a> Sheet<'a, Row<'a>> {
 }
 
 impl Row<'_> {
-    /// A figure of each run with operations.
+    /// A figure of each run that has operations.
     fn each(&self, of: fn(&Figures) -> f64) -> Vec<f64> {
-        show::each(self.group, self.look, |f| (f.ok > 0).then(|| of(f)))
+        show::each(self.group, self.ops, |f| (f.ok > 0).then(|| of(f)))
     }
 }
 
@@ -95,22 +95,22 @@ fn titled<const N: usize>(metrics: [Metric; N]) -> [(&'static str, Metric); N] {
     metrics.map(|metric| (show::name(metric), metric))
 }
 
-/// A table with a row per group and phase.
+/// A table with one row per group and phase.
 fn by_group<'a>(
-    asked: &Asked<'a>,
+    request: &Request<'a>,
     what: &str,
     note: &str,
     columns: impl FnOnce(Sheet<'a, Row<'a>>, &[&str]) -> Sheet<'a, Row<'a>>,
     phase_first: bool,
 ) -> Table {
-    let (measured, table) = (asked.measured, asked.table);
+    let (measured, table) = (request.measured, request.table);
     let mut phases = show::phases(&measured.groups, &table.phase);
     if phases.is_empty() {
         phases.push("");
     }
     let row = |group, phase| Row {
         group,
-        look: Look {
+        ops: Ops {
             phase,
             class: &table.class,
         },
@@ -128,12 +128,12 @@ fn by_group<'a>(
     let sheet = columns(Sheet(Vec::new()).keys(measured, &phases), &phases);
     let (columns, rows) = sheet.parts(rows);
     let parts = [table.class.as_str(), &table.phase];
-    let made = asked.table(&parts, what, columns).noted(note);
+    let made = request.table(&parts, what, columns).noted(note);
     Table { rows, ..made }.compact()
 }
 
-/// A row per target, value and phase.
-pub(super) fn summary(asked: &Asked<'_>) -> Table {
+/// One row per target, value and phase.
+pub(super) fn summary(request: &Request<'_>) -> Table {
     let metrics = titled([
         Metric::Throughput,
         Metric::Bandwidth,
@@ -144,17 +144,17 @@ pub(super) fn summary(asked: &Asked<'_>) -> Table {
         Metric::ClientCpu,
     ]);
     by_group(
-        asked,
-        &show::titled("summary", &asked.table.phase, &asked.table.class),
+        request,
+        &show::titled("summary", &request.table.phase, &request.table.class),
         "Rates and means: geometric mean of the repetitions; percentiles: median of the repetitions' percentiles. \
-         In brackets: 95 % interval over the repetitions. CPU time is that of the whole client per operation.",
+         In brackets: 95 % interval over the repetitions. CPU time is for the whole client, per operation.",
         |sheet, _| sheet.metrics(&metrics).runs().verdict(),
         false,
     )
 }
 
-/// What the client costs: a row per value (engine) and target.
-pub(super) fn clients(asked: &Asked<'_>) -> Table {
+/// Cost of the client: one row per value (engine) and target.
+pub(super) fn clients(request: &Request<'_>) -> Table {
     let metrics = titled([
         Metric::Throughput,
         Metric::Bandwidth,
@@ -162,21 +162,21 @@ pub(super) fn clients(asked: &Asked<'_>) -> Table {
         Metric::P99,
         Metric::ClientCpu,
     ]);
-    let groups = &asked.measured.groups;
+    let groups = &request.measured.groups;
     let multiple = move |row: &Row<'_>| {
-        let cpu = |group: &Group| show::blocks(group, Metric::ClientCpu, row.look);
-        // The first value of the same target: the client that others are measured against.
+        let cpu = |group: &Group| show::blocks(group, Metric::ClientCpu, row.ops);
+        // The first value of the same target is the reference client.
         let first = groups.iter().find(|g| g.target == row.group.target);
         let other = first.filter(|first| !std::ptr::eq(*first, row.group));
-        let over = other.and_then(|first| ratio(&cpu(first), &cpu(row.group)));
-        Over::cell(over, |v| Unit::Times.show(v))
+        let estimate = other.and_then(|first| ratio(&cpu(first), &cpu(row.group)));
+        Estimate::cell(estimate, |v| Unit::Times.show(v))
     };
     by_group(
-        asked,
-        "what the client costs",
-        "CPU time of the client per operation, user and system, with that of the programs that it starts for each operation. Multiples are against the first \
-         row of the same target, inside the blocks, with 95 % intervals where two blocks hold both. A row whose verdict is CLIENT-BOUND says what \
-         the client can do, not the store: that is the question here.",
+        request,
+        "cost of the client",
+        "CPU time of the client per operation, user and system, including programs that it starts for operations. Multiples are relative to the \
+         first row of the same target, inside the blocks, with 95 % intervals if two blocks hold both. A row whose verdict is CLIENT-BOUND shows \
+         what the client can do, not the store, which is the question here.",
         |sheet, _| {
             let column = Column::figure("CPU × the first", "cpu_multiple");
             let sheet = sheet.metrics(&metrics).column(column, multiple);
@@ -186,22 +186,22 @@ pub(super) fn clients(asked: &Asked<'_>) -> Table {
     )
 }
 
-/// A row per class and target: minimum, mean, percentiles, maximum.
-pub(super) fn latency(asked: &Asked<'_>) -> Table {
-    let (measured, table) = (asked.measured, asked.table);
+/// One row per class and target: minimum, mean, percentiles, maximum.
+pub(super) fn latency(request: &Request<'_>) -> Table {
+    let (measured, table) = (request.measured, request.table);
     let phases = show::phases(&measured.groups, &table.phase);
     let mut rows = Vec::new();
     for phase in &phases {
         for class in show::classes(&measured.groups, phase, &table.class) {
-            let look = Look { phase, class };
-            let of_look = measured.groups.iter().map(|group| Row { group, look });
+            let ops = Ops { phase, class };
+            let selected = measured.groups.iter().map(|group| Row { group, ops });
             rows.extend(
-                of_look
+                selected
                     .filter(|row| row.group.runs.is_empty() || !row.each(|f| f.min_ns).is_empty()),
             );
         }
     }
-    let operation = |row: &Row<'_>| match row.look.class {
+    let operation = |row: &Row<'_>| match row.ops.class {
         "" => Cell::text("all"),
         class => Cell::text(class),
     };
@@ -229,45 +229,45 @@ pub(super) fn latency(asked: &Asked<'_>) -> Table {
         .verdict()
         .parts(rows);
     let what = show::titled("response time", &table.phase, &table.class);
-    let made = asked.table(&[&table.class, &table.phase], &what, columns).noted(
-        "Response time: from the instant at which the operation was due to its end. Percentiles are medians of the \
-         repetitions' percentiles and are left out with fewer than ten operations beyond them; means are geometric means of the \
-         repetitions' means; in brackets 95 % intervals over the repetitions.",
+    let made = request.table(&[&table.class, &table.phase], &what, columns).noted(
+        "Response time: from the due time of the operation to its end. Percentiles are medians of the repetitions' percentiles, \
+         omitted with fewer than ten operations beyond them; means are geometric means of the repetitions' means; in brackets: 95 % \
+         intervals over the repetitions.",
     );
     Table { rows, ..made }.compact()
 }
 
-/// A row per value, a column per target; a table per phase.
-pub(super) fn ladder(asked: &Asked<'_>) -> Vec<Table> {
-    let (groups, class) = (&asked.measured.groups, asked.table.class.as_str());
-    let metric = asked.table.metric.unwrap_or(Metric::Throughput);
+/// One row per value, one column per target; one table per phase.
+pub(super) fn ladder(request: &Request<'_>) -> Vec<Table> {
+    let (groups, class) = (&request.measured.groups, request.table.class.as_str());
+    let metric = request.table.metric.unwrap_or(Metric::Throughput);
     let several = processes(groups).len() > 1;
     let targets = targets(groups);
     let mut rows = distinct(groups.iter().map(|g| (g.value.as_str(), g.processes)));
     rows.sort_by_key(|(value, _)| groups.iter().position(|g| g.value == *value));
-    let heading = match heading(asked.measured) {
+    let heading = match heading(request.measured) {
         "" => "value",
         heading => heading,
     };
     let made = |phase| {
-        let look = Look { phase, class };
+        let ops = Ops { phase, class };
         let mut columns = vec![Column::text(heading, "value")];
         columns.extend(targets.iter().map(|(name, label, _)| {
             Column::figure(label, &format!("{name}_{}", show::key(metric)))
         }));
-        let shown = match asked.table.phase.as_str() {
+        let shown = match request.table.phase.as_str() {
             "" => phase,
-            asked => asked,
+            name => name,
         };
         let what = show::titled(show::name(metric), phase, class);
-        let mut table = asked.table(&[show::key(metric), class, shown], &what, columns);
+        let mut table = request.table(&[show::key(metric), class, shown], &what, columns);
         for (value, processes) in &rows {
             let mut row = vec![Cell::Text(line_name(value, *processes, several))];
             row.extend(targets.iter().map(|(target, _, _)| {
                 let own = |g: &&Group| {
                     g.target == *target && g.value == *value && g.processes == *processes
                 };
-                show::cell(groups.iter().find(own), metric, look)
+                show::cell(groups.iter().find(own), metric, ops)
             }));
             table.row(row);
         }
@@ -278,17 +278,21 @@ pub(super) fn ladder(asked: &Asked<'_>) -> Vec<Table> {
         table.noted(format!("{how}. {}", show::NOTE))
     };
     let known = |phase: &&str| {
-        let look = Look { phase, class };
-        let mut each = groups.iter().map(|g| show::values(g, metric, look));
+        let ops = Ops { phase, class };
+        let mut each = groups.iter().map(|g| show::values(g, metric, ops));
         each.any(|values| !values.is_empty())
     };
-    let phases = show::phases(groups, &asked.table.phase);
+    let phases = show::phases(groups, &request.table.phase);
     phases.into_iter().filter(known).map(made).collect()
 }
 
-/// The baseline's values, multiples per target, and published ones; a table per phase.
-pub(super) fn multiples(asked: &Asked<'_>) -> Vec<Table> {
-    let (files, measured, class) = (asked.files, asked.measured, asked.table.class.as_str());
+/// The baseline's values, multiples per target, and published ones; one table per phase.
+pub(super) fn multiples(request: &Request<'_>) -> Vec<Table> {
+    let (files, measured, class) = (
+        request.files,
+        request.measured,
+        request.table.class.as_str(),
+    );
     let groups = &measured.groups;
     let baseline = files.baseline();
     let base_label = files.label(baseline);
@@ -316,42 +320,38 @@ pub(super) fn multiples(asked: &Asked<'_>) -> Vec<Table> {
     }));
     let mut note = format!(
         "Multiples are geometric means of the ratios inside the blocks, whose runs had the same seed, with 95 % intervals (t, \
-         logarithms) where two blocks hold both sides. Times: less is better; throughput: more is better. {}",
+         logarithms) if two blocks hold both sides. Times: lower is better; throughput: higher is better. {}",
         show::NOTE
     );
     if scenario.is_some() {
         note += " Published: SeaweedFS as printed, the others as multiples of SeaweedFS. ";
         note += published::SEE;
     }
-    let values = distinct(groups.iter().map(|g| g.value.as_str()));
+    let values = measured.values();
     let made = |phase| {
         let what = show::titled(&format!("multiples of {base_label}"), phase, class);
-        let mut table = asked.table(&[class, phase], &what, columns.clone());
-        let figures = multiples_of(groups, phase, class, asked.table.metric);
+        let mut table = request.table(&[class, phase], &what, columns.clone());
+        let figures = multiples_of(groups, phase, class, request.table.metric);
         for value in &values {
             for (what, metric, class) in &figures {
-                let look = Look { phase, class };
-                let of = |target: &str| {
-                    let own = |g: &&Group| g.target == target && g.value == *value;
-                    groups.iter().find(own)
-                };
-                let blocks = |group: &Group| show::blocks(group, *metric, look);
+                let ops = Ops { phase, class };
+                let of = |target: &str| measured.group(target, value);
+                let blocks = |group: &Group| show::blocks(group, *metric, ops);
                 let base = of(baseline);
                 let base_values = base.map_or_else(Vec::new, blocks);
                 let mut row = vec![Cell::text(what)];
                 if !heading.is_empty() {
                     row.push(Cell::text(*value));
                 }
-                row.push(show::cell(base, *metric, look));
+                row.push(show::cell(base, *metric, ops));
                 row.extend(others.iter().map(|(target, _, _)| {
                     let Some(group) = of(target) else {
                         return Cell::None;
                     };
                     match ratio(&base_values, &blocks(group)) {
                         None if group.runs.is_empty() => Cell::text(group.why_none()),
-                        over => {
-                            Over::cell(over, |v| Unit::Times.show(v)).marked(&show::mark(group))
-                        }
+                        estimate => Estimate::cell(estimate, |v| Unit::Times.show(v))
+                            .marked(&show::mark(group)),
                     }
                 }));
                 let quoted = |system| quoted(scenario.unwrap_or(""), *metric, class, system);
@@ -364,7 +364,7 @@ pub(super) fn multiples(asked: &Asked<'_>) -> Vec<Table> {
         }
         table.noted(&*note).compact()
     };
-    let phases = show::phases(groups, &asked.table.phase);
+    let phases = show::phases(groups, &request.table.phase);
     phases.into_iter().map(made).collect()
 }
 
@@ -385,7 +385,7 @@ fn quoted(scenario: &str, metric: Metric, class: &str, system: &&str) -> Cell {
         return Cell::None;
     };
     let multiple = match (&*value.unit, of("SeaweedFS")) {
-        // Throughput is printed in MB/s for all three: the multiple is a quotient of two printed values.
+        // Throughput is printed in MB/s for all three: the multiple is the quotient of two printed values.
         ("MB/s", Some(base)) if *system != "SeaweedFS" => value.value / base.value,
         _ => value.value,
     };

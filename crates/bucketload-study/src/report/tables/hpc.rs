@@ -1,21 +1,21 @@
-//! Tables of IO500 and MD-Workbench, with the published values beside ours.
+//! Tables of IO500 and MD-Workbench, with published values next to ours.
 
 use bucketload_results::io500::{self, PHASES, Scores};
 use bucketload_results::kit::{Cell, Column, Table};
 use bucketload_results::units;
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::groups::Group;
 use super::super::published;
 use super::super::show::{self, distinct};
 use super::super::workbench::Stage;
-use super::Asked;
+use super::Request;
 use super::named::plain;
 
-/// IO500's phases and scores: a row per phase, a column per target.
-pub(super) fn io500(asked: &Asked<'_>) -> Table {
+/// IO500's phases and scores: one row per phase, one column per target.
+pub(super) fn io500(request: &Request<'_>) -> Table {
     use io500::Group as Kind;
-    let groups = &asked.measured.groups;
+    let groups = &request.measured.groups;
     let mut columns = vec![Column::text("phase", "phase"), Column::text("unit", "unit")];
     columns.extend(groups.iter().map(|g| match g.value.is_empty() {
         true => Column::figure(&g.label, &g.target),
@@ -24,7 +24,7 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
             &format!("{}_{}", g.target, g.value),
         ),
     }));
-    let mut table = asked.table(&[], "IO500's phases and scores", columns);
+    let mut table = request.table(&[], "IO500's phases and scores", columns);
     let unit = |kind: Kind| {
         if kind == Kind::Bandwidth {
             "GiB/s"
@@ -33,8 +33,8 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
         }
     };
     let cell = |group: &Group, values: &[f64], invalid: bool| {
-        let over = Over::mean(values).filter(|o| o.value > 0.0);
-        match Over::cell(over, |v| format!("{v:.3}")) {
+        let estimate = Estimate::mean(values).filter(|o| o.value > 0.0);
+        match Estimate::cell(estimate, |v| format!("{v:.3}")) {
             Cell::None if group.extra.io500.is_empty() => Cell::text(group.why_none()),
             cell => cell.marked(if invalid { "[INVALID]" } else { "" }),
         }
@@ -74,15 +74,15 @@ pub(super) fn io500(asked: &Asked<'_>) -> Table {
         table.row(row);
     }
     table.noted(
-        "Scores by IO500's rules: geometric means of the bandwidths and of the metadata rates, and the root of their product. [INVALID]: by \
-         IO500's rules the figure does not count, most often because the stonewall was shorter than 300 s. Geometric mean of the \
-         repetitions; in brackets: 95 % interval.",
+        "Scores by IO500's rules: geometric means of the bandwidths and of the metadata rates, and the square root of their product. \
+         [INVALID]: by IO500's rules the figure does not count, most often because the stonewall was shorter than 300 s. Geometric mean of \
+         the repetitions; in brackets: 95 % interval.",
     )
 }
 
-/// MD-Workbench's rates and quantiles: a row per target, phase and kind of operation.
-pub(super) fn workbench(asked: &Asked<'_>) -> Table {
-    let mut table = asked.table(
+/// MD-Workbench's rates and quantiles: one row per target, phase and kind of operation.
+pub(super) fn workbench(request: &Request<'_>) -> Table {
+    let mut table = request.table(
         &[],
         "MD-Workbench's rates and times",
         vec![
@@ -97,7 +97,7 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
             Column::number("failed", "failed"),
         ],
     );
-    for group in &asked.measured.groups {
+    for group in &request.measured.groups {
         if group.extra.workbench.is_empty() {
             table.short_row(vec![
                 Cell::text(&*group.label),
@@ -110,20 +110,20 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
             stages_rows(&mut table, group, phase, &stages);
         }
     }
-    let published = asked.files.study.published == "s3-hpc";
+    let published = request.files.study.published == "s3-hpc";
     if published && !table.rows.is_empty() {
         let value = |quantity: &str| {
             let found = published::of("s3-hpc").find(|v| v.quantity == quantity);
-            Over::cell(found.map(|v| Over::plain(v.value)), plain)
+            Estimate::cell(found.map(|v| Estimate::plain(v.value)), plain)
         };
         table.short_row(vec![
-            Cell::text("OpenStack Swift (published, another machine)"),
+            Cell::text("OpenStack Swift (published, another installation)"),
             Cell::text("benchmark"),
             value("md-workbench-rate"),
             value("md-workbench-mib-s"),
         ]);
     }
-    let mut note = "Rates as MD-Workbench counts them (four operations per object of the benchmark phase, over the time of the slowest rank). \
+    let mut note = "Rates as counted by MD-Workbench (four operations per object of the benchmark phase, over the time of the slowest rank). \
                     Medians and p99: median of the repetitions' quantiles; in brackets: 95 % interval."
         .to_owned();
     if published {
@@ -133,7 +133,7 @@ pub(super) fn workbench(asked: &Asked<'_>) -> Table {
     table.noted(note)
 }
 
-/// The rows of a phase: one per kind of operation, the first of them with what they have in common.
+/// The rows of a phase: one per kind of operation; the first also has the common figures.
 fn stages_rows(table: &mut Table, group: &Group, phase: &str, stages: &[&Stage]) {
     let of = |figure: fn(&Stage) -> f64| -> Vec<f64> {
         stages.iter().map(|stage| figure(stage)).collect()
@@ -144,21 +144,21 @@ fn stages_rows(table: &mut Table, group: &Group, phase: &str, stages: &[&Stage])
             let of_kind = all().filter(|(k, _)| k == kind);
             of_kind.map(|(_, times)| times[at]).collect()
         };
-        let time = |over| Over::cell(over, |s| units::ns(s * 1e9));
+        let time = |estimate| Estimate::cell(estimate, |s| units::ns(s * 1e9));
         let once = |cell: Cell| if i == 0 { cell } else { Cell::None };
         let longest = times(2).into_iter().fold(0.0, f64::max);
         let moved = of(|s| s.mib_per_s);
-        let moved = Over::mean(&moved).filter(|_| moved.iter().any(|m| *m > 0.0));
-        let rate = Over::cell(Over::mean(&of(|s| s.rate)), plain);
+        let moved = Estimate::mean(&moved).filter(|_| moved.iter().any(|m| *m > 0.0));
+        let rate = Estimate::cell(Estimate::mean(&of(|s| s.rate)), plain);
         table.row(vec![
             Cell::text(&*group.label),
             Cell::text(phase),
             once(rate.marked(&show::mark(group))),
-            once(Over::cell(moved, plain)),
+            once(Estimate::cell(moved, plain)),
             Cell::text(*kind),
-            time(Over::median(&times(0))),
-            time(Over::median(&times(1))),
-            time(Some(Over::plain(longest))),
+            time(Estimate::median(&times(0))),
+            time(Estimate::median(&times(1))),
+            time(Some(Estimate::plain(longest))),
             once(Cell::Count(stages.iter().map(|s| s.failed).sum())),
         ]);
     }

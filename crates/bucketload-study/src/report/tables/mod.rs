@@ -1,7 +1,7 @@
-//! The tables of an experiment: what its tables ask for, made of its groups.
+//! The tables of an experiment, as it requests them, computed from its groups.
 //!
-//! [`general`] has those of any run, [`named`] and [`hpc`] those of other benchmarks with their layouts and
-//! published values, [`balance`] how load was spread, [`special`] what single kinds of cells have.
+//! [`general`] has tables for all kinds of runs, [`named`] and [`hpc`] those of other benchmarks in their layouts with
+//! published values, [`balance`] the load balance, [`special`] results of single kinds of cells.
 
 mod balance;
 mod general;
@@ -15,16 +15,16 @@ use super::groups::Measured;
 use super::read::Files;
 use crate::model::{self, TableKind};
 
-/// A table that is asked for, with what it is made of.
+/// A requested table with its data.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Request<'a> {
     files: &'a Files,
     measured: &'a Measured,
     table: &'a model::Table,
 }
 
-impl Asked<'_> {
-    /// The table without rows. `parts` tell its files from others of the experiment, `what` is its title where none
+impl Request<'_> {
+    /// The table without rows. `parts` distinguish its files from others of the experiment; `what` is its title if none
     /// was given.
     fn table(&self, parts: &[&str], what: &str, columns: Vec<Column>) -> Table {
         let mut name = vec![
@@ -40,10 +40,10 @@ impl Asked<'_> {
     }
 }
 
-/// A column with what it shows of a row.
+/// A column with the function that computes its cells.
 type Shown<'a, R> = (Column, Box<dyn Fn(&R) -> Cell + 'a>);
 
-/// A table that is described by its columns: each says what it shows of a row.
+/// A table described by its columns, each with a function from a row to a cell.
 struct Sheet<'a, R>(Vec<Shown<'a, R>>);
 
 impl<'a, R> Sheet<'a, R> {
@@ -71,33 +71,33 @@ pub(super) fn of(files: &Files, all: &[Measured], measured: &Measured) -> Vec<Ta
     let tables = measured.experiment.tables.iter();
     let mut out: Vec<Table> = tables
         .flat_map(|table| {
-            let asked = Asked {
+            let request = Request {
                 files,
                 measured,
                 table,
             };
-            one(&asked, all)
+            one(&request, all)
         })
         .collect();
     out.retain(|table| !table.rows.is_empty());
     out
 }
 
-fn one(asked: &Asked<'_>, all: &[Measured]) -> Vec<Table> {
-    match asked.table.kind {
-        TableKind::Summary => vec![general::summary(asked)],
-        TableKind::Ladder => general::ladder(asked),
-        TableKind::Latency => vec![general::latency(asked)],
-        TableKind::Multiples => general::multiples(asked),
-        TableKind::Clients => vec![general::clients(asked)],
-        TableKind::Verdicts => vec![verdicts(asked.measured)],
-        TableKind::Ossperf => named::ossperf(asked.files, all),
-        TableKind::Grid => named::grid(asked),
-        TableKind::Io500 => vec![hpc::io500(asked)],
-        TableKind::MdWorkbench => vec![hpc::workbench(asked)],
-        TableKind::Scaling => vec![special::scaling(asked)],
-        TableKind::Capacity => vec![special::capacity(asked)],
-        TableKind::LoadBalance => balance::balance(asked),
+fn one(request: &Request<'_>, all: &[Measured]) -> Vec<Table> {
+    match request.table.kind {
+        TableKind::Summary => vec![general::summary(request)],
+        TableKind::Ladder => general::ladder(request),
+        TableKind::Latency => vec![general::latency(request)],
+        TableKind::Multiples => general::multiples(request),
+        TableKind::Clients => vec![general::clients(request)],
+        TableKind::Verdicts => vec![verdicts(request.measured)],
+        TableKind::Ossperf => named::ossperf(request.files, all),
+        TableKind::Grid => named::grid(request),
+        TableKind::Io500 => vec![hpc::io500(request)],
+        TableKind::MdWorkbench => vec![hpc::workbench(request)],
+        TableKind::Scaling => vec![special::scaling(request)],
+        TableKind::Capacity => vec![special::capacity(request)],
+        TableKind::LoadBalance => balance::balance(request),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tables in the layouts of other benchmarks, with the published values beside ours.
+//! Tables in the layouts of other benchmarks, with published values next to ours.
 
 use bucketload_results::grid::published::{NODES, SYSTEMS, published as of_grid};
 use bucketload_results::kit::escape::slug;
@@ -7,17 +7,17 @@ use bucketload_results::result::Ossperf;
 use bucketload_results::result::ossperf::STEPS;
 use bucketload_results::units;
 
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::figures::{processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::published;
 use super::super::read::Files;
-use super::super::show::{self, Look, distinct};
-use super::Asked;
+use super::super::show::{self, Ops, distinct};
+use super::Request;
 use crate::model::Metric;
 
-/// OSSperf's steps that have a bandwidth, each with several clients and with one: number and name of the step, the way
-/// in short and in full, whether there are several clients.
+/// OSSperf's steps with a bandwidth, each with several clients and with one: number and name of the step, short and
+/// full name of the mode, whether there are several clients.
 const MOVES: [(usize, &str, &str, &str, bool); 4] = [
     (1, "upload", "par", "parallel", true),
     (1, "upload", "seq", "sequential", false),
@@ -25,8 +25,8 @@ const MOVES: [(usize, &str, &str, &str, bool); 4] = [
     (3, "download", "seq", "sequential", false),
 ];
 
-/// OSSperf's Tables 4 and 5 for each target, then the tables as published. They are made of all experiments of
-/// the study, since one column each comes from the sequential and from the parallel one.
+/// OSSperf's Tables 4 and 5 for each target, then the tables as published. They combine all experiments of the study,
+/// since the sequential and the parallel one each contribute columns.
 pub(super) fn ossperf(files: &Files, all: &[Measured]) -> Vec<Table> {
     let of_workload = all.iter().filter(|m| m.experiment.workload == "ossperf");
     let groups = of_workload.flat_map(|m| &m.groups);
@@ -43,7 +43,7 @@ pub(super) fn ossperf(files: &Files, all: &[Measured]) -> Vec<Table> {
     out
 }
 
-/// The different ones of `sizes`, ascending.
+/// The distinct `sizes`, ascending.
 fn ascending(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut sizes: Vec<u64> = sizes.collect();
     sizes.sort_unstable();
@@ -52,9 +52,9 @@ fn ascending(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 fn sizes(own: &[&Group]) -> Vec<u64> {
-    let asked = own.iter().filter_map(|g| g.number).map(|n| n as u64);
+    let swept = own.iter().filter_map(|g| g.number).map(|n| n as u64);
     let steps = own.iter().flat_map(|g| &g.extra.ossperf);
-    ascending(asked.chain(steps.map(|(_, ossperf)| ossperf.size_bytes)))
+    ascending(swept.chain(steps.map(|(_, ossperf)| ossperf.size_bytes)))
 }
 
 /// The runs of a size with one client or with several, each with its group.
@@ -74,13 +74,13 @@ fn runs<'a>(
 /// Bandwidths of a step, Mbit/s, of the runs with one client or with several.
 fn bandwidth(own: &[&Group], size: u64, parallel: bool, step: usize) -> Cell {
     let complete = runs(own, size, parallel).filter(|(_, run)| run.incomplete.is_empty());
-    // Not the column of `results.csv`: cut off at milliseconds, it is a wrong number for quick steps.
+    // The column of `results.csv` is truncated to milliseconds, which is wrong for quick steps.
     let values: Vec<f64> = complete
         .filter_map(|(_, run)| run.exact_mbit_s(step))
         .collect();
     let mark = runs(own, size, parallel).last();
     let mark = mark.map_or_else(String::new, |(group, _)| show::mark(group));
-    Over::cell(Over::mean(&values), mbit).marked(&mark)
+    Estimate::cell(Estimate::mean(&values), mbit).marked(&mark)
 }
 
 fn mbit(value: f64) -> String {
@@ -94,7 +94,7 @@ fn mbit(value: f64) -> String {
 fn bandwidths(files: &Files, target: &str, label: &str, own: &[&Group]) -> Table {
     let server = files.target(target).map_or("", |(_, t)| t.server.as_str());
     let like = published::system_like("ossperf", &format!("{target} {label} {server}"));
-    // A store of one's own network is nearer to Table 4 than to a cloud.
+    // A store in the local network is closer to Table 4 than to a cloud.
     let system = like
         .or(Some("MinIO"))
         .filter(|_| files.study.published == "ossperf");
@@ -122,7 +122,7 @@ fn bandwidths(files: &Files, target: &str, label: &str, own: &[&Group]) -> Table
         table.row(row);
     }
     let mut note = format!(
-        "10^6 bits per second by OSSperf's formula, size times files times 8 over the time of the step, which OSSperf itself cuts off at milliseconds. par: several clients at once; seq: one. \
+        "10^6 bits per second by OSSperf's formula, size times files times 8 over the time of the step, which OSSperf itself truncates to milliseconds. par: several clients at once; seq: one. \
          Geometric mean of the repetitions. {}",
         show::NOTE
     );
@@ -137,7 +137,7 @@ fn ossperf_value(system: &str, step: &str, way: &str, size: u64) -> Cell {
     let size = size.to_string();
     let value = published::of("ossperf")
         .find(|v| (&*v.system, &*v.quantity, &*v.variant, &*v.key) == (system, step, way, &size));
-    Over::cell(value.map(|v| Over::plain(v.value)), mbit)
+    Estimate::cell(value.map(|v| Estimate::plain(v.value)), mbit)
 }
 
 /// The six steps' times.
@@ -169,7 +169,8 @@ fn times(target: &str, label: &str, own: &[&Group]) -> Table {
                 let step = run.steps.get(step)?;
                 Some(step.time_ns as f64 / 1e9)
             };
-            let figure = |values: Vec<f64>| Over::cell(Over::mean(&values), |s| units::ns(s * 1e9));
+            let figure =
+                |values: Vec<f64>| Estimate::cell(Estimate::mean(&values), |s| units::ns(s * 1e9));
             let of = |step| {
                 complete
                     .iter()
@@ -184,7 +185,7 @@ fn times(target: &str, label: &str, own: &[&Group]) -> Table {
         }
     }
     table.noted(
-        "From the start of a step to the end of its last operation; verification is not in it. Geometric mean of the repetitions; \
+        "From the start of a step to the end of its last operation; excluding verification. Geometric mean of the repetitions; \
          in brackets: 95 % interval.",
     )
 }
@@ -203,7 +204,7 @@ fn ossperf_published() -> Table {
     }));
     let mut table = Table::named(
         "ossperf-published",
-        "Published by others on another machine: OSSperf, Tables 4 and 5 (Mbit/s)",
+        "Published by others, on another machine: OSSperf, Tables 4 and 5 (Mbit/s)",
         columns,
     );
     let keys = published::of("ossperf").filter_map(|v| v.key.parse().ok());
@@ -221,10 +222,10 @@ fn ossperf_published() -> Table {
     ))
 }
 
-/// The grid: a row per files × bytes, columns per system and number of processes; a table per step.
-pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
-    let groups = &asked.measured.groups;
-    let metric = asked.table.metric.unwrap_or(Metric::Bandwidth);
+/// The grid: one row per files × bytes, one column per system and number of processes; one table per step.
+pub(super) fn grid(request: &Request<'_>) -> Vec<Table> {
+    let groups = &request.measured.groups;
+    let metric = request.table.metric.unwrap_or(Metric::Bandwidth);
     let bandwidth = matches!(metric, Metric::Bandwidth | Metric::WallBandwidth);
     let wall = metric.is_of_grids();
     let (what, unit, factor) = match bandwidth {
@@ -234,8 +235,8 @@ pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
     let (figure, meaning) = match (bandwidth, wall) {
         (true, false) => (
             "A_mean, MiB/s",
-            "the mean of their times, as the study prints it; \
-             more than the store delivered where the processes did not all run at the same time",
+            "the mean of their times, as in the study; \
+             higher than what the store delivered if the processes did not all run at the same time",
         ),
         (false, false) => ("R_mean, files/s", "the mean of their times"),
         (true, true) => (
@@ -277,21 +278,21 @@ pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
         Column::figure(&format!("{label}, {n}"), &key)
     }));
     let made = |phase| {
-        let look = Look { phase, class: "" };
+        let ops = Ops { phase, class: "" };
         let title = format!("{phase} by row, target and number of processes ({figure})");
-        let mut table = asked.table(&[show::key(metric), phase], &title, columns.clone());
+        let mut table = request.table(&[show::key(metric), phase], &title, columns.clone());
         for (row, (count, bytes)) in &rows {
             let of_row: Vec<&Group> = groups.iter().filter(|g| g.value == *row).collect();
-            let over = |group: &Group| show::over(group, metric, look);
+            let estimate = |group: &Group| show::estimate(group, metric, ops);
             let mut any = false;
             let mut cells = vec![Cell::text(*row), Cell::Count(*count), Cell::Count(*bytes)];
             for (target, _, n) in &pairs {
                 let own = || of_row.iter().filter(|g| g.target == *target);
                 cells.push(match own().find(|g| g.processes == *n) {
                     Some(group) => {
-                        let over = over(group).map(|o| o.times(factor));
-                        any |= over.is_some();
-                        Over::cell(over, plain).marked(&show::mark(group))
+                        let estimate = estimate(group).map(|o| o.times(factor));
+                        any |= estimate.is_some();
+                        Estimate::cell(estimate, plain).marked(&show::mark(group))
                     }
                     None => {
                         let unmeasured = own().find(|g| g.runs.is_empty());
@@ -309,10 +310,10 @@ pub(super) fn grid(asked: &Asked<'_>) -> Vec<Table> {
             show::NOTE
         ))
     };
-    let phases = show::phases(groups, &asked.table.phase);
+    let phases = show::phases(groups, &request.table.phase);
     let mut out: Vec<Table> = phases.into_iter().map(made).collect();
-    // What is published are means.
-    if asked.files.study.published == "cs597" && !wall {
+    // The published values are based on means.
+    if request.files.study.published == "cs597" && !wall {
         out.extend(grid_quoted(bandwidth));
     }
     out
@@ -332,7 +333,7 @@ fn grid_quoted(bandwidth: bool) -> Vec<Table> {
             Column::number(&format!("{system}, {nodes}"), &key)
         }));
         let title = format!(
-            "Published by others on other machines: {step} by row, system and number of nodes ({unit})"
+            "Published by others, on other machines: {step} by row, system and number of nodes ({unit})"
         );
         let mut table = Table::named(&format!("cs597-published-{step}-{what}"), title, columns);
         let rows: Vec<String> = match (bandwidth, *step) {
@@ -354,7 +355,7 @@ fn grid_quoted(bandwidth: bool) -> Vec<Table> {
             };
             let values = values.into_iter();
             let mut cells = vec![Cell::text(row)];
-            cells.extend(values.map(|value| Over::cell(value.map(Over::plain), plain)));
+            cells.extend(values.map(|value| Estimate::cell(value.map(Estimate::plain), plain)));
             table.row(cells);
         }
         table.noted(published::SEE).compact()

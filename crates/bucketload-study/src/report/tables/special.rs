@@ -1,4 +1,4 @@
-//! Tables of what single kinds of cells have: fitted laws, capacities; and the verdicts of all.
+//! Tables for single kinds of cells (fitted laws, capacities), and the verdicts of all cells.
 
 use bucketload_core::capacity::Limit;
 use bucketload_core::stats::usl::{EXTRAPOLATE, Fitted, UslFit};
@@ -6,23 +6,23 @@ use bucketload_results::kit::{Cell, Column, Table, Unit};
 use bucketload_results::units;
 
 use super::super::digest::Slot;
-use super::super::estimate::Over;
+use super::super::estimate::Estimate;
 use super::super::figures::{ends, fit, line_name, processes, targets};
 use super::super::groups::{Group, Measured};
 use super::super::read::Files;
-use super::super::show::{self, Look, distinct};
-use super::{Asked, Sheet};
+use super::super::show::{self, Ops, distinct};
+use super::{Request, Sheet};
 use crate::model::Metric;
 
 /// Parameters of the Universal Scalability Law per target.
-pub(super) fn scaling(asked: &Asked<'_>) -> Table {
-    let groups = &asked.measured.groups;
-    let phases = show::phases(groups, &asked.table.phase);
-    let look = Look {
+pub(super) fn scaling(request: &Request<'_>) -> Table {
+    let groups = &request.measured.groups;
+    let phases = show::phases(groups, &request.table.phase);
+    let ops = Ops {
         phase: phases.first().copied().unwrap_or(""),
-        class: &asked.table.class,
+        class: &request.table.class,
     };
-    let mut table = asked.table(
+    let mut table = request.table(
         &[],
         "Universal Scalability Law",
         vec![
@@ -40,7 +40,7 @@ pub(super) fn scaling(asked: &Asked<'_>) -> Table {
     for (target, label, _) in targets(groups) {
         let own: Vec<&Group> = groups.iter().filter(|g| g.target == target).collect();
         let mut row = vec![Cell::text(label)];
-        match fit(&own, look) {
+        match fit(&own, ops) {
             Some(fit) => row.extend(law(&fit)),
             None => {
                 row.resize(table.columns.len() - 1, Cell::None);
@@ -53,7 +53,7 @@ pub(super) fn scaling(asked: &Asked<'_>) -> Table {
     }
     table.noted(format!(
         "X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), least squares of relative residuals over all runs that the client did not limit; \
-         95 % intervals by parametric bootstrap. A coefficient whose interval reaches 0 is not distinct from 0. No statement beyond {EXTRAPOLATE} times the \
+         95 % intervals by parametric bootstrap. A coefficient whose interval reaches 0 is indistinguishable from 0. No statement beyond {EXTRAPOLATE} times the \
          largest number measured."
     ))
     .compact()
@@ -73,7 +73,7 @@ fn law(fit: &UslFit) -> Vec<Cell> {
     let mut remark = Vec::new();
     for (name, coefficient) in [("alpha", fit.alpha), ("beta", fit.beta)] {
         if !coefficient.is_distinct() {
-            remark.push(format!("{name} not distinct from 0"));
+            remark.push(format!("{name} indistinguishable from 0"));
         }
     }
     if peak.is_none() {
@@ -91,9 +91,9 @@ fn law(fit: &UslFit) -> Vec<Cell> {
     ]
 }
 
-/// Capacity, bracket and what limited it per target.
-pub(super) fn capacity(asked: &Asked<'_>) -> Table {
-    let rate = |over| Over::cell(over, |v| Unit::PerS.show(v));
+/// Capacity, bracket and limiting factor per target.
+pub(super) fn capacity(request: &Request<'_>) -> Table {
+    let rate = |estimate| Estimate::cell(estimate, |v| Unit::PerS.show(v));
     let (columns, rows) = Sheet(Vec::new())
         .text("target", |g: &&Group| g.label.clone())
         .text("value", |g| g.value.clone())
@@ -103,10 +103,10 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
         })
         .column(
             Column::figure("confirmed", "confirmed_ops_per_s"),
-            move |g| rate(Over::mean(&ends(g).0)),
+            move |g| rate(Estimate::mean(&ends(g).0)),
         )
         .column(Column::figure("refuted", "refuted_ops_per_s"), move |g| {
-            rate(Over::mean(&ends(g).1))
+            rate(Estimate::mean(&ends(g).1))
         })
         .column(
             Column::figure("half of the trials pass at", "threshold_ops_per_s"),
@@ -122,30 +122,30 @@ pub(super) fn capacity(asked: &Asked<'_>) -> Table {
         .column(Column::number("searches", "searches"), |g| {
             Cell::Count(g.extra.capacity.len() as u64)
         })
-        .parts(&asked.measured.groups);
-    let table = asked.table(&[], "capacity", columns).noted(
-        "Confirmed: the highest rate at which the objectives were kept in the confirming trials; refuted: the lowest at which they were not. \
-         The capacity lies between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
+        .parts(&request.measured.groups);
+    let table = request.table(&[], "capacity", columns).noted(
+        "Confirmed: the highest rate at which the confirming trials met the objectives; refuted: the lowest at which they did not. \
+         The capacity lies in between. Half of the trials: logistic regression over all trials of a search, with its 95 % interval.",
     );
     Table { rows, ..table }.compact()
 }
 
-/// The rate at which half of the trials pass. The interval of a single search is that of its regression; of several
-/// that over them.
-fn threshold(group: &Group) -> Option<Over> {
+/// The rate at which half of the trials pass. The interval of a single search is that of its regression; for several
+/// searches it is the interval over them.
+fn threshold(group: &Group) -> Option<Estimate> {
     let searches = &group.extra.capacity;
     let known = searches.iter().filter_map(|s| s.threshold.as_ref());
     if let [only] = &searches[..] {
-        return only.threshold.as_ref().map(|t| Over {
+        return only.threshold.as_ref().map(|t| Estimate {
             value: t.rate,
             ci: Some(t.ci).filter(|(low, high)| *low > 0.0 && high.is_finite()),
             runs: 1,
         });
     }
-    Over::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
+    Estimate::mean(&known.map(|t| t.rate).collect::<Vec<f64>>())
 }
 
-/// What ended the searches.
+/// The limits that ended the searches.
 fn limits(group: &Group) -> String {
     let searches = group.extra.capacity.iter();
     let mut limits: Vec<String> = searches
@@ -206,25 +206,25 @@ pub(in super::super) fn verdicts(measured: &Measured) -> Table {
     let name = format!("{}-verdicts", experiment.name);
     let title = format!("{}: verdicts", experiment.label());
     let table = Table::named(&name, title, columns).noted(
-        "Rules are explained in the report of each run. Runs whose verdict is INCOMPLETE are not part of any figure; all others are, and their \
-         cells are marked.",
+        "The report of each run explains the rules. Runs whose verdict is INCOMPLETE are excluded from all figures; all others are \
+         included, and their cells are marked.",
     );
     Table { rows, ..table }.compact()
 }
 
-/// A line of the table of all runs: a slot of a run, or a cell without one.
+/// A row of the table of all runs: a slot of a run, or a cell without one.
 struct Line<'a> {
     measured: &'a Measured,
     group: &'a Group,
     repetition: u32,
     cell: &'a str,
-    /// The verdict, or why there is no run.
+    /// The verdict, or the reason why there is no run.
     word: &'a str,
     rules: String,
     slot: Option<&'a Slot>,
 }
 
-/// The lines of a group: at least one per run, one per cell without a run.
+/// The rows of a group: at least one per run, and one per cell without a run.
 fn lines<'a>(measured: &'a Measured, group: &'a Group) -> Vec<Line<'a>> {
     let mut out = Vec::new();
     for run in &group.runs {
@@ -256,7 +256,7 @@ fn lines<'a>(measured: &'a Measured, group: &'a Group) -> Vec<Line<'a>> {
     out
 }
 
-/// Every run with its figures: a row per run, phase and class.
+/// Every run with its figures: one row per run, phase and class.
 pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
     let some = |n: u32| match n {
         0 => Cell::None,
@@ -293,12 +293,12 @@ pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
         .column(Column::number("failed", "failed"), move |l| {
             of_slot(l, &|slot| Cell::Count(slot.figures.failed))
         });
-    let sheet = Metric::ALL.into_iter().fold(sheet, |sheet, metric| {
+    let sheet = Metric::ALL.iter().copied().fold(sheet, |sheet, metric| {
         let column = Column::number(show::name(metric), show::key(metric));
         sheet.column(column, move |l| {
             of_slot(l, &|slot| {
-                let value = slot.figures.metric(metric).map(Over::plain);
-                Over::cell(value, |v| show::unit(metric).show(v))
+                let value = slot.figures.metric(metric).map(Estimate::plain);
+                Estimate::cell(value, |v| show::unit(metric).show(v))
             })
         })
     });

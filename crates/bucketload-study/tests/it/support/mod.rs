@@ -1,4 +1,4 @@
-//! Synthetic studies: directories with real run directories, written by the code that writes them in a run.
+//! Synthetic studies: directories with real run directories, written by the same code as in a run.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 #[path = "../../../../bucketload-results/tests/support/mod.rs"]
@@ -20,7 +20,7 @@ use bucketload_study::model::{
 };
 use runs::{SECOND, Shape, end, feed, manifest, plan};
 
-/// What one synthetic run is like.
+/// Parameters of a synthetic run.
 pub(crate) struct Synthetic {
     /// Operations per second.
     pub(crate) rate: f64,
@@ -67,9 +67,9 @@ pub(crate) fn run(dir: &Path, like: &Synthetic) {
     .unwrap();
 }
 
-/// A study being written.
+/// A study that is being written.
 pub(crate) struct Builder {
-    /// What is asked for.
+    /// The request.
     pub(crate) study: Study,
     cells: Vec<Cell>,
     lines: Vec<JournalLine>,
@@ -126,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// Says what can be known of where a target's objects lie.
+    /// Sets how the placement of a target's objects can be determined.
     pub(crate) fn placement(&mut self, target: &str, placement: Placement) {
         let facts = self.facts.iter_mut().find(|facts| facts.name == target);
         facts.unwrap().placement = placement;
@@ -239,7 +239,7 @@ impl Builder {
         });
     }
 
-    /// A cell that was left out.
+    /// A cell that was skipped.
     pub(crate) fn skipped(
         &mut self,
         experiment: &str,
