@@ -1,6 +1,6 @@
-//! What one operation of the online-service law costs the client before any I/O: arrival, operation,
-//! key text, record. Prints nanoseconds of CPU time per operation; Linux only (it reads the
-//! scheduler's account of this thread, which other load on the machine does not disturb).
+//! The client's cost of one operation of the online-service workload before any I/O: arrival, operation, key
+//! text, record. Prints nanoseconds of CPU time per operation. Linux only: it reads the scheduler's
+//! accounting of this thread, which other load on the machine does not disturb.
 //!
 //!     cargo run --release -p bucketload-core --example generate_cost
 
@@ -20,7 +20,7 @@ use bucketload_core::plan::{
 use bucketload_core::record::OpRecord;
 use bucketload_core::tally::Recording;
 
-/// Operations per measurement: long enough for the scheduler's account, which advances by ticks.
+/// Operations per measurement: enough for the scheduler's accounting, which advances by ticks.
 const OPS: u64 = 3_000_000;
 
 fn online_service() -> Plan {
@@ -135,7 +135,7 @@ fn cost(name: &str, mut body: impl FnMut(u64)) -> f64 {
 
 fn record(op: &Op, arrival: Arrival) -> OpRecord {
     let due_ns = arrival.due_ns;
-    // Instants of a null target; the spread keeps the histograms' buckets from being one.
+    // Instants of a null target; the spread keeps values in more than one histogram bucket.
     let service = 800 + (op.seq & 1023);
     OpRecord {
         seq: op.seq,
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             black_box(sizes.quantile(black_box((i as f64 + 0.5) / n as f64)));
         }
     });
-    // Sizes near 0 are tabulated too coarsely for the stated accuracy: refined by a Newton step.
+    // Sizes near 0 are tabulated too coarsely for the stated accuracy, so a Newton step refines them.
     let near_zero = Emg::new(0.0, 10.0, 100.0)?;
     cost("size quantile (emg, refined)", |n| {
         for i in 0..n {

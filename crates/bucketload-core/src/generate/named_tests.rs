@@ -104,7 +104,7 @@ fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -
     NamedGen::new(&plan, 0, 0).unwrap()
 }
 
-/// The first `turns` operations of each worker, as container and object.
+/// The first `turns` operations of each worker, as container and object numbers.
 fn take(of: &NamedGen, workers: u32, turns: usize) -> Vec<Vec<(u32, u32)>> {
     let place = |op: Op| ((op.key >> 32) as u32, op.key as u32);
     (0..workers)
@@ -145,7 +145,7 @@ fn a_walk_visits_every_object_of_every_bucket_once() {
             }
             assert_eq!(op.size, 64_000);
         }
-        // Every worker tries to make every bucket.
+        // Every worker tries to create every bucket.
         assert_eq!(makes, 3);
     }
     assert_eq!(seen.len(), 30);
@@ -161,7 +161,7 @@ fn an_empty_walk_ends_at_once() {
     assert_eq!(take(&of, 2, 5), [vec![], vec![]]);
 }
 
-/// B16: a sequence gives each number to one worker once before it begins anew, divided or not.
+/// B16: a sequence gives each number to one worker once before it repeats, divided or not.
 #[test]
 fn a_sequence_names_everything_once_per_round() {
     for divided in [false, true] {
@@ -173,7 +173,7 @@ fn a_sequence_names_everything_once_per_round() {
     }
 }
 
-/// B16: containers and objects in sequence cover every combination, not only those that meet in step.
+/// B16: container and object sequences cover every combination, not only those that coincide in step.
 #[test]
 fn two_sequences_cover_every_combination() {
     let range = |hi| Numbers::Range { lo: 1, hi };
@@ -196,7 +196,7 @@ fn two_sequences_cover_every_combination() {
     }
 }
 
-/// The histogram's first bucket gets its own share and no more.
+/// The histogram's first bucket gets exactly its share.
 #[test]
 fn weights_are_exact() {
     let buckets = vec![(1, 1, 1), (2, 2, 1)];
@@ -212,7 +212,7 @@ fn weights_are_exact() {
 }
 
 #[test]
-fn ratios_are_chances() {
+fn ratios_are_probabilities() {
     let each = || {
         entry(
             pattern("c", Numbers::Constant { n: 1 }, false),

@@ -1,4 +1,4 @@
-use super::{RankGen, Spot, spell};
+use super::{RankGen, StepPosition, spell};
 use crate::op::{Op, OpClass};
 use crate::payload::PayloadKind;
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, split_key};
@@ -101,8 +101,8 @@ fn generator(task: RankTask, mapping: RankMapping, shift: u32, mix: Vec<MixEntry
     RankGen::new(&plan, 0, 0, "d/").unwrap()
 }
 
-fn at(step: u64, entry: u16) -> Spot {
-    Spot {
+fn at(step: u64, entry: u16) -> StepPosition {
+    StepPosition {
         base: 0,
         step,
         set: 0,
@@ -119,7 +119,7 @@ fn name(ops: &RankGen, op: &Op) -> String {
 
 /// docs/spec/io500-mdworkbench.md sections A.2 and A.6, docs/spec/libs3-abi.md section 12.
 #[test]
-fn names_are_those_of_ior_and_mdtest() {
+fn names_match_those_of_ior_and_mdtest() {
     let put = |keyset, bytes| vec![entry(OpClass::Put, keyset, Some(bytes))];
     let of = |task, mapping, keyset, bytes, rank, step| {
         let ops = generator(task, mapping, 0, put(keyset, bytes));
@@ -164,7 +164,7 @@ fn names_are_those_of_ior_and_mdtest() {
 }
 
 #[test]
-fn ranks_read_what_others_wrote() {
+fn ranks_read_objects_written_by_others() {
     let ops = generator(
         RankTask::HardItem,
         RankMapping::Native,
@@ -232,7 +232,7 @@ fn a_search_covers_every_name_once() {
 
 /// docs/spec/io500-mdworkbench.md section B.1: a queue per owner and set.
 #[test]
-fn the_oldest_object_is_consumed_and_never_by_its_producer() {
+fn the_oldest_object_is_consumed_by_another_rank_than_its_producer() {
     let task = |stage| RankTask::Workbench {
         sets: 3,
         objects: 5,
@@ -259,7 +259,7 @@ fn the_oldest_object_is_consumed_and_never_by_its_producer() {
         vec![entry(OpClass::Delete, 0, None)],
     );
     let mut there = std::collections::BTreeMap::new();
-    let spot = |step, set, entry| Spot {
+    let spot = |step, set, entry| StepPosition {
         base: 0,
         step,
         set,
@@ -285,7 +285,7 @@ fn the_oldest_object_is_consumed_and_never_by_its_producer() {
         assert_eq!(there.len(), 60);
     }
     for (rank, step, _) in all(4, 15, 1) {
-        let place = Spot {
+        let place = StepPosition {
             base: 7,
             ..spot(step, 0, 0)
         };

@@ -1,18 +1,18 @@
 //! COSBench's integrity trailer (docs/spec/cosbench.md section 1.11): the last 40 bytes of an object are `!!!!`, the
 //! MD5 of all bytes before them in hexadecimal, `!!!!`.
 //!
-//! So an object tells by itself whether it is whole, whoever wrote it and whenever. MD5 finds damage, not
-//! malice.
+//! An object thus proves its own integrity, regardless of when and by whom it was written. MD5 detects
+//! damage, not tampering.
 
 use md5::{Digest, Md5};
 
 use super::Content;
 
-/// Length of the trailer, bytes. Objects that are not longer have none.
+/// Length of the trailer, bytes. Objects must be longer to have one.
 pub const TRAILER_LEN: usize = 40;
 /// What the trailer begins and ends with.
 const MARK: &[u8; 4] = b"!!!!";
-/// Bytes handed to the hash at a time: the object's own segments.
+/// Bytes passed to the hash at a time, read from the object's own segments.
 const STEP: usize = 256 * 1024;
 
 /// The bytes of a trailer.
@@ -30,8 +30,8 @@ fn trailer(hash: Md5) -> Trailer {
 }
 
 impl Content<'_> {
-    /// The trailer that belongs to the content; `None` where it is too short for one. Reads all of it: never
-    /// in a timed window.
+    /// The content's trailer; `None` if the content is too short for one. Reads all of the content: never
+    /// call it in a timed window.
     #[must_use]
     pub fn trailer(&self) -> Option<Trailer> {
         let hashed = self.size.checked_sub(TRAILER_LEN as u64)?;
@@ -50,18 +50,18 @@ impl Content<'_> {
     }
 }
 
-/// What the end of an object says.
+/// Result of a trailer check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trailed {
-    /// It has no trailer.
+    /// There is no trailer.
     None,
-    /// The bytes before it are those that it was made of.
+    /// The preceding bytes match the checksum.
     Right,
-    /// They are others.
+    /// The preceding bytes do not match.
     Wrong,
 }
 
-/// Takes an object piece by piece and judges it by its trailer. Keeps 40 bytes.
+/// Consumes an object piece by piece and checks it against its trailer. Keeps 40 bytes.
 #[derive(Clone, Debug)]
 pub struct TrailerCheck {
     hash: Md5,
@@ -81,10 +81,10 @@ impl Default for TrailerCheck {
 }
 
 impl TrailerCheck {
-    /// The next bytes.
+    /// Feeds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let past = (self.len + bytes.len()).saturating_sub(TRAILER_LEN);
-        // What is certainly no trailer, oldest first.
+        // Bytes that cannot be part of the trailer, oldest first.
         let held = past.min(self.len);
         self.hash.update(&self.held[..held]);
         self.held.copy_within(held..self.len, 0);
@@ -95,7 +95,7 @@ impl TrailerCheck {
         self.len += rest.len();
     }
 
-    /// The judgement over everything that came; begins anew.
+    /// Returns the result for everything fed so far, and starts over.
     pub fn finish(&mut self) -> Trailed {
         let Self { hash, held, len } = std::mem::take(self);
         if len < TRAILER_LEN || !held.starts_with(MARK) {

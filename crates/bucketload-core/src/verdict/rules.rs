@@ -1,41 +1,41 @@
-//! The rules of docs/spec/statistics.md section 2, one function each: `None` when the rule is content.
+//! The rules of docs/spec/statistics.md section 2, one function each. A rule returns `None` if it finds no
+//! problem.
 
 use super::{Backlog, Completeness, Figure, Figures, Reason, Word};
 use crate::stats::steady::{MIN_BINS, State};
 
-/// V1: least share of offered operations that must be sent, over the window and in any slice.
+/// V1: minimum share of offered operations that must be sent, over the window and in any slice.
 const SENT_WINDOW: f64 = 0.99;
 const SENT_SLICE: f64 = 0.95;
-/// V1: unsent operations that are put down to the edges of a slice.
+/// V1: number of unsent operations attributed to the edges of a slice.
 const EDGE_OPS: u64 = 2;
-/// V2: largest p99 of lateness and build time: this, or this share of the median service time.
+/// V2: maximum p99 of lateness and build time: the larger of this and this share of the median service time.
 const LATE_NS: u64 = 1_000_000;
 const LATE_SHARE: f64 = 0.05;
-/// V3: largest share of the p99 response time that may be waiting in the client.
+/// V3: maximum share of the p99 response time that may be waiting in the client.
 const WAIT_SHARE: f64 = 0.10;
-/// V4: largest use of the busiest load thread, of all cores, and of the line rate.
+/// V4: maximum use of the busiest load thread, of all cores, and of the line rate.
 const THREAD_SHARE: f64 = 0.85;
 const MACHINE_SHARE: f64 = 0.80;
 const NIC_SHARE: f64 = 0.85;
-/// V5: least headroom, and largest share of the p99 response time found against the null target.
+/// V5: minimum headroom, and maximum share of the p99 response time measured against the null target.
 const HEADROOM: f64 = 1.5;
 const NULL_P99_SHARE: f64 = 0.20;
-/// V6: step of the wall clock. Below it lie slewing (0.5 ms/s) and the preemption between reading
-/// two clocks.
+/// V6: step of the wall clock. Slewing (0.5 ms/s) and preemption between reading two clocks stay below it.
 const WALL_STEP_NS: u64 = 50_000_000;
-/// V7: largest share of failed operations, for comparison and for exploration.
+/// V7: maximum share of failed operations, for comparison and for exploration.
 const FAILED_COMPARE: f64 = 0.001;
 const FAILED_EXPLORE: f64 = 0.01;
-/// Largest share of operations cut off by the end of the run.
+/// Maximum share of operations cut off by the end of the run.
 const UNFINISHED_SHARE: f64 = 0.001;
-/// Largest share of retries and of stolen CPU time.
+/// Maximum share of retries and of stolen CPU time.
 const RETRY_SHARE: f64 = 0.001;
 const STEAL_SHARE: f64 = 0.05;
 /// Backlog: significance of the slope, and growth over the first quarter.
 const BACKLOG_P: f64 = 0.01;
 const BACKLOG_GROWTH: f64 = 2.0;
 
-/// Every rule that needs no other rule's outcome.
+/// Every rule that does not depend on another rule's outcome.
 pub(super) const ALL: [fn(&Figures) -> Option<Reason>; 14] = [
     incomplete,
     conservation,
@@ -287,7 +287,7 @@ fn saturation(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// Rate against the null target over the larger of measured and offered rate.
+/// Rate against the null target divided by the larger of measured and offered rate.
 pub(super) fn headroom(f: &Figures) -> Option<f64> {
     let calibration = f.calibration?;
     let rate = f.ok_per_s.max(calibration.offered_ops_per_s);
@@ -341,12 +341,12 @@ pub(super) fn backlog(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// Whether what is under way keeps growing.
+/// Whether the backlog keeps growing.
 fn grows(b: &Backlog) -> bool {
     b.slope_per_s > 0.0
         && b.p_value < BACKLOG_P
         && b.end > BACKLOG_GROWTH * b.first_quarter
-        // Less than one more is no backlog.
+        // Growth by less than one operation is not a backlog.
         && b.end - b.first_quarter >= 1.0
 }
 
@@ -517,7 +517,7 @@ fn steal(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// What could not be checked.
+/// Checks that could not be made.
 pub(super) fn notes(f: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if f.calibration.is_none() {

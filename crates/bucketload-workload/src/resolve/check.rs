@@ -1,7 +1,7 @@
-//! Last check of a plan: whether every generator accepts it.
+//! The last check of a plan: whether every generator accepts it.
 //!
-//! The checks before this one speak the language of the workload and come first; this one makes
-//! sure that a plan which resolves can be generated from, whatever they overlook.
+//! Earlier checks use the language of the workload and run first. This one ensures that a plan that resolves
+//! can also be generated, whatever they overlook.
 
 use super::lower::Lower;
 use super::phases::RunPhase;
@@ -58,7 +58,7 @@ impl Lower<'_> {
     }
 
     fn refuse(&mut self, plan: &Plan, path: &str, error: &LawError) {
-        // Errors of populations name the key set by its number.
+        // Errors about populations give the key set's number.
         let keyset = error
             .field
             .strip_prefix("keysets[")

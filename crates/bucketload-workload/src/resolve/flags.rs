@@ -8,7 +8,7 @@ use crate::spec::node::{Node, Table, Value};
 use crate::spec::{Errors, Origin, suggest};
 use bucketload_core::op::OpClass;
 
-/// A setting on its way into the tree.
+/// Applies one setting.
 struct Setter<'a> {
     flag: &'a Arc<str>,
     errors: &'a mut Errors,
@@ -66,7 +66,7 @@ impl Setter<'_> {
         self.errors.push(&origin, field, message, remedy);
     }
 
-    /// Sets a field of a table; fields that the new one excludes go out of force.
+    /// Sets a field of a table and removes the fields that it excludes.
     fn set(&mut self, table: &mut Table, key: &str, node: Node) {
         let removed = exclude(table, key);
         if !removed.is_empty() {
@@ -79,7 +79,7 @@ impl Setter<'_> {
         table.set(key, self.origin(), node);
     }
 
-    /// Runs `f` on every phase that measures.
+    /// Runs `f` on every measuring phase.
     fn each_phase(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &str, &mut Table)) {
         let Some(phases) = root.get_mut("phases").and_then(Node::as_table_mut) else {
             return;
@@ -97,7 +97,7 @@ impl Setter<'_> {
         self.each_phase(root, |s, _, phase| s.set(phase, key, node.clone()));
     }
 
-    /// Runs `f` on every work of every phase that measures.
+    /// Runs `f` on every work of every measuring phase.
     fn in_all_works(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &mut Table)) {
         self.each_phase(root, |s, _, phase| match phase.get_mut("works") {
             None => f(s, phase),
@@ -112,8 +112,8 @@ impl Setter<'_> {
         });
     }
 
-    /// Runs `f` on the only work of every phase that measures; refuses when there are several,
-    /// since it is not clear which one is meant.
+    /// Runs `f` on the only work of every measuring phase. Reports an error if a phase has several works,
+    /// because the flag does not say which one.
     fn in_works(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &mut Table)) {
         self.each_phase(root, |s, name, phase| {
             let several = phase
@@ -141,8 +141,7 @@ impl Setter<'_> {
         });
     }
 
-    /// Replaces the operations of a work. Entries that are named again keep what else is said
-    /// about them.
+    /// Replaces the operations of a work. Entries that keep their name keep their other fields.
     fn mix(&mut self, work: &mut Table, text: &str) {
         let origin = self.origin();
         let old = match work.remove("mix") {
@@ -205,8 +204,7 @@ impl Setter<'_> {
         self.set(work, "keys", node.clone());
     }
 
-    /// Sets the size law of every key set and of everything that is written; exactly, so without
-    /// scaling.
+    /// Sets the size law of every key set and of everything that is written, without scaling.
     fn sizes(&mut self, root: &mut Table, node: &Node) {
         if root.remove("size-scale").is_some() {
             self.notes.push(format!(
@@ -231,7 +229,7 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets the number of objects of every key set that has any; exactly, so without scaling.
+    /// Sets the number of objects of every key set that has any, without scaling.
     fn objects(&mut self, root: &mut Table, node: &Node) {
         let keysets = root.get_mut("keysets").and_then(Node::as_table_mut);
         for entry in keysets.into_iter().flat_map(|sets| &mut sets.entries) {
@@ -250,13 +248,13 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets the field at a dotted path. Tables on the way are made, but no new phases, key sets or
-    /// works: a misspelt name would otherwise silently do nothing.
+    /// Sets the field at a dotted path. Creates missing tables on the way, but no phases, key sets or works,
+    /// because a misspelt name would otherwise silently do nothing.
     fn set_path(&mut self, root: &mut Table, path: &str, node: Node) {
         let mut table = root;
         let keys: Vec<&str> = path.split('.').collect();
-        let (last, way) = keys.split_last().unwrap_or((&"", &[]));
-        for (depth, key) in way.iter().enumerate() {
+        let (last, parents) = keys.split_last().unwrap_or((&"", &[]));
+        for (depth, key) in parents.iter().enumerate() {
             if !self.may_enter(table, &keys[..depth], key, path) {
                 return;
             }
@@ -295,9 +293,9 @@ impl Setter<'_> {
         self.set(table, last, node);
     }
 
-    /// Whether `key` may be entered below `way`; reports it when not.
-    fn may_enter(&mut self, table: &Table, way: &[&str], key: &str, path: &str) -> bool {
-        let what = match way.last() {
+    /// Whether `key` may be entered below `parents`; reports an error if not.
+    fn may_enter(&mut self, table: &Table, parents: &[&str], key: &str, path: &str) -> bool {
+        let what = match parents.last() {
             Some(&"phases") if !RESERVED_PHASES.contains(&key) => "phase",
             Some(&"keysets") => "key set",
             Some(&"works") => "work",

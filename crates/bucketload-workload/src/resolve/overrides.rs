@@ -1,15 +1,15 @@
-//! Settings from the command line that replace fields of a workload.
+//! Command-line settings that replace fields of a workload.
 
 use std::sync::Arc;
 
 use crate::spec::SpecError;
 
-/// Settings from the command line, in the order in which they apply.
+/// Command-line settings, in the order in which they apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The profile to use instead of the workload's default.
     pub profile: Option<String>,
-    /// Settings, later ones replacing earlier ones.
+    /// The settings; later ones replace earlier ones.
     pub settings: Vec<Override>,
 }
 
@@ -22,8 +22,8 @@ pub struct Override {
     pub(super) flag: Arc<str>,
 }
 
-/// What a setting changes. The named ones reach every place where the quantity occurs, so that
-/// they work with any workload.
+/// The target of a setting. Named settings apply everywhere the quantity occurs, so they work with any
+/// workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
     /// The field at a dotted path, such as `phases.run.duration`.
@@ -46,17 +46,17 @@ pub enum Field {
     Bytes,
     /// The operations and their weights, such as `get=70,put=30`.
     Mix,
-    /// Sizes of everything that is written.
+    /// Sizes of all written objects.
     Size,
-    /// Number of objects of every key set that is prepared; not scaled.
+    /// Number of objects of every prepared key set; not scaled.
     Objects,
-    /// Law of keys of operations on existing objects.
+    /// Key law of operations on existing objects.
     Keys,
     /// The seed.
     Seed,
     /// The scale.
     Scale,
-    /// Whether what is read is verified.
+    /// Whether to verify the data read.
     Verify,
     /// The consistency oracle.
     Oracle,
@@ -64,7 +64,7 @@ pub enum Field {
     Timeout,
     /// The content of objects.
     Payload,
-    /// Whether what the run created is kept.
+    /// Whether to keep what the run created.
     Keep,
 }
 
@@ -98,8 +98,7 @@ impl Field {
 }
 
 impl Override {
-    /// A setting by its named flag. Values are written as in a workload file, without the outer
-    /// quotes.
+    /// A setting given by its flag. Values are written as in a workload file, without the outer quotes.
     #[must_use]
     pub fn new(field: Field, value: &str) -> Self {
         let flag = match (&field, value) {
@@ -115,15 +114,15 @@ impl Override {
         }
     }
 
-    /// A setting written `PATH=VALUE`, such as `phases.run.duration=30s`.
+    /// A setting written as `PATH=VALUE`, such as `phases.run.duration=30s`.
     ///
     /// # Errors
-    /// When there is no `=` or the path is not made of names separated by points.
+    /// If there is no `=` or the path is not a sequence of names separated by dots.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         const REMEDY: &str = "write --set PATH=VALUE, such as --set phases.run.duration=30s";
         let flag = || format!("--set {text}");
         let Some((path, value)) = text.split_once('=') else {
-            return Err(SpecError::flag(flag(), "there is no `=`", REMEDY));
+            return Err(SpecError::flag(flag(), "it contains no `=`", REMEDY));
         };
         let path = path.trim();
         let named = |key: &str| crate::spec::is_name(key);

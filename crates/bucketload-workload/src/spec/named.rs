@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::decode::{Cx, Decode};
 use super::node::Node;
 
-/// Named values in the order in which they were written.
+/// Named values in file order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T>(pub Vec<(String, T)>);
 
@@ -40,7 +40,7 @@ impl<T> Named<T> {
     }
 }
 
-/// Names appear in paths, reports and file names.
+/// Whether `text` is a valid name. Names appear in paths, reports and file names.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64

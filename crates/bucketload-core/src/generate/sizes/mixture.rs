@@ -6,10 +6,10 @@ use crate::generate::alias::AliasTable;
 use crate::generate::rng::Draws;
 use crate::plan::SizeKind;
 
-/// Points of the table that brackets a mixture's quantiles.
+/// Number of intervals in the table that brackets a mixture's quantiles.
 const GRID: usize = 1024;
 
-/// A part is chosen by its weight, then a size from it.
+/// Chooses a part by its weight, then a size from that part.
 #[derive(Clone, Debug)]
 pub(super) struct Mixture {
     alias: AliasTable,
@@ -62,8 +62,7 @@ impl Mixture {
         self.search(u, self.grid[cell], self.grid[cell + 1])
     }
 
-    /// The smallest x in `low..=high` with F(x) ≥ u, or `high`. Bisection, on the logarithm while
-    /// the bracket spans more than a factor of 4.
+    /// The smallest x in `low..=high` with F(x) ≥ u, or `high`.
     fn search(&self, u: f64, mut low: u64, mut high: u64) -> u64 {
         while low < high {
             let mid = if high / 4 > low.max(1) {
@@ -99,7 +98,7 @@ impl Mixture {
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     alias: AliasTable,
-    /// Sizes, ascending, each with the probability of not exceeding it.
+    /// Sizes in ascending order, each with its cumulative probability.
     bins: Box<[(u64, f64)]>,
 }
 

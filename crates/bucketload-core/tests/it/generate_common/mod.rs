@@ -1,4 +1,4 @@
-//! Plans for the tests of the generators.
+//! Plans for the generator tests.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;

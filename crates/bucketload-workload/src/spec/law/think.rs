@@ -1,4 +1,4 @@
-//! Pauses between the operations of a worker of a closed loop.
+//! Pauses between the operations of a closed-loop worker.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::table::Kind::Time;
 use super::table::Need::Required;
-use super::table::{LawDef, build, family_schema, param, read_call};
+use super::table::{LawDef, build, family_schema, param, read_expr};
 use crate::spec::decode::{Cx, Decode};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::Nanos;
@@ -80,8 +80,8 @@ impl Decode for ThinkSpec {
         if plain {
             return Nanos::decode(node, cx).map(|time| Self(constant(time.0)));
         }
-        let call = read_call(node, WHAT, cx)?;
-        build(LAWS, WHAT, &call, cx).map(Self)
+        let expr = read_expr(node, WHAT, cx)?;
+        build(LAWS, WHAT, &expr, cx).map(Self)
     }
 }
 
@@ -115,7 +115,7 @@ impl JsonSchema for ThinkSpec {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let description = "Pause of a worker between operations; a duration is a constant pause";
+        let description = "A worker's pause between operations; a duration means a constant pause";
         family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
     }
 }
