@@ -14,8 +14,8 @@ use bucketload_core::generate::sizes::emg::Emg;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, OpenPlan,
-    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, OpenPlan, PhaseKind,
+    PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::OpRecord;
 use bucketload_core::tally::Recording;
@@ -53,15 +53,8 @@ fn online_service() -> Plan {
         buckets: None,
     };
     let entry = |class, weight, keyset, keys| MixEntry {
-        class,
         weight,
-        keyset,
-        keys,
-        size: None,
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        ..MixEntry::new(class, keyset, keys)
     };
     let popularity = KeyLaw::Zipf {
         theta: 0.99,
@@ -77,20 +70,16 @@ fn online_service() -> Plan {
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: vec![
             keyset("r", 100_000, emg, SizeAssign::LowDiscrepancy),
             keyset("w", 0, zipf, SizeAssign::Random),
         ],
-        phases: vec![PhasePlan {
-            name: "main".into(),
-            kind: PhaseKind::Run,
-            works: vec![WorkPlan {
+        phases: vec![PhasePlan::new(
+            "main",
+            PhaseKind::Run,
+            vec![WorkPlan {
                 name: "online".into(),
                 model: ModelPlan::Open(OpenPlan {
                     arrival: ArrivalLaw::LognormalGaps {
@@ -104,11 +93,8 @@ fn online_service() -> Plan {
                     entry(OpClass::Put, 0.3, 1, KeyLaw::Fresh),
                 ],
             }],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+            Limits::default(),
+        )],
     }
 }
 

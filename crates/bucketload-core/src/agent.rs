@@ -94,8 +94,11 @@ impl AgentsFile {
 }
 
 /// What an agent is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum AgentState {
     /// Connected, without a plan yet.
     #[default]
@@ -123,16 +126,8 @@ impl AgentState {
 
     /// The name used in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Connected => "connected",
-            Self::Ready => "ready",
-            Self::Preparing => "preparing",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

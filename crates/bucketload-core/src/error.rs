@@ -4,10 +4,25 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// Why an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum ErrorKind {
     /// The object, bucket or upload does not exist (404). Never retried. The work's `not-found` setting
@@ -48,44 +63,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [Self; 15] = [
-        Self::NotFound,
-        Self::Conflict,
-        Self::Throttled,
-        Self::Server,
-        Self::Full,
-        Self::Auth,
-        Self::Rejected,
-        Self::Timeout,
-        Self::Connect,
-        Self::Tls,
-        Self::Reset,
-        Self::Protocol,
-        Self::Corrupt,
-        Self::Unsupported,
-        Self::Cancelled,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name used in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "not-found",
-            Self::Conflict => "conflict",
-            Self::Throttled => "throttled",
-            Self::Server => "server",
-            Self::Full => "full",
-            Self::Auth => "auth",
-            Self::Rejected => "rejected",
-            Self::Timeout => "timeout",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Reset => "reset",
-            Self::Protocol => "protocol",
-            Self::Corrupt => "corrupt",
-            Self::Unsupported => "unsupported",
-            Self::Cancelled => "cancelled",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether a retry policy may repeat an operation that failed this way.

@@ -6,13 +6,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::payload::Content;
 
 /// What an operation does. Drivers state in [`crate::driver::Capabilities`] which they can do.
 ///
-/// Adding a class is one variant here and one row in [`OpClass::ALL`]: recording, storage and
-/// reports are generic over it.
+/// Recording, storage and reports are generic over the class.
 #[derive(
     Clone,
     Copy,
@@ -25,8 +25,11 @@ use crate::payload::Content;
     Serialize,
     Deserialize,
     schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum OpClass {
     /// Read a whole object.
@@ -96,70 +99,12 @@ pub enum OpClass {
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 28] = [
-        Self::Get,
-        Self::RangeGet,
-        Self::Put,
-        Self::PutIfAbsent,
-        Self::MultipartPut,
-        Self::Append,
-        Self::Touch,
-        Self::Head,
-        Self::Delete,
-        Self::DeleteMany,
-        Self::List,
-        Self::ListV1,
-        Self::Copy,
-        Self::Rename,
-        Self::MultipartAbort,
-        Self::MultipartCopy,
-        Self::ListUploads,
-        Self::PutTagging,
-        Self::GetTagging,
-        Self::DeleteTagging,
-        Self::MakeBucket,
-        Self::HeadBucket,
-        Self::DeleteBucket,
-        Self::ListBuckets,
-        Self::RangePut,
-        Self::Sync,
-        Self::Restore,
-        Self::LocalWrite,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name used in workload files, reports and exports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::RangeGet => "range-get",
-            Self::Put => "put",
-            Self::PutIfAbsent => "put-if-absent",
-            Self::MultipartPut => "multipart-put",
-            Self::Append => "append",
-            Self::Touch => "touch",
-            Self::Head => "head",
-            Self::Delete => "delete",
-            Self::DeleteMany => "delete-many",
-            Self::List => "list",
-            Self::ListV1 => "list-v1",
-            Self::Copy => "copy",
-            Self::Rename => "rename",
-            Self::MultipartAbort => "multipart-abort",
-            Self::MultipartCopy => "multipart-copy",
-            Self::ListUploads => "list-uploads",
-            Self::PutTagging => "put-tagging",
-            Self::GetTagging => "get-tagging",
-            Self::DeleteTagging => "delete-tagging",
-            Self::MakeBucket => "make-bucket",
-            Self::HeadBucket => "head-bucket",
-            Self::DeleteBucket => "delete-bucket",
-            Self::ListBuckets => "list-buckets",
-            Self::RangePut => "range-put",
-            Self::Sync => "sync",
-            Self::Restore => "restore",
-            Self::LocalWrite => "local-write",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The class called `name`, if there is one.

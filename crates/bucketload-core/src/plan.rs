@@ -28,6 +28,7 @@ pub use self::ranks::RanksPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::rounds::RoundsPlan;
 pub use self::sizes::{SizeKind, SizeLaw};
+use crate::generate::fingerprint::short_hex;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 
@@ -112,22 +113,13 @@ impl Plan {
         // Fields appear in declaration order and floats in shortest round-trip form, so equal plans give
         // equal text.
         let text = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(text)
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        short_hex(Sha256::new_with_prefix(text))
     }
 }
 
-/// For fields that are written only where they say something, so that plans without them keep their
-/// hash.
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
+/// For fields that are only written if they differ from their default, so that plans without them keep their hash.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Retries of one operation; every attempt is counted.
@@ -139,6 +131,15 @@ pub struct RetryPlan {
     pub backoff_ns: u64,
     /// Longest pause, nanoseconds.
     pub max_backoff_ns: u64,
+}
+
+impl RetryPlan {
+    /// A single attempt per operation.
+    pub const NONE: Self = Self {
+        max_attempts: 1,
+        backoff_ns: 0,
+        max_backoff_ns: 0,
+    };
 }
 
 /// A population of objects whose names and sizes are functions of an index.
@@ -160,10 +161,10 @@ pub struct KeysetPlan {
     /// advance.
     pub overwritten: bool,
     /// How keys are derived from object indices.
-    #[serde(default, skip_serializing_if = "KeyNaming::is_index")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub naming: KeyNaming,
     /// Whether the objects belong to an earlier run, named when the run starts. They are only read.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub existing: bool,
     /// Buckets that the workload creates for these objects and deletes again; `None` if the objects live in
     /// the target's bucket.
@@ -173,9 +174,20 @@ pub struct KeysetPlan {
 
 /// How keys are derived from object indices.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum KeyNaming {
     /// The decimal index: objects written one after another are neighbours in key order.
     #[default]
@@ -185,17 +197,21 @@ pub enum KeyNaming {
     Hashed,
 }
 
-impl KeyNaming {
-    /// Whether names are plain indices.
-    #[must_use]
-    pub fn is_index(&self) -> bool {
-        *self == Self::Index
-    }
-}
-
 /// How sizes are assigned to the objects of a key set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum SizeAssign {
     /// Independent draws.
     Random,
@@ -221,8 +237,24 @@ pub struct PhasePlan {
     /// Stops before the time limit once the result is precise enough.
     pub stop: Option<StopRule>,
     /// Additional figures to record, and requirements that the phase must meet.
-    #[serde(default, skip_serializing_if = "Accounting::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub accounting: Accounting,
+}
+
+impl PhasePlan {
+    /// A phase that ends with its limits and records the usual figures.
+    #[must_use]
+    pub fn new(name: &str, kind: PhaseKind, works: Vec<WorkPlan>, limits: Limits) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            works,
+            limits,
+            steady_state: false,
+            stop: None,
+            accounting: Accounting::default(),
+        }
+    }
 }
 
 /// Figures that a phase records beyond those of every phase, and requirements that it must meet.
@@ -237,19 +269,11 @@ pub struct Accounting {
     /// Largest share of failed operations with which the phase still passes; `None` for any.
     pub max_failed: Option<f64>,
     /// Time before the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rampup_ns: u64,
     /// Length of the measured window, nanoseconds; 0 = to the end of the phase.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub measured_ns: u64,
-}
-
-impl Accounting {
-    /// Whether only the usual figures are recorded.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// What a phase is for.
@@ -330,6 +354,24 @@ pub struct MixEntry {
     pub delimiter: String,
 }
 
+impl MixEntry {
+    /// An entry of weight 1 without options, which writes the sizes of its key set.
+    #[must_use]
+    pub const fn new(class: OpClass, keyset: u16, keys: KeyLaw) -> Self {
+        Self {
+            class,
+            weight: 1.0,
+            keyset,
+            keys,
+            size: None,
+            range: None,
+            count: 0,
+            pages: 0,
+            delimiter: String::new(),
+        }
+    }
+}
+
 /// Ranges of range-get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangePlan {
@@ -340,8 +382,9 @@ pub struct RangePlan {
 }
 
 /// Which objects an entry works on. `count` is the key set's number of initial objects.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[strum(serialize_all = "kebab-case")]
 pub enum KeyLaw {
     /// The object numbered `seq` modulo `count`, regardless of the mix's other entries (delete-many: `seq`
     /// times its keys per request).
@@ -377,7 +420,7 @@ pub enum KeyLaw {
         /// Exponent.
         theta: f64,
         /// Number of newest objects to leave out, since they may still be in flight.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         lag: u64,
     },
     /// A share of the objects receives a share of the operations, uniformly within each part.

@@ -9,12 +9,26 @@
 //! Importers produce records and the runner consumes them; they share only this module. A [`Batch`] holds the
 //! bytes of all its keys in one buffer and is reused, so streaming a trace allocates nothing per record.
 
+use strum::VariantArray;
+
 use crate::generate::rng::mix64;
 use crate::op::ByteRange;
 
 /// What a recorded request did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[repr(u8)]
 pub enum TraceOp {
     /// Read an object, or a range of it.
@@ -46,38 +60,12 @@ pub enum TraceOp {
 
 impl TraceOp {
     /// Every operation, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
-        Self::Get,
-        Self::Head,
-        Self::Put,
-        Self::Delete,
-        Self::List,
-        Self::Copy,
-        Self::MultiDelete,
-        Self::MpuInit,
-        Self::MpuPart,
-        Self::MpuComplete,
-        Self::MpuAbort,
-        Self::Other,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name in the native CSV form.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-            Self::List => "LIST",
-            Self::Copy => "COPY",
-            Self::MultiDelete => "MULTI_DELETE",
-            Self::MpuInit => "MPU_INIT",
-            Self::MpuPart => "MPU_PART",
-            Self::MpuComplete => "MPU_COMPLETE",
-            Self::MpuAbort => "MPU_ABORT",
-            Self::Other => "OTHER",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The operation called `name`, if there is one.

@@ -7,7 +7,7 @@ use crate::adapter::{Adapter, auth_types, storage_types};
 use crate::config::{Config, join};
 use crate::document::{Element, document};
 use crate::error::{Location, Rejection, Warning};
-use crate::model::{Auth, Division, Operation, Stage, Storage, Work, WorkKind, Workload};
+use crate::model::{ConfiguredAdapter, Division, Operation, Stage, Work, WorkKind, Workload};
 use crate::operation::{self, OperationKind};
 
 /// A workload, and warnings about things that COSBench would silently ignore.
@@ -48,8 +48,8 @@ const FORK_STORAGES: [&str; 5] = ["s3", "sio", "siov1", "siov2", "gdas"];
 /// Settings that a level passes on to the levels below.
 #[derive(Clone)]
 struct Inherited {
-    auth: Auth,
-    storage: Storage,
+    auth: ConfiguredAdapter,
+    storage: ConfiguredAdapter,
     /// Config strings, outermost first.
     configs: Vec<String>,
 }
@@ -66,17 +66,14 @@ pub fn parse(text: &str) -> Result<Parsed, Rejection> {
 }
 
 fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload, Rejection> {
+    let none = |adapter| ConfiguredAdapter {
+        adapter,
+        config: Config::default(),
+        location: Location::default(),
+    };
     let none = Inherited {
-        auth: Auth {
-            adapter: &auth_types()[0],
-            config: Config::default(),
-            location: Location::default(),
-        },
-        storage: Storage {
-            adapter: &storage_types()[0],
-            config: Config::default(),
-            location: Location::default(),
-        },
+        auth: none(&auth_types()[0]),
+        storage: none(&storage_types()[0]),
         configs: Vec::new(),
     };
     let children = ["auth", "storage", "workflow"];
@@ -134,20 +131,10 @@ impl Inherited {
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Rejection> {
         if let Some(node) = auth {
-            let (adapter, config, location) = adapter(node, auth_types(), "auth", warnings)?;
-            self.auth = Auth {
-                adapter,
-                config,
-                location,
-            };
+            self.auth = adapter(node, auth_types(), "auth", warnings)?;
         }
         if let Some(node) = storage {
-            let (adapter, config, location) = adapter(node, storage_types(), "storage", warnings)?;
-            self.storage = Storage {
-                adapter,
-                config,
-                location,
-            };
+            self.storage = adapter(node, storage_types(), "storage", warnings)?;
         }
         Ok(self)
     }
@@ -164,7 +151,7 @@ fn adapter(
     all: &'static [Adapter],
     kind: &str,
     warnings: &mut Vec<Warning>,
-) -> Result<(&'static Adapter, Config, Location), Rejection> {
+) -> Result<ConfiguredAdapter, Rejection> {
     let mut element = Element::new(node, &["type", "config"], &[], warnings);
     let name = required(&element, "type", "name the type")?;
     let found = Adapter::find(all, &name, kind);
@@ -189,8 +176,11 @@ fn adapter(
             return Err(element.reject("config", problem, format!("add {key}=… to the config")));
         }
     }
-    let location = element.location("");
-    Ok((adapter, config, location))
+    Ok(ConfiguredAdapter {
+        adapter,
+        config,
+        location: element.location(""),
+    })
 }
 
 fn required(element: &Element<'_, '_>, name: &str, remedy: &str) -> Result<String, Rejection> {
@@ -452,10 +442,7 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
     if numbers.total_ops > 0 && workers > numbers.total_ops {
         return Err(element.reject(
             "totalOps",
-            format!(
-                "{workers} workers cannot share {} operations",
-                numbers.total_ops
-            ),
+            format!("{workers} workers share {} operations", numbers.total_ops),
             "give every worker at least one operation",
         ));
     }
@@ -463,7 +450,7 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
 }
 
 fn division(element: &Element<'_, '_>, text: &str) -> Result<Division, Rejection> {
-    Division::from_name(text).ok_or_else(|| {
+    text.parse().map_err(|_| {
         element.reject(
             "division",
             format!("there is no division `{text}`"),

@@ -47,7 +47,8 @@ impl Stage {
 }
 
 /// The kind of a work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum WorkKind {
     /// Operations by ratio.
     Normal,
@@ -56,6 +57,7 @@ pub enum WorkKind {
     /// Writes objects.
     Prepare,
     /// Writes objects in parts.
+    #[strum(serialize = "mprepare")]
     MultipartPrepare,
     /// Deletes objects.
     Cleanup,
@@ -69,29 +71,13 @@ impl WorkKind {
     /// The kind for the attribute `type`; unknown types are normal.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
-        match name {
-            "init" => Self::Init,
-            "prepare" => Self::Prepare,
-            "mprepare" => Self::MultipartPrepare,
-            "cleanup" => Self::Cleanup,
-            "dispose" => Self::Dispose,
-            "delay" => Self::Delay,
-            _ => Self::Normal,
-        }
+        name.parse().unwrap_or(Self::Normal)
     }
 
     /// The value of the attribute `type`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Init => "init",
-            Self::Prepare => "prepare",
-            Self::MultipartPrepare => "mprepare",
-            Self::Cleanup => "cleanup",
-            Self::Dispose => "dispose",
-            Self::Delay => "delay",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The operation of a special work.
@@ -109,7 +95,8 @@ impl WorkKind {
 }
 
 /// How workers divide containers and objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Division {
     /// Not at all: every worker uses all containers and objects.
     None,
@@ -120,22 +107,10 @@ pub enum Division {
 }
 
 impl Division {
-    /// The division called `name`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::None, Self::Container, Self::Object]
-            .into_iter()
-            .find(|division| division.name() == name)
-    }
-
     /// The name in workload files.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Container => "container",
-            Self::Object => "object",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -173,9 +148,9 @@ pub struct Work {
     /// Config string of this level.
     pub config: String,
     /// How the work logs in.
-    pub auth: Auth,
+    pub auth: ConfiguredAdapter,
     /// The storage that the work uses.
-    pub storage: Storage,
+    pub storage: ConfiguredAdapter,
     /// Operations; their ratios add up to 100.
     pub operations: Vec<Operation>,
     /// Location in the file.
@@ -203,20 +178,9 @@ pub struct Operation {
     pub location: Location,
 }
 
-/// The storage that a work uses.
+/// A storage or login that a work uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Storage {
-    /// The adapter.
-    pub adapter: &'static Adapter,
-    /// Config string.
-    pub config: Config,
-    /// Location in the file; the default if the element is absent.
-    pub location: Location,
-}
-
-/// How a work logs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Auth {
+pub struct ConfiguredAdapter {
     /// The adapter.
     pub adapter: &'static Adapter,
     /// Config string.

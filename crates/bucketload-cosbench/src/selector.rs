@@ -190,32 +190,6 @@ fn histogram(text: &str) -> Result<Selector, SelectorError> {
     Ok(Selector::Histogram(buckets))
 }
 
-/// One worker's numbers: `len` consecutive ones starting at `first`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// First number; meaningless if `len` is 0.
-    pub first: u64,
-    /// How many.
-    pub len: u64,
-}
-
-/// The slice of worker `index` (from 1) of `all` in the numbers `lo` to `hi` (specification section 1.7). If
-/// the range does not divide evenly, the first workers get one number more.
-///
-/// # Panics
-/// If `index` is 0 or above `all`, or `lo` is above `hi`.
-#[must_use]
-pub fn slice(lo: u32, hi: u32, index: u32, all: u32) -> Slice {
-    assert!(index >= 1 && index <= all && lo <= hi, "no such worker");
-    let range = u64::from(hi) - u64::from(lo) + 1;
-    let (base, extra) = (range / u64::from(all), range % u64::from(all));
-    let before = u64::from(index - 1);
-    Slice {
-        first: u64::from(lo) + base * before + before.min(extra),
-        len: base + u64::from(u64::from(index) <= extra),
-    }
-}
-
 /// Object sizes: a selector and the number of bytes per unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -280,7 +254,7 @@ impl Sizes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Bucket, Selector, Sizes, slice};
+    use super::{Bucket, Selector, Sizes};
 
     #[test]
     fn forms_are_read() {
@@ -353,20 +327,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn slices_cover_the_range_once(lo in 1u32..1000, len in 1u32..500, all in 1u32..60) {
-            let hi = lo + len - 1;
-            let mut next = u64::from(lo);
-            for index in 1..=all {
-                let share = slice(lo, hi, index, all);
-                if share.len > 0 {
-                    prop_assert_eq!(share.first, next);
-                    next += share.len;
-                }
-            }
-            prop_assert_eq!(next, u64::from(hi) + 1);
-        }
-
         #[test]
         fn no_text_panics(text in "[curshf0-9(),|KMGTiB -]{0,20}") {
             let _ = Selector::parse(&text);

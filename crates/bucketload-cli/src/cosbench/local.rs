@@ -98,7 +98,11 @@ fn containers(
     };
     if u64::from(hi - lo) >= MOST_BUCKETS {
         let problem = format!("localwrite into more than {MOST_BUCKETS} directories");
-        return Err(refuse(&operation.location, &problem, "name fewer containers"));
+        return Err(refuse(
+            &operation.location,
+            &problem,
+            "name fewer containers",
+        ));
     }
     for number in lo..=hi {
         let dir = root.join(format!("{}{number}{}", target.cprefix, target.csuffix));

@@ -21,7 +21,7 @@ use std::path::Path;
 use bucketload_core::agent::AgentsFile;
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::crews::{self, Pins};
-use bucketload_cosbench::{Parsed, Location, parse, workload_config};
+use bucketload_cosbench::{Location, Parsed, parse, workload_config};
 use bucketload_workload::resolve::Resolved;
 use bucketload_workload::spec::TargetSpec;
 

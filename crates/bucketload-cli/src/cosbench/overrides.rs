@@ -187,7 +187,11 @@ fn change(work: &mut Work, settings: &Settings) -> Result<(), String> {
             "{} workers share {} operations",
             work.workers, work.total_ops
         );
-        return Err(refuse(&work.location, &problem, "change --ops or --workers"));
+        return Err(refuse(
+            &work.location,
+            &problem,
+            "change --ops or --workers",
+        ));
     }
     Ok(())
 }

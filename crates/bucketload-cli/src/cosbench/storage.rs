@@ -1,7 +1,7 @@
 //! Where a COSBench workload goes: its storage and auth adapters as a target with settings, or what the
 //! flags name instead of all of them.
 
-use bucketload_cosbench::{Auth, Availability, Config, Storage, Work, WorkKind, Workload};
+use bucketload_cosbench::{Availability, Config, ConfiguredAdapter, Work, WorkKind, Workload};
 
 use super::refuse;
 use bucketload_target::{Given, flags as names};
@@ -150,8 +150,8 @@ fn service(api: Api, bucket: String) -> Target {
 
 /// A storage and its auth.
 struct Pair<'a> {
-    storage: &'a Storage,
-    auth: &'a Auth,
+    storage: &'a ConfiguredAdapter,
+    auth: &'a ConfiguredAdapter,
 }
 
 impl Pair<'_> {

@@ -35,12 +35,14 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
             work_plan.model.fingerprint(plan, (phase, work), &mut put)?;
         }
     }
+    Ok(short_hex(hash))
+}
+
+/// The first 64 bits of a hash as 16 hexadecimal digits.
+pub(crate) fn short_hex(hash: Sha256) -> String {
     let digest = hash.finalize();
-    Ok(digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let (first, _) = digest.split_first_chunk().expect("32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*first))
 }
 
 /// Passes the first operations of a work that draws from its mix to `put`.

@@ -417,24 +417,20 @@ pub fn mix(jobs: &JobsPlan, keysets: &[KeysetPlan]) -> Result<Vec<MixEntry>, Law
     };
     Ok(counts
         .iter()
-        .map(|&(class, results, n)| MixEntry {
-            class,
-            weight: match class {
-                OpClass::Put => n * (1.0 - above(results)),
-                OpClass::MultipartPut => puts(results) * above(results),
-                _ => n,
-            },
-            keyset: sets[usize::from(results)],
-            keys: match class {
+        .map(|&(class, results, n)| {
+            let keys = match class {
                 OpClass::Get => KeyLaw::Uniform,
                 OpClass::Delete => KeyLaw::Sequential,
                 _ => KeyLaw::Fresh,
-            },
-            size: None,
-            range: None,
-            count: 0,
-            pages: 0,
-            delimiter: String::new(),
+            };
+            MixEntry {
+                weight: match class {
+                    OpClass::Put => n * (1.0 - above(results)),
+                    OpClass::MultipartPut => puts(results) * above(results),
+                    _ => n,
+                },
+                ..MixEntry::new(class, sets[usize::from(results)], keys)
+            }
         })
         .collect())
 }

@@ -9,8 +9,7 @@ use crate::op::{Op, OpClass};
 use crate::payload::PayloadKind;
 use crate::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
 use crate::plan::{
-    Accounting, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
-    WorkPlan,
+    KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan,
 };
 
 fn pattern(prefix: &str, numbers: Numbers, divided: bool) -> NamePattern {
@@ -41,15 +40,8 @@ fn entry(bucket: NamePattern, object: NamePattern) -> NamedEntry {
 
 fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -> NamedGen {
     let mix = |class, weight| MixEntry {
-        class,
         weight,
-        keyset: 0,
-        keys: KeyLaw::Uniform,
-        size: None,
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        ..MixEntry::new(class, 0, KeyLaw::Uniform)
     };
     let work = WorkPlan {
         name: "w".into(),
@@ -84,22 +76,15 @@ fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: Vec::new(),
-        phases: vec![PhasePlan {
-            name: "p".into(),
-            kind: PhaseKind::Run,
-            works: vec![work],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+        phases: vec![PhasePlan::new(
+            "p",
+            PhaseKind::Run,
+            vec![work],
+            Limits::default(),
+        )],
     };
     NamedGen::new(&plan, 0, 0).unwrap()
 }

@@ -139,6 +139,14 @@ impl KeySource for KeyBatch<'_> {
     }
 }
 
+/// Appends `n` in decimal, zero-padded to `digits`. Allocates nothing once the buffer is large enough.
+#[inline]
+pub(crate) fn push_decimal(n: u64, digits: usize, out: &mut String) {
+    let mut text = Digits::new();
+    text.push_front(n, digits);
+    out.push_str(text.as_str());
+}
+
 /// The decimal digits of 0 to 99.
 const PAIRS: &[u8; 200] = b"\
 0001020304050607080910111213141516171819\

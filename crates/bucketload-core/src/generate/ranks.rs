@@ -13,6 +13,7 @@
 //! for the first transfer (docs/spec/libs3-abi.md section 12).
 
 use super::LawError;
+use super::names::push_decimal;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, key_of, split_key};
@@ -388,15 +389,8 @@ impl Path<'_> {
     }
 
     /// Writes a number with at least `digits` digits.
-    fn number(&mut self, n: u64, digits: u32) {
-        let mut divisor = 10u64.pow(digits - 1);
-        while n / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            self.out.push(char::from(b'0' + (n / divisor % 10) as u8));
-            divisor /= 10;
-        }
+    fn number(&mut self, n: u64, digits: usize) {
+        push_decimal(n, digits, self.out);
     }
 
     fn easy_file(&mut self, rank: u32) {

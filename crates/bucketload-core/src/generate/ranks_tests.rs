@@ -3,29 +3,14 @@ use crate::op::{Op, OpClass};
 use crate::payload::PayloadKind;
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, split_key};
 use crate::plan::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
+    RetryPlan, SizeAssign, SizeLaw, WorkPlan,
 };
-
-fn law(bytes: u64) -> SizeLaw {
-    SizeLaw {
-        law: SizeKind::Const { bytes },
-        min: bytes,
-        max: bytes,
-    }
-}
 
 fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
     MixEntry {
-        class,
-        weight: 1.0,
-        keyset,
-        keys: KeyLaw::Sequential,
-        size: bytes.map(law),
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        size: bytes.map(SizeLaw::constant),
+        ..MixEntry::new(class, keyset, KeyLaw::Sequential)
     }
 }
 
@@ -35,7 +20,7 @@ fn keyset(prefix: &str) -> KeysetPlan {
         prefix: prefix.into(),
         shards: 1,
         count: 0,
-        size: law(0),
+        size: SizeLaw::constant(0),
         assign: SizeAssign::Random,
         overwritten: false,
         naming: KeyNaming::Index,
@@ -77,26 +62,19 @@ fn generator(task: RankTask, mapping: RankMapping, shift: u32, mix: Vec<MixEntry
         payload: PayloadKind::Random,
         verify: true,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: prefixes.map(keyset).to_vec(),
-        phases: vec![PhasePlan {
-            name: "p".into(),
-            kind: PhaseKind::Run,
-            works: vec![WorkPlan {
+        phases: vec![PhasePlan::new(
+            "p",
+            PhaseKind::Run,
+            vec![WorkPlan {
                 name: "w".into(),
                 model: ModelPlan::Ranks(ranks),
                 mix,
             }],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+            Limits::default(),
+        )],
     };
     RankGen::new(&plan, 0, 0, "d/").unwrap()
 }

@@ -5,10 +5,24 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::op::OpClass;
+use crate::plan::is_default;
 
 /// What is wrong with an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum FindingKind {
     /// A read returned a state older than the latest one acknowledged before it began.
@@ -48,18 +62,8 @@ impl FindingKind {
 
     /// The name used in files and reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stale => "stale",
-            Self::Lost => "lost",
-            Self::Torn => "torn",
-            Self::Resurrected => "resurrected",
-            Self::Corrupt => "corrupt",
-            Self::Phantom => "phantom",
-            Self::ListMissing => "list-missing",
-            Self::ListGhost => "list-ghost",
-            Self::Race => "race",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The meaning in one line.
@@ -156,16 +160,8 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<Evidence>,
     /// Earlier answers (such as stale ones) that this finding explains and that are counted with it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub explains: u64,
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde wants"
-)]
-const fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 /// How often one kind was found.

@@ -14,8 +14,11 @@
 //! names", Azure "Naming and referencing containers", OpenStack Swift's API reference (containers).
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
+use super::is_default;
 use super::ranks::split_key;
+use crate::generate::names::push_decimal;
 
 /// Maximum number of buckets per key set. More would need the consent of the service's administrator.
 pub const MOST_BUCKETS: u64 = 10_000;
@@ -31,13 +34,13 @@ pub struct BucketsPlan {
     /// What names begin with, or with `exact` the whole name.
     pub name: String,
     /// Whether `name` is the whole name of a single bucket.
-    #[serde(default, skip_serializing_if = "super::is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub exact: bool,
     /// The service whose naming rules apply.
     #[serde(default)]
     pub service: BucketService,
     /// Buckets per rank if the objects belong to ranks ([`crate::plan::ranks::key_of`]); otherwise 0.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub per_rank: u64,
 }
 
@@ -86,25 +89,28 @@ impl BucketsPlan {
     pub fn render(&self, stem: &str, number: u64, out: &mut String) {
         out.clear();
         out.push_str(stem);
-        if self.exact {
-            return;
-        }
-        let mut divisor = 1;
-        while number / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            out.push(char::from(b'0' + (number / divisor % 10) as u8));
-            divisor /= 10;
+        if !self.exact {
+            push_decimal(number, 1, out);
         }
     }
 }
 
 /// A service with its own rules for bucket names.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum BucketService {
     /// Unknown: names that all services accept except those that require upper case.
     #[default]
@@ -145,21 +151,8 @@ pub enum NameCase {
 }
 
 impl BucketService {
-    /// Every service with its name in workload files.
-    pub const ALL: [(&'static str, Self); 12] = [
-        ("any", Self::Any),
-        ("amazon-s3", Self::AmazonS3),
-        ("google-cloud-storage", Self::GoogleCloudStorage),
-        ("azure-blob", Self::AzureBlob),
-        ("swift", Self::Swift),
-        ("minio", Self::Minio),
-        ("riak-cs", Self::RiakCs),
-        ("s3rver", Self::S3rver),
-        ("scality", Self::Scality),
-        ("nimbus-cumulus", Self::NimbusCumulus),
-        ("s3ninja", Self::S3ninja),
-        ("fake-s3", Self::FakeS3),
-    ];
+    /// Every service.
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The service that the driver called `driver` talks to, if that is certain.
     #[must_use]
@@ -175,8 +168,7 @@ impl BucketService {
     /// The name in workload files.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, service)| *service == self);
-        known.map_or("any", |(name, _)| name)
+        self.into()
     }
 
     /// Which letters it accepts.
@@ -281,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn made_names_keep_every_services_rules() {
+    fn generated_names_follow_every_services_rules() {
         let stem = "a".repeat(LONGEST_STEM);
-        for (text, service) in BucketService::ALL {
+        for service in BucketService::ALL {
             for name in ["OSSperf", &stem] {
                 let plan = plan(name, service);
                 for number in [0, 7, 10, 9_999] {
                     let made = plan.bucket_name("1769903999-5c1f09aa", number);
-                    assert_eq!(service.check(&made), Ok(()), "{text}: {made}");
+                    assert_eq!(service.check(&made), Ok(()), "{}: {made}", service.name());
                     assert!(made.ends_with(&format!("-{number}")), "{made}");
                 }
             }
@@ -321,16 +313,16 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_service_accepts_are_refused_with_the_rule() {
+    fn names_that_no_service_accepts_are_rejected_with_the_rule() {
         for (service, name, rule) in [
             (BucketService::Any, "ab", "3 to 63"),
-            (BucketService::Any, "under_score", "hyphens only"),
+            (BucketService::Any, "under_score", "letters, digits and hyphens"),
             (BucketService::Any, "-dash", "begin and end"),
             (BucketService::Any, "dash-", "begin and end"),
             (BucketService::Any, "a.-b", "next to"),
             (BucketService::Any, "192.168.0.1", "IP address"),
             (BucketService::AzureBlob, "two--hyphens", "two hyphens"),
-            (BucketService::AzureBlob, "with.period", "hyphens only"),
+            (BucketService::AzureBlob, "with.period", "letters, digits and hyphens"),
             (BucketService::AmazonS3, "xn--bucket", "reserved"),
             (BucketService::GoogleCloudStorage, "my-google-1", "google"),
             (BucketService::Swift, "with/slash", "slash"),

@@ -11,10 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_false, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::named::NamedGen;
+use crate::generate::names::push_decimal;
 
 /// How numbers are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ pub struct NamePattern {
     /// The numbers.
     pub numbers: Numbers,
     /// Whether each worker has its own slice of the numbers.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub divided: bool,
 }
 
@@ -115,14 +116,7 @@ impl NamePattern {
     pub fn render(&self, n: u32, out: &mut String) {
         out.clear();
         out.push_str(&self.prefix);
-        let mut divisor = 1u32;
-        while n / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            out.push(char::from(b'0' + (n / divisor % 10) as u8));
-            divisor /= 10;
-        }
+        push_decimal(u64::from(n), 1, out);
         out.push_str(&self.suffix);
     }
 
@@ -143,7 +137,7 @@ pub struct NamedSizes {
     pub unit_bytes: u64,
     /// Whether a size belongs to the object's name, so that readers know it; otherwise each write draws a
     /// size.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub by_name: bool,
 }
 
@@ -185,7 +179,7 @@ pub struct NamedEntry {
     pub range: Option<NamedRange>,
     /// Whether written objects end with a checksum and objects read are checked against the one at their end
     /// ([`crate::payload::trailer`]).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub trailer: bool,
     /// Files that the objects are named after, numbered from 1; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -208,38 +202,38 @@ pub struct NamedPlan {
     /// What the entries of the mix work on, in the mix's order.
     pub entries: Vec<NamedEntry>,
     /// Whether each worker walks through its slice once.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub walk: bool,
     /// Whether the walk also creates each bucket on reaching it (entry 1 of the mix), or the last worker to
     /// finish deletes them all (entry 1 of the mix).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub buckets_too: bool,
     /// Time before the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rampup_ns: u64,
     /// Length of the measured window, nanoseconds; 0 = until the work is done.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runtime_ns: u64,
     /// Time after the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rampdown_ns: u64,
     /// Operations in the measured window, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ops: u64,
     /// Object bytes in the measured window, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
     /// Maximum operations per second, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub max_ops_per_s: u64,
     /// Maximum object bytes per second, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub max_bytes_per_s: u64,
     /// Acceptable failures per million operations of the measured window.
     pub max_failed_ppm: u32,
     /// Whether sequences repeat as in COSBench: containers and objects advance in step, so only as many
     /// combinations occur as their least common multiple (docs/spec/cosbench.md section 7, B16).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub legacy_sequences: bool,
 }
 

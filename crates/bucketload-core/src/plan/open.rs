@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::{HASHED_OPS, hash_mix};
@@ -91,7 +91,7 @@ pub enum ArrivalLaw {
         /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
         spread_ns: u64,
         /// Gap between the operations of a batch, nanoseconds; 0 = not paced.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         gap_ns: u64,
     },
     /// Linearly changing rate with Poisson arrivals of that intensity.

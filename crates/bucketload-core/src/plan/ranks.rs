@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_false, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::ranks::{RankGen, StepPosition};
@@ -41,17 +41,17 @@ pub struct RanksPlan {
     /// How paths become names of objects.
     pub mapping: RankMapping,
     /// Number of first entries of the mix that are performed once, before the first step.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub opening: u16,
     /// Whether only rank 0 performs the opening entries. If they create a bucket, the other ranks wait for
     /// it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub first_opens: bool,
     /// Number of last entries of the mix that are performed once, after the last step.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub closing: u16,
     /// Rank `r` works on objects written by rank `r + shift` (modulo the number of ranks).
-    #[serde(default, skip_serializing_if = "is_no_shift")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub shift: u32,
     /// Maximum number of steps per rank.
     pub steps: u64,
@@ -60,21 +60,21 @@ pub struct RanksPlan {
     pub follows: Option<u16>,
     /// The share of that phase's steps to take; for MD-Workbench, of its number of objects per set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    pub part: Option<Fraction>,
     /// Indices of earlier phases whose steps precede these: step numbers continue after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u16>,
     /// Steps of earlier runs that precede these.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: u64,
     /// After this time ranks stop, or continue to the highest count that any rank has reached; 0 = never.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stonewall_ns: u64,
     /// Whether ranks continue to the highest count.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wear_out: bool,
     /// Pause after each operation, as a multiple of its duration.
-    #[serde(default, skip_serializing_if = "is_no_wait")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub waiting: f64,
     /// Index of an earlier phase. A file is found only if it was modified after that phase started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,14 +83,14 @@ pub struct RanksPlan {
 
 /// A fraction, rounded down but at least one if the whole is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Fraction {
     /// Numerator.
     pub parts: u64,
     /// Denominator, at least 1.
     pub of: u64,
 }
 
-impl Part {
+impl Fraction {
     /// This fraction of `whole`.
     #[must_use]
     pub fn take(self, whole: u64) -> u64 {
@@ -99,22 +99,6 @@ impl Part {
             .unwrap_or(u64::MAX)
             .max(u64::from(whole > 0))
     }
-}
-
-fn is_none(value: &u16) -> bool {
-    *value == 0
-}
-
-fn is_no_shift(value: &u32) -> bool {
-    *value == 0
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in references"
-)]
-fn is_no_wait(factor: &f64) -> bool {
-    *factor == 0.0
 }
 
 /// What a step does.
@@ -151,7 +135,7 @@ pub enum RankTask {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         within: Option<u16>,
         /// Whether MD-Workbench files exist beside the four trees of IOR and mdtest.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "is_default")]
         workbench: bool,
     },
     /// Counts all objects with one listing, made by rank 0. `steps` is the expected count.
@@ -182,16 +166,19 @@ pub enum WorkbenchStage {
 }
 
 /// How paths become object names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RankMapping {
     /// Like IOR's backend `S3-libs3` with one bucket: every transfer is an object, and characters other than
     /// letters and digits are spelt out (docs/spec/libs3-abi.md section 12).
     #[serde(rename = "ior-libs3-single")]
+    #[strum(serialize = "ior-libs3-single")]
     Libs3Single,
     /// Like that backend with a bucket per file: a transfer is an object named after its offset and length,
     /// in the file's bucket.
     #[serde(rename = "ior-libs3-bucket-per-file")]
+    #[strum(serialize = "ior-libs3-bucket-per-file")]
     Libs3Buckets,
     /// Names are paths; every transfer is an object.
     Native,
@@ -204,14 +191,8 @@ pub enum RankMapping {
 impl RankMapping {
     /// The name in results.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Libs3Single => "ior-libs3-single",
-            Self::Libs3Buckets => "ior-libs3-bucket-per-file",
-            Self::Native => "native",
-            Self::Multipart => "multipart",
-            Self::Files => "files",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The last component of a name, after its directories.
@@ -328,7 +309,7 @@ impl Model for RanksPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, RankMapping, RankTask, RanksPlan, key_of, split_key};
+    use super::{Fraction, RankMapping, RankTask, RanksPlan, key_of, split_key};
 
     #[test]
     fn numbers_hold_rank_and_index() {
@@ -339,9 +320,9 @@ mod tests {
 
     #[test]
     fn a_fraction_of_a_nonzero_whole_is_at_least_one() {
-        let fifth = Part { parts: 60, of: 300 };
+        let fifth = Fraction { parts: 60, of: 300 };
         assert_eq!([0, 1, 4, 500].map(|n| fifth.take(n)), [0, 1, 1, 100]);
-        let whole = Part { parts: 7, of: 7 };
+        let whole = Fraction { parts: 7, of: 7 };
         assert_eq!(whole.take(u64::MAX), u64::MAX);
     }
 

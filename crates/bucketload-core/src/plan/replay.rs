@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind,
-    PhasePlan, SizeAssign,
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind, PhasePlan,
+    SizeAssign,
 };
-use super::{Plan, RetryPlan, SizeKind, SizeLaw, WorkPlan};
+use super::{Plan, RetryPlan, SizeLaw, WorkPlan};
 use crate::generate::LawError;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
@@ -173,17 +173,7 @@ pub fn mix(ops: &[TraceOp]) -> Vec<MixEntry> {
     let mut mix: Vec<MixEntry> = Vec::new();
     for &class in ops.iter().flat_map(|&op| classes(op)) {
         if mix.iter().all(|entry| entry.class != class) {
-            mix.push(MixEntry {
-                class,
-                weight: 1.0,
-                keyset: 0,
-                keys: KeyLaw::Fresh,
-                size: None,
-                range: None,
-                count: 0,
-                pages: 0,
-                delimiter: String::new(),
-            });
+            mix.push(MixEntry::new(class, 0, KeyLaw::Fresh));
         }
     }
     mix
@@ -218,18 +208,13 @@ pub struct ReplayRequest {
 /// Its one key set, below `t/`, owns every name under that prefix.
 #[must_use]
 pub fn plan(request: &ReplayRequest) -> Plan {
-    let phase = |name: &str, kind: PhaseKind, works: Vec<WorkPlan>, duration_ns: u64| PhasePlan {
-        name: name.to_owned(),
-        kind,
-        works,
-        limits: Limits {
+    let phase = |name: &str, kind: PhaseKind, works: Vec<WorkPlan>, duration_ns: u64| {
+        let limits = Limits {
             duration_ns,
             drain_ns: request.timeout_ns,
             ..Limits::default()
-        },
-        steady_state: false,
-        stop: None,
-        accounting: Accounting::default(),
+        };
+        PhasePlan::new(name, kind, works, limits)
     };
     let work = |name: &str, replay: ReplayPlan, ops: &[TraceOp]| WorkPlan {
         name: name.to_owned(),
@@ -265,22 +250,14 @@ pub fn plan(request: &ReplayRequest) -> Plan {
         payload: request.payload,
         verify: false,
         timeout_ns: request.timeout_ns,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: vec![KeysetPlan {
             name: "trace".to_owned(),
             prefix: "t/".to_owned(),
             shards: 1,
             count: 0,
-            size: SizeLaw {
-                law: SizeKind::Const { bytes: 0 },
-                min: 0,
-                max: 0,
-            },
+            size: SizeLaw::constant(0),
             assign: SizeAssign::Random,
             overwritten: true,
             naming: KeyNaming::Index,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::is_default;
 
 /// A law of sizes in bytes (docs/spec/scenarios.md section 1.2). All results are rounded and clamped to
 /// `min..=max`.
@@ -14,6 +14,18 @@ pub struct SizeLaw {
     pub min: u64,
     /// Largest size, bytes.
     pub max: u64,
+}
+
+impl SizeLaw {
+    /// Always `bytes`.
+    #[must_use]
+    pub const fn constant(bytes: u64) -> Self {
+        Self {
+            law: SizeKind::Const { bytes },
+            min: bytes,
+            max: bytes,
+        }
+    }
 }
 
 /// The kinds of size laws; parameters are in bytes unless noted otherwise.
@@ -86,7 +98,7 @@ pub enum SizeKind {
         /// Bytes per rank.
         unit: u64,
         /// Bytes added to every size.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         offset: u64,
     },
     /// F(x) = (1-(L/x)^a)/(1-(L/H)^a).

@@ -18,8 +18,21 @@ pub enum Better {
 }
 
 /// The verdict on one quantity, or on a whole comparison: B relative to A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Decision {
     /// B is better by more than the margin.
     Faster,
@@ -34,13 +47,8 @@ pub enum Decision {
 impl Decision {
     /// The word as printed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-            Self::Slower => "slower",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -36,40 +36,31 @@ pub use figures::{Backlog, Completeness, Figures, Slice};
 use serde::{Deserialize, Serialize};
 
 /// The verdict, from harmless to severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+#[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
 pub enum Word {
     /// The figures are valid and may be compared.
-    #[serde(rename = "VALID")]
     Valid,
     /// Measured properly, but under conditions that rule out comparison.
-    #[serde(rename = "DEGRADED")]
     Degraded,
     /// The measured window drifts: the figures depend on when it began and ended.
-    #[serde(rename = "UNSTEADY")]
     Unsteady,
     /// The store could not keep up: throughput is the result, latencies depend on the length of the run.
-    #[serde(rename = "OVERLOADED")]
     Overloaded,
     /// The client limited the result, which says nothing about the store.
-    #[serde(rename = "CLIENT-BOUND")]
     ClientBound,
     /// The run was cut short or measured nothing.
-    #[serde(rename = "INCOMPLETE")]
     Incomplete,
 }
 
 impl Word {
     /// The word as printed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Degraded => "DEGRADED",
-            Self::Unsteady => "UNSTEADY",
-            Self::Overloaded => "OVERLOADED",
-            Self::ClientBound => "CLIENT-BOUND",
-            Self::Incomplete => "INCOMPLETE",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

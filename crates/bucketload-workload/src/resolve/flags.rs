@@ -30,24 +30,19 @@ pub(super) fn apply(
         notes,
     };
     let node = Node::parse_flag(&setting.value, &setting.flag);
+    let key = <&'static str>::from(&setting.field);
     match &setting.field {
         Field::Path(path) => setter.set_path(table, path, node),
-        Field::Seed => setter.set(table, "seed", node),
-        Field::Scale => setter.set(table, "scale", node),
-        Field::Verify => setter.set(table, "verify", node),
-        Field::Oracle => setter.set(table, "oracle", node),
-        Field::Timeout => setter.set(table, "timeout", node),
-        Field::Payload => setter.set(table, "payload", node),
-        Field::Keep => setter.set(table, "keep", node),
-        Field::Duration => setter.in_phases(table, "duration", &node),
-        Field::Ops => setter.in_phases(table, "ops", &node),
-        Field::Bytes => setter.in_phases(table, "bytes", &node),
-        Field::Arrival => setter.in_works(table, |s, work| s.set(work, "arrival", node.clone())),
-        Field::Rate => setter.in_works(table, |s, work| s.set(work, "rate", node.clone())),
-        Field::Workers => setter.in_works(table, |s, work| s.set(work, "workers", node.clone())),
-        Field::Think => setter.in_works(table, |s, work| s.set(work, "think", node.clone())),
-        Field::MaxInFlight => {
-            setter.in_works(table, |s, work| s.set(work, "max-in-flight", node.clone()));
+        Field::Seed
+        | Field::Scale
+        | Field::Verify
+        | Field::Oracle
+        | Field::Timeout
+        | Field::Payload
+        | Field::Keep => setter.set(table, key, node),
+        Field::Duration | Field::Ops | Field::Bytes => setter.in_phases(table, key, &node),
+        Field::Arrival | Field::Rate | Field::Workers | Field::Think | Field::MaxInFlight => {
+            setter.in_works(table, |s, work| s.set(work, key, node.clone()));
         }
         Field::Mix => setter.in_works(table, |s, work| s.mix(work, &setting.value)),
         Field::Keys => setter.in_all_works(table, |s, work| s.keys(work, &node)),

@@ -6,9 +6,7 @@ use super::phases::RunPhase;
 use super::sizes;
 use crate::spec::{KeysetSpec, Named, WorkloadSpec};
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{
-    KeyLaw, KeysetPlan, MixEntry, SizeAssign, SizeKind, SizeLaw, WorkPlan,
-};
+use bucketload_core::plan::{KeyLaw, KeysetPlan, MixEntry, SizeAssign, SizeLaw, WorkPlan};
 
 /// A key set with the data that preparation needs.
 pub(super) struct Keyset {
@@ -88,12 +86,8 @@ impl Lower<'_> {
             let message = format!("{shards} shards lie outside 1 to 10000");
             self.error(&path("shards"), message, "write 1 to use a single prefix");
         }
-        let none = SizeLaw {
-            law: SizeKind::Const { bytes: 0 },
-            min: 0,
-            max: 0,
-        };
-        let size = spec.size.as_ref().map_or(none, |size| size.0.clone());
+        let size = spec.size.as_ref();
+        let size = size.map_or(SizeLaw::constant(0), |size| size.0.clone());
         let size = self.scaled_size(&path("size"), &size);
         let part_size = spec.part_size.map(|part| part.0);
         match part_size {
@@ -282,7 +276,7 @@ impl Lower<'_> {
     fn check_use(&mut self, entry: &MixEntry, path: &str, state: &State<'_>) {
         let (class, name) = (entry.class, state.name);
         let keys_path = format!("{path}.keys");
-        let law = key_law_name(&entry.keys);
+        let law = <&'static str>::from(&entry.keys);
         let needs_objects = needs_objects(class);
         match entry.keys {
             KeyLaw::Fresh if needs_objects => self.error(
@@ -393,18 +387,4 @@ fn overwrites(entry: &MixEntry, keyset: &Keyset) -> bool {
             KeyLaw::Sequential | KeyLaw::Chained => keyset.prepare && keyset.plan.count > 0,
             _ => keyset.plan.count > 0,
         }
-}
-
-const fn key_law_name(law: &KeyLaw) -> &'static str {
-    match law {
-        KeyLaw::Sequential => "sequential",
-        KeyLaw::Chained => "chained",
-        KeyLaw::Fresh => "fresh",
-        KeyLaw::Uniform => "uniform",
-        KeyLaw::Zipf { .. } => "zipf",
-        KeyLaw::ZipfMandelbrot { .. } => "zipf-mandelbrot",
-        KeyLaw::Latest { .. } => "latest",
-        KeyLaw::Hotspot { .. } => "hotspot",
-        KeyLaw::Exponential { .. } => "exponential",
-    }
 }

@@ -9,8 +9,8 @@ use crate::spec::{Errors, NotFound, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
-    RetryPlan, WorkPlan,
+    ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
+    WorkPlan,
 };
 
 /// The state while turning one workload into a plan.
@@ -79,15 +79,8 @@ impl Lower<'_> {
         self.check_job_keysets(&runs);
         let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);
 
-        let phase = |name: &str, kind: PhaseKind| PhasePlan {
-            name: name.to_owned(),
-            kind,
-            works: Vec::new(),
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        };
+        let phase =
+            |name: &str, kind: PhaseKind| PhasePlan::new(name, kind, Vec::new(), Limits::default());
         let mut phases = vec![phase("init", PhaseKind::Init)];
         phases.extend(self.prepare_phases(spec, &keysets, timeout_ns));
         phases.extend(runs.iter().map(|run| run.plan.clone()));
@@ -181,37 +174,24 @@ impl Lower<'_> {
                 None => (OpClass::Put, 0),
             };
             let entry = MixEntry {
-                class,
-                weight: 1.0,
-                keyset: index as u16,
-                keys: KeyLaw::Sequential,
-                size: None,
-                range: None,
                 count,
-                pages: 0,
-                delimiter: String::new(),
+                ..MixEntry::new(class, index as u16, KeyLaw::Sequential)
             };
-            PhasePlan {
-                name: if single {
-                    "prepare".to_owned()
-                } else {
-                    format!("prepare-{name}")
-                },
-                kind: PhaseKind::Prepare,
-                works: vec![WorkPlan {
-                    name: name.clone(),
-                    model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
-                    mix: vec![entry],
-                }],
-                limits: Limits {
-                    ops: keyset.plan.count,
-                    drain_ns: timeout_ns,
-                    ..Limits::default()
-                },
-                steady_state: false,
-                stop: None,
-                accounting: Accounting::default(),
-            }
+            let work = WorkPlan {
+                name: name.clone(),
+                model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
+                mix: vec![entry],
+            };
+            let limits = Limits {
+                ops: keyset.plan.count,
+                drain_ns: timeout_ns,
+                ..Limits::default()
+            };
+            let name = match single {
+                true => "prepare".to_owned(),
+                false => format!("prepare-{name}"),
+            };
+            PhasePlan::new(&name, PhaseKind::Prepare, vec![work], limits)
         };
         prepared.into_iter().map(phase).collect()
     }

@@ -24,9 +24,11 @@ pub struct Override {
 
 /// The target of a setting. Named settings apply everywhere the quantity occurs, so they work with any
 /// workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Field {
     /// The field at a dotted path, such as `phases.run.duration`.
+    #[strum(serialize = "set")]
     Path(String),
     /// Arrival process of the measuring phases; makes them open loops.
     Arrival,
@@ -68,44 +70,16 @@ pub enum Field {
     Keep,
 }
 
-impl Field {
-    /// The flag that sets the field.
-    #[must_use]
-    pub const fn flag(&self) -> &'static str {
-        match self {
-            Self::Path(_) => "--set",
-            Self::Arrival => "--arrival",
-            Self::Rate => "--rate",
-            Self::Workers => "--workers",
-            Self::Think => "--think",
-            Self::MaxInFlight => "--max-in-flight",
-            Self::Duration => "--duration",
-            Self::Ops => "--ops",
-            Self::Bytes => "--bytes",
-            Self::Mix => "--mix",
-            Self::Size => "--size",
-            Self::Objects => "--objects",
-            Self::Keys => "--keys",
-            Self::Seed => "--seed",
-            Self::Scale => "--scale",
-            Self::Verify => "--verify",
-            Self::Oracle => "--oracle",
-            Self::Timeout => "--timeout",
-            Self::Payload => "--payload",
-            Self::Keep => "--keep",
-        }
-    }
-}
-
 impl Override {
     /// A setting given by its flag. Values are written as in a workload file, without the outer quotes.
     #[must_use]
     pub fn new(field: Field, value: &str) -> Self {
+        let name = <&'static str>::from(&field);
         let flag = match (&field, value) {
-            (Field::Path(path), _) => format!("--set {path}={value}"),
+            (Field::Path(path), _) => format!("--{name} {path}={value}"),
             // Switches without a value on the command line.
-            (Field::Verify | Field::Oracle | Field::Keep, "true") => field.flag().to_owned(),
-            _ => format!("{} {value}", field.flag()),
+            (Field::Verify | Field::Oracle | Field::Keep, "true") => format!("--{name}"),
+            _ => format!("--{name} {value}"),
         };
         Self {
             field,

@@ -125,6 +125,16 @@ impl<'e> Cx<'e> {
         table
     }
 
+    /// The variant of an enum named by the node's text; reports a problem if there is none.
+    pub(crate) fn variant<T>(&mut self, node: &Node) -> Option<T>
+    where
+        T: strum::VariantArray + Copy,
+        &'static str: From<T>,
+    {
+        let variants = T::VARIANTS.iter().map(|&value| (value.into(), value));
+        self.choice(node, &variants.collect::<Vec<_>>())
+    }
+
     /// The value named by the node's text among `choices`; reports a problem if there is none.
     pub(crate) fn choice<T: Copy>(&mut self, node: &Node, choices: &[(&str, T)]) -> Option<T> {
         let names = choices.iter().map(|(name, _)| *name);
@@ -305,3 +315,40 @@ macro_rules! spec_table {
     };
 }
 pub(crate) use spec_table;
+
+/// Decodes enums from the names of their variants.
+macro_rules! decode_variants {
+    ($($ty:ty),+ $(,)?) => {$(
+        impl $crate::spec::decode::Decode for $ty {
+            fn decode(
+                node: &$crate::spec::node::Node,
+                cx: &mut $crate::spec::decode::Cx<'_>,
+            ) -> Option<Self> {
+                cx.variant(node)
+            }
+        }
+    )+};
+}
+pub(crate) use decode_variants;
+
+/// Serializes a type as its `Display` text and gives it the JSON Schema `$schema`, called `$name`.
+macro_rules! text_form {
+    ($ty:ty, $name:expr, $schema:expr) => {
+        impl serde::Serialize for $ty {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl schemars::JsonSchema for $ty {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use text_form;

@@ -5,24 +5,31 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use super::decode::{Cx, Decode, spec_table};
+use super::decode::{Cx, Decode, decode_variants, spec_table};
 use super::node::{Node, Value};
 use super::quantity::PerSecond;
 use bucketload_core::plan::StageKind;
 
 /// Models that must be named; the others follow from the fields of a work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ModelName {
     /// Jobs arrive; each is a chain of stages.
     Jobs,
 }
 
-impl Decode for ModelName {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &[("jobs", Self::Jobs)])
-    }
-}
+decode_variants!(ModelName, Pace);
 
 spec_table! {
     /// The structure of a job. The work's `arrival` or `rate` determines when jobs arrive (default: 6 per
@@ -54,8 +61,19 @@ spec_table! {
 }
 
 /// When the operations of a stage are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Pace {
     /// With exponential gaps.
     Poisson,
@@ -63,17 +81,6 @@ pub enum Pace {
     Burst,
     /// Each when the previous one has ended.
     Sequential,
-}
-
-impl Decode for Pace {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let choices = [
-            ("poisson", Self::Poisson),
-            ("burst", Self::Burst),
-            ("sequential", Self::Sequential),
-        ];
-        cx.choice(node, &choices)
-    }
 }
 
 /// The stages of a job.
@@ -90,12 +97,7 @@ impl Decode for Stages {
             );
             return None;
         };
-        let choices = [
-            ("write", StageKind::Write),
-            ("read", StageKind::Read),
-            ("read-all", StageKind::ReadAll),
-        ];
-        let stages = items.iter().map(|item| cx.choice(item, &choices));
+        let stages = items.iter().map(|item| cx.variant(item));
         stages.collect::<Option<_>>().map(Self)
     }
 }

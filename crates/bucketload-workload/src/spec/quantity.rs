@@ -1,12 +1,10 @@
 //! Quantities with units as typed values of a workload.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use schemars::json_schema;
 
-use super::decode::{Cx, Decode};
+use super::decode::{Cx, Decode, text_form};
 use super::node::{Node, Value};
 use bucketload_core::units;
 
@@ -138,24 +136,12 @@ impl fmt::Display for Weight {
 /// Serializes the type as its `Display` text, and describes it as that text or a number.
 macro_rules! text_or_number {
     ($ty:ident, $pattern:expr, $description:expr, $number:tt) => {
-        impl Serialize for $ty {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl JsonSchema for $ty {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($ty).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_form!($ty, stringify!($ty), {
                 json_schema!({
                     "description": $description,
                     "anyOf": [{ "type": "string", "pattern": $pattern }, $number]
                 })
-            }
-        }
+        });
     };
 }
 

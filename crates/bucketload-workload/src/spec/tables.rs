@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use super::decode::{Cx, Decode, Fields, spec_table};
+use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
@@ -384,8 +384,19 @@ impl JsonSchema for ScaleSpec {
 }
 
 /// How reading an absent object counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum NotFound {
     /// A failure.
     Failure,
@@ -393,38 +404,7 @@ pub enum NotFound {
     Expected,
 }
 
-impl Decode for NotFound {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(
-            node,
-            &[("failure", Self::Failure), ("expected", Self::Expected)],
-        )
-    }
-}
-
-impl Decode for SizeAssign {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(
-            node,
-            &[
-                ("random", Self::Random),
-                ("low-discrepancy", Self::LowDiscrepancy),
-            ],
-        )
-    }
-}
-
-impl Decode for BucketService {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &Self::ALL)
-    }
-}
-
-impl Decode for KeyNaming {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &[("index", Self::Index), ("hashed", Self::Hashed)])
-    }
-}
+decode_variants!(NotFound, SizeAssign, BucketService, KeyNaming);
 
 impl Decode for OpClass {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {

@@ -9,7 +9,7 @@
 //! times. With F the law of the files and c the chunk, `P(chunk ≤ x) = Σ_j (F(jc + x) - F(jc)) / E[n]` for x
 //! < c, and `E[n] = 1 + Σ_{j ≥ 1} (1 - F(jc))`.
 
-use super::kind::{Kind, mean_of_survival};
+use super::kind::{Kind, mean_of_survival, smallest};
 use crate::generate::LawError;
 use crate::generate::rng::Draws;
 use crate::plan::SizeKind;
@@ -80,22 +80,9 @@ impl Chunked {
         (self.files.cdf(x) + rests.sum::<f64>()) / self.mean_chunks
     }
 
-    /// Bisection, on the logarithm while the bracket spans more than a factor of 4.
     pub(super) fn quantile(&self, u: f64) -> u64 {
-        let (mut low, mut high) = self.support();
-        while low < high {
-            let mid = if high / 4 > low.max(1) {
-                ((low.max(1) as f64 * high as f64).sqrt() as u64).clamp(low, high - 1)
-            } else {
-                low + (high - low) / 2
-            };
-            if self.cdf(mid) >= u {
-                high = mid;
-            } else {
-                low = mid + 1;
-            }
-        }
-        low
+        let (low, high) = self.support();
+        smallest(low, high, |x| self.cdf(x) >= u)
     }
 
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {

@@ -177,3 +177,21 @@ pub(super) fn mean_of_survival(
     );
     from + linear + decades
 }
+
+/// The smallest size in `low..=high` that `reaches` accepts, or `high`. Bisection, on the logarithm while the
+/// bracket spans more than a factor of 4.
+pub(super) fn smallest(mut low: u64, mut high: u64, reaches: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let mid = if high / 4 > low.max(1) {
+            (((low.max(1) as f64) * (high as f64)).sqrt() as u64).clamp(low, high - 1)
+        } else {
+            low + (high - low) / 2
+        };
+        if reaches(mid) {
+            high = mid;
+        } else {
+            low = mid + 1;
+        }
+    }
+    low
+}

@@ -1,6 +1,6 @@
 //! Finite mixtures of size laws and weighted lists of sizes.
 
-use super::kind::Kind;
+use super::kind::{Kind, smallest};
 use crate::generate::LawError;
 use crate::generate::alias::AliasTable;
 use crate::generate::rng::Draws;
@@ -63,20 +63,8 @@ impl Mixture {
     }
 
     /// The smallest x in `low..=high` with F(x) ≥ u, or `high`.
-    fn search(&self, u: f64, mut low: u64, mut high: u64) -> u64 {
-        while low < high {
-            let mid = if high / 4 > low.max(1) {
-                (((low.max(1) as f64) * (high as f64)).sqrt() as u64).clamp(low, high - 1)
-            } else {
-                low + (high - low) / 2
-            };
-            if self.cdf(mid) >= u {
-                high = mid;
-            } else {
-                low = mid + 1;
-            }
-        }
-        low
+    fn search(&self, u: f64, low: u64, high: u64) -> u64 {
+        smallest(low, high, |x| self.cdf(x) >= u)
     }
 
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {

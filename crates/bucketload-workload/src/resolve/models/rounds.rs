@@ -82,25 +82,14 @@ impl Lower<'_> {
             self.error(path, "the rounds need a key set to work on", remedy);
             return (ModelPlan::Rounds(plan), (Vec::new(), Vec::new()));
         };
-        let entry = |class: OpClass, count| MixEntry {
-            class,
-            weight: 1.0,
-            keyset: keyset as u16,
-            keys: if class == OpClass::List {
-                KeyLaw::Fresh
-            } else {
-                KeyLaw::Sequential
-            },
-            size: None,
-            range: None,
-            count,
-            pages: 0,
-            delimiter: String::new(),
-        };
+        let entry = |class: OpClass, keys| MixEntry::new(class, keyset as u16, keys);
         let mix = vec![
-            entry(OpClass::Put, 0),
-            entry(OpClass::List, crate::resolve::defaults::PAGE_SIZE),
-            entry(OpClass::Delete, 0),
+            entry(OpClass::Put, KeyLaw::Sequential),
+            MixEntry {
+                count: crate::resolve::defaults::PAGE_SIZE,
+                ..entry(OpClass::List, KeyLaw::Fresh)
+            },
+            entry(OpClass::Delete, KeyLaw::Sequential),
         ];
         let paths = vec![path.to_owned(); mix.len()];
         (ModelPlan::Rounds(plan), (mix, paths))

@@ -1,17 +1,14 @@
 //! When the operations of an open loop are due.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::expr::LawExpr;
 use super::table::Kind::{Count, Positive, Rate, Time};
 use super::table::Need::{Default, Optional, Required};
 use super::table::{Built, LawDef, Param, ParamValue, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode};
+use crate::spec::decode::{Cx, Decode, text_form};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{Nanos, PerSecond};
 use bucketload_core::plan::ArrivalLaw;
@@ -357,31 +354,19 @@ impl fmt::Display for ArrivalSpec {
     }
 }
 
-impl Serialize for ArrivalSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for ArrivalSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "ArrivalProcess".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let steps = json!({
-            "type": "object",
-            "description": "Poisson arrivals whose rate changes in steps; the last rate persists. \
-                            Compact form: steps(rate, rate, …, step=duration)",
-            "properties": {
-                "law": { "const": STEPS },
-                "rates": { "type": "array", "items": { "type": ["number", "string"] } },
-                "step": { "type": "string", "description": "the duration of a step" }
-            },
-            "required": ["law", "rates", "step"],
-            "additionalProperties": false
-        });
-        let description = "When the operations of an open loop are due";
-        family_schema(LAWS, &[], description, &[steps])
-    }
-}
+text_form!(ArrivalSpec, "ArrivalProcess", {
+    let steps = json!({
+        "type": "object",
+        "description": "Poisson arrivals whose rate changes in steps; the last rate persists. \
+                        Compact form: steps(rate, rate, …, step=duration)",
+        "properties": {
+            "law": { "const": STEPS },
+            "rates": { "type": "array", "items": { "type": ["number", "string"] } },
+            "step": { "type": "string", "description": "the duration of a step" }
+        },
+        "required": ["law", "rates", "step"],
+        "additionalProperties": false
+    });
+    let description = "When the operations of an open loop are due";
+    family_schema(LAWS, &[], description, &[steps])
+});

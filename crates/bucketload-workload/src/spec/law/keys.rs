@@ -1,15 +1,11 @@
 //! How an operation chooses objects.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
 use super::table::Kind::{Count, Flag, Number, Positive, Share};
 use super::table::Need::{Default, Required};
 use super::table::{LawDef, Param, ParamValue, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode};
+use crate::spec::decode::{Cx, Decode, text_form};
 use crate::spec::node::Node;
 use bucketload_core::plan::KeyLaw;
 
@@ -222,18 +218,8 @@ impl fmt::Display for KeySpec {
     }
 }
 
-impl Serialize for KeySpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for KeySpec {
-    fn schema_name() -> Cow<'static, str> {
-        "KeyLaw".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        family_schema(LAWS, &[], "How an operation chooses objects", &[])
-    }
-}
+text_form!(
+    KeySpec,
+    "KeyLaw",
+    family_schema(LAWS, &[], "How an operation chooses objects", &[])
+);

@@ -1,15 +1,11 @@
 //! The content of objects.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
 use super::table::Kind::{Positive, Share};
 use super::table::Need::Required;
 use super::table::{LawDef, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode};
+use crate::spec::decode::{Cx, Decode, text_form};
 use crate::spec::node::Node;
 use bucketload_core::payload::PayloadKind;
 
@@ -82,18 +78,8 @@ impl fmt::Display for PayloadSpec {
     }
 }
 
-impl Serialize for PayloadSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for PayloadSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Payload".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        family_schema(LAWS, &[], "The content of objects", &[])
-    }
-}
+text_form!(
+    PayloadSpec,
+    "Payload",
+    family_schema(LAWS, &[], "The content of objects", &[])
+);

@@ -1,16 +1,13 @@
 //! Pauses between the operations of a closed-loop worker.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::table::Kind::Time;
 use super::table::Need::Required;
 use super::table::{LawDef, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode};
+use crate::spec::decode::{Cx, Decode, text_form};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::Nanos;
 use bucketload_core::plan::GapLaw;
@@ -103,19 +100,7 @@ impl fmt::Display for ThinkSpec {
     }
 }
 
-impl Serialize for ThinkSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for ThinkSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "ThinkTime".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let description = "A worker's pause between operations; a duration means a constant pause";
-        family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
-    }
-}
+text_form!(ThinkSpec, "ThinkTime", {
+    let description = "A worker's pause between operations; a duration means a constant pause";
+    family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
+});

@@ -7,16 +7,12 @@
 mod laws;
 mod text;
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use self::laws::{BOUNDS, LAWS};
 use super::expr::{LawArg, LawExpr};
 use super::table::{build, family_schema, read_expr};
-use crate::spec::decode::{Cx, Decode};
+use crate::spec::decode::{Cx, Decode, text_form};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{ByteSize, Weight};
 use bucketload_core::plan::{SizeKind, SizeLaw};
@@ -255,68 +251,56 @@ pub(crate) fn check_weights(weights: &[Weight]) -> Result<(), String> {
     }
 }
 
-impl Serialize for SizeSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for SizeSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "SizeLaw".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let bound = json!({ "type": ["integer", "string"] });
-        let others = [
-            json!({ "type": "integer", "minimum": 0, "description": "One size in bytes" }),
-            json!({
-                "type": "object",
-                "description": "A weighted mixture of laws. Compact form: \
-                                mixture(20%: const(0), 80%: uniform(1KiB, 1MiB))",
-                "properties": {
-                    "law": { "const": MIXTURE },
-                    "parts": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": { "type": "object", "required": ["weight", "law"] }
-                    },
-                    "min": bound, "max": bound
+text_form!(SizeSpec, "SizeLaw", {
+    let bound = json!({ "type": ["integer", "string"] });
+    let others = [
+        json!({ "type": "integer", "minimum": 0, "description": "One size in bytes" }),
+        json!({
+            "type": "object",
+            "description": "A weighted mixture of laws. Compact form: \
+                            mixture(20%: const(0), 80%: uniform(1KiB, 1MiB))",
+            "properties": {
+                "law": { "const": MIXTURE },
+                "parts": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "object", "required": ["weight", "law"] }
                 },
-                "required": ["law", "parts"],
-                "additionalProperties": false
-            }),
-            json!({
-                "type": "object",
-                "description": "Weighted sizes. Compact forms: 4k/70:1m/30 and \
-                                histogram(70: 4KiB, 30: 1MiB)",
-                "properties": {
-                    "law": { "const": HISTOGRAM },
-                    "bins": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": { "type": "object", "required": ["weight", "size"] }
-                    },
-                    "min": bound, "max": bound
+                "min": bound, "max": bound
+            },
+            "required": ["law", "parts"],
+            "additionalProperties": false
+        }),
+        json!({
+            "type": "object",
+            "description": "Weighted sizes. Compact forms: 4k/70:1m/30 and \
+                            histogram(70: 4KiB, 30: 1MiB)",
+            "properties": {
+                "law": { "const": HISTOGRAM },
+                "bins": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "object", "required": ["weight", "size"] }
                 },
-                "required": ["law", "bins"],
-                "additionalProperties": false
-            }),
-            json!({
-                "type": "object",
-                "description": "Chunks cut from the files of a law. Compact form: \
-                                chunked(uniform(1KiB, 64MiB), 4MiB)",
-                "properties": {
-                    "law": { "const": CHUNKED },
-                    "files": { "type": ["object", "string", "integer"] },
-                    "chunk": { "type": ["integer", "string"] },
-                    "min": bound, "max": bound
-                },
-                "required": ["law", "files", "chunk"],
-                "additionalProperties": false
-            }),
-        ];
-        let description = "Sizes in bytes; `min` and `max` clamp any law";
-        family_schema(LAWS, &BOUNDS, description, &others)
-    }
-}
+                "min": bound, "max": bound
+            },
+            "required": ["law", "bins"],
+            "additionalProperties": false
+        }),
+        json!({
+            "type": "object",
+            "description": "Chunks cut from the files of a law. Compact form: \
+                            chunked(uniform(1KiB, 64MiB), 4MiB)",
+            "properties": {
+                "law": { "const": CHUNKED },
+                "files": { "type": ["object", "string", "integer"] },
+                "chunk": { "type": ["integer", "string"] },
+                "min": bound, "max": bound
+            },
+            "required": ["law", "files", "chunk"],
+            "additionalProperties": false
+        }),
+    ];
+    let description = "Sizes in bytes; `min` and `max` clamp any law";
+    family_schema(LAWS, &BOUNDS, description, &others)
+});
