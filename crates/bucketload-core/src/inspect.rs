@@ -20,7 +20,7 @@ const LEAST: usize = 15;
 
 /// What identifies part of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
+pub struct ContentTrace {
     /// The version, if a stamp names it.
     pub version: Option<u32>,
     /// The arena offset that the content starts from ([`Arena::start`]).
@@ -35,9 +35,9 @@ pub struct Seen {
     /// Bytes received.
     pub bytes: u64,
     /// What the body starts with.
-    pub head: Trace,
+    pub head: ContentTrace,
     /// Where other content of the same object begins, and which.
-    pub turn: Option<(u64, Trace)>,
+    pub turn: Option<(u64, ContentTrace)>,
     /// Offset of the first bytes that belong to no version of the object.
     pub bad: Option<u64>,
     /// A stamp of another object or another run, found at offset `bad`.
@@ -94,7 +94,7 @@ impl<'a> Inspector<'a> {
             seen: Seen {
                 offset,
                 bytes: 0,
-                head: Trace::default(),
+                head: ContentTrace::default(),
                 turn: None,
                 bad: None,
                 foreign: None,
@@ -170,15 +170,15 @@ impl<'a> Inspector<'a> {
         let Some(stamp) = Stamp::parse(&self.window) else {
             return self.is_bad(self.window_at);
         };
-        let place = u64::from(stamp.number) * STAMP_INTERVAL;
+        let offset = u64::from(stamp.number) * STAMP_INTERVAL;
         if stamp.id != self.id || stamp.generation != self.arena.generation() {
             self.seen.foreign = Some(stamp);
             return self.is_bad(self.window_at);
         }
-        if place != self.window_at {
+        if offset != self.window_at {
             return self.is_bad(self.window_at);
         }
-        let trace = Trace {
+        let trace = ContentTrace {
             version: Some(stamp.version),
             start: Some(self.arena.start(self.id, stamp.version)),
         };
@@ -228,14 +228,14 @@ impl<'a> Inspector<'a> {
     fn resolve(&mut self) {
         let window = &self.window[..self.filled];
         self.filled = 0;
-        let place = self.arena.locate(window);
-        let start = place.map(|at| at.wrapping_sub(self.window_at) & (Arena::PERIOD - 1));
+        let position = self.arena.locate(window);
+        let start = position.map(|at| at.wrapping_sub(self.window_at) & (Arena::PERIOD - 1));
         let current = self.seen.turn.map_or(self.seen.head, |(_, trace)| trace);
         match start {
             Some(start) if current.start != Some(start) => {
                 let version = None;
                 let start = Some(start);
-                self.turns(self.window_at, Trace { version, start });
+                self.turns(self.window_at, ContentTrace { version, start });
             }
             // Either not our content, or a few wrong bytes in the same stream.
             _ => self.is_bad(self.window_at),
@@ -271,7 +271,7 @@ impl<'a> Inspector<'a> {
     }
 
     /// Notes that the body holds `trace` from object offset `at`.
-    fn turns(&mut self, at: u64, trace: Trace) {
+    fn turns(&mut self, at: u64, trace: ContentTrace) {
         self.stream = trace.start;
         if !self.seen.is_identified() {
             self.seen.head = trace;

@@ -193,8 +193,8 @@ impl Arena {
         bytes.windows(8).enumerate().find_map(|(at, window)| {
             let word = u64::from_le_bytes(window.try_into().ok()?);
             let number = unmix64(unmix64(word) ^ self.seed).wrapping_sub(1);
-            let place = number.wrapping_mul(8).wrapping_sub(at as u64);
-            (number < words).then_some(place & (self.period - 1))
+            let position = number.wrapping_mul(8).wrapping_sub(at as u64);
+            (number < words).then_some(position & (self.period - 1))
         })
     }
 
@@ -246,8 +246,8 @@ pub struct Stamp {
 
 impl Stamp {
     const fn check(&self) -> u64 {
-        let place = self.number as u64 | ((self.generation as u64) << 32);
-        mix64(self.id ^ mix64(place ^ mix64(self.version as u64)))
+        let position = self.number as u64 | ((self.generation as u64) << 32);
+        mix64(self.id ^ mix64(position ^ mix64(self.version as u64)))
     }
 
     /// The stamp's bytes.
@@ -351,7 +351,7 @@ impl<'a> Content<'a> {
     /// The same content with `trailer` in place of its last bytes. Content shorter than a trailer does not
     /// change.
     #[must_use]
-    pub const fn trailed(mut self, trailer: &'a Trailer) -> Self {
+    pub const fn with_trailer(mut self, trailer: &'a Trailer) -> Self {
         if self.size >= TRAILER_LEN as u64 {
             self.trailer = Some(trailer);
         }
@@ -547,9 +547,9 @@ mod tests {
             let clear = (at..at + 15).all(|i| i as u64 % STAMP_INTERVAL >= STAMP_LEN as u64);
             if clear && at + 15 <= whole.len() {
                 whole[at] ^= 1;
-                let place = arena.locate(&whole[at..at + 15]).unwrap();
+                let position = arena.locate(&whole[at..at + 15]).unwrap();
                 let start = arena.start(arena.content_id(2, key), version);
-                prop_assert_eq!(place, (start + at as u64) % Arena::PERIOD);
+                prop_assert_eq!(position, (start + at as u64) % Arena::PERIOD);
             }
             prop_assert_eq!(arena.locate(&[0; 64]), None);
         }

@@ -461,16 +461,16 @@ fn division(element: &Element<'_, '_>, text: &str) -> Result<Division, Rejection
 
 /// The config of a special work's operation: required settings first, then the user's.
 fn special_config(kind: WorkKind, inherited: &Inherited) -> String {
-    let own = inherited.config(&[]);
+    let config = inherited.config(&[]);
     let injected = match kind {
         WorkKind::Init | WorkKind::Dispose => "objects=r(0,0);sizes=c(0)B",
-        WorkKind::Prepare | WorkKind::MultipartPrepare if !own.contains("createContainer=") => {
+        WorkKind::Prepare | WorkKind::MultipartPrepare if !config.contains("createContainer=") => {
             "createContainer=false"
         }
-        WorkKind::Cleanup if !own.contains("deleteContainer=") => "deleteContainer=false",
+        WorkKind::Cleanup if !config.contains("deleteContainer=") => "deleteContainer=false",
         _ => "",
     };
-    join(&[injected, &own])
+    join(&[injected, &config])
 }
 
 fn normal_operation(

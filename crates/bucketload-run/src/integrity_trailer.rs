@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Watch;
 use bucketload_core::payload::Content;
-use bucketload_core::payload::trailer::{TRAILER_LEN, Trailed, Trailer, TrailerCheck};
+use bucketload_core::payload::trailer::{TRAILER_LEN, Trailer, TrailerCheck, TrailerStatus};
 
 /// A worker's trailers.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl TrailerWatch {
     /// `content` with the trailer that was made of it.
     pub(crate) const fn append<'a>(&'a self, content: Content<'a>) -> Content<'a> {
         match &self.written {
-            Some(trailer) => content.trailed(trailer),
+            Some(trailer) => content.with_trailer(trailer),
             None => content,
         }
     }
@@ -41,11 +41,11 @@ impl TrailerWatch {
     /// Judges a read of `bytes` bytes that has succeeded.
     pub(crate) fn judge(&self, bytes: u64) -> Judged {
         match self.read.borrow_mut().finish() {
-            Trailed::Right => Judged::Right,
-            Trailed::None if bytes > TRAILER_LEN as u64 => Judged::Without,
+            TrailerStatus::Valid => Judged::Right,
+            TrailerStatus::None if bytes > TRAILER_LEN as u64 => Judged::Without,
             // Too short to have one.
-            Trailed::None => Judged::Right,
-            Trailed::Wrong => Judged::Wrong(OpError::new(
+            TrailerStatus::None => Judged::Right,
+            TrailerStatus::Invalid => Judged::Wrong(OpError::new(
                 ErrorKind::Corrupt,
                 "the object is not what the checksum at its end says (hashCheck)",
             )),

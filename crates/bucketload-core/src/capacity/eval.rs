@@ -22,7 +22,7 @@ use crate::verdict::{Verdict, Word};
 
 /// The results of a trial, over its measured window.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct TrialEvidence<'a> {
     /// Everything from the start of the window to the end of the drain.
     pub tally: &'a Tally,
     /// Operations that succeeded inside the window, per second.
@@ -37,7 +37,7 @@ pub struct Evidence<'a> {
 
 /// An objective with its measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct CheckedObjective {
     /// The objective as written.
     pub objective: String,
     /// The measured value, in the unit of the bound: nanoseconds, a share, or per second. `None` if there
@@ -54,7 +54,7 @@ pub struct Checked {
 /// What a trial means for the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Meaning {
+pub enum TrialMeaning {
     /// A steady, valid trial met the SLO.
     Pass,
     /// The store did not meet the SLO.
@@ -78,9 +78,9 @@ pub enum Meaning {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Every objective with its measured value.
-    pub checked: Vec<Checked>,
+    pub checked: Vec<CheckedObjective>,
     /// What the trial means.
-    pub meaning: Meaning,
+    pub meaning: TrialMeaning,
 }
 
 /// The response times of `cells` for SLO compliance: successes as measured, failures censored at the timeout.
@@ -120,7 +120,7 @@ pub fn censored<'a>(
     (all, failed, total)
 }
 
-fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
+fn check(objective: &Objective, e: &TrialEvidence<'_>) -> CheckedObjective {
     let cells = || {
         e.tally
             .cells
@@ -150,7 +150,7 @@ fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
         Bound::Operations { .. } => e.ok_per_s * ok as f64 / e.tally.ok().max(1) as f64,
         Bound::Bytes { .. } => e.ok_per_s * bytes as f64 / e.tally.ok().max(1) as f64,
     };
-    Checked {
+    CheckedObjective {
         objective: objective.to_string(),
         value: (n > 0).then_some(value),
         n,
@@ -166,18 +166,18 @@ fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
 /// V1 and V3 may also mean that a slow store filled the in-flight cap; in that case the cap is to blame only
 /// if the store's service time alone would have met the SLO.
 #[must_use]
-pub fn judge(slo: &Slo, e: &Evidence<'_>) -> Judgement {
-    let checked: Vec<Checked> = slo.objectives.iter().map(|o| check(o, e)).collect();
+pub fn judge(slo: &Slo, e: &TrialEvidence<'_>) -> Judgement {
+    let checked: Vec<CheckedObjective> = slo.objectives.iter().map(|o| check(o, e)).collect();
     let meaning = meaning(slo, e, &checked);
     Judgement { checked, meaning }
 }
 
-fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
+fn meaning(slo: &Slo, e: &TrialEvidence<'_>, checked: &[CheckedObjective]) -> TrialMeaning {
     let found = |word: Word| e.verdict.reasons.iter().find(move |r| r.word == word);
     if let Some(reason) = found(Word::Incomplete)
         && e.tally.ok() > 0
     {
-        return Meaning::Broken {
+        return TrialMeaning::Broken {
             reason: reason.measured.clone(),
         };
     }
@@ -189,7 +189,7 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     for reason in client {
         let store_may_be_slow = matches!(reason.rule.as_str(), "V1" | "V3") && e.tally.capped > 0;
         if !store_may_be_slow || store_alone_keeps(slo, e) {
-            return Meaning::Client {
+            return TrialMeaning::Client {
                 reason: format!("{}: {}. {}", reason.rule, reason.measured, reason.advice),
             };
         }
@@ -197,7 +197,7 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     let broken: Vec<String> = checked
         .iter()
         .filter(|c| !c.holds)
-        .map(|c| format!("{} is not kept", c.objective))
+        .map(|c| format!("{} is not met", c.objective))
         .collect();
     let reason = if !broken.is_empty() {
         broken.join("; ")
@@ -208,14 +208,14 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     } else if let Some(reason) = found(Word::Unsteady) {
         format!("not steady: {}", reason.measured)
     } else {
-        return Meaning::Pass;
+        return TrialMeaning::Pass;
     };
-    Meaning::Fail { reason }
+    TrialMeaning::Fail { reason }
 }
 
 /// Whether service times alone, without waiting in the client, meet the response-time objectives. Failures
 /// count as before.
-fn store_alone_keeps(slo: &Slo, e: &Evidence<'_>) -> bool {
+fn store_alone_keeps(slo: &Slo, e: &TrialEvidence<'_>) -> bool {
     let served = Tally {
         cells: e
             .tally
@@ -228,7 +228,7 @@ fn store_alone_keeps(slo: &Slo, e: &Evidence<'_>) -> bool {
             .collect(),
         ..Tally::new()
     };
-    let evidence = Evidence {
+    let evidence = TrialEvidence {
         tally: &served,
         ..*e
     };
@@ -246,7 +246,7 @@ pub fn absent_classes(slo: &Slo, performed: &[OpClass]) -> Vec<OpClass> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, Meaning, judge};
+    use super::{TrialEvidence, TrialMeaning, judge};
     use crate::error::ErrorKind;
     use crate::op::OpClass;
     use crate::tally::Tally;
@@ -287,8 +287,8 @@ mod tests {
         tally
     }
 
-    fn meaning(slo: &str, tally: &Tally, rules: &[(&str, Word)]) -> Meaning {
-        let evidence = Evidence {
+    fn meaning(slo: &str, tally: &Tally, rules: &[(&str, Word)]) -> TrialMeaning {
+        let evidence = TrialEvidence {
             tally,
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn passes(slo: &str, tally: &Tally) -> bool {
-        meaning(slo, tally, &[]) == Meaning::Pass
+        meaning(slo, tally, &[]) == TrialMeaning::Pass
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         cell.failed[ErrorKind::Server as usize] = 1;
         cell.failed_response.record_n(MS, 20);
         cell.failed_response.record_n(5 * MS, 1);
-        let evidence = Evidence {
+        let evidence = TrialEvidence {
             tally: &t,
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
@@ -345,7 +345,7 @@ mod tests {
             verdict: &verdict(&[]),
         };
         let judged = judge(&"p99<1s,errors<0.1%".parse().unwrap(), &evidence);
-        assert_eq!(judged.meaning, Meaning::Pass);
+        assert_eq!(judged.meaning, TrialMeaning::Pass);
         assert_eq!(judged.checked[0].n, 1021);
         assert!((judged.checked[1].value.unwrap() - 1.0 / 1021.0).abs() < 1e-12);
     }
@@ -361,27 +361,27 @@ mod tests {
         let slow = [("V2", Word::ClientBound)];
         assert!(matches!(
             meaning("p99<50ms", &tally(), &slow),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
         let behind = [("V1", Word::ClientBound)];
         // Behind schedule without reaching the cap: the client.
         assert!(matches!(
             meaning("p99<50ms", &tally(), &behind),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
         // At the cap, with a fast store: the cap, so the client.
         let mut capped = tally();
         capped.capped = 5;
         assert!(matches!(
             meaning("p99<50ms", &capped, &behind),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
         // At the cap because the store is slow: the store.
         let cell = capped.cell_mut(0, OpClass::Get);
         cell.service = cell.response.clone();
         assert!(matches!(
             meaning("p99<50ms", &capped, &behind),
-            Meaning::Fail { .. }
+            TrialMeaning::Fail { .. }
         ));
     }
 
@@ -391,23 +391,23 @@ mod tests {
         for (rule, word) in [("backlog", Word::Overloaded), ("steady", Word::Unsteady)] {
             assert!(matches!(
                 meaning("max<2s", &t, &[(rule, word)]),
-                Meaning::Fail { .. }
+                TrialMeaning::Fail { .. }
             ));
         }
         assert!(matches!(
             meaning("max<2s", &t, &[("incomplete", Word::Incomplete)]),
-            Meaning::Broken { .. }
+            TrialMeaning::Broken { .. }
         ));
         // A degraded trial is measured properly; errors are for the SLO to judge.
         assert!(matches!(
             meaning("max<2s", &t, &[("V7", Word::Degraded)]),
-            Meaning::Pass
+            TrialMeaning::Pass
         ));
         // No operation succeeded: the store refused everything, which is an answer.
         let incomplete = [("incomplete", Word::Incomplete)];
         assert!(matches!(
             meaning("p99<1s", &Tally::new(), &incomplete),
-            Meaning::Fail { .. }
+            TrialMeaning::Fail { .. }
         ));
     }
 }

@@ -8,7 +8,7 @@
 //! ```text
 //! Search ── Trial { rate, purpose } ──> caller runs it ── Tally, Verdict ──> eval::judge
 //!    ^                                                                          │
-//!    └──────────────────────── Finding { pass | fail | client, p50 } ───────────┘
+//!    └──────────────────────── TrialFinding { pass | fail | client, p50 } ───────────┘
 //! ```
 
 pub mod eval;
@@ -19,8 +19,11 @@ pub mod threshold;
 #[cfg(test)]
 mod simulated;
 
-pub use eval::{Checked, Evidence, Judgement, Meaning, judge};
-pub use search::{Finding, Limit, Outcome, Purpose, Recovery, Search, Settings, Side, Trial, Word};
+pub use eval::{CheckedObjective, Judgement, TrialEvidence, TrialMeaning, judge};
+pub use search::{
+    BracketEnd, Limit, Outcome, Purpose, Recovery, Search, Settings, Trial, TrialFinding,
+    TrialResult,
+};
 pub use slo::{Bound, Objective, Slo, Statistic, Timing};
 pub use threshold::Threshold;
 

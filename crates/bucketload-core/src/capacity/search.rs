@@ -117,7 +117,7 @@ pub struct Trial {
 /// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Word {
+pub enum TrialResult {
     /// The objectives were met.
     Pass,
     /// The store did not meet them.
@@ -128,16 +128,16 @@ pub enum Word {
 
 /// The outcome of a trial, with the median response time from which recovery is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finding {
+pub struct TrialFinding {
     /// The outcome.
-    pub word: Word,
+    pub result: TrialResult,
     /// Median response time, nanoseconds.
     pub p50_ns: f64,
 }
 
 /// One end of the bracket with its trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct BracketEnd {
     /// Operations per second.
     pub rate: f64,
     /// Trials at this rate that count (those of the confirmation, if there was one).
@@ -146,7 +146,7 @@ pub struct Side {
     pub passes: u32,
 }
 
-impl Side {
+impl BracketEnd {
     const fn at(rate: f64) -> Self {
         Self {
             rate,
@@ -190,9 +190,9 @@ pub struct Outcome {
     /// Why the search ended.
     pub limit: Limit,
     /// Highest rate that meets the objectives; `None` if there is none.
-    pub low: Option<Side>,
+    pub low: Option<BracketEnd>,
     /// Lowest rate that does not; `None` if none was found.
-    pub high: Option<Side>,
+    pub high: Option<BracketEnd>,
     /// Median response time of the references before the search, nanoseconds.
     pub baseline_p50_ns: f64,
     /// Median response time of the reference after the search, nanoseconds.
@@ -210,7 +210,7 @@ enum Stage {
     /// At `rate`; the lowest rate is repeated until `again` is decided.
     Doubling {
         rate: f64,
-        again: Option<Side>,
+        again: Option<BracketEnd>,
     },
     Bisection,
     /// Remaining trials in reverse order; `true` for the upper end.
@@ -226,8 +226,8 @@ pub struct Search {
     stage: Stage,
     number: u32,
     current: Option<Trial>,
-    low: Option<Side>,
-    high: Option<Side>,
+    low: Option<BracketEnd>,
+    high: Option<BracketEnd>,
     limit: Limit,
     baselines: Vec<f64>,
     final_p50_ns: f64,
@@ -308,7 +308,7 @@ impl Search {
     ///
     /// # Panics
     /// If no trial is pending.
-    pub fn record(&mut self, finding: Finding) {
+    pub fn record(&mut self, finding: TrialFinding) {
         let trial = self.current.take().expect("a trial that was asked for");
         self.number += 1;
         match trial.purpose {
@@ -326,7 +326,7 @@ impl Search {
                 self.final_p50_ns = finding.p50_ns;
                 self.stage = Stage::Done;
             }
-            _ => self.searched(trial, finding.word),
+            _ => self.searched(trial, finding.result),
         }
     }
 
@@ -351,7 +351,7 @@ impl Search {
     }
 
     fn ends(&self) -> (f64, f64) {
-        let rate = |side: Option<Side>| side.map_or(f64::NAN, |side| side.rate);
+        let rate = |side: Option<BracketEnd>| side.map_or(f64::NAN, |side| side.rate);
         (rate(self.low), rate(self.high))
     }
 
@@ -374,9 +374,9 @@ impl Search {
         };
     }
 
-    fn searched(&mut self, trial: Trial, word: Word) {
+    fn searched(&mut self, trial: Trial, result: TrialResult) {
         self.last_trial = trial.number;
-        if word == Word::Client {
+        if result == TrialResult::Client {
             self.client_repeats += 1;
             if self.client_repeats > CLIENT_REPEATS {
                 // An earlier failure, if any, is beyond what the client can demonstrate.
@@ -386,7 +386,7 @@ impl Search {
             }
         } else {
             self.client_repeats = 0;
-            let pass = word == Word::Pass;
+            let pass = result == TrialResult::Pass;
             match std::mem::replace(&mut self.stage, Stage::Final) {
                 Stage::Doubling { rate, again } => self.doubled(rate, again, pass),
                 Stage::Bisection => self.halved(trial.rate, pass),
@@ -394,14 +394,14 @@ impl Search {
                 other => self.stage = other,
             }
         }
-        let wait = self.settings.recovery == Recovery::Always || word != Word::Pass;
+        let wait = self.settings.recovery == Recovery::Always || result != TrialResult::Pass;
         // The final reference itself checks whether the store has recovered.
         self.recovering = (wait && self.stage != Stage::Final).then_some(0);
     }
 
-    fn doubled(&mut self, rate: f64, again: Option<Side>, pass: bool) {
+    fn doubled(&mut self, rate: f64, again: Option<BracketEnd>, pass: bool) {
         let max = self.settings.max_rate.unwrap_or(f64::INFINITY);
-        let mut tried = again.unwrap_or(Side::at(rate));
+        let mut tried = again.unwrap_or(BracketEnd::at(rate));
         tried.count(pass);
         let lowest = self.low.is_none();
         // A single failure at the lowest rate may be chance.
@@ -427,7 +427,7 @@ impl Search {
         if rate >= max {
             self.limit = Limit::MaxRate;
             if self.settings.confirm > 0 {
-                self.low = Some(Side::at(rate));
+                self.low = Some(BracketEnd::at(rate));
                 self.stage = Stage::Confirmation(vec![false; self.settings.confirm as usize]);
             }
             return;
@@ -439,7 +439,7 @@ impl Search {
     }
 
     fn halved(&mut self, rate: f64, pass: bool) {
-        let mut side = Side::at(rate);
+        let mut side = BracketEnd::at(rate);
         side.count(pass);
         if pass {
             self.low = Some(side);
@@ -457,8 +457,8 @@ impl Search {
         } else if self.settings.confirm == 0 {
             Stage::Final
         } else {
-            self.low = Some(Side::at(low));
-            self.high = Some(Side::at(high));
+            self.low = Some(BracketEnd::at(low));
+            self.high = Some(BracketEnd::at(high));
             self.order(true, true)
         };
     }
@@ -504,7 +504,7 @@ impl Search {
             // The highest rate does not hold after all: the capacity lies below it.
             self.limit = Limit::Store;
             self.high = self.low;
-            self.low = Some(Side::at((low / 2.0).max(self.settings.start_rate)));
+            self.low = Some(BracketEnd::at((low / 2.0).max(self.settings.start_rate)));
             self.narrow();
             return;
         }
@@ -521,11 +521,11 @@ impl Search {
         }
         if !low_holds {
             let moved = low / self.step(self.moves_low);
-            self.low = Some(Side::at(moved.max(self.settings.start_rate)));
+            self.low = Some(BracketEnd::at(moved.max(self.settings.start_rate)));
             self.moves_low += 1;
         }
         if !high_holds {
-            self.high = Some(Side::at((high * self.step(self.moves_high)).min(max)));
+            self.high = Some(BracketEnd::at((high * self.step(self.moves_high)).min(max)));
             self.moves_high += 1;
         }
         if self.moves_low.max(self.moves_high) > MOST_MOVES {

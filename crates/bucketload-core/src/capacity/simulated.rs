@@ -1,6 +1,8 @@
 //! The search against queues of known capacity, in virtual time.
 
-use super::{Finding, Limit, Outcome, Purpose, Recovery, Search, Settings, Threshold, Word};
+use super::{
+    Limit, Outcome, Purpose, Recovery, Search, Settings, Threshold, TrialFinding, TrialResult,
+};
 use crate::stats::queue::{ServiceLaw, capacity};
 use crate::stats::testing::Noise;
 
@@ -79,8 +81,12 @@ impl Setup {
             if !reference {
                 trials.push((trial.rate, pass));
             }
-            search.record(Finding {
-                word: if pass { Word::Pass } else { Word::Fail },
+            search.record(TrialFinding {
+                result: if pass {
+                    TrialResult::Pass
+                } else {
+                    TrialResult::Fail
+                },
                 p50_ns: quantile(&responses, 0.5) * 1e9,
             });
         }
@@ -179,10 +185,10 @@ fn the_regression_agrees_with_the_bracket() {
     assert!(covered >= 8, "{covered} of 10");
 }
 
-/// Runs the search with the outcomes that `word(rate)` returns.
+/// Runs the search with the outcomes that `trial_result` returns.
 fn scripted(
     settings: Settings,
-    mut word: impl FnMut(f64, Purpose) -> (Word, f64),
+    mut trial_result: impl FnMut(f64, Purpose) -> (TrialResult, f64),
 ) -> (Outcome, Vec<Purpose>) {
     let mut search = Search::new(settings);
     let mut purposes = Vec::new();
@@ -196,8 +202,8 @@ fn scripted(
         assert!(search.outcome().is_none());
         purposes.push(trial.purpose);
         assert!(purposes.len() < 1000);
-        let (word, p50_ns) = word(trial.rate, trial.purpose);
-        search.record(Finding { word, p50_ns });
+        let (result, p50_ns) = trial_result(trial.rate, trial.purpose);
+        search.record(TrialFinding { result, p50_ns });
     }
     (search.outcome().unwrap(), purposes)
 }
@@ -214,14 +220,14 @@ fn settings() -> Settings {
     }
 }
 
-fn below(capacity: f64) -> impl FnMut(f64, Purpose) -> (Word, f64) {
+fn below(capacity: f64) -> impl FnMut(f64, Purpose) -> (TrialResult, f64) {
     move |rate, _| {
-        let word = if rate < capacity {
-            Word::Pass
+        let result = if rate < capacity {
+            TrialResult::Pass
         } else {
-            Word::Fail
+            TrialResult::Fail
         };
-        (word, 1e6)
+        (result, 1e6)
     }
 }
 
@@ -262,9 +268,9 @@ fn a_client_limit_is_not_a_capacity() {
     let (outcome, purposes) = scripted(settings(), |rate, _| {
         (
             if rate > 500.0 {
-                Word::Client
+                TrialResult::Client
             } else {
-                Word::Pass
+                TrialResult::Pass
             },
             1e6,
         )
@@ -281,7 +287,7 @@ fn a_client_limit_is_not_a_capacity() {
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         if rate > 500.0 && hiccups > 0 {
             hiccups -= 1;
-            return (Word::Client, 1e6);
+            return (TrialResult::Client, 1e6);
         }
         below(1000.0)(rate, purpose)
     });
@@ -301,7 +307,7 @@ fn the_lowest_rate_is_not_abandoned_after_one_failure() {
     let mut first = true;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         if std::mem::take(&mut first) && rate >= 100.0 {
-            return (Word::Fail, 1e6);
+            return (TrialResult::Fail, 1e6);
         }
         first = first && rate < 100.0;
         below(1000.0)(rate, purpose)
@@ -334,7 +340,7 @@ fn the_highest_rate_ends_the_search() {
     let mut chance = true;
     let (outcome, _) = scripted(limited, |rate, purpose| {
         if rate >= 300.0 && std::mem::take(&mut chance) {
-            return (Word::Pass, 1e6);
+            return (TrialResult::Pass, 1e6);
         }
         below(250.0)(rate, purpose)
     });
@@ -348,7 +354,7 @@ fn the_search_recovers_from_a_misled_bisection() {
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         // 200/s fails once, although the store sustains 1000/s.
         if rate >= 200.0 && std::mem::take(&mut misled) {
-            return (Word::Fail, 1e6);
+            return (TrialResult::Fail, 1e6);
         }
         below(1000.0)(rate, purpose)
     });
@@ -357,8 +363,8 @@ fn the_search_recovers_from_a_misled_bisection() {
     assert!(outcome.moves > 3);
     // Trials that contradict each other everywhere end the search.
     let (outcome, _) = scripted(settings(), |rate, purpose| match purpose {
-        Purpose::ConfirmLow => (Word::Fail, 1e6),
-        Purpose::ConfirmHigh => (Word::Pass, 1e6),
+        Purpose::ConfirmLow => (TrialResult::Fail, 1e6),
+        Purpose::ConfirmHigh => (TrialResult::Pass, 1e6),
         _ => below(1e6)(rate, purpose),
     });
     assert_eq!(outcome.limit, Limit::Unconfirmed);
@@ -372,7 +378,7 @@ fn the_store_is_given_time_to_recover() {
         if purpose.is_reference() {
             let p50 = if slow > 0 { 2e6 } else { 1e6 };
             slow -= i32::from(slow > 0);
-            return (Word::Pass, p50);
+            return (TrialResult::Pass, p50);
         }
         slow = if rate >= 1000.0 { 2 } else { 0 };
         below(1000.0)(rate, purpose)
@@ -390,8 +396,8 @@ fn the_store_is_given_time_to_recover() {
     let mut aged = false;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         aged |= rate >= 1000.0;
-        let (word, _) = below(1000.0)(rate, purpose);
-        (word, if aged { 1.2e6 } else { 1e6 })
+        let (result, _) = below(1000.0)(rate, purpose);
+        (result, if aged { 1.2e6 } else { 1e6 })
     });
     assert!(!outcome.unrecovered.is_empty());
     assert_eq!(

@@ -35,7 +35,7 @@ pub struct NamedCursor {
     /// Operations started.
     turn: u64,
     /// Operations started, per entry.
-    taken: Vec<u64>,
+    started: Vec<u64>,
     walk: Walk,
 }
 
@@ -137,7 +137,7 @@ impl NamedGen {
         NamedCursor {
             index,
             turn: 0,
-            taken: vec![0; self.mix.len()],
+            started: vec![0; self.mix.len()],
             walk: Walk::default(),
         }
     }
@@ -240,13 +240,13 @@ impl NamedGen {
             self.ends.partition_point(|end| *end <= drawn)
         };
         let named = &self.plan.entries[entry];
-        let taken = at.taken[entry];
+        let nth = at.started[entry];
         let mut draws = self.draws(Purpose::Key, at);
         let divided = named.bucket.divided || named.object.as_ref().is_some_and(|o| o.divided);
         // How many times the sequences of buckets and objects have come round together.
         let rounds = match &named.object {
             Some(object) if !self.plan.legacy_sequences => {
-                let position = self.position(at, taken, divided);
+                let position = self.position(at, nth, divided);
                 let lengths = (self.cycle(&named.bucket, at), self.cycle(object, at));
                 match lengths {
                     (Some(a), Some(b)) if a > 0 && b > 0 => position / (a / gcd(a, b) * b),
@@ -255,22 +255,22 @@ impl NamedGen {
             }
             _ => 0,
         };
-        let bucket = self.number(&named.bucket, at, taken, divided, 0, &mut draws);
+        let bucket = self.number(&named.bucket, at, nth, divided, 0, &mut draws);
         let object = match &named.object {
-            Some(pattern) => self.number(pattern, at, taken, divided, rounds, &mut draws),
+            Some(pattern) => self.number(pattern, at, nth, divided, rounds, &mut draws),
             None => 0,
         };
         let op = self.op(at, entry, (bucket, object));
-        at.taken[entry] += 1;
+        at.started[entry] += 1;
         op
     }
 
-    /// Position of the `taken`-th operation in a sequence.
-    fn position(&self, at: &NamedCursor, taken: u64, divided: bool) -> u64 {
+    /// Position of the `nth` operation in a sequence.
+    fn position(&self, at: &NamedCursor, nth: u64, divided: bool) -> u64 {
         if divided {
-            taken
+            nth
         } else {
-            u64::from(at.index) + taken * u64::from(self.plan.workers)
+            u64::from(at.index) + nth * u64::from(self.plan.workers)
         }
     }
 
@@ -283,12 +283,12 @@ impl NamedGen {
         }
     }
 
-    /// The number for the `taken`-th operation; `rounds` shifts a sequence.
+    /// The number for the `nth` operation; `rounds` shifts a sequence.
     fn number(
         &self,
         pattern: &NamePattern,
         at: &NamedCursor,
-        taken: u64,
+        nth: u64,
         divided: bool,
         rounds: u64,
         draws: &mut Draws,
@@ -307,12 +307,12 @@ impl NamedGen {
                 } else {
                     0
                 };
-                let position = self.position(at, taken, divided) + shift + rounds;
+                let position = self.position(at, nth, divided) + shift + rounds;
                 (slice.first + position % slice.len.max(1)) as u32
             }
             Numbers::Sequential { lo, hi } => {
                 // One sequence over all workers, whether or not they divide the range.
-                let position = self.position(at, taken, false) + rounds;
+                let position = self.position(at, nth, false) + rounds;
                 (u64::from(*lo) + position % (u64::from(hi - lo) + 1)) as u32
             }
             Numbers::Weighted { buckets } => weighted(buckets, draws),
@@ -364,12 +364,12 @@ impl NamedGen {
             Numbers::Constant { n } => *n,
             Numbers::Uniform { lo, hi } => lo + draws.below(u64::from(hi - lo) + 1) as u32,
             Numbers::Range { lo, hi } | Numbers::Sequential { lo, hi } => {
-                let taken = if self.plan.walk {
+                let nth = if self.plan.walk {
                     at.turn
                 } else {
-                    at.taken[entry]
+                    at.started[entry]
                 };
-                let position = self.position(at, taken, false);
+                let position = self.position(at, nth, false);
                 lo + (position % (u64::from(hi - lo) + 1)) as u32
             }
             Numbers::Weighted { buckets } => weighted(buckets, &mut draws),

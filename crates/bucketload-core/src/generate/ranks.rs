@@ -69,12 +69,15 @@ impl RankGen {
             let reason = format!("is one of more than {} phases", Stream::MAX_PHASES);
             return Err(LawError::new(field(), reason));
         }
-        let named = ranks
+        let dependencies = ranks
             .follows
             .iter()
             .chain(&ranks.after)
             .chain(&ranks.newer_than);
-        if let Some(later) = named.clone().find(|other| usize::from(**other) >= phase) {
+        if let Some(later) = dependencies
+            .clone()
+            .find(|other| usize::from(**other) >= phase)
+        {
             let reason = format!("depends on phase {later}, which does not come before it");
             return Err(LawError::new(field(), reason));
         }

@@ -5,7 +5,7 @@
 //! object of one byte has 256 forms), an allowed one is chosen.
 
 use super::register::{ReadMark, Register, Ruling, State};
-use crate::inspect::{Seen, Trace};
+use crate::inspect::{ContentTrace, Seen};
 use crate::payload::Arena;
 
 /// Number of versions to try before the remembered ones.
@@ -56,7 +56,7 @@ pub fn identify(
     mark: ReadMark,
 ) -> Identity {
     let id = arena.content_id(keyset, key);
-    let name = |trace: Trace| {
+    let name = |trace: ContentTrace| {
         trace.version.or_else(|| {
             let start = trace.start?;
             versions(register).find(|&version| arena.start(id, version) == start)

@@ -27,12 +27,12 @@ pub enum State {
 
 /// An identifier that the store gave to a request, truncated to 40 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct RequestLabel {
     len: u8,
     bytes: [u8; 40],
 }
 
-impl Label {
+impl RequestLabel {
     /// The label `text`.
     #[must_use]
     pub fn new(text: &str) -> Self {
@@ -83,7 +83,7 @@ pub struct Mutation {
     /// When it was acknowledged; 0 = not acknowledged.
     acknowledged_ns: u64,
     /// The store's request identifier.
-    pub label: Label,
+    pub label: RequestLabel,
     /// Index of the endpoint it went to.
     pub endpoint: u16,
 }
@@ -189,14 +189,14 @@ impl Register {
             attempt_ns: start_ns,
             end_ns: NEVER,
             acknowledged_ns: 0,
-            label: Label::new(""),
+            label: RequestLabel::new(""),
             endpoint: 0,
         });
         self.begun
     }
 
     /// Registers the end of mutation `version`.
-    pub fn end(&mut self, version: u32, ending: Ending, label: Label, endpoint: u16) {
+    pub fn end(&mut self, version: u32, ending: Ending, label: RequestLabel, endpoint: u16) {
         let Some(at) = self.history.iter().position(|m| m.version == version) else {
             return;
         };
@@ -359,11 +359,14 @@ impl Register {
     /// removed the object.
     #[must_use]
     pub fn other_winner(&self, version: u32) -> Option<&Mutation> {
-        let own = self.mutation(version)?;
+        let winner = self.mutation(version)?;
         let end = |m: &Mutation| m.acknowledged_ns;
         self.history.iter().find(|other| {
             let wins = other.if_absent && other.acknowledged_ns > 0 && other.version != version;
-            let (first, last) = (own.start_ns.min(other.start_ns), end(own).max(end(other)));
+            let (first, last) = (
+                winner.start_ns.min(other.start_ns),
+                end(winner).max(end(other)),
+            );
             let removed =
                 |m: &Mutation| m.state == State::Absent && m.start_ns <= last && m.end_ns >= first;
             // A mutation forgotten since then may have been a delete.

@@ -1,4 +1,4 @@
-use super::{Ending, Label, Origin, ReadMark, Register, Ruling, State};
+use super::{Ending, Origin, ReadMark, Register, RequestLabel, Ruling, State};
 
 const OBJECT: State = State::Object { size: 10 };
 
@@ -12,7 +12,7 @@ fn acknowledge(register: &mut Register, version: u32, attempt_ns: u64, at_ns: u6
         at_ns,
         stray: false,
     };
-    register.end(version, ending, Label::new("id"), 0);
+    register.end(version, ending, RequestLabel::new("id"), 0);
 }
 
 /// A put from `from` to `to`.
@@ -65,7 +65,7 @@ fn unknown_outcomes_are_accepted_either_way_forever() {
     let mut r = Register::default();
     let first = put(&mut r, 10, 20);
     let lost = begin(&mut r, OBJECT, 30);
-    r.end(lost, Ending::Unknown, Label::new(""), 0);
+    r.end(lost, Ending::Unknown, RequestLabel::new(""), 0);
     let mark = r.begin_read();
     assert_eq!(r.rule_version(first, mark), Ruling::Allowed);
     assert_eq!(r.rule_version(lost, mark), Ruling::Allowed);
@@ -81,7 +81,7 @@ fn unknown_outcomes_are_accepted_either_way_forever() {
         at_ns: 150,
         stray: true,
     };
-    r.end(twice, ending, Label::new(""), 0);
+    r.end(twice, ending, RequestLabel::new(""), 0);
     put(&mut r, 160, 170);
     assert_eq!(r.rule_version(twice, r.mark()), Ruling::Allowed);
 }
@@ -91,7 +91,7 @@ fn refused_writes_never_happened() {
     let mut r = Register::default();
     let first = put(&mut r, 10, 20);
     let refused = begin(&mut r, OBJECT, 30);
-    r.end(refused, Ending::Refused, Label::new(""), 0);
+    r.end(refused, Ending::Refused, RequestLabel::new(""), 0);
     assert_eq!(r.rule_version(first, r.mark()), Ruling::Allowed);
     assert_ne!(r.rule_version(refused, r.mark()), Ruling::Allowed);
 }
@@ -150,7 +150,7 @@ fn the_key_is_given_up_after_too_many_unknown_outcomes() {
     let mut r = Register::default();
     for i in 0..100 {
         let version = begin(&mut r, OBJECT, 10 + i);
-        r.end(version, Ending::Unknown, Label::new(""), 0);
+        r.end(version, Ending::Unknown, RequestLabel::new(""), 0);
     }
     assert!(r.is_given_up());
     assert_eq!(r.rule_absent(ReadMark::default()), Ruling::Unjudged);
@@ -206,7 +206,7 @@ fn conditional_writes_have_one_winner() {
         at_ns: 20,
         stray: true,
     };
-    r.end(a, ending, Label::new("id"), 0);
+    r.end(a, ending, RequestLabel::new("id"), 0);
     delete(&mut r, 30, 40);
     put(&mut r, 50, 60);
     delete(&mut r, 70, 80);

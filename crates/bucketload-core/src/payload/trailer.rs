@@ -52,13 +52,13 @@ impl Content<'_> {
 
 /// Result of a trailer check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trailed {
+pub enum TrailerStatus {
     /// There is no trailer.
     None,
     /// The preceding bytes match the checksum.
-    Right,
+    Valid,
     /// The preceding bytes do not match.
-    Wrong,
+    Invalid,
 }
 
 /// Consumes an object piece by piece and checks it against its trailer. Keeps 40 bytes.
@@ -96,14 +96,14 @@ impl TrailerCheck {
     }
 
     /// Returns the result for everything fed so far, and starts over.
-    pub fn finish(&mut self) -> Trailed {
+    pub fn finish(&mut self) -> TrailerStatus {
         let Self { hash, held, len } = std::mem::take(self);
         if len < TRAILER_LEN || !held.starts_with(MARK) {
-            return Trailed::None;
+            return TrailerStatus::None;
         }
         match trailer(hash) == held {
-            true => Trailed::Right,
-            false => Trailed::Wrong,
+            true => TrailerStatus::Valid,
+            false => TrailerStatus::Invalid,
         }
     }
 }
@@ -112,7 +112,7 @@ impl TrailerCheck {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{TRAILER_LEN, Trailed, TrailerCheck};
+    use super::{TRAILER_LEN, TrailerCheck, TrailerStatus};
     use crate::payload::{Arena, PayloadKind};
 
     /// RFC 1321: the MD5 of "message digest".
@@ -121,12 +121,12 @@ mod tests {
         let object = b"message digest!!!!f96b697d7cb7938d525a2f31aaf161d0!!!!";
         let mut check = TrailerCheck::default();
         check.feed(object);
-        assert_eq!(check.finish(), Trailed::Right);
+        assert_eq!(check.finish(), TrailerStatus::Valid);
         check.feed(&object[1..]);
-        assert_eq!(check.finish(), Trailed::Wrong);
+        assert_eq!(check.finish(), TrailerStatus::Invalid);
         check.feed(&object[..object.len() - 1]);
-        assert_eq!(check.finish(), Trailed::None);
-        assert_eq!(check.finish(), Trailed::None);
+        assert_eq!(check.finish(), TrailerStatus::None);
+        assert_eq!(check.finish(), TrailerStatus::None);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             let arena = Arena::new(kind, 5);
             let content = arena.content(0, 9, 0, size);
             let trailer = content.trailer().unwrap();
-            let content = content.trailed(&trailer);
+            let content = content.with_trailer(&trailer);
             let mut whole = vec![0; size as usize];
             prop_assert_eq!(content.fill(0, &mut whole), size as usize);
             prop_assert_eq!(&whole[size as usize - TRAILER_LEN..], &trailer[..]);
@@ -161,10 +161,10 @@ mod tests {
                 cuts.windows(2).for_each(|cut| check.feed(&whole[cut[0]..cut[1]]));
                 check.finish()
             };
-            prop_assert_eq!(judge(&whole), Trailed::Right);
+            prop_assert_eq!(judge(&whole), TrailerStatus::Valid);
             let at = ((flip * size as f64) as usize).min(whole.len() - 1);
             whole[at] ^= 1;
-            prop_assert_ne!(judge(&whole), Trailed::Right);
+            prop_assert_ne!(judge(&whole), TrailerStatus::Valid);
             prop_assert_eq!(content.verify(0, &whole), Err(at as u64));
         }
     }

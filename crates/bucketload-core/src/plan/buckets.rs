@@ -316,13 +316,21 @@ mod tests {
     fn names_that_no_service_accepts_are_rejected_with_the_rule() {
         for (service, name, rule) in [
             (BucketService::Any, "ab", "3 to 63"),
-            (BucketService::Any, "under_score", "letters, digits and hyphens"),
+            (
+                BucketService::Any,
+                "under_score",
+                "letters, digits and hyphens",
+            ),
             (BucketService::Any, "-dash", "begin and end"),
             (BucketService::Any, "dash-", "begin and end"),
             (BucketService::Any, "a.-b", "next to"),
             (BucketService::Any, "192.168.0.1", "IP address"),
             (BucketService::AzureBlob, "two--hyphens", "two hyphens"),
-            (BucketService::AzureBlob, "with.period", "letters, digits and hyphens"),
+            (
+                BucketService::AzureBlob,
+                "with.period",
+                "letters, digits and hyphens",
+            ),
             (BucketService::AmazonS3, "xn--bucket", "reserved"),
             (BucketService::GoogleCloudStorage, "my-google-1", "google"),
             (BucketService::Swift, "with/slash", "slash"),

@@ -1,9 +1,9 @@
 //! The end of the warm-up: truncation by the marginal standard error rule (MSER-5).
 //!
 //! White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC
-//! 2000: average the series in batches of five, then drop the first d batches, where d minimises Σ_{j>d} (Z_j
-//! - mean)² / (k-d)². A late minimum means either that the series has no steady part or that the rule follows
-//! noise; [`super::steady`] decides which.
+//! 2000: average the series in batches of five, then drop the first d batches, where d minimises
+//! Σ_{j>d} (Z_j - mean)² / (k-d)². A late minimum means either that the series has no steady part or that the
+//! rule follows noise; [`super::steady`] decides which.
 //!
 //! A run of one minute has only twelve batches of five one-second bins, and the rule then follows noise.
 //! Batches are therefore shortened so that there are at least 20 if the series allows it (MSER-m with m =

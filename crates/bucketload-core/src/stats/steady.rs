@@ -13,10 +13,10 @@
 //! [`assess`] combines them with the truncation of [`super::mser`]:
 //!
 //! 1. The whole series passes: it is steady. An early cut is still made. A late cut is noise (without a
-//! warm-up the rule cuts anywhere), so nothing is cut.
+//!    warm-up the rule cuts anywhere), so nothing is cut.
 //! 2. The whole series fails: the best early cut is made. The rest must pass and must not continue the trend
-//! of the whole (more than 5 % in the same direction, one-sided p ≤ 0.05). A trend that ends with the cut was
-//! a warm-up; one that continues is drift, and the series is not stationary.
+//!    of the whole (more than 5 % in the same direction, one-sided p ≤ 0.05). A trend that ends with the cut was
+//!    a warm-up; one that continues is drift, and the series is not stationary.
 //!
 //! Offered load may be correlated by design (bursts longer than a bin). Quantities that follow it are then
 //! correlated too, without being unsteady: [`Correlation::Waived`] skips that check.

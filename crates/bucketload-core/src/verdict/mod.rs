@@ -13,12 +13,12 @@
 //! | `V3` | the tail was made by a limit of the client | CLIENT-BOUND |
 //! | `V4` | the client machine or its network was saturated | CLIENT-BOUND |
 //! | `V5` | the client has no headroom over the null target | CLIENT-BOUND |
-//! | `backlog` | V1, V2 and V4 hold and the operations in flight keep growing | OVERLOADED |
-//! | `unstable` | V1, V2 and V4 hold and the jobs under way keep growing | OVERLOADED |
+//! | `backlog` | V1, V2 and V4 pass, but the operations in flight keep growing | OVERLOADED |
+//! | `unstable` | V1, V2 and V4 pass, but the number of active jobs keeps growing | OVERLOADED |
 //! | `steady` | the measured window is not stationary | UNSTEADY |
 //! | `V6` | the wall clock was set during the run | DEGRADED |
 //! | `V7` | too many operations failed | DEGRADED |
-//! | `unfinished` | operations had not ended when the drain did | DEGRADED |
+//! | `unfinished` | operations were still in flight at the end of the drain | DEGRADED |
 //! | `semi-open` | the in-flight cap was reached | DEGRADED |
 //! | `retries` | operations were repeated | DEGRADED |
 //! | `steal` | the hypervisor took CPU time away | DEGRADED |

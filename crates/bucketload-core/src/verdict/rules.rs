@@ -133,7 +133,7 @@ fn conservation(f: &Figures) -> Option<Reason> {
     reason(
         "conservation",
         Word::Incomplete,
-        "every operation that was handed to a worker is recorded once",
+        "every operation handed to a worker is recorded exactly once",
         format!(
             "{} operations were handed to workers, {} are recorded",
             f.issued_in_phase, f.ended_in_phase
@@ -163,7 +163,7 @@ fn schedule(f: &Figures) -> Option<Reason> {
     if let Some(s) = slice {
         figures.push(figure("sent/offered in the worst 10 s", s.ratio(), "1"));
         measured += &format!(
-            "; {} in the 10 s from {:.0} s on",
+            "; {} in the 10 s starting at {:.0} s",
             percent(s.ratio()),
             s.start_ns as f64 / 1e9
         );
@@ -355,9 +355,9 @@ pub(super) fn unstable(f: &Figures) -> Option<Reason> {
     reason(
         "unstable",
         Word::Overloaded,
-        "the jobs under way do not keep growing",
+        "the number of active jobs does not keep growing",
         format!(
-            "from {:.1} to {:.1} jobs under way, {:+.2} per minute (p = {:.2e})",
+            "from {:.1} to {:.1} active jobs, {:+.2} per minute (p = {:.2e})",
             b.first_quarter,
             b.end,
             60.0 * b.slope_per_s,
@@ -419,7 +419,7 @@ fn wall_clock(f: &Figures) -> Option<Reason> {
         Word::Degraded,
         "the wall clock is not set during the run",
         format!("it jumped by {}", ms(f.wall_step_ns)),
-        "Latencies are not affected; time stamps and request signatures are. Let time synchronisation settle first.",
+        "Latencies are unaffected, but timestamps and request signatures are not. Let time synchronisation settle first.",
         vec![figure("step", f.wall_step_ns as f64, "ns")],
     )
 }
@@ -434,7 +434,7 @@ fn failures(f: &Figures) -> Option<Reason> {
         return None;
     }
     let advice = if share > FAILED_EXPLORE {
-        "Percentiles of what succeeded do not describe this store: remove the cause of the errors that are listed."
+        "Percentiles of the successful operations do not describe this store: remove the cause of the errors that are listed."
     } else {
         "Good for exploration, not for comparison: remove the cause of the errors that are listed."
     };
@@ -463,7 +463,7 @@ fn unfinished(f: &Figures) -> Option<Reason> {
         Word::Degraded,
         "at most 0.1 % of the operations are cut off by the end of the run",
         format!(
-            "{} operations had not ended ({})",
+            "{} operations were still in flight ({})",
             f.cancelled,
             percent(share)
         ),

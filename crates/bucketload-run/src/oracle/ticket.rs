@@ -7,7 +7,7 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::inspect::Inspector;
 use bucketload_core::op::{Op, OpClass, Watch};
-use bucketload_core::oracle::register::{Ending, Label, Origin};
+use bucketload_core::oracle::register::{Ending, Origin, RequestLabel};
 use bucketload_core::oracle::{ReadMark, State};
 use bucketload_core::record::Outcome;
 
@@ -334,7 +334,7 @@ impl Ticket<'_> {
 
 impl Oracle {
     fn end_mutation(&self, id: Id, version: u32, ending: Ending, place: Place<'_>) {
-        let label = Label::new(place.request_id);
+        let label = RequestLabel::new(place.request_id);
         self.with(id, |register| {
             register.end(version, ending, label, place.endpoint);
         });

@@ -1,7 +1,7 @@
 //! Key sets with their own buckets, and phases that go through their objects once.
 
+use super::builder::PlanBuilder;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use super::phases::RunPhase;
 use crate::spec::{KeysetSpec, WorkloadSpec};
 use bucketload_core::op::OpClass;
@@ -11,7 +11,7 @@ use bucketload_core::plan::{BucketsPlan, ClosedPlan, JobsPlan, KeyLaw, MixEntry,
 /// A run identifier of the length that the program generates, for checking names.
 const SAMPLE_ID: &str = "1769903999-5c1f09aa";
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The buckets of a key set.
     pub(super) fn buckets(&mut self, keyset: &str, spec: &KeysetSpec) -> Option<BucketsPlan> {
         let buckets = spec.buckets.as_ref()?;
@@ -180,11 +180,11 @@ impl Lower<'_> {
             let objects = of(first);
             if chained {
                 let each = u64::from(*workers).min(objects.max(1));
-                let alike = work
+                let same_count = work
                     .mix
                     .iter()
                     .all(|entry| entry.keyset == first.keyset && of(entry) == objects);
-                if !alike || !objects.is_multiple_of(each) {
+                if !same_count || !objects.is_multiple_of(each) {
                     self.error(
                         &path,
                         "the chain does not divide evenly: its entries need the same number of objects (and \

@@ -3,7 +3,7 @@
 //! Earlier checks use the language of the workload and run first. This one ensures that a plan that resolves
 //! can also be generated, whatever they overlook.
 
-use super::lower::Lower;
+use super::builder::PlanBuilder;
 use super::phases::RunPhase;
 use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::Schedule;
@@ -11,7 +11,7 @@ use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::plan::{JobStart, PhaseKind, Plan};
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     pub(super) fn check_generators(&mut self, plan: &Plan, runs: &[RunPhase]) {
         let measured = plan
             .phases

@@ -87,8 +87,8 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
 }
 
 /// The same for operations on buckets created by the workload: they go through the buckets in turn.
-pub(super) fn bucket_keys(class: OpClass, own: bool) -> KeyLaw {
-    match own && class.on_bucket() {
+pub(super) fn bucket_keys(class: OpClass, own_buckets: bool) -> KeyLaw {
+    match own_buckets && class.on_bucket() {
         true => KeyLaw::Sequential,
         false => keys(class),
     }

@@ -1,13 +1,13 @@
 //! Mix entries: the fields that each operation class accepts and needs, and their defaults.
 
+use super::builder::PlanBuilder;
 use super::defaults;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use crate::spec::{MixSpec, Weight, WorkSpec, check_weights, suggest};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, RangePlan, SizeLaw};
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The mix of a work and the path of each entry.
     pub(super) fn mix(
         &mut self,
@@ -77,9 +77,9 @@ impl Lower<'_> {
     ) -> Option<MixEntry> {
         let keyset = self.keyset_of(path, class, entry, work, keysets)?;
         let set = &keysets[usize::from(keyset)];
-        let own = set.plan.buckets.is_some() && class != OpClass::ListBuckets;
-        self.deny_foreign_fields(path, class, entry, own);
-        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) && !own {
+        let own_buckets = set.plan.buckets.is_some() && class != OpClass::ListBuckets;
+        self.deny_foreign_fields(path, class, entry, own_buckets);
+        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) && !own_buckets {
             self.error(
                 path,
                 format!("`{class}` would act on the run's own bucket"),
@@ -91,9 +91,9 @@ impl Lower<'_> {
         let keys = match (&entry.keys, &work.keys) {
             (Some(keys), _) => keys.0.clone(),
             (None, Some(keys)) if inherits_keys(class) => keys.0.clone(),
-            _ => defaults::bucket_keys(class, own),
+            _ => defaults::bucket_keys(class, own_buckets),
         };
-        if class.on_bucket() && own && keys == KeyLaw::Fresh {
+        if class.on_bucket() && own_buckets && keys == KeyLaw::Fresh {
             self.error(
                 &format!("{path}.keys"),
                 format!("`fresh` names new objects, but the buckets of `{class}` are numbered"),
@@ -128,9 +128,15 @@ impl Lower<'_> {
     }
 
     /// Rejects fields that do not apply to the class.
-    fn deny_foreign_fields(&mut self, path: &str, class: OpClass, entry: &MixSpec, own: bool) {
+    fn deny_foreign_fields(
+        &mut self,
+        path: &str,
+        class: OpClass,
+        entry: &MixSpec,
+        own_buckets: bool,
+    ) {
         let list = is_list(class);
-        let on_objects = !class.on_bucket() || own;
+        let on_objects = !class.on_bucket() || own_buckets;
         let given = [
             (
                 "size",

@@ -1,7 +1,7 @@
 //! Key sets: populations of objects, and what phases may do with them.
 
+use super::builder::PlanBuilder;
 use super::defaults;
-use super::lower::Lower;
 use super::phases::RunPhase;
 use super::sizes;
 use crate::spec::{KeysetSpec, Named, WorkloadSpec};
@@ -37,7 +37,7 @@ impl Keyset {
     }
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     pub(super) fn keysets(&mut self, spec: &WorkloadSpec) -> Vec<Keyset> {
         let empty = Named::default();
         let specs = spec.keysets.as_ref().unwrap_or(&empty);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! WorkloadFile ── tree ──┐
-//! profile ───────────────┼─ layers ── effective tree ── WorkloadSpec ── lower ── Plan
+//! profile ───────────────┼─ layers ── effective tree ── WorkloadSpec ── builder ── Plan
 //! Overrides (flags) ─────┘                                   (defaults, checks, scale)
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! line or flag that caused it.
 
 mod buckets;
+mod builder;
 mod check;
 mod defaults;
 mod dryrun;
@@ -17,7 +18,6 @@ mod entries;
 mod flags;
 mod keysets;
 mod layers;
-mod lower;
 mod models;
 mod overrides;
 mod phases;
@@ -75,22 +75,22 @@ pub fn resolve(
     if !errors.is_empty() {
         return Err(errors.into_error());
     }
-    let mut lower = lower::Lower {
+    let mut builder = builder::PlanBuilder {
         root: &root,
         errors,
         notes,
         size_scale: spec.size_scale.map_or(1.0, |factor| factor.0),
     };
-    let plan = lower.plan(file.name(), &profile, &spec, context);
-    if lower.errors.is_empty() {
-        lower.note_memory(&plan, context);
+    let plan = builder.plan(file.name(), &profile, &spec, context);
+    if builder.errors.is_empty() {
+        builder.note_memory(&plan, context);
     }
-    let settings = settings::list(&root, &lower.errors.source);
+    let settings = settings::list(&root, &builder.errors.source);
     let resolved = Resolved {
         plan,
-        notes: std::mem::take(&mut lower.notes),
+        notes: std::mem::take(&mut builder.notes),
         target: spec.target.unwrap_or_default(),
         settings,
     };
-    lower.errors.finish(resolved)
+    builder.errors.finish(resolved)
 }

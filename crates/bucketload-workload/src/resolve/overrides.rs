@@ -99,8 +99,8 @@ impl Override {
             return Err(SpecError::flag(flag(), "it contains no `=`", REMEDY));
         };
         let path = path.trim();
-        let named = |key: &str| crate::spec::is_name(key);
-        if !path.split('.').all(named) {
+        let is_name = |key: &str| crate::spec::is_name(key);
+        if !path.split('.').all(is_name) {
             let message = format!("`{path}` is not the path of a field");
             return Err(SpecError::flag(flag(), message, REMEDY));
         }

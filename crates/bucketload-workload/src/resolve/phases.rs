@@ -1,9 +1,9 @@
 //! Measuring phases: limits, stopping rule, works and their models.
 
+use super::builder::PlanBuilder;
 use super::defaults;
 use super::keysets::Keyset;
 use super::layers::RESERVED_PHASES;
-use super::lower::Lower;
 use super::sizes;
 use crate::spec::law::ArrivalSpec;
 use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
@@ -69,7 +69,7 @@ fn deletes_once(works: &[WorkPlan]) -> bool {
     entry.class.removes_objects() && entry.keys == KeyLaw::Sequential
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Sets the limit of phases that delete each object once.
     pub(super) fn limit_deletes(&mut self, runs: &mut [RunPhase], keysets: &[Keyset]) {
         for run in runs.iter_mut() {
@@ -136,8 +136,9 @@ impl Lower<'_> {
                 } else if works.0.is_empty() {
                     self.error(&format!("{path}.works"), "there is no work", "");
                 }
-                let named = works.0.iter();
-                named
+                works
+                    .0
+                    .iter()
                     .map(|(name, work)| (name.clone(), format!("{path}.works.{name}"), work))
                     .collect()
             }
@@ -166,15 +167,15 @@ impl Lower<'_> {
         }
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| work.model.rounds().is_some();
-        let through = spec.limits.once == Some(true);
-        if through && spec.limits.ops.is_some() {
+        let goes_once = spec.limits.once == Some(true);
+        if goes_once && spec.limits.ops.is_some() {
             self.error(
                 &format!("{path}.once"),
                 "the phase would end both with its last object and after a number of operations",
                 "use either `once` or `ops`",
             );
         }
-        let once = deletes || through || plans.iter().all(rounds);
+        let once = deletes || goes_once || plans.iter().all(rounds);
         let has_jobs = plans.iter().any(|work| work.model.jobs().is_some());
         let limited = |work: &WorkPlan| work.model.jobs().is_some_and(|jobs| jobs.limit > 0);
         let ends = once || has_jobs && plans.iter().all(limited);
@@ -194,7 +195,7 @@ impl Lower<'_> {
         let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: deletes && spec.limits.ops.is_none(),
-            once: through,
+            once: goes_once,
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,

@@ -1,9 +1,9 @@
 //! Fits the number of objects into a target in memory.
 
 use super::ResolveContext;
+use super::builder::PlanBuilder;
 use super::dryrun::DryRun;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use crate::spec::{ScaleSpec, WorkloadSpec};
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
@@ -17,7 +17,7 @@ const GIB: f64 = 1_073_741_824.0;
 
 /// Chooses the scale, multiplies the counts of scaled key sets by it, notes the reason and returns the scale.
 pub(super) fn apply(
-    lower: &mut Lower<'_>,
+    builder: &mut PlanBuilder<'_>,
     spec: &WorkloadSpec,
     keysets: &mut [Keyset],
     budget: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) fn apply(
             Ok(sampler) => sampler.mean(),
             Err(error) => {
                 let path = format!("keysets.{}.size", keyset.plan.name);
-                lower.error(&path, error.to_string(), "");
+                builder.error(&path, error.to_string(), "");
                 return 1.0;
             }
         };
@@ -67,19 +67,19 @@ pub(super) fn apply(
     }
     let automatic = !matches!(spec.scale, Some(ScaleSpec::Factor(_)));
     if let (true, Some(budget), false) = (automatic, budget, changes.is_empty()) {
-        lower.note(format!(
+        builder.note(format!(
             "scale {scale}: {}, because the target keeps objects in memory ({} allowed); --scale 1 \
              keeps all objects",
             changes.join(", "),
             format_size(budget)
         ));
     } else if !changes.is_empty() {
-        lower.note(format!("scale {scale}: {}", changes.join(", ")));
+        builder.note(format!("scale {scale}: {}", changes.join(", ")));
     }
     if let Some(budget) = budget {
         let needed = scaled * scale + fixed;
         if needed > budget as f64 * 1.001 {
-            lower.note(format!(
+            builder.note(format!(
                 "the objects need about {:.1} GiB of memory in a target that is allowed {}",
                 needed / GIB,
                 format_size(budget)
@@ -89,7 +89,7 @@ pub(super) fn apply(
     scale
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Notes how much memory new objects take in a target that keeps everything in memory.
     pub(super) fn note_memory(&mut self, plan: &Plan, context: &ResolveContext) {
         let Some(budget) = context.memory_budget else {

@@ -62,7 +62,7 @@ struct Sum {
 
 impl Sum {
     fn of(block: &Block) -> Self {
-        let mut it = Self {
+        let mut sums = Self {
             sum: [0; LANES],
             mixed: [0; LANES],
         };
@@ -71,14 +71,14 @@ impl Sum {
             let (row, lane) = (i / LANES % ROWS, i % LANES);
             let x = u64::from_le_bytes(*word);
             let y = x ^ KEYS[row][lane];
-            it.sum[lane] = it.sum[lane].wrapping_add(x);
+            sums.sum[lane] = sums.sum[lane].wrapping_add(x);
             let product = (y & 0xffff_ffff) * (y >> 32);
-            it.mixed[lane] = it.mixed[lane].wrapping_add(product);
+            sums.mixed[lane] = sums.mixed[lane].wrapping_add(product);
             if row == ROWS - 1 {
-                it.mixed[lane] = it.mixed[lane].rotate_left(TURN as u32);
+                sums.mixed[lane] = sums.mixed[lane].rotate_left(TURN as u32);
             }
         }
-        it
+        sums
     }
 }
 

@@ -1,10 +1,10 @@
 //! Works that consist of jobs: the fields they accept and need, and their defaults.
 
 use super::DescribedModel;
+use crate::resolve::builder::PlanBuilder;
 use crate::resolve::defaults;
 use crate::resolve::dryrun::{Rates, by_class};
 use crate::resolve::keysets::Keyset;
-use crate::resolve::lower::Lower;
 use crate::resolve::phases::RunPhase;
 use crate::resolve::sizes;
 use crate::spec::law::ArrivalSpec;
@@ -18,7 +18,7 @@ use bucketload_core::plan::{
 };
 use bucketload_core::units::format_size;
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The model and the mix of a work with `model = "jobs"`, with the path of each entry.
     pub(in crate::resolve) fn jobs(
         &mut self,

@@ -1,8 +1,8 @@
 //! Works in rounds: the fields they accept, and the key set that they need.
 
 use super::DescribedModel;
+use crate::resolve::builder::PlanBuilder;
 use crate::resolve::keysets::Keyset;
-use crate::resolve::lower::Lower;
 use crate::resolve::phases::RunPhase;
 use crate::spec::{RoundsSpec, WorkSpec};
 use bucketload_core::op::OpClass;
@@ -15,7 +15,7 @@ const OBJECTS: u32 = 50;
 const DELETE: f64 = 0.1;
 const LIMIT_NS: u64 = 300_000_000_000;
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Model and mix (with the path of each entry) of a work in rounds.
     pub(in crate::resolve) fn rounds(
         &mut self,
@@ -107,11 +107,11 @@ impl Lower<'_> {
                     continue;
                 };
                 let users = runs.iter().flat_map(RunPhase::entries);
-                let own = users
+                let entries = users
                     .filter(|(other, _)| other.keyset == entry.keyset)
                     .count();
                 let keyset = &mut keysets[usize::from(entry.keyset)];
-                if own > work.mix.len() || keyset.plan.count > 0 {
+                if entries > work.mix.len() || keyset.plan.count > 0 {
                     let name = keyset.plan.name.clone();
                     self.error(
                         run.work_path(number),

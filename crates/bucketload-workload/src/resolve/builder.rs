@@ -14,7 +14,7 @@ use bucketload_core::plan::{
 };
 
 /// The state while turning one workload into a plan.
-pub(super) struct Lower<'a> {
+pub(super) struct PlanBuilder<'a> {
     pub(super) root: &'a Node,
     pub(super) errors: Errors,
     pub(super) notes: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Lower<'a> {
     pub(super) size_scale: f64,
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Reports a problem with the field at `path`, or with the table that lacks it.
     pub(super) fn error(
         &mut self,
