@@ -44,25 +44,17 @@ impl AgentsFile {
         for agent in &self.agents {
             add(&format!("driver{}", agent.rank + 1), agent.rank);
         }
-        let is_unique = |name: &dyn Fn(&AgentRecord) -> String, agent: &AgentRecord| {
-            let mine = name(agent);
-            self.agents
-                .iter()
-                .filter(|other| name(other) == mine)
-                .count()
-                == 1
-        };
-        let host_of = |agent: &AgentRecord| {
-            let host = agent.address.rsplit_once(':');
-            host.map_or_else(String::new, |(host, _)| host.to_owned())
-        };
-        let names: [&dyn Fn(&AgentRecord) -> String; 3] =
-            [&|agent| agent.address.clone(), &host_of, &|agent| {
-                agent.host.clone()
-            }];
+        let names: [fn(&AgentRecord) -> &str; 3] = [
+            |agent| &agent.address,
+            |agent| agent.address.rsplit_once(':').map_or("", |(host, _)| host),
+            |agent| &agent.host,
+        ];
         for name in names {
-            for agent in self.agents.iter().filter(|agent| is_unique(name, agent)) {
-                add(&name(agent), agent.rank);
+            for agent in &self.agents {
+                let same = |other: &&AgentRecord| name(other) == name(agent);
+                if self.agents.iter().filter(same).count() == 1 {
+                    add(name(agent), agent.rank);
+                }
             }
         }
         all

@@ -90,67 +90,37 @@ impl std::ops::Deref for ModelPlan {
     }
 }
 
-impl ModelPlan {
-    /// The closed loop, if it is one.
-    #[must_use]
-    pub const fn closed(&self) -> Option<&ClosedPlan> {
-        match self {
-            Self::Closed(plan) => Some(plan),
-            _ => None,
+/// Accessors of the variants.
+macro_rules! variants {
+    ($($doc:literal $name:ident: $variant:ident($plan:ty),)+) => {
+        impl ModelPlan {
+            $(
+                #[doc = $doc]
+                #[must_use]
+                pub const fn $name(&self) -> Option<&$plan> {
+                    match self {
+                        Self::$variant(plan) => Some(plan),
+                        _ => None,
+                    }
+                }
+            )+
         }
-    }
+    };
+}
 
-    /// The open loop, if it is one.
-    #[must_use]
-    pub const fn open(&self) -> Option<&OpenPlan> {
-        match self {
-            Self::Open(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The jobs, if the work consists of them.
-    #[must_use]
-    pub const fn jobs(&self) -> Option<&JobsPlan> {
-        match self {
-            Self::Jobs(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The replay of a trace, if it is one.
-    #[must_use]
-    pub const fn replay(&self) -> Option<&ReplayPlan> {
-        match self {
-            Self::Replay(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The rounds, if the work consists of them.
-    #[must_use]
-    pub const fn rounds(&self) -> Option<&RoundsPlan> {
-        match self {
-            Self::Rounds(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The work on names chosen by the user, if it is one.
-    #[must_use]
-    pub const fn named(&self) -> Option<&NamedPlan> {
-        match self {
-            Self::Named(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The ranks, if the work consists of them.
-    #[must_use]
-    pub const fn ranks(&self) -> Option<&RanksPlan> {
-        match self {
-            Self::Ranks(plan) => Some(plan),
-            _ => None,
-        }
-    }
+variants! {
+    "The closed loop, if it is one."
+    closed: Closed(ClosedPlan),
+    "The open loop, if it is one."
+    open: Open(OpenPlan),
+    "The jobs, if the work consists of them."
+    jobs: Jobs(JobsPlan),
+    "The replay of a trace, if it is one."
+    replay: Replay(ReplayPlan),
+    "The rounds, if the work consists of them."
+    rounds: Rounds(RoundsPlan),
+    "The work on names chosen by the user, if it is one."
+    named: Named(NamedPlan),
+    "The ranks, if the work consists of them."
+    ranks: Ranks(RanksPlan),
 }

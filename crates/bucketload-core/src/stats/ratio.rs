@@ -70,10 +70,15 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
-    let (ma, mb) = (Moments::of(a), Moments::of(b));
-    let (va, vb) = (ma.sd * ma.sd / ma.n as f64, mb.sd * mb.sd / mb.n as f64);
-    let df = (va + vb).powi(2) / (va * va / (ma.n as f64 - 1.0) + vb * vb / (mb.n as f64 - 1.0));
-    Some(student(mb.mean - ma.mean, (va + vb).sqrt(), df, level))
+    let (d, se, df) = welch_terms(&Moments::of(a), &Moments::of(b));
+    Some(student(d, se, df, level))
+}
+
+/// Difference of the means, its standard error and its degrees of freedom; at least two values on each side.
+pub(super) fn welch_terms(a: &Moments, b: &Moments) -> (f64, f64, f64) {
+    let (va, vb) = (a.sd * a.sd / a.n as f64, b.sd * b.sd / b.n as f64);
+    let df = (va + vb).powi(2) / (va * va / (a.n as f64 - 1.0) + vb * vb / (b.n as f64 - 1.0));
+    (b.mean - a.mean, (va + vb).sqrt(), df)
 }
 
 /// Ratio of the geometric means of two independent samples of positive values, B/A: Welch's interval of the

@@ -32,6 +32,7 @@ use super::batch::{MIN_BATCHES, lag1, lag1_limit, uncorrelated_means};
 use super::dist::t_two_sided_p;
 use super::moments::{Moments, mean};
 use super::mser::truncate;
+use super::ratio::welch_terms;
 use super::regress::fit_line;
 
 /// Minimum number of bins to assess.
@@ -166,13 +167,11 @@ fn welch_p(a: &Moments, b: &Moments) -> f64 {
     if a.n < 2 || b.n < 2 {
         return 1.0;
     }
-    let (va, vb) = (a.sd * a.sd / a.n as f64, b.sd * b.sd / b.n as f64);
-    let se2 = va + vb;
-    if se2 <= 0.0 {
-        return if a.mean == b.mean { 1.0 } else { 0.0 };
+    let (d, se, df) = welch_terms(a, b);
+    if se <= 0.0 {
+        return if d == 0.0 { 1.0 } else { 0.0 };
     }
-    let df = se2 * se2 / (va * va / (a.n as f64 - 1.0) + vb * vb / (b.n as f64 - 1.0));
-    t_two_sided_p((b.mean - a.mean) / se2.sqrt(), df)
+    t_two_sided_p(d / se, df)
 }
 
 /// Outcome for one series.

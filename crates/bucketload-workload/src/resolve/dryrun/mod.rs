@@ -124,12 +124,7 @@ impl DryRun {
             phases: Vec::new(),
             prepared_objects: 0,
             prepared_bytes: 0.0,
-            measured: Outlook {
-                ops: Some(0.0),
-                bytes_read: Some(0.0),
-                bytes_written: Some(0.0),
-                seconds: Some(0.0),
-            },
+            measured: Outlook::NONE,
         };
         for (index, phase) in plan.phases.iter().enumerate() {
             match phase.kind {
@@ -154,6 +149,13 @@ impl DryRun {
 }
 
 impl Outlook {
+    const NONE: Self = Self {
+        ops: Some(0.0),
+        bytes_read: Some(0.0),
+        bytes_written: Some(0.0),
+        seconds: Some(0.0),
+    };
+
     /// The sum of two loads that follow one another.
     fn then(&self, other: &Self) -> Self {
         let add = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
@@ -209,13 +211,9 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
             }
         })
         .collect();
-    let none = Outlook {
-        ops: Some(0.0),
-        bytes_read: Some(0.0),
-        bytes_written: Some(0.0),
-        seconds: Some(0.0),
-    };
-    let mut total = works.iter().fold(none, |sum, work| sum.then(&work.total));
+    let mut total = works
+        .iter()
+        .fold(Outlook::NONE, |sum, work| sum.then(&work.total));
     total.seconds = seconds;
     Ok(PhaseOutlook {
         name: phase.name.clone(),
