@@ -259,14 +259,8 @@ impl<T: Decode> Decode for Vec<T> {
     }
 }
 
-impl<T: Decode> Decode for Box<T> {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        T::decode(node, cx).map(Self::new)
-    }
-}
-
 /// Declares a table of a workload file: a struct whose fields are all optional, decoded from a node (unknown
-/// fields are problems), serialized with serde, and described by a JSON Schema.
+/// fields are problems), and described by a JSON Schema.
 macro_rules! spec_table {
     (
         $(#[$meta:meta])*
@@ -275,12 +269,11 @@ macro_rules! spec_table {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct $name {
             $(
                 $(#[$field_meta])*
-                #[serde(skip_serializing_if = "Option::is_none")]
                 pub $field: Option<$ty>,
             )*
         }
@@ -331,15 +324,9 @@ macro_rules! decode_variants {
 }
 pub(crate) use decode_variants;
 
-/// Serializes a type as its `Display` text and gives it the JSON Schema `$schema`, called `$name`.
-macro_rules! text_form {
+/// Gives a type the JSON Schema `$schema`, called `$name`.
+macro_rules! json_schema_of {
     ($ty:ty, $name:expr, $schema:expr) => {
-        impl serde::Serialize for $ty {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
         impl schemars::JsonSchema for $ty {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()
@@ -351,4 +338,4 @@ macro_rules! text_form {
         }
     };
 }
-pub(crate) use text_form;
+pub(crate) use json_schema_of;

@@ -36,16 +36,6 @@ impl WorkloadFile {
         errors.finish(Self { source, root, spec })
     }
 
-    /// Builds the file equivalent to `spec`, for workloads that come from elsewhere (imported, fitted).
-    ///
-    /// # Errors
-    /// If `spec` holds values that a file cannot express, such as a name with a space.
-    pub fn from_spec(name: &str, spec: &WorkloadSpec) -> Result<Self, SpecError> {
-        let text =
-            toml::to_string(spec).map_err(|error| SpecError::flag(name, error.to_string(), ""))?;
-        Self::parse(name, &text)
-    }
-
     /// The name of the file in error messages.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode, decode_variants, spec_table};
 use super::node::{Node, Value};
@@ -12,15 +11,7 @@ use bucketload_core::plan::StageKind;
 
 /// Models that must be named; the others follow from the fields of a work.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -62,15 +53,7 @@ spec_table! {
 
 /// When the operations of a stage are due.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -84,7 +67,7 @@ pub enum Pace {
 }
 
 /// The stages of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 pub struct Stages(pub Vec<StageKind>);
 
 impl Decode for Stages {
@@ -130,12 +113,6 @@ impl Decode for OpsRange {
             );
         }
         range.map(|(min, max)| Self { min, max })
-    }
-}
-
-impl Serialize for OpsRange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}..{}", self.min, self.max))
     }
 }
 
@@ -187,12 +164,6 @@ fn factor(text: &str) -> Option<f64> {
     match text.split_once('/') {
         Some((a, b)) => Some(number(a)? / number(b)?),
         None => number(text),
-    }
-}
-
-impl Serialize for FactorSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode};
 use super::node::Node;
@@ -67,12 +66,6 @@ impl<T: Decode> Decode for Named<T> {
             });
         }
         Some(Self(values))
-    }
-}
-
-impl<T: Serialize> Serialize for Named<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

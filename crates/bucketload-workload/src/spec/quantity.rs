@@ -1,10 +1,8 @@
 //! Quantities with units as typed values of a workload.
 
-use std::fmt;
-
 use schemars::json_schema;
 
-use super::decode::{Cx, Decode, text_form};
+use super::decode::{Cx, Decode, json_schema_of};
 use super::node::{Node, Value};
 use bucketload_core::units;
 
@@ -103,40 +101,10 @@ impl Decode for Weight {
     }
 }
 
-impl fmt::Display for ByteSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_size(self.0))
-    }
-}
-
-impl fmt::Display for Nanos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_duration(self.0))
-    }
-}
-
-impl fmt::Display for PerSecond {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_rate(self.0))
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_share(self.0))
-    }
-}
-
-impl fmt::Display for Weight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.value, if self.percent { "%" } else { "" })
-    }
-}
-
-/// Serializes the type as its `Display` text, and describes it as that text or a number.
+/// Describes the type as text or a number.
 macro_rules! text_or_number {
     ($ty:ident, $pattern:expr, $description:expr, $number:tt) => {
-        text_form!($ty, stringify!($ty), {
+        json_schema_of!($ty, stringify!($ty), {
                 json_schema!({
                     "description": $description,
                     "anyOf": [{ "type": "string", "pattern": $pattern }, $number]

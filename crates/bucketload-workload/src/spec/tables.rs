@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
@@ -253,7 +252,7 @@ spec_table! {
 }
 
 /// A step of the run: its limits and either `works` or the fields of a single work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct PhaseSpec {
     /// When the phase ends.
@@ -309,12 +308,6 @@ impl Decode for MixEntry {
     }
 }
 
-impl Serialize for Mix {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
 impl JsonSchema for Mix {
     fn schema_name() -> Cow<'static, str> {
         "Mix".into()
@@ -362,15 +355,6 @@ impl Decode for ScaleSpec {
     }
 }
 
-impl Serialize for ScaleSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::Factor(factor) => serializer.serialize_f64(*factor),
-        }
-    }
-}
-
 impl JsonSchema for ScaleSpec {
     fn schema_name() -> Cow<'static, str> {
         "Scale".into()
@@ -385,15 +369,7 @@ impl JsonSchema for ScaleSpec {
 
 /// How reading an absent object counts.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -69,12 +69,4 @@ impl OpGen {
             Role::Read | Role::Plain | Role::Copy => 0.0,
         }
     }
-
-    /// Expected object bytes transferred per operation, over the mix.
-    #[must_use]
-    pub fn mean_bytes_per_op(&self) -> f64 {
-        (0..self.entries.len())
-            .map(|i| self.entries[i].probability * self.mean_bytes(i as u16))
-            .sum()
-    }
 }

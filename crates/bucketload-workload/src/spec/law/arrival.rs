@@ -8,7 +8,7 @@ use super::expr::LawExpr;
 use super::table::Kind::{Count, Positive, Rate, Time};
 use super::table::Need::{Default, Optional, Required};
 use super::table::{Built, LawDef, Param, ParamValue, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode, text_form};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{Nanos, PerSecond};
 use bucketload_core::plan::ArrivalLaw;
@@ -354,7 +354,7 @@ impl fmt::Display for ArrivalSpec {
     }
 }
 
-text_form!(ArrivalSpec, "ArrivalProcess", {
+json_schema_of!(ArrivalSpec, "ArrivalProcess", {
     let steps = json!({
         "type": "object",
         "description": "Poisson arrivals whose rate changes in steps; the last rate persists. \

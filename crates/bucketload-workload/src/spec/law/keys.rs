@@ -5,7 +5,7 @@ use std::fmt;
 use super::table::Kind::{Count, Flag, Number, Positive, Share};
 use super::table::Need::{Default, Required};
 use super::table::{LawDef, Param, ParamValue, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode, text_form};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::plan::KeyLaw;
 
@@ -218,7 +218,7 @@ impl fmt::Display for KeySpec {
     }
 }
 
-text_form!(
+json_schema_of!(
     KeySpec,
     "KeyLaw",
     family_schema(LAWS, &[], "How an operation chooses objects", &[])

@@ -5,7 +5,7 @@ use std::fmt;
 use super::table::Kind::{Positive, Share};
 use super::table::Need::Required;
 use super::table::{LawDef, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode, text_form};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::payload::PayloadKind;
 
@@ -78,7 +78,7 @@ impl fmt::Display for PayloadSpec {
     }
 }
 
-text_form!(
+json_schema_of!(
     PayloadSpec,
     "Payload",
     family_schema(LAWS, &[], "The content of objects", &[])

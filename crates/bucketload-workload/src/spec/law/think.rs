@@ -7,7 +7,7 @@ use serde_json::json;
 use super::table::Kind::Time;
 use super::table::Need::Required;
 use super::table::{LawDef, build, family_schema, param, read_expr};
-use crate::spec::decode::{Cx, Decode, text_form};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::Nanos;
 use bucketload_core::plan::GapLaw;
@@ -100,7 +100,7 @@ impl fmt::Display for ThinkSpec {
     }
 }
 
-text_form!(ThinkSpec, "ThinkTime", {
+json_schema_of!(ThinkSpec, "ThinkTime", {
     let description = "A worker's pause between operations; a duration means a constant pause";
     family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
 });

@@ -12,7 +12,7 @@ use serde_json::json;
 use self::laws::{BOUNDS, LAWS};
 use super::expr::{LawArg, LawExpr};
 use super::table::{build, family_schema, read_expr};
-use crate::spec::decode::{Cx, Decode, text_form};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{ByteSize, Weight};
 use bucketload_core::plan::{SizeKind, SizeLaw};
@@ -251,7 +251,7 @@ pub(crate) fn check_weights(weights: &[Weight]) -> Result<(), String> {
     }
 }
 
-text_form!(SizeSpec, "SizeLaw", {
+json_schema_of!(SizeSpec, "SizeLaw", {
     let bound = json!({ "type": ["integer", "string"] });
     let others = [
         json!({ "type": "integer", "minimum": 0, "description": "One size in bytes" }),
