@@ -149,7 +149,7 @@ fn v1_slice() {
     };
     finds_nothing(|f| f.worst_slice = slice(500));
     let verdict = finds("V1", Word::ClientBound, |f| f.worst_slice = slice(501));
-    assert!(verdict.reasons[0].measured.contains("from 20 s on"));
+    assert!(verdict.reasons[0].measured.contains("starting at 20 s"));
 }
 
 #[test]
