@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_past_the_end_are_refused() {
+    fn bytes_past_the_end_are_invalid() {
         let arena = Arena::new(PayloadKind::Zeros, 0);
         assert_eq!(arena.content(0, 0, 0, 10).verify(8, &[0; 4]), Err(10));
         assert_eq!(

@@ -354,7 +354,7 @@ mod tests {
     use super::{Batch, TraceOp, TraceRecord, key_hash};
 
     #[test]
-    fn a_batch_gives_back_what_was_put_in() {
+    fn a_batch_returns_the_records_pushed() {
         let mut batch = Batch::new();
         let record = |src| TraceRecord {
             src,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slower_quantity_makes_the_whole_slower() {
+    fn one_slower_quantity_makes_the_decision_slower() {
         use Decision::{Equivalent, Faster, Inconclusive, Slower};
         assert_eq!(overall(&[Equivalent, Slower], &[Equivalent]), Slower);
         assert_eq!(overall(&[Faster, Inconclusive], &[Faster]), Faster);

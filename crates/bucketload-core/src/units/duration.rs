@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "", "30", "s", "1m30", "5x", "-5s", "30s1m", "1s1s", "0.5ns", "900000d",
         ] {

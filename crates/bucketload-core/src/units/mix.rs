@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "4k/70:1m/20",
             "4k/70:1m/40",

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in ["", "-5/s", "fast", "5/fortnight", "nan", "inf/s", "1e999/s"] {
             assert!(!parse_rate(text).unwrap_err().remedy.is_empty(), "{text}");
         }

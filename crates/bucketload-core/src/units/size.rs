@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "",
             "k",

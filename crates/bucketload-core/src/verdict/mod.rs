@@ -6,7 +6,7 @@
 //!
 //! | rule | finds | word |
 //! |---|---|---|
-//! | `incomplete` | the run did not end by itself, or nothing succeeded | INCOMPLETE |
+//! | `incomplete` | the run did not complete, or nothing succeeded | INCOMPLETE |
 //! | `conservation` | operations were lost or counted twice | INCOMPLETE |
 //! | `V1` | sends fell behind the schedule | CLIENT-BOUND |
 //! | `V2` | the generator was slow | CLIENT-BOUND |

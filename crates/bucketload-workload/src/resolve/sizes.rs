@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn units_that_do_not_divide_are_refused() {
+    fn units_that_do_not_divide_are_errors() {
         let zipf = |unit| SizeLaw {
             law: SizeKind::Zipf {
                 n: 4,
