@@ -1,6 +1,6 @@
-//! What one operation of the online-service law costs the client before any I/O: arrival, operation,
-//! key text, record. Prints nanoseconds of CPU time per operation; Linux only (it reads the
-//! scheduler's account of this thread, which other load on the machine does not disturb).
+//! The client's cost of one operation of the online-service workload before any I/O: arrival, operation, key
+//! text, record. Prints nanoseconds of CPU time per operation. Linux only: it reads the scheduler's
+//! accounting of this thread, which other load on the machine does not disturb.
 //!
 //!     cargo run --release -p bucketload-core --example generate_cost
 
@@ -14,13 +14,13 @@ use bucketload_core::generate::sizes::emg::Emg;
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, OpenPlan,
-    PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    ArrivalLaw, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, OpenPlan, PhaseKind,
+    PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_core::record::OpRecord;
 use bucketload_core::tally::Recording;
 
-/// Operations per measurement: long enough for the scheduler's account, which advances by ticks.
+/// Operations per measurement: enough for the scheduler's accounting, which advances by ticks.
 const OPS: u64 = 3_000_000;
 
 fn online_service() -> Plan {
@@ -53,15 +53,8 @@ fn online_service() -> Plan {
         buckets: None,
     };
     let entry = |class, weight, keyset, keys| MixEntry {
-        class,
         weight,
-        keyset,
-        keys,
-        size: None,
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        ..MixEntry::new(class, keyset, keys)
     };
     let popularity = KeyLaw::Zipf {
         theta: 0.99,
@@ -77,20 +70,16 @@ fn online_service() -> Plan {
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: vec![
             keyset("r", 100_000, emg, SizeAssign::LowDiscrepancy),
             keyset("w", 0, zipf, SizeAssign::Random),
         ],
-        phases: vec![PhasePlan {
-            name: "main".into(),
-            kind: PhaseKind::Run,
-            works: vec![WorkPlan {
+        phases: vec![PhasePlan::new(
+            "main",
+            PhaseKind::Run,
+            vec![WorkPlan {
                 name: "online".into(),
                 model: ModelPlan::Open(OpenPlan {
                     arrival: ArrivalLaw::LognormalGaps {
@@ -104,11 +93,8 @@ fn online_service() -> Plan {
                     entry(OpClass::Put, 0.3, 1, KeyLaw::Fresh),
                 ],
             }],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+            Limits::default(),
+        )],
     }
 }
 
@@ -135,7 +121,7 @@ fn cost(name: &str, mut body: impl FnMut(u64)) -> f64 {
 
 fn record(op: &Op, arrival: Arrival) -> OpRecord {
     let due_ns = arrival.due_ns;
-    // Instants of a null target; the spread keeps the histograms' buckets from being one.
+    // Instants of a null target; the spread keeps values in more than one histogram bucket.
     let service = 800 + (op.seq & 1023);
     OpRecord {
         class: op.class,
@@ -199,7 +185,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             black_box(sizes.quantile(black_box((i as f64 + 0.5) / n as f64)));
         }
     });
-    // Sizes near 0 are tabulated too coarsely for the stated accuracy: refined by a Newton step.
+    // Sizes near 0 are tabulated too coarsely for the stated accuracy, so a Newton step refines them.
     let near_zero = Emg::new(0.0, 10.0, 100.0)?;
     cost("size quantile (emg, refined)", |n| {
         for i in 0..n {

@@ -1,4 +1,4 @@
-//! What is known of the agents of a run: the contents of `agents.json` in its run directory.
+//! The agents of a run: the contents of `agents.json` in its run directory.
 //!
 //! The coordinator replaces the file once a second; reports and consoles read it.
 
@@ -18,7 +18,7 @@ pub struct AgentsFile {
     pub written_unix_ns: u64,
     /// The agents by rank.
     pub agents: Vec<AgentRecord>,
-    /// The agents of drivers that works are pinned to.
+    /// Agents that a COSBench workload's driver names are pinned to.
     #[serde(default, skip_serializing_if = "Pins::is_empty")]
     pub pins: Pins,
 }
@@ -29,9 +29,10 @@ impl AgentsFile {
         self.agents.iter().filter(|agent| agent.state.is_failed())
     }
 
-    /// The agents as the drivers that a COSBench workload may name: `driver1`, `driver2` and so on, the
-    /// address at which an agent was called or the host in it, and the name of its host if that is no
-    /// other's. The first agent of a name has it.
+    /// Maps the driver names that a COSBench workload may use to agents: `driver1`, `driver2` and so on, the
+    /// agent's address, the host part of that address, and the agent's host name. Addresses and host names
+    /// count only if no other agent has the same one. If two agents have the same name, the first one gets
+    /// it.
     #[must_use]
     pub fn drivers(&self) -> Pins {
         let mut all = Pins::new();
@@ -43,31 +44,23 @@ impl AgentsFile {
         for agent in &self.agents {
             add(&format!("driver{}", agent.rank + 1), agent.rank);
         }
-        let unique = |name: &dyn Fn(&AgentRecord) -> String, agent: &AgentRecord| {
-            let mine = name(agent);
-            self.agents
-                .iter()
-                .filter(|other| name(other) == mine)
-                .count()
-                == 1
-        };
-        let host_of = |agent: &AgentRecord| {
-            let host = agent.address.rsplit_once(':');
-            host.map_or_else(String::new, |(host, _)| host.to_owned())
-        };
-        let names: [&dyn Fn(&AgentRecord) -> String; 3] =
-            [&|agent| agent.address.clone(), &host_of, &|agent| {
-                agent.host.clone()
-            }];
+        let names: [fn(&AgentRecord) -> &str; 3] = [
+            |agent| &agent.address,
+            |agent| agent.address.rsplit_once(':').map_or("", |(host, _)| host),
+            |agent| &agent.host,
+        ];
         for name in names {
-            for agent in self.agents.iter().filter(|agent| unique(name, agent)) {
-                add(&name(agent), agent.rank);
+            for agent in &self.agents {
+                let same = |other: &&AgentRecord| name(other) == name(agent);
+                if self.agents.iter().filter(same).count() == 1 {
+                    add(name(agent), agent.rank);
+                }
             }
         }
         all
     }
 
-    /// What to tell the user when secrets crossed a network in clear.
+    /// The warning to print if secrets crossed a network unencrypted.
     #[must_use]
     pub fn clear_warning(&self) -> Option<String> {
         let clear = || self.agents.iter().filter(|agent| agent.clear);
@@ -84,7 +77,7 @@ impl AgentsFile {
         ))
     }
 
-    /// The largest bound of an agent's clock offset, nanoseconds.
+    /// The largest uncertainty of any agent's clock offset, nanoseconds.
     #[must_use]
     pub fn worst_bound_ns(&self) -> u64 {
         let bounds = self.agents.iter().map(|agent| agent.clock_bound_ns);
@@ -93,28 +86,31 @@ impl AgentsFile {
 }
 
 /// What an agent is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum AgentState {
-    /// It is connected and has no plan yet.
+    /// Connected, without a plan yet.
     #[default]
     Connected,
-    /// It has its share of the plan and waits for a phase.
+    /// Holds its share of the plan and waits for a phase.
     Ready,
-    /// It opens its sessions for a phase.
+    /// Opening its sessions for a phase.
     Preparing,
-    /// It carries out a phase.
+    /// Running a phase.
     Running,
-    /// The run is over for it.
+    /// Done with the run.
     Finished,
-    /// It could not do its part; its reason says why.
+    /// Failed; [`AgentRecord::reason`] says why.
     Failed,
-    /// It was lost: killed, cut off or silent.
+    /// Lost: killed, disconnected or silent.
     Lost,
 }
 
 impl AgentState {
-    /// Whether its part of the run is missing.
+    /// Whether its share of the run is missing.
     #[must_use]
     pub const fn is_failed(self) -> bool {
         matches!(self, Self::Failed | Self::Lost)
@@ -122,16 +118,8 @@ impl AgentState {
 
     /// The name used in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Connected => "connected",
-            Self::Ready => "ready",
-            Self::Preparing => "preparing",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -139,46 +127,46 @@ impl AgentState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct AgentRecord {
-    /// Its number in the run, from 0.
+    /// Agent number in the run, from 0.
     pub rank: u32,
-    /// Name of its host.
+    /// Host name.
     pub host: String,
-    /// How it was reached: an address, or the program that started it.
+    /// How the coordinator reached it: an address, or the program that started it.
     pub address: String,
-    /// Whether what it was told, the target's credentials included, crossed a network without TLS.
+    /// Whether data sent to it, including the target's credentials, crossed a network without TLS.
     #[serde(default)]
     pub clear: bool,
-    /// Its process id on that host.
+    /// Process id on that host.
     pub pid: u32,
     /// Load threads.
     pub threads: u32,
-    /// What it is doing.
+    /// Current state.
     pub state: AgentState,
     /// Why it failed or was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its run clock minus the coordinator's, nanoseconds; instants in the run directory are the
-    /// coordinator's.
+    /// The agent's run clock minus the coordinator's, nanoseconds. Instants in the run directory use the
+    /// coordinator's clock.
     pub clock_offset_ns: i64,
-    /// The offset is known to within this, nanoseconds: half of the shortest round trip, and what the
-    /// clocks may have drifted since (see `bucketload_agents::clock`).
+    /// Uncertainty of that offset, nanoseconds: half of the shortest round trip plus the drift that the
+    /// clocks may have accumulated since (see `bucketload_agents::clock`).
     pub clock_bound_ns: u64,
-    /// Its wall clock minus the coordinator's, nanoseconds, within the same bound.
+    /// The agent's wall clock minus the coordinator's, nanoseconds, with the same uncertainty.
     pub wall_offset_ns: i64,
     /// Latest round trip of a heartbeat, nanoseconds.
     pub round_trip_ns: u64,
-    /// Wall-clock time at which it was heard last, nanoseconds since 1970.
+    /// Wall-clock time of its last message, nanoseconds since 1970.
     pub heard_unix_ns: u64,
-    /// The last interval that it delivered.
+    /// The last interval it delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_interval: Option<LastInterval>,
-    /// What it did, over all phases.
+    /// Totals over all phases.
     pub totals: AgentTotals,
 }
 
 crate::serde_once!(AgentRecord);
 
-/// The last interval that an agent delivered.
+/// The last interval delivered by an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastInterval {
     /// Index of the phase in the plan.
@@ -189,18 +177,18 @@ pub struct LastInterval {
     pub end_ns: u64,
 }
 
-/// Sums over what an agent did. The sums of all agents are those of the run.
+/// Totals of one agent. The agents' totals add up to the run's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTotals {
     /// Operations that fell due.
     pub offered: u64,
-    /// Operations that a worker took.
+    /// Operations that a worker started.
     pub issued: u64,
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed, without cancelled ones.
     pub failed: u64,
-    /// Operations that the end of a phase cut off.
+    /// Operations cut off by the end of a phase.
     pub cancelled: u64,
     /// Object bytes of operations that succeeded.
     pub bytes: u64,
@@ -245,7 +233,7 @@ mod tests {
             ("10.0.0.2:7401", Some(2)),
             ("10.0.0.1", Some(0)),
             ("one", Some(0)),
-            // Two agents have it.
+            // Two agents share this name.
             ("two", None),
             ("10.0.0.2", None),
             ("driver4", None),
@@ -255,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_read_is_told_once() {
+    fn unencrypted_agents_produce_one_warning() {
         let agent = |rank, clear| AgentRecord {
             rank,
             clear,

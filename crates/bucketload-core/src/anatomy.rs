@@ -1,21 +1,20 @@
-//! What response times are made up of: a histogram per [`Part`], for the operations in which the
-//! part took any time.
+//! Response times by component: a histogram per [`Part`], over the operations in which that part took any
+//! time.
 //!
-//! Most parts are zero in most operations (a request that leaves in one system call has no send
-//! time, a kept connection no connect time), so zeros are not recorded: [`Anatomy::over`] adds them
-//! when figures over all operations are computed. A histogram is allocated when its part occurs for
-//! the first time and kept from then on.
+//! Most parts are zero in most operations (a request sent in one system call has no send time, a reused
+//! connection no connect time), so zeros are not recorded. [`Anatomy::over`] adds them when it computes
+//! figures over all operations. A histogram is allocated when its part first occurs and is kept from then on.
 
 use crate::histogram::Histogram;
 use crate::record::{OpRecord, Part};
 
-/// Histograms of the parts of the response time.
+/// Histograms of the response time's parts.
 #[derive(Clone, Debug, Default)]
 pub struct Anatomy {
     parts: [Option<Box<Histogram>>; Part::ALL.len()],
 }
 
-/// A part that never occurred equals an empty one.
+/// A part that never occurred compares equal to an empty histogram.
 impl PartialEq for Anatomy {
     fn eq(&self, other: &Self) -> bool {
         Part::ALL
@@ -28,7 +27,7 @@ impl PartialEq for Anatomy {
 }
 
 impl Anatomy {
-    /// Records the parts between an operation's intended and its actual start.
+    /// Records the parts between an operation's intended start and its real start.
     #[inline]
     pub fn record_start(&mut self, record: &OpRecord) {
         self.record(0, &record.start_parts_ns());
@@ -40,7 +39,7 @@ impl Anatomy {
         self.record(Part::Send as usize, &record.service_parts_ns());
     }
 
-    /// Records parts that follow each other from number `first` on.
+    /// Records consecutive parts, starting at part number `first`.
     #[inline]
     fn record(&mut self, first: usize, parts_ns: &[u64]) {
         for (part, &ns) in self.parts[first..].iter_mut().zip(parts_ns) {
@@ -50,7 +49,7 @@ impl Anatomy {
         }
     }
 
-    /// The times of `part` where it took any; `None` when it never did.
+    /// The nonzero times of `part`; `None` if there are none.
     #[must_use]
     pub fn part(&self, part: Part) -> Option<&Histogram> {
         self.parts[part as usize]
@@ -70,8 +69,7 @@ impl Anatomy {
         self.part(part).map_or(0, Histogram::sum_ns)
     }
 
-    /// The times of `part` over all of `operations`, zeros included; `None` when it never took
-    /// any.
+    /// The times of `part` over all of `operations`, zeros included; `None` if the part never took any time.
     #[must_use]
     pub fn over(&self, part: Part, operations: u64) -> Option<Histogram> {
         let mut all = self.part(part)?.clone();
@@ -88,7 +86,7 @@ impl Anatomy {
         }
     }
 
-    /// Empties it and keeps its memory.
+    /// Clears all histograms and keeps their memory.
     pub fn clear(&mut self) {
         self.parts
             .iter_mut()
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_kept_and_an_emptied_part_equals_one_that_never_was() {
+    fn clearing_keeps_memory_and_a_cleared_part_equals_an_unused_one() {
         let mut anatomy = Anatomy::default();
         anatomy.part_mut(Part::Wait).record(5);
         anatomy.clear();

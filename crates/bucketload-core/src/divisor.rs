@@ -1,16 +1,16 @@
-//! Division by a number that stays the same, on the way of every operation.
+//! Division by a constant divisor, for the request path.
 
-/// What is divided by, at least 1, with its inverse: a multiplication is done in 3 or 4 cycles where a division takes up
-/// to 26 of 32 bits and 88 of 64 bits (Fog, "Instruction tables", Skylake).
+/// A divisor of at least 1 with its inverse. A multiplication takes 3 or 4 cycles where a division takes up
+/// to 26 for 32 bits and 88 for 64 bits (Fog, "Instruction tables", Skylake).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divisor {
     by: u64,
-    /// 2^64 over `by`, rounded down (one less where `by` is a power of two).
+    /// 2^64 divided by `by`, rounded down (one less if `by` is a power of two).
     inverse: u64,
 }
 
 impl Divisor {
-    /// Division by `by`.
+    /// Creates a divisor.
     ///
     /// # Panics
     /// If `by` is 0.
@@ -21,21 +21,21 @@ impl Divisor {
         }
     }
 
-    /// What is divided by.
+    /// The divisor as a plain number.
     #[inline]
     pub(crate) const fn by(self) -> u64 {
         self.by
     }
 
-    /// `n` over the divisor, rounded down. The inverse is less than 1 below the true one, so that its product with `n`,
-    /// over 2^64, is that or one less.
+    /// `n` divided by the divisor, rounded down. The stored inverse is less than 1 below the true one, so its
+    /// product with `n`, divided by 2^64, is the quotient or one less.
     #[inline]
     pub(crate) const fn quotient(self, n: u64) -> u64 {
         let least = ((n as u128 * self.inverse as u128) >> 64) as u64;
         least + (n - least * self.by >= self.by) as u64
     }
 
-    /// What is left of `n` behind its last multiple of the divisor.
+    /// `n` modulo the divisor.
     #[inline]
     pub(crate) const fn remainder(self, n: u64) -> u64 {
         n - self.quotient(n) * self.by
@@ -50,13 +50,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_divides_as_a_division_does(
+        fn divides_like_the_division_operator(
             by in prop_oneof![1u64..1000, 1u64..1 << 40, 1u64.., (0u32..64).prop_map(|bit| 1 << bit)],
             anywhere in any::<u64>(),
             beside in 0u64..3,
         ) {
             let divisor = Divisor::new(by);
-            // At multiples and beside them as well as anywhere.
+            // Multiples of the divisor, their neighbours and arbitrary numbers.
             let multiple = anywhere / by * by;
             for n in [anywhere, multiple.saturating_add(beside).saturating_sub(1), 0, u64::MAX] {
                 prop_assert_eq!(divisor.quotient(n), n / by);

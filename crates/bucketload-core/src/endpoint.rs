@@ -1,11 +1,10 @@
-//! What went to each of several endpoints.
+//! Counts and service times per endpoint.
 
 use crate::error::ErrorKind;
 use crate::histogram::Histogram;
 use crate::record::{OpRecord, Outcome};
 
-/// Endpoints whose service times are recorded one by one; of further ones only counts are, so that
-/// memory stays bounded.
+/// Number of endpoints whose service times are recorded. Further endpoints are only counted, to bound memory.
 pub const MAX_TIMED: usize = 64;
 
 /// Counts and service times of one endpoint.
@@ -17,14 +16,13 @@ pub struct EndpointTally {
     pub failed: u64,
     /// Object bytes of operations that succeeded.
     pub bytes: u64,
-    /// Time that operations spent at the endpoint, failed ones included, nanoseconds.
+    /// Time that operations spent at the endpoint, including failed ones, nanoseconds.
     pub busy_ns: u64,
-    /// Service times of operations that succeeded; `None` for an endpoint that is not timed, or
-    /// that has none yet.
+    /// Service times of successful operations; `None` if the endpoint is not timed or has none yet.
     pub service: Option<Box<Histogram>>,
 }
 
-/// An endpoint without service times equals one with an empty histogram.
+/// An endpoint without service times compares equal to one with an empty histogram.
 impl PartialEq for EndpointTally {
     fn eq(&self, other: &Self) -> bool {
         let times = |e: &Self| e.service.as_deref().filter(|h| !h.is_empty()).cloned();
@@ -35,8 +33,8 @@ impl PartialEq for EndpointTally {
 }
 
 impl EndpointTally {
-    /// Tallies for `endpoints` endpoints, the first [`MAX_TIMED`] of them timed. None for a single
-    /// endpoint: its figures are those of the whole.
+    /// Tallies for `endpoints` endpoints, the first [`MAX_TIMED`] of them timed. Empty for a single endpoint,
+    /// whose figures equal the totals.
     #[must_use]
     pub fn all(endpoints: usize) -> Vec<Self> {
         let endpoints = if endpoints > 1 { endpoints } else { 0 };
@@ -82,7 +80,7 @@ impl EndpointTally {
         }
     }
 
-    /// Empties it and keeps its memory.
+    /// Clears the tally and keeps its memory.
     pub fn clear(&mut self) {
         self.ok = 0;
         self.failed = 0;

@@ -1,17 +1,32 @@
-//! Errors of operations, by meaning. The kind carries the policy: each variant says what a failure
-//! of that kind counts as and whether a retry policy may repeat it.
+//! Errors of operations, classified by meaning. The kind carries the policy: each variant says how a failure
+//! of that kind counts and whether a retry policy may repeat the operation.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// Why an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum ErrorKind {
-    /// The object, bucket or upload does not exist (404). Never retried. Whether it counts as a
-    /// failure is decided by the work's `not-found` setting.
+    /// The object, bucket or upload does not exist (404). Never retried. The work's `not-found` setting
+    /// decides whether it counts as a failure.
     NotFound,
     /// The state of the resource forbids the operation (409, 412). Never retried.
     Conflict,
@@ -24,7 +39,7 @@ pub enum ErrorKind {
     Full,
     /// The request was not authorised (401, 403). Never retried; aborts at preflight.
     Auth,
-    /// The request was malformed or refused for what it is (other 4xx). Never retried.
+    /// The request was malformed or refused (other 4xx). Never retried.
     Rejected,
     /// No complete answer before the operation's timeout. Retried under a policy. Censored at the
     /// timeout in SLO compliance.
@@ -38,54 +53,22 @@ pub enum ErrorKind {
     /// The answer violates the protocol (unparseable head, length that does not match). Never
     /// retried.
     Protocol,
-    /// The bytes read are not the bytes written. Never retried: it is a finding.
+    /// The bytes read are not the bytes written. Never retried, because it is a finding.
     Corrupt,
-    /// The driver or the store does not offer this operation (405, 501). Never retried.
+    /// The driver or the store does not support this operation (405, 501). Never retried.
     Unsupported,
-    /// The run ended before the operation did. Counts as cancelled, neither ok nor failed.
+    /// The run ended before the operation completed. Counts as cancelled, neither ok nor failed.
     Cancelled,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [Self; 15] = [
-        Self::NotFound,
-        Self::Conflict,
-        Self::Throttled,
-        Self::Server,
-        Self::Full,
-        Self::Auth,
-        Self::Rejected,
-        Self::Timeout,
-        Self::Connect,
-        Self::Tls,
-        Self::Reset,
-        Self::Protocol,
-        Self::Corrupt,
-        Self::Unsupported,
-        Self::Cancelled,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name used in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "not-found",
-            Self::Conflict => "conflict",
-            Self::Throttled => "throttled",
-            Self::Server => "server",
-            Self::Full => "full",
-            Self::Auth => "auth",
-            Self::Rejected => "rejected",
-            Self::Timeout => "timeout",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Reset => "reset",
-            Self::Protocol => "protocol",
-            Self::Corrupt => "corrupt",
-            Self::Unsupported => "unsupported",
-            Self::Cancelled => "cancelled",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether a retry policy may repeat an operation that failed this way.
@@ -124,10 +107,10 @@ impl fmt::Display for ErrorKind {
 pub struct OpError {
     /// What the failure means.
     pub kind: ErrorKind,
-    /// The protocol's status code (HTTP status), 0 when there was no answer.
+    /// The protocol's status code (HTTP status), 0 if there was no answer.
     pub status: u16,
-    /// Facts for the operator: the server's code and message, the address, the offset of the first
-    /// wrong byte. Never holds credentials.
+    /// Details for the operator: the server's code and message, the address, the offset of the first wrong
+    /// byte. Never holds credentials.
     pub detail: Box<str>,
 }
 

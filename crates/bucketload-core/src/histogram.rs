@@ -17,8 +17,8 @@ pub const BUCKETS: usize = (1 << SUB_BITS) + (MAX_BITS - SUB_BITS) as usize * HA
 /// A histogram of durations in nanoseconds, from 1 ns to 73 minutes, with a relative bucket width
 /// of at most 0.1 %.
 ///
-/// What a recording touches beside its bucket is one cache line: between two operations, what they move pushes
-/// this out of the first-level cache.
+/// Apart from the bucket itself, recording touches one cache line. The data that operations move evicts the
+/// histogram from the first-level cache between two recordings.
 #[derive(Clone)]
 #[repr(align(64))]
 pub struct Histogram {
@@ -81,7 +81,7 @@ impl Histogram {
     #[inline]
     #[must_use]
     pub const fn index_of(ns: u64) -> usize {
-        // Values of the first bucket are taken for its largest, whose shift is none: no branch.
+        // All values of the first bucket use the shift of its largest value, 0, so no branch is needed.
         let shift = u64::BITS - SUB_BITS - (ns | ((1 << SUB_BITS) - 1)).leading_zeros();
         let index = (shift as usize) * HALF + (ns >> shift) as usize;
         if index < BUCKETS { index } else { BUCKETS - 1 }
@@ -111,21 +111,21 @@ impl Histogram {
         self.counts[index] += 1;
         self.count += 1;
         self.sum_ns += u128::from(ns);
-        // What lies between the extremes lies between the touched buckets too.
+        // A value between the extremes lies between the touched buckets too.
         if ns < self.min_ns || ns > self.max_ns {
             self.stretch(index, ns);
         }
     }
 
-    /// How many durations the bucket of `ns` holds. Who asks for several before they are recorded waits for their
-    /// memory once.
+    /// How many durations the bucket of `ns` holds. A caller that asks for several buckets before recording
+    /// into them waits for their memory only once.
     #[inline]
     #[must_use]
     pub fn alike(&self, ns: u64) -> u64 {
         self.counts[Self::index_of(ns)]
     }
 
-    /// `ns`, which bucket `index` holds, is a new extreme.
+    /// Extends the extremes to `ns`, which belongs to bucket `index`.
     #[cold]
     fn stretch(&mut self, index: usize, ns: u64) {
         self.touch(index);
@@ -133,9 +133,9 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Bucket `index` is one of the touched.
+    /// Adds bucket `index` to the touched range.
     const fn touch(&mut self, index: usize) {
-        // At most `BUCKETS`, which fits.
+        // `BUCKETS` fits in 32 bits.
         let index = index as u32;
         if index < self.lo {
             self.lo = index;
@@ -145,7 +145,7 @@ impl Histogram {
         }
     }
 
-    /// What was touched.
+    /// The touched range of buckets.
     const fn touched(&self) -> std::ops::Range<usize> {
         self.lo as usize..self.hi as usize
     }
@@ -176,16 +176,16 @@ impl Histogram {
         }
     }
 
-    /// [`Histogram::record`] relies on the buckets of minimum and maximum being among the touched ones,
-    /// also where they were read from a file.
+    /// Keeps the buckets of minimum and maximum inside the touched range, which [`Histogram::record`] relies
+    /// on, even if they were read from a file.
     fn cover_extremes(&mut self) {
         self.touch(Self::index_of(self.min_ns));
         self.touch(Self::index_of(self.max_ns));
     }
 
-    /// Adds durations that were counted elsewhere: `(index, count)` of buckets of this layout with
-    /// their exact sum, minimum and maximum. Returns `false` when an index or a count cannot be; what
-    /// came before it has been added then.
+    /// Adds durations that were counted elsewhere: `(index, count)` pairs in this bucket layout with their
+    /// exact sum, minimum and maximum. Returns `false` if an index or a count is out of range; the pairs
+    /// before it have then been added.
     pub fn add_buckets(
         &mut self,
         buckets: impl Iterator<Item = (usize, u64)>,
@@ -193,7 +193,7 @@ impl Histogram {
         min_ns: u64,
         max_ns: u64,
     ) -> bool {
-        /// All buckets together cannot overflow 64 bits.
+        /// Small enough that the sum over all buckets cannot overflow 64 bits.
         const MAX_COUNT: u64 = 1 << 48;
         let mut added = 0;
         for (index, count) in buckets {
@@ -233,7 +233,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Empties the histogram, touching only what was used.
+    /// Empties the histogram, writing only to touched buckets.
     pub fn clear(&mut self) {
         if self.count > 0 {
             let touched = self.touched();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn clearing_makes_it_equal_to_new() {
+    fn a_cleared_histogram_equals_a_new_one() {
         let mut h = of(&[1, 5_000, 70_000_000, u64::MAX]);
         h.clear();
         assert_eq!(h, Histogram::new());

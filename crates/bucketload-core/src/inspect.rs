@@ -1,48 +1,48 @@
-//! What the bytes of a body are, without knowing which version to expect.
+//! Identifies the bytes of a body without knowing which version to expect.
 //!
 //! ```text
 //! object offset 0        256 KiB            512 KiB
 //!               |stamp|bytes … |stamp|by╳tes … |
-//!                 │              │       └ differs: searched in the arena (15 bytes are enough)
-//!                 └ version ─────┴ the same version? ── then compare the bytes with its stream
+//!                 │              │       └ differs: looked up in the arena (15 bytes suffice)
+//!                 └ version ─────┴ if the version is the same, compare the bytes with its stream
 //! ```
 //!
-//! An [`Inspector`] is fed a body piece by piece and keeps a [`Seen`]: which version the body begins
-//! with, where it turns into another one, where it becomes something that nobody wrote. It keeps no
-//! bytes but a window of 32, allocates nothing and compares each byte once.
+//! An [`Inspector`] is fed a body piece by piece and fills a [`Seen`]: the version the body starts with, the
+//! offset where another version begins and the offset of the first bytes that nobody wrote. The inspector
+//! stores only a window of 32 bytes, allocates nothing and compares each byte once.
 
 use crate::payload::{Arena, STAMP_INTERVAL, STAMP_LEN, Stamp};
 
-/// Bytes that are collected to find a place in the arena: two whole words at any alignment.
+/// Bytes to collect before searching the arena: two whole words at any alignment.
 const WINDOW: usize = 24;
-/// Fewest bytes that hold a whole word.
+/// The fewest bytes that are sure to contain a whole word.
 const LEAST: usize = 15;
 
-/// What identifies a part of a body.
+/// What identifies part of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
-    /// The version, where a stamp names it.
+pub struct ContentTrace {
+    /// The version, if a stamp names it.
     pub version: Option<u32>,
     /// The arena offset that the content starts from ([`Arena::start`]).
     pub start: Option<u64>,
 }
 
-/// What was seen of a body.
+/// Findings about a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Object offset of the first byte.
     pub offset: u64,
     /// Bytes received.
     pub bytes: u64,
-    /// What the body begins with.
-    pub head: Trace,
-    /// Where it turns into something else of the same object, and into what.
-    pub turn: Option<(u64, Trace)>,
-    /// Where it becomes something that no version of the object holds.
+    /// What the body starts with.
+    pub head: ContentTrace,
+    /// Where other content of the same object begins, and which.
+    pub turn: Option<(u64, ContentTrace)>,
+    /// Offset of the first bytes that belong to no version of the object.
     pub bad: Option<u64>,
-    /// A stamp of another object or another run, at the place of `bad`.
+    /// A stamp of another object or another run, found at offset `bad`.
     pub foreign: Option<Stamp>,
-    /// The first bytes, for bodies too short to be identified by themselves.
+    /// The first bytes, for bodies too short to identify themselves.
     sample: [u8; STAMP_LEN],
 }
 
@@ -54,14 +54,14 @@ impl Seen {
         &self.sample[..len.min(STAMP_LEN)]
     }
 
-    /// Whether the body says by itself which version it is.
+    /// Whether the body itself reveals its version.
     #[must_use]
     pub const fn is_identified(&self) -> bool {
         self.head.version.is_some() || self.head.start.is_some()
     }
 }
 
-/// Looks at a body of one object.
+/// Inspects a body of one object.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspector<'a> {
     arena: &'a Arena,
@@ -70,7 +70,7 @@ pub struct Inspector<'a> {
     at: u64,
     /// Start of the content that the bytes are compared with.
     stream: Option<u64>,
-    /// Bytes of a stamp, or of the place that is searched.
+    /// Bytes of a stamp, or of the window to look up.
     window: [u8; STAMP_LEN],
     filled: usize,
     /// Object offset of the window's first byte.
@@ -80,7 +80,7 @@ pub struct Inspector<'a> {
 }
 
 impl<'a> Inspector<'a> {
-    /// Looks at a body of object `key` of key set `keyset` that begins at object offset `offset`.
+    /// Inspects a body of object `key` of key set `keyset` that starts at object offset `offset`.
     #[must_use]
     pub fn new(arena: &'a Arena, keyset: u16, key: u64, offset: u64) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl<'a> Inspector<'a> {
             seen: Seen {
                 offset,
                 bytes: 0,
-                head: Trace::default(),
+                head: ContentTrace::default(),
                 turn: None,
                 bad: None,
                 foreign: None,
@@ -124,7 +124,7 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// What was seen; call it once the body is complete.
+    /// Returns the findings; call it once the body is complete.
     #[must_use]
     pub fn finish(mut self) -> Seen {
         if !self.done {
@@ -138,7 +138,7 @@ impl<'a> Inspector<'a> {
         self.seen
     }
 
-    /// Takes bytes of a stamp of which `inside` have passed.
+    /// Consumes bytes of a stamp, starting `inside` bytes into it.
     fn stamp_bytes(&mut self, bytes: &[u8], inside: usize) -> usize {
         let n = bytes.len().min(STAMP_LEN - inside);
         if inside == 0 {
@@ -151,7 +151,7 @@ impl<'a> Inspector<'a> {
             self.filled = 0;
             self.window_at = self.at;
         }
-        // A range that begins inside a stamp has nothing to tell until the stamp's end.
+        // A range that starts inside a stamp reveals nothing before the stamp's end.
         if self.filled == inside {
             self.window[inside..inside + n].copy_from_slice(&bytes[..n]);
             self.filled += n;
@@ -165,20 +165,20 @@ impl<'a> Inspector<'a> {
         n
     }
 
-    /// A whole stamp is there.
+    /// Evaluates a complete stamp.
     fn stamp(&mut self) {
         let Some(stamp) = Stamp::parse(&self.window) else {
             return self.is_bad(self.window_at);
         };
-        let place = u64::from(stamp.number) * STAMP_INTERVAL;
+        let offset = u64::from(stamp.number) * STAMP_INTERVAL;
         if stamp.id != self.id || stamp.generation != self.arena.generation() {
             self.seen.foreign = Some(stamp);
             return self.is_bad(self.window_at);
         }
-        if place != self.window_at {
+        if offset != self.window_at {
             return self.is_bad(self.window_at);
         }
-        let trace = Trace {
+        let trace = ContentTrace {
             version: Some(stamp.version),
             start: Some(self.arena.start(self.id, stamp.version)),
         };
@@ -193,7 +193,7 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// Compares content bytes up to the next stamp, or collects them to find where they belong.
+    /// Compares content bytes up to the next stamp, or collects them to identify the stream.
     fn content_bytes(&mut self, bytes: &[u8], inside: u64) -> usize {
         let left = usize::try_from(STAMP_INTERVAL - inside).unwrap_or(usize::MAX);
         let bytes = &bytes[..bytes.len().min(left)];
@@ -210,7 +210,7 @@ impl<'a> Inspector<'a> {
         same
     }
 
-    /// Collects a window of bytes and looks for it in the arena.
+    /// Collects a window of bytes and looks it up in the arena.
     fn search(&mut self, bytes: &[u8]) -> usize {
         if self.filled == 0 {
             self.window_at = self.at;
@@ -224,36 +224,36 @@ impl<'a> Inspector<'a> {
         n
     }
 
-    /// Finds out where the window belongs.
+    /// Looks up the window in the arena.
     fn resolve(&mut self) {
         let window = &self.window[..self.filled];
         self.filled = 0;
-        let place = self.arena.locate(window);
-        let start = place.map(|at| at.wrapping_sub(self.window_at) & (Arena::PERIOD - 1));
+        let position = self.arena.locate(window);
+        let start = position.map(|at| at.wrapping_sub(self.window_at) & (Arena::PERIOD - 1));
         let current = self.seen.turn.map_or(self.seen.head, |(_, trace)| trace);
         match start {
             Some(start) if current.start != Some(start) => {
                 let version = None;
                 let start = Some(start);
-                self.turns(self.window_at, Trace { version, start });
+                self.turns(self.window_at, ContentTrace { version, start });
             }
-            // Nothing of ours, or a few wrong bytes in the same stream.
+            // Either not our content, or a few wrong bytes in the same stream.
             _ => self.is_bad(self.window_at),
         }
     }
 
-    /// The search ends before the window is full.
+    /// Handles a search that ends before the window is full.
     fn unresolved(&mut self) {
         let begun = self.seen.is_identified();
         if self.filled >= LEAST {
             self.resolve();
         } else if begun && self.filled > 0 {
-            // Too few bytes to say whose they are, but not those of the version before them.
+            // Too few bytes to identify, but they differ from the version before them.
             self.is_bad(self.window_at);
         }
     }
 
-    /// The body ends inside a stamp of which `len` bytes are there.
+    /// Handles a body that ends inside a stamp, after `len` of its bytes.
     fn part_of_stamp(&mut self, len: usize) {
         let current = self.seen.turn.map_or(self.seen.head, |(_, trace)| trace);
         let Some(version) = current.version else {
@@ -270,8 +270,8 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// From object offset `at` on the body is `trace`.
-    fn turns(&mut self, at: u64, trace: Trace) {
+    /// Notes that the body holds `trace` from object offset `at`.
+    fn turns(&mut self, at: u64, trace: ContentTrace) {
         self.stream = trace.start;
         if !self.seen.is_identified() {
             self.seen.head = trace;
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn tiny_bodies_leave_a_sample() {
+    fn tiny_bodies_keep_a_sample() {
         let arena = arena();
         let body = bytes(arena, 3, 20);
         let seen = inspect(arena, 0, &body, 7);
@@ -347,7 +347,7 @@ mod tests {
         }
 
         #[test]
-        fn ranges_give_away_their_start(version in any::<u32>(), at in 0usize..800_000, len in 64usize..400_000, piece in 1usize..9_000) {
+        fn ranges_reveal_their_start(version in any::<u32>(), at in 0usize..800_000, len in 64usize..400_000, piece in 1usize..9_000) {
             let arena = arena();
             let body = &bytes(arena, version, 1_300_000)[at..at + len];
             let seen = inspect(arena, at, body, piece);
@@ -357,12 +357,12 @@ mod tests {
         }
 
         #[test]
-        fn mixed_bodies_show_where_they_turn(old in any::<u32>(), new in any::<u32>(), size in 200usize..900_000, cut in 0.2f64..0.8, piece in 1usize..300_000) {
+        fn mixed_bodies_show_where_the_version_changes(old in any::<u32>(), new in any::<u32>(), size in 200usize..900_000, cut in 0.2f64..0.8, piece in 1usize..300_000) {
             prop_assume!(old != new);
             let arena = arena();
             let (old, mut body) = (bytes(arena, old, size), bytes(arena, new, size));
             let cut = (cut * size as f64) as usize;
-            // A cut inside a stamp, or a few bytes before one, shows as bytes that nobody wrote.
+            // A cut inside a stamp, or a few bytes before one, appears as bytes that nobody wrote.
             let inside = cut as u64 % STAMP_INTERVAL;
             prop_assume!((32..STAMP_INTERVAL - 64).contains(&inside));
             body[cut..].copy_from_slice(&old[cut..]);

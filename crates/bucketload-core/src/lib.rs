@@ -1,12 +1,12 @@
-//! The pure heart of Bucketload: what a workload is, which operations it consists of, how they are
-//! recorded and what the numbers mean.
+//! The core of Bucketload: the workload model, the operations it consists of, how they are recorded and how
+//! the results are evaluated.
 //!
-//! Nothing here performs I/O, reads a clock or knows a runtime; instants are `u64` nanoseconds
-//! handed in by the caller. The flow is [`plan`] (what a workload file comes to, without options; the crate
-//! `bucketload-workload` makes it) → [`generate`] (arrivals and operations as functions of seed and sequence number) →
-//! [`driver`] (the traits storage adapters implement) → [`record`] and [`tally`] (per-thread
-//! accumulation and explicit merge) → [`stats`] and [`verdict`] (what the numbers are worth); [`capacity`] searches for
-//! the rate that a store sustains.
+//! Nothing here performs I/O, reads a clock or depends on an async runtime. Callers pass instants as `u64`
+//! nanoseconds. The flow is [`plan`] (a fully resolved workload, built by the crate `bucketload-workload`) →
+//! [`generate`] (arrivals and operations as functions of seed and sequence number) → [`driver`] (the traits
+//! that storage adapters implement) → [`record`] and [`tally`] (per-thread accumulation and explicit merge) →
+//! [`stats`] and [`verdict`] (what the numbers support). [`capacity`] searches for the highest rate that a
+//! store sustains.
 
 pub mod agent;
 pub mod anatomy;

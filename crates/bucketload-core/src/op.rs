@@ -1,4 +1,4 @@
-//! Operation classes and the request a session is asked to perform.
+//! Operation classes and the request that a session performs.
 //!
 //! An [`Op`] is a small `Copy` value computed from `(seed, seq)`; a [`Request`] adds the rendered
 //! names, borrowed from the worker's buffers, so that nothing is allocated per operation.
@@ -6,13 +6,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::payload::Content;
 
 /// What an operation does. Drivers state in [`crate::driver::Capabilities`] which they can do.
 ///
-/// Adding a class is one variant here and one row in [`OpClass::ALL`]: recording, storage and
-/// reports are generic over it.
+/// Recording, storage and reports are generic over the class.
 #[derive(
     Clone,
     Copy,
@@ -25,8 +25,11 @@ use crate::payload::Content;
     Serialize,
     Deserialize,
     schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum OpClass {
     /// Read a whole object.
@@ -35,14 +38,14 @@ pub enum OpClass {
     RangeGet,
     /// Write a whole object in one request.
     Put,
-    /// Write a whole object in one request if there is none under its key (`If-None-Match: *`). That
-    /// there is one is no failure: the operation then writes nothing.
+    /// Write a whole object in one request unless the key already holds one (`If-None-Match: *`). An existing
+    /// object is not a failure: the operation then writes nothing.
     PutIfAbsent,
     /// Write a whole object as create, parts and complete; one operation, several requests.
     MultipartPut,
-    /// Add bytes to the end of an object; where there is none, it begins with them.
+    /// Append bytes to an object, creating it if it does not exist.
     Append,
-    /// Set the time of an object's last change to now; where there is none, make an empty one.
+    /// Set an object's modification time to now, creating an empty object if it does not exist.
     Touch,
     /// Read an object's metadata.
     Head,
@@ -56,9 +59,9 @@ pub enum OpClass {
     ListV1,
     /// Copy an object on the server.
     Copy,
-    /// Give an object another key, without moving its bytes where the store can.
+    /// Give an object another key, without copying its bytes if the store supports that.
     Rename,
-    /// Start a multipart upload and abort it again; one operation, two requests.
+    /// Start a multipart upload and abort it; one operation, two requests.
     MultipartAbort,
     /// Write an object as a multipart upload whose parts are copied from another object.
     MultipartCopy,
@@ -78,88 +81,30 @@ pub enum OpClass {
     DeleteBucket,
     /// List buckets.
     ListBuckets,
-    /// Write a byte range of an object in place; where there is none, it begins with that range. Only
-    /// IO500 uses it.
+    /// Write a byte range of an object in place, creating the object if it does not exist. Only IO500 uses
+    /// it.
     #[schemars(skip)]
     RangePut,
-    /// Make what was written to an object in ranges durable, and close it. Only IO500 uses it.
+    /// Make the ranges written to an object durable and close it. Only IO500 uses it.
     #[schemars(skip)]
     Sync,
-    /// Ask for a temporary copy of an archived object (S3: RestoreObject); the object itself stays as it
-    /// is. One that is not archived refuses.
+    /// Request a temporary copy of an archived object (S3: RestoreObject). The object itself does not change.
+    /// The store refuses if the object is not archived.
     Restore,
-    /// Write a file of the load generator's own file system, beside the operations on the store: COSBench's
-    /// `localwrite`. Only COSBench's workloads use it.
+    /// Write a file on the load generator's own file system: COSBench's `localwrite`. Only COSBench workloads
+    /// use it.
     #[schemars(skip)]
     LocalWrite,
 }
 
 impl OpClass {
     /// Every class, in the order of reports.
-    pub const ALL: [Self; 28] = [
-        Self::Get,
-        Self::RangeGet,
-        Self::Put,
-        Self::PutIfAbsent,
-        Self::MultipartPut,
-        Self::Append,
-        Self::Touch,
-        Self::Head,
-        Self::Delete,
-        Self::DeleteMany,
-        Self::List,
-        Self::ListV1,
-        Self::Copy,
-        Self::Rename,
-        Self::MultipartAbort,
-        Self::MultipartCopy,
-        Self::ListUploads,
-        Self::PutTagging,
-        Self::GetTagging,
-        Self::DeleteTagging,
-        Self::MakeBucket,
-        Self::HeadBucket,
-        Self::DeleteBucket,
-        Self::ListBuckets,
-        Self::RangePut,
-        Self::Sync,
-        Self::Restore,
-        Self::LocalWrite,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name used in workload files, reports and exports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::RangeGet => "range-get",
-            Self::Put => "put",
-            Self::PutIfAbsent => "put-if-absent",
-            Self::MultipartPut => "multipart-put",
-            Self::Append => "append",
-            Self::Touch => "touch",
-            Self::Head => "head",
-            Self::Delete => "delete",
-            Self::DeleteMany => "delete-many",
-            Self::List => "list",
-            Self::ListV1 => "list-v1",
-            Self::Copy => "copy",
-            Self::Rename => "rename",
-            Self::MultipartAbort => "multipart-abort",
-            Self::MultipartCopy => "multipart-copy",
-            Self::ListUploads => "list-uploads",
-            Self::PutTagging => "put-tagging",
-            Self::GetTagging => "get-tagging",
-            Self::DeleteTagging => "delete-tagging",
-            Self::MakeBucket => "make-bucket",
-            Self::HeadBucket => "head-bucket",
-            Self::DeleteBucket => "delete-bucket",
-            Self::ListBuckets => "list-buckets",
-            Self::RangePut => "range-put",
-            Self::Sync => "sync",
-            Self::Restore => "restore",
-            Self::LocalWrite => "local-write",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The class called `name`, if there is one.
@@ -182,7 +127,7 @@ impl OpClass {
         )
     }
 
-    /// Whether workload files may ask for it.
+    /// Whether workload files may use this class.
     #[must_use]
     pub const fn is_for_workloads(self) -> bool {
         !matches!(self, Self::RangePut | Self::Sync | Self::LocalWrite)
@@ -201,19 +146,19 @@ impl OpClass {
         self.writes_body() && !matches!(self, Self::LocalWrite) || self.has_source()
     }
 
-    /// Whether the operation makes an object of another one, named by [`Request::source`].
+    /// Whether the operation creates an object from another one, named by [`Request::source`].
     #[must_use]
     pub const fn has_source(self) -> bool {
         matches!(self, Self::Copy | Self::MultipartCopy | Self::Rename)
     }
 
-    /// Whether the operation takes existing objects away from their keys.
+    /// Whether the operation removes existing objects from their keys.
     #[must_use]
     pub const fn removes_objects(self) -> bool {
         matches!(self, Self::Delete | Self::DeleteMany | Self::Rename)
     }
 
-    /// Whether the operation leaves every object as it is.
+    /// Whether the operation changes no object.
     #[must_use]
     pub const fn only_reads(self) -> bool {
         matches!(
@@ -275,25 +220,25 @@ pub struct Op {
     pub source_keyset: u16,
     /// Version of the content written; 0 for the initial content of an object.
     pub version: u32,
-    /// Bytes to write; for reads the object's whole size where the plan knows it, else
+    /// Bytes to write. For reads, the size of the whole object if the plan knows it, else
     /// [`Op::UNKNOWN_SIZE`].
     pub size: u64,
     /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`].
     pub range: Option<ByteRange>,
-    /// For delete-many: number of consecutive keys from `key`. For lists: keys per page
-    /// (`max-keys`). For multipart classes: part size in bytes. For restores: days that the copy is kept. For range-get: 1 where a file stays
-    /// open for further reads. Otherwise 0.
+    /// For delete-many: number of consecutive keys from `key`. For lists: keys per page (`max-keys`). For
+    /// multipart classes: part size in bytes. For restores: days to keep the copy. For range-get: 1 to keep a
+    /// file open for further reads. Otherwise 0.
     pub count: u64,
-    /// For lists: most pages to fetch (0 = all).
+    /// For lists: the maximum number of pages to fetch (0 = all).
     pub pages: u32,
 }
 
 impl Op {
-    /// `size` of an object whose size the plan cannot know.
+    /// The `size` of an object when the plan does not know it.
     pub const UNKNOWN_SIZE: u64 = u64::MAX;
 
-    /// An operation of class `class` on object 0 of key set 0, of unknown size, without parameters: the
-    /// caller sets what differs.
+    /// An operation of class `class` on object 0 of key set 0, with unknown size and no parameters. The
+    /// caller sets the fields that differ.
     #[must_use]
     pub const fn new(class: OpClass) -> Self {
         Self {
@@ -319,33 +264,32 @@ pub trait KeySource {
     fn render(&self, i: u64, out: &mut String);
 }
 
-/// Sees what a session receives, for the consistency oracle: called while the session performs the
-/// operation, on its thread.
+/// Observes what a session receives, for the consistency oracle. The session calls it on its own thread while
+/// it performs the operation.
 pub trait Watch {
     /// Bytes of an object's body, in order.
     fn body(&self, bytes: &[u8]);
 
-    /// A key that a listing shows.
+    /// A key in a listing.
     fn listed(&self, key: &str);
 
-    /// Whether [`Watch::details`] is wanted of the key that was listed last.
+    /// Whether the observer wants [`Watch::details`] for the key listed last.
     fn wants_details(&self) -> bool {
         false
     }
 
-    /// Size in bytes and time of the last change, in seconds since 1970, of the key that was listed
-    /// last.
+    /// Size in bytes and modification time, in seconds since 1970, of the key listed last.
     fn details(&self, _bytes: u64, _changed_s: i64) {}
 
-    /// The listing ends here although the store has more keys, because no more pages were asked for.
+    /// The listing stopped at its page limit although the store has more keys.
     fn cut_short(&self);
 }
 
-/// An operation with its names: what a [`crate::driver::Session`] executes.
+/// An operation with its rendered names: what a [`crate::driver::Session`] executes.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The operation. Borrowed: a copy would be in the state of every worker, and read before the processor
-    /// has finished writing it.
+    /// The operation. Borrowed, because a copy would enlarge every worker's state and would be read back
+    /// before the processor has finished writing it.
     pub op: &'a Op,
     /// Bucket name.
     pub bucket: &'a str,
@@ -359,14 +303,14 @@ pub struct Request<'a> {
     pub keys: Option<&'a dyn KeySource>,
     /// For classes that write: the content. For reads with verification: the content to expect.
     pub content: Option<Content<'a>>,
-    /// Whether every received byte is compared with `content`.
+    /// Whether to compare every received byte with `content`.
     pub verify: bool,
-    /// Who sees what is received; the session itself then expects nothing of it.
+    /// Observes the received data. If set, the session itself compares nothing.
     pub watch: Option<&'a dyn Watch>,
 }
 
 impl<'a> Request<'a> {
-    /// A request without content and further names, which the caller sets where there are any.
+    /// A request without content and optional names; the caller sets them as needed.
     #[must_use]
     pub const fn new(op: &'a Op, bucket: &'a str, key: &'a str) -> Self {
         Self {
@@ -382,7 +326,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A request for an operation that [`Op::new`] describes.
+    /// A request for the operation that [`Op::new`] returns for `class`.
     #[must_use]
     pub const fn plain(class: OpClass, bucket: &'a str, key: &'a str) -> Self {
         static OPS: [Op; OpClass::ALL.len()] = {

@@ -1,7 +1,7 @@
-//! The resolved plan: everything a run needs, without options or defaults left to apply.
+//! The resolved plan: everything a run needs, with all options and defaults applied.
 //!
-//! A plan is the same for every agent; its [`Plan::scenario_hash`] identifies what is measured
-//! (not against which target), so that only like is compared with like.
+//! A plan is the same for every agent. Its [`Plan::scenario_hash`] identifies what is measured (but not the
+//! target), so that only comparable results are compared.
 
 pub mod buckets;
 pub mod closed;
@@ -28,6 +28,7 @@ pub use self::ranks::RanksPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::rounds::RoundsPlan;
 pub use self::sizes::{SizeKind, SizeLaw};
+use crate::generate::fingerprint::short_hex;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
 
@@ -37,27 +38,27 @@ use crate::payload::PayloadKind;
 pub struct Plan {
     /// Name of the workload.
     pub workload: String,
-    /// Profile of the workload (`literal`, `acloud`, …); empty when it has none.
+    /// Profile of the workload (`literal`, `acloud`, …); empty if it has none.
     pub profile: String,
-    /// Name of another benchmark whose published procedure is reproduced, such as `ostorebench`;
-    /// empty for none. Results of such a plan are labelled, and stand in no table with others.
+    /// Name of another benchmark whose published procedure the plan reproduces, such as `ostorebench`; empty
+    /// for none. Results of such a plan are labelled and never share a table with others.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub compat: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Factor applied to the object counts of scaled key sets (1 = as the workload states).
+    /// Factor applied to the object counts of scaled key sets (1 = as stated in the workload).
     pub scale: f64,
-    /// Factor applied to every size law (1 = as the workload states). Results with different
-    /// factors are not comparable.
+    /// Factor applied to every size law (1 = as stated in the workload). Results with different factors are
+    /// not comparable.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub size_scale: f64,
     /// Content of objects.
     pub payload: PayloadKind,
-    /// Whether every byte read is compared with what was written.
+    /// Whether to compare every byte read with the bytes written.
     pub verify: bool,
     /// Longest duration of one attempt, nanoseconds.
     pub timeout_ns: u64,
-    /// What to do about failures that may be retried.
+    /// How to retry failures.
     pub retry: RetryPlan,
     /// Whether a failed read of an absent object counts as a failure.
     pub not_found_is_failure: bool,
@@ -69,12 +70,12 @@ pub struct Plan {
 
 crate::serde_once!(Plan);
 
-/// The factor of plans from before there was one.
+/// The factor in plans written before the field existed.
 const fn one() -> f64 {
     1.0
 }
 
-/// Whether a factor changes nothing; then it is no part of the scenario's identity.
+/// Whether a factor changes nothing and is therefore left out of the scenario's identity.
 #[allow(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands in references"
@@ -90,8 +91,8 @@ impl Plan {
         self.phases.iter().any(|p| p.kind == PhaseKind::Audit)
     }
 
-    /// Whether it works on buckets and objects whose names the user states. Such a plan has no
-    /// objects of the run's own.
+    /// Whether the plan works on buckets and objects that the user names. Such a plan has no objects created
+    /// for this run.
     #[must_use]
     pub fn is_named(&self) -> bool {
         let mut works = self.phases.iter().flat_map(|phase| &phase.works);
@@ -105,40 +106,40 @@ impl Plan {
         works.any(|work| work.model.ranks().is_some())
     }
 
-    /// SHA-256 over the canonical JSON of everything that identifies what is measured, as 16
+    /// SHA-256 over the canonical JSON of everything that identifies what is measured, truncated to 16
     /// hexadecimal digits.
     #[must_use]
     pub fn scenario_hash(&self) -> String {
-        // Field order is that of the struct and floats are printed shortest-round-trip, so equal
-        // plans give equal text.
+        // Fields appear in declaration order and floats in shortest round-trip form, so equal plans give
+        // equal text.
         let text = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(text)
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        short_hex(Sha256::new_with_prefix(text))
     }
 }
 
-/// For fields that are written only where they say something, so that plans without them keep their
-/// hash.
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
+/// For fields that are only written if they differ from their default, so that plans without them keep their hash.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Retries of one operation; every attempt is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPlan {
-    /// Most attempts per operation, at least 1 (1 = no retry).
+    /// Maximum number of attempts per operation, at least 1 (1 = no retry).
     pub max_attempts: u32,
-    /// Pause before the first retry, nanoseconds; doubles with each further one.
+    /// Pause before the first retry, nanoseconds; doubles with each further retry.
     pub backoff_ns: u64,
     /// Longest pause, nanoseconds.
     pub max_backoff_ns: u64,
+}
+
+impl RetryPlan {
+    /// A single attempt per operation.
+    pub const NONE: Self = Self {
+        max_attempts: 1,
+        backoff_ns: 0,
+        max_backoff_ns: 0,
+    };
 }
 
 /// A population of objects whose names and sizes are functions of an index.
@@ -146,57 +147,71 @@ pub struct RetryPlan {
 pub struct KeysetPlan {
     /// Name used in the workload.
     pub name: String,
-    /// Key prefix inside the run's own prefix, such as `r/`.
+    /// Key prefix below the run's prefix, such as `r/`.
     pub prefix: String,
     /// Number of key prefixes (`00/`, `01/`, …) that keys are spread over; 1 = none.
     pub shards: u32,
     /// Objects that exist after preparation.
     pub count: u64,
-    /// Law of object sizes.
+    /// Size law of the objects.
     pub size: SizeLaw,
     /// How sizes are assigned to objects.
     pub assign: SizeAssign,
-    /// Whether existing objects are written again during the run, so that their size and version
-    /// cannot be known in advance.
+    /// Whether the run overwrites existing objects, so that their size and version cannot be known in
+    /// advance.
     pub overwritten: bool,
-    /// How keys are made of indices.
-    #[serde(default, skip_serializing_if = "KeyNaming::is_index")]
+    /// How keys are derived from object indices.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub naming: KeyNaming,
-    /// Whether the objects are those of an earlier run, which is named when the run begins; they
-    /// are only read.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether the objects belong to an earlier run, named when the run starts. They are only read.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub existing: bool,
-    /// The buckets that the workload makes for these objects and deletes again; `None` for objects
-    /// in the bucket of the target.
+    /// Buckets that the workload creates for these objects and deletes again; `None` if the objects live in
+    /// the target's bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<BucketsPlan>,
 }
 
-/// How keys are made of object indices.
+/// How keys are derived from object indices.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum KeyNaming {
-    /// The index in decimal: neighbours in time are neighbours in the order of names.
+    /// The decimal index: objects written one after another are neighbours in key order.
     #[default]
     Index,
-    /// Ten hexadecimal digits of a hash of the index before it: names are spread evenly over the
-    /// whole range.
+    /// Ten hexadecimal digits of a hash of the index, then the index: keys are spread evenly over the whole
+    /// key range.
     Hashed,
 }
 
-impl KeyNaming {
-    /// Whether names are plain indices.
-    #[must_use]
-    pub fn is_index(&self) -> bool {
-        *self == Self::Index
-    }
-}
-
 /// How sizes are assigned to the objects of a key set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum SizeAssign {
     /// Independent draws.
     Random,
@@ -215,73 +230,81 @@ pub struct PhasePlan {
     pub kind: PhaseKind,
     /// Concurrent streams of operations.
     pub works: Vec<WorkPlan>,
-    /// When it ends.
+    /// When the phase ends.
     pub limits: Limits,
-    /// Whether the steady state is detected and the warm-up cut off.
+    /// Whether to detect the steady state and discard the warm-up.
     pub steady_state: bool,
-    /// Stop before the time limit when the result is precise enough.
+    /// Stops before the time limit once the result is precise enough.
     pub stop: Option<StopRule>,
-    /// What is recorded beside the figures that every phase has, and what the phase must reach.
-    #[serde(default, skip_serializing_if = "Accounting::is_default")]
+    /// Additional figures to record, and requirements that the phase must meet.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub accounting: Accounting,
 }
 
-/// What a phase records beside the figures that every phase has, and what it must reach.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Accounting {
-    /// Whether the work of each closed-loop worker is summed separately, for throughput as streams
-    /// see it (docs/spec/scenarios.md section 10).
-    pub streams: bool,
-    /// Lower bounds of the size classes after the first, ascending, bytes: latencies are recorded
-    /// for each class of sizes too. Empty for no classes.
-    pub size_classes: Vec<u64>,
-    /// Largest share of failed operations with which the phase passes; `None` for any.
-    pub max_failed: Option<f64>,
-    /// Time before the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rampup_ns: u64,
-    /// Length of the measured window, nanoseconds; 0 = to the end of the phase.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub measured_ns: u64,
+impl PhasePlan {
+    /// A phase that ends with its limits and records the usual figures.
+    #[must_use]
+    pub fn new(name: &str, kind: PhaseKind, works: Vec<WorkPlan>, limits: Limits) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            works,
+            limits,
+            steady_state: false,
+            stop: None,
+            accounting: Accounting::default(),
+        }
+    }
 }
 
-impl Accounting {
-    /// Whether nothing beyond the usual figures is asked for.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+/// Figures that a phase records beyond those of every phase, and requirements that it must meet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Accounting {
+    /// Whether to total each closed-loop worker separately, for throughput per stream (docs/spec/scenarios.md
+    /// section 10).
+    pub streams: bool,
+    /// Lower bounds of the size classes after the first, ascending, bytes. Latencies are also recorded per
+    /// size class. Empty for no classes.
+    pub size_classes: Vec<u64>,
+    /// Largest share of failed operations with which the phase still passes; `None` for any.
+    pub max_failed: Option<f64>,
+    /// Time before the measured window, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rampup_ns: u64,
+    /// Length of the measured window, nanoseconds; 0 = to the end of the phase.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub measured_ns: u64,
 }
 
 /// What a phase is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseKind {
-    /// Make the bucket or prefix and mark it as the run's own. Has no works.
+    /// Create the bucket or prefix and mark it as owned by the run. Has no works.
     Init,
     /// Write the initial objects of key sets.
     Prepare,
     /// Measure.
     Run,
-    /// Read every object whose history the consistency oracle kept, and compare. Has no works; that
-    /// a plan has this phase turns the oracle on.
+    /// Read and compare every object whose history the consistency oracle kept. Has no works. The presence of
+    /// this phase turns the oracle on.
     Audit,
     /// Delete what the run created. Has no works.
     Cleanup,
-    /// Wait for as long as its time limit says. Has no works.
+    /// Wait until its time limit. Has no works.
     Pause,
 }
 
-/// When a phase ends: at whichever limit comes first.
+/// When a phase ends: at the first limit reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Duration of offering operations, nanoseconds; 0 = no time limit.
+    /// How long operations are offered, nanoseconds; 0 = no time limit.
     pub duration_ns: u64,
     /// Operations offered, over all works; 0 = no limit.
     pub ops: u64,
     /// Object bytes transferred, over all works; 0 = no limit.
     pub bytes: u64,
-    /// How long to wait for operations in flight after the end, nanoseconds.
+    /// How long to wait for in-flight operations after the end, nanoseconds.
     pub drain_ns: u64,
 }
 
@@ -292,7 +315,7 @@ pub struct StopRule {
     pub min_window_ns: u64,
     /// Largest half-width of the confidence interval of the throughput, as a share of the mean.
     pub half_width: f64,
-    /// Highest percentile that must rest on at least 100 observations, such as 0.99.
+    /// Highest percentile that needs at least 100 observations beyond it, such as 0.99.
     pub quantile: f64,
 }
 
@@ -303,7 +326,7 @@ pub struct WorkPlan {
     pub name: String,
     /// When operations are due.
     pub model: ModelPlan,
-    /// Which operations, chosen independently for each sequence number with these weights.
+    /// The operations, chosen independently for each sequence number with these weights.
     pub mix: Vec<MixEntry>,
 }
 
@@ -314,7 +337,7 @@ pub struct MixEntry {
     pub class: OpClass,
     /// Relative weight among the entries of the mix.
     pub weight: f64,
-    /// Index of the key set it works on.
+    /// Index of the key set.
     pub keyset: u16,
     /// Which objects.
     pub keys: KeyLaw,
@@ -322,39 +345,58 @@ pub struct MixEntry {
     pub size: Option<SizeLaw>,
     /// Ranges read, for range-get.
     pub range: Option<RangePlan>,
-    /// Delete-many: keys per request. Lists: keys per page. Multipart: part size in bytes. Copy
-    /// and others: 0.
+    /// Delete-many: keys per request. Lists: keys per page. Multipart: part size in bytes. Copy and others:
+    /// 0.
     pub count: u64,
-    /// Lists: most pages per operation, 0 = all.
+    /// Lists: maximum number of pages per operation, 0 = all.
     pub pages: u32,
     /// Lists: delimiter, empty for none.
     pub delimiter: String,
 }
 
+impl MixEntry {
+    /// An entry of weight 1 without options, which writes the sizes of its key set.
+    #[must_use]
+    pub const fn new(class: OpClass, keyset: u16, keys: KeyLaw) -> Self {
+        Self {
+            class,
+            weight: 1.0,
+            keyset,
+            keys,
+            size: None,
+            range: None,
+            count: 0,
+            pages: 0,
+            delimiter: String::new(),
+        }
+    }
+}
+
 /// Ranges of range-get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangePlan {
-    /// Law of the length in bytes, cut at the object's end.
+    /// Law of the length in bytes; ranges are cut at the object's end.
     pub len: SizeLaw,
     /// Offsets are multiples of this many bytes, at least 1.
     pub align: u64,
 }
 
 /// Which objects an entry works on. `count` is the key set's number of initial objects.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
+#[strum(serialize_all = "kebab-case")]
 pub enum KeyLaw {
-    /// The object numbered `seq` modulo `count`, whatever other entries the mix has (delete-many:
-    /// `seq` times its keys per request).
+    /// The object numbered `seq` modulo `count`, regardless of the mix's other entries (delete-many: `seq`
+    /// times its keys per request).
     Sequential,
-    /// A fresh object per operation: index `count + seq` (further on where several works write
-    /// fresh objects into the same key set, see [`crate::generate::ops`]).
+    /// A new object per operation: index `count + seq` (higher if several works write new objects into the
+    /// same key set, see [`crate::generate::ops`]).
     Fresh,
-    /// Each worker of a closed loop performs the entries of the mix one after another on one object
-    /// and then goes on to its next one (see [`crate::generate::ops`]). All entries of the mix have
-    /// this law, or none.
+    /// Each worker of a closed loop performs the entries of the mix one after another on one object, then
+    /// moves on to its next object (see [`crate::generate::ops`]). Either all entries of a mix have this law
+    /// or none.
     Chained,
-    /// Every object equally.
+    /// Every object with equal probability.
     Uniform,
     /// P(rank i) ~ i^-theta, ranks mapped to objects by a fixed permutation.
     Zipf {
@@ -372,16 +414,16 @@ pub enum KeyLaw {
         /// Whether ranks are permuted.
         scramble: bool,
     },
-    /// The newest objects are the most popular: zipf over age. "Newest" is the highest index
-    /// written so far by the work's schedule.
+    /// The newest objects are the most popular: Zipf over age. The newest object is the one with the highest
+    /// index written so far by the work's schedule.
     Latest {
         /// Exponent.
         theta: f64,
-        /// This many of the newest objects are left out, since they may still be under way.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        /// Number of newest objects to leave out, since they may still be in flight.
+        #[serde(default, skip_serializing_if = "is_default")]
         lag: u64,
     },
-    /// A share of the objects receives a share of the operations, uniform inside each part.
+    /// A share of the objects receives a share of the operations, uniformly within each part.
     Hotspot {
         /// Share of the objects that is hot.
         data: f64,

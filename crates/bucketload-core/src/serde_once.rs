@@ -1,10 +1,11 @@
-//! One compiled copy of a large type's serialization.
+//! Compiles the serialization of a large type only once.
 //!
-//! What serde derives is generic over the format, and each crate compiles it again for each format that it reads or
-//! writes. A type of [`serde_once!`](crate::serde_once!) is written through a trait object and read by way of a
-//! [`serde_json::Value`], so that only the crate that defines it compiles its fields. Written output stays the same;
-//! of a field that is missing or wrong an error names the field and not its line, which a file that is no JSON still
-//! gets. Meant for what is read and written a few times a second at most.
+//! Code derived by serde is generic over the format, so each crate compiles it again for each format it reads
+//! or writes. A type passed to [`serde_once!`](crate::serde_once!) is serialized through a trait object and
+//! deserialized through a [`serde_json::Value`], so only the crate that defines the type compiles the code
+//! for its fields. The output does not change. An error about a missing or wrong field names the field but
+//! not its line; a syntax error still names the line. Meant for types that are read or written at most a few
+//! times a second.
 
 #[doc(hidden)]
 pub use erased_serde::{Serialize as Erased, serialize};
@@ -23,7 +24,7 @@ macro_rules! serde_once {
                     }
                 }
 
-                // Inlined, it would be compiled where it is called.
+                // Inlining would compile it in the calling crate.
                 #[inline(never)]
                 fn once<'a>(fields: &'a Fields<'a>) -> &'a dyn $crate::serde_once::Erased {
                     fields
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_within_types_that_serde_buffers() {
+    fn it_works_inside_types_that_serde_buffers() {
         let outer = Outer::Two {
             zeta: inner(),
             alpha: inner(),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_field() {
         let missing = serde_json::from_str::<Inner>(r#"{"exact": 1}"#).unwrap_err();
         assert_eq!(missing.to_string(), "missing field `big-number`");
         let text = "{\n\"exact\" 1}";

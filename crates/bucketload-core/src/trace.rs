@@ -1,22 +1,34 @@
-//! Recorded requests: the canonical record of a trace and how a replay reads it (docs/spec/traces.md
-//! section 1).
+//! Recorded requests: the canonical trace record and how a replay reads it (docs/spec/traces.md section 1).
 //!
 //! ```text
 //!  log file ─ importer ─▶ canonical file ─ TraceSource ─▶ RecordStream ─ Batch by Batch ─▶ replay
 //!                                            │ records()   the requests, by time
-//!                                            └ preload()   the objects that must exist before
+//!                                            └ preload()   the objects that must exist beforehand
 //! ```
 //!
-//! Importers produce records, the runner consumes them; neither knows the other, they meet here. A
-//! [`Batch`] holds the bytes of all its keys in one buffer and is used again and again, so that
-//! streaming a trace allocates nothing per record.
+//! Importers produce records and the runner consumes them; they share only this module. A [`Batch`] holds the
+//! bytes of all its keys in one buffer and is reused, so streaming a trace allocates nothing per record.
+
+use strum::VariantArray;
 
 use crate::generate::rng::mix64;
 use crate::op::ByteRange;
 
 /// What a recorded request did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[repr(u8)]
 pub enum TraceOp {
     /// Read an object, or a range of it.
@@ -27,59 +39,33 @@ pub enum TraceOp {
     Put,
     /// Delete an object.
     Delete,
-    /// List keys; the record's key is the prefix, its `len` the page size where it is known.
+    /// List keys. The record's key is the prefix, its `len` the page size if known.
     List,
-    /// Copy an object; the record's key is the destination, its first further key the source.
+    /// Copy an object. The record's key is the destination, its first further key the source.
     Copy,
     /// Delete several objects: the record's key and its further keys.
     MultiDelete,
-    /// Begin a multipart upload. A replay performs nothing: see [`TraceOp::MpuComplete`].
+    /// Start a multipart upload. A replay performs nothing: see [`TraceOp::MpuComplete`].
     MpuInit,
     /// Write a part. A replay performs nothing: see [`TraceOp::MpuComplete`].
     MpuPart,
-    /// Complete a multipart upload. A replay performs the whole upload here: `size` is that of the
-    /// object, `len` that of a part (-1: 8 MiB, or what 10 000 parts need).
+    /// Complete a multipart upload. A replay performs the whole upload here. `size` is that of the object,
+    /// `len` that of a part (-1: 8 MiB, or larger if 10 000 parts would not suffice).
     MpuComplete,
-    /// Abort a multipart upload. A replay begins one and aborts it.
+    /// Abort a multipart upload. A replay starts one and aborts it.
     MpuAbort,
-    /// Anything else; not replayed, but counted.
+    /// Anything else; counted but not replayed.
     Other,
 }
 
 impl TraceOp {
     /// Every operation, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
-        Self::Get,
-        Self::Head,
-        Self::Put,
-        Self::Delete,
-        Self::List,
-        Self::Copy,
-        Self::MultiDelete,
-        Self::MpuInit,
-        Self::MpuPart,
-        Self::MpuComplete,
-        Self::MpuAbort,
-        Self::Other,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
     /// The name in the native CSV form.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-            Self::List => "LIST",
-            Self::Copy => "COPY",
-            Self::MultiDelete => "MULTI_DELETE",
-            Self::MpuInit => "MPU_INIT",
-            Self::MpuPart => "MPU_PART",
-            Self::MpuComplete => "MPU_COMPLETE",
-            Self::MpuAbort => "MPU_ABORT",
-            Self::Other => "OTHER",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The operation called `name`, if there is one.
@@ -94,7 +80,7 @@ impl TraceOp {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// Whether the request changes whether its key exists or what it holds.
+    /// Whether the request changes the content or existence of its key.
     #[must_use]
     pub const fn mutates(self) -> bool {
         matches!(
@@ -104,12 +90,12 @@ impl TraceOp {
     }
 }
 
-/// One recorded request; its keys stand in the [`Batch`].
+/// One recorded request; its keys are stored in the [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// Start of the request, nanoseconds since the first record of the trace.
     pub ts_ns: i64,
-    /// What it did.
+    /// The operation.
     pub op: TraceOp,
     /// Dictionary id of the bucket.
     pub bucket: u32,
@@ -125,7 +111,7 @@ pub struct TraceRecord {
     pub client: u32,
     /// Recorded HTTP status; 0 unknown.
     pub status: u16,
-    /// Recorded server time, nanoseconds; -1 unknown. Never used for pacing, except in think mode.
+    /// Recorded server time, nanoseconds; -1 unknown. Used for pacing only in think mode.
     pub dur_ns: i64,
     /// Number of a multipart part.
     pub part: u16,
@@ -135,9 +121,9 @@ pub struct TraceRecord {
     pub repeat: u32,
     /// Line or record number in the input.
     pub src: u64,
-    /// Pass over the trace, from 0, when it is looped.
+    /// Pass over a looped trace, from 0.
     pub lap: u32,
-    /// Whether the liveness analysis knows that the key does not exist at this instant.
+    /// Whether the liveness analysis found that the key does not exist at this instant.
     pub absent: bool,
 }
 
@@ -171,8 +157,8 @@ impl TraceRecord {
         u64::try_from(self.size).ok()
     }
 
-    /// The range of a read that does not ask for the whole object; `None` also where a range has
-    /// no last byte and the size is not known.
+    /// The byte range of a partial read; `None` for whole objects, and for open-ended ranges of an object of
+    /// unknown size.
     #[must_use]
     pub fn range(&self) -> Option<ByteRange> {
         let offset = u64::try_from(self.off).unwrap_or(0);
@@ -186,9 +172,8 @@ impl TraceRecord {
     }
 }
 
-/// The hash of a key in a bucket by which records are sampled and spread over load threads: FNV-1a
-/// over the bucket's id (little endian) and the key, finished by [`mix64`]. The same on every
-/// machine.
+/// The hash of a bucket and key by which records are sampled and distributed over load threads: FNV-1a over
+/// the bucket's id (little endian) and the key, finished by [`mix64`]. The same on every machine.
 #[must_use]
 pub fn key_hash(bucket: u32, key: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -200,20 +185,20 @@ pub fn key_hash(bucket: u32, key: &[u8]) -> u64 {
     mix64(key.iter().fold(hash, step))
 }
 
-/// Where a record's keys stand in its batch.
+/// A record and the position of its keys in the batch's text.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StoredRecord {
     record: TraceRecord,
     start: usize,
     key_len: usize,
-    /// End of the further keys, each behind its length as 4 bytes, little endian.
+    /// End of the further keys, each preceded by its length as 4 bytes, little endian.
     end: usize,
 }
 
 /// Records with their keys, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    places: Vec<Place>,
+    records: Vec<StoredRecord>,
     text: Vec<u8>,
 }
 
@@ -222,7 +207,7 @@ pub struct Batch {
 pub struct Recorded<'a> {
     /// The record.
     pub record: TraceRecord,
-    /// Its key, exact bytes.
+    /// The record's key, as exact bytes.
     pub key: &'a [u8],
     more: &'a [u8],
 }
@@ -241,8 +226,8 @@ impl<'a> Recorded<'a> {
 }
 
 impl Batch {
-    /// Records that a batch should hold: enough to make its hand-over cheap, few enough to fit into
-    /// a cache.
+    /// Number of records that a batch should hold: large enough to make handing it over cheap, small enough
+    /// to fit into a cache.
     pub const RECORDS: usize = 4096;
 
     /// An empty batch.
@@ -251,28 +236,28 @@ impl Batch {
         Self::default()
     }
 
-    /// Forgets the records and keeps the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
-        self.places.clear();
+        self.records.clear();
         self.text.clear();
     }
 
     /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.records.len()
     }
 
-    /// Whether there is no record.
+    /// Whether the batch holds no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.records.is_empty()
     }
 
-    /// Whether the batch holds as much as it should: [`Batch::RECORDS`] records or 1 MiB of keys.
+    /// Whether the batch has reached its intended size: [`Batch::RECORDS`] records or 1 MiB of keys.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.places.len() >= Self::RECORDS || self.text.len() >= 1 << 20
+        self.records.len() >= Self::RECORDS || self.text.len() >= 1 << 20
     }
 
     /// Appends a record with its key and further keys.
@@ -289,7 +274,7 @@ impl Batch {
             self.text.extend_from_slice(&len.to_le_bytes());
             self.text.extend_from_slice(&other[..len as usize]);
         }
-        self.places.push(Place {
+        self.records.push(StoredRecord {
             record,
             start,
             key_len: key.len(),
@@ -297,12 +282,12 @@ impl Batch {
         });
     }
 
-    /// Appends a record of another batch.
+    /// Appends `record` with the keys of a record in another batch.
     pub fn push_recorded(&mut self, recorded: &Recorded<'_>, record: TraceRecord) {
         let start = self.text.len();
         self.text.extend_from_slice(recorded.key);
         self.text.extend_from_slice(recorded.more);
-        self.places.push(Place {
+        self.records.push(StoredRecord {
             record,
             start,
             key_len: recorded.key.len(),
@@ -313,13 +298,13 @@ impl Batch {
     /// Record number `i` with its keys.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `i` is out of range.
     #[must_use]
     pub fn get(&self, i: usize) -> Recorded<'_> {
-        let place = &self.places[i];
-        let (key, more) = self.text[place.start..place.end].split_at(place.key_len);
+        let stored = &self.records[i];
+        let (key, more) = self.text[stored.start..stored.end].split_at(stored.key_len);
         Recorded {
-            record: place.record,
+            record: stored.record,
             key,
             more,
         }
@@ -331,35 +316,36 @@ impl Batch {
     }
 }
 
-/// Why a trace cannot be read (further).
+/// Why a trace cannot be read any further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TraceError(pub String);
 
-/// Reads records in order of time. Called on a thread of its own, never on a load thread: it may
-/// block and read files.
+/// Reads records in time order. Runs on a dedicated thread, never on a load thread, so it may block and read
+/// files.
 pub trait RecordStream: Send {
-    /// Replaces the contents of `out` by the next records, about [`Batch::RECORDS`] of them.
-    /// Returns `false`, with an empty batch, at the end.
+    /// Replaces the contents of `out` with the next records, about [`Batch::RECORDS`] of them. Returns
+    /// `false` and leaves the batch empty at the end.
     ///
     /// # Errors
-    /// When the input cannot be read further; the replay is aborted.
+    /// If the input cannot be read any further; the replay is then aborted.
     fn next_batch(&mut self, out: &mut Batch) -> Result<bool, TraceError>;
 }
 
-/// A trace that can be read from its beginning, more than once (calibration reads it too).
+/// A trace that can be read from the beginning more than once (calibration reads it too).
 pub trait TraceSource: Send + Sync {
-    /// The requests: sorted by time, sampled, scaled and looped as the user asked, `ts_ns` from 0.
+    /// The requests: sorted by time, and sampled, scaled and looped as the user asked, with `ts_ns` starting
+    /// at 0.
     ///
     /// # Errors
-    /// When the trace cannot be opened.
+    /// If the trace cannot be opened.
     fn records(&self) -> Result<Box<dyn RecordStream>, TraceError>;
 
-    /// The objects that must exist before the first request: one record of [`TraceOp::Put`] per
-    /// key, with its size.
+    /// The objects that must exist before the first request: one [`TraceOp::Put`] record per key, with its
+    /// size.
     ///
     /// # Errors
-    /// When the list cannot be opened.
+    /// If the list cannot be opened.
     fn preload(&self) -> Result<Box<dyn RecordStream>, TraceError>;
 }
 
@@ -368,7 +354,7 @@ mod tests {
     use super::{Batch, TraceOp, TraceRecord, key_hash};
 
     #[test]
-    fn a_batch_gives_back_what_was_put_in() {
+    fn a_batch_returns_the_records_pushed() {
         let mut batch = Batch::new();
         let record = |src| TraceRecord {
             src,

@@ -3,12 +3,12 @@
 use crate::config::Config;
 use crate::error::near;
 
-/// Whether an adapter can be driven.
+/// Whether a driver exists for an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// There is a driver for it.
+    /// A driver exists.
     Available,
-    /// It is read and checked, and refused when it would have to be used: with the reason.
+    /// Read and checked, but rejected when it would be used, with this reason.
     Unavailable(&'static str),
 }
 
@@ -17,18 +17,18 @@ pub enum Availability {
 pub struct Adapter {
     /// Value of the attribute `type`.
     pub name: &'static str,
-    /// Keys of its config string, each followed by `=` and its default where it has one, as COSBench
-    /// writes config strings.
+    /// Keys of its config string, each followed by `=` and its default if it has one, in the format of
+    /// COSBench config strings.
     keys: &'static str,
-    /// Further keys, which the adapter has in common with others of its kind.
+    /// Further keys, shared by all adapters of the same kind.
     common: &'static str,
-    /// Keys without which it cannot work.
+    /// Keys that it requires.
     pub mandatory: &'static [&'static str],
-    /// Whether it can be driven.
+    /// Whether a driver exists.
     pub availability: Availability,
 }
 
-const GONE: Availability = Availability::Unavailable("there is no driver for this storage");
+const NO_DRIVER: Availability = Availability::Unavailable("there is no driver for this storage");
 
 const KEY_PAIR: &[&str] = &["accesskey", "secretkey"];
 const LOGIN: &[&str] = &["username", "password"];
@@ -73,25 +73,25 @@ const STORAGES: &[Adapter] = &[
         "projectid; jsonkeyfile; timeout=30000",
         &["projectid", "jsonkeyfile"],
     ),
-    storage("ampli", AMPLI_KEYS, &[]).not_driven(GONE),
-    storage("cdmi", CDMI_KEYS, &[]).not_driven(GONE),
-    storage("cdmi_swift", CDMI_SWIFT_KEYS, &[]).not_driven(GONE),
+    storage("ampli", AMPLI_KEYS, &[]).unavailable(NO_DRIVER),
+    storage("cdmi", CDMI_KEYS, &[]).unavailable(NO_DRIVER),
+    storage("cdmi_swift", CDMI_SWIFT_KEYS, &[]).unavailable(NO_DRIVER),
     storage(
         "librados",
         "endpoint=127.0.0.1; accesskey; secretkey",
         KEY_PAIR,
     )
-    .not_driven(Availability::Unavailable(
-        "RADOS itself is not spoken; drive the cluster through its S3 or Swift gateway",
+    .unavailable(Availability::Unavailable(
+        "the RADOS protocol is not supported; use the cluster's S3 or Swift gateway",
     )),
-    storage("sproxyd", SPROXYD_KEYS, &[]).not_driven(GONE),
+    storage("sproxyd", SPROXYD_KEYS, &[]).unavailable(NO_DRIVER),
     storage(
         "openio",
         "ns; proxyd-url; account; ecd-url",
         &["ns", "proxyd-url", "account"],
     )
-    .not_driven(GONE),
-    storage("manta", "", &[]).not_driven(GONE),
+    .unavailable(NO_DRIVER),
+    storage("manta", "", &[]).unavailable(NO_DRIVER),
 ];
 
 const SWAUTH_KEYS: &str = "\
@@ -106,12 +106,12 @@ const AUTHS: &[Adapter] = &[
     auth("mock", "token=token; delay=10", &[]),
     auth("swauth", SWAUTH_KEYS, LOGIN),
     auth("keystone", KEYSTONE_KEYS, LOGIN),
-    auth("httpauth", HTTPAUTH_KEYS, LOGIN).not_driven(Availability::Unavailable(
+    auth("httpauth", HTTPAUTH_KEYS, LOGIN).unavailable(Availability::Unavailable(
         "it serves CDMI only, for which there is no driver",
     )),
 ];
 
-/// A storage that can be driven.
+/// A storage with a driver.
 const fn storage(
     name: &'static str,
     keys: &'static str,
@@ -126,7 +126,7 @@ const fn storage(
     }
 }
 
-/// An auth that can be driven.
+/// An auth with a driver.
 const fn auth(
     name: &'static str,
     keys: &'static str,
@@ -151,15 +151,15 @@ pub const fn auth_types() -> &'static [Adapter] {
 }
 
 impl Adapter {
-    const fn not_driven(self, availability: Availability) -> Self {
+    const fn unavailable(self, availability: Availability) -> Self {
         Self {
             availability,
             ..self
         }
     }
 
-    /// The keys that it knows, each with its default where it has one; of a key that stands there
-    /// twice the first counts.
+    /// The keys that it knows, each with its default if it has one. If a key appears twice, the first one
+    /// counts.
     fn keys(&self) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
         let entries = self.keys.split(';').chain(self.common.split(';'));
         entries
@@ -171,10 +171,10 @@ impl Adapter {
             })
     }
 
-    /// The adapter called `name` among `all`; else the one that is probably meant.
+    /// The adapter called `name` among `all`.
     ///
     /// # Errors
-    /// The message and what to write.
+    /// The message and the remedy, which suggests the closest name.
     pub(crate) fn find(
         all: &'static [Self],
         name: &str,
@@ -191,7 +191,7 @@ impl Adapter {
         Err((format!("there is no {kind} type `{name}`"), remedy))
     }
 
-    /// The value of `key` in `config`, else its default.
+    /// The value of `key` in `config`, or its default.
     #[must_use]
     pub fn value<'a>(&self, config: &'a Config, key: &str) -> Option<std::borrow::Cow<'a, str>> {
         config.get(key).or_else(|| {
@@ -200,7 +200,7 @@ impl Adapter {
         })
     }
 
-    /// What `config` says that the adapter would not understand: key and what is probably meant.
+    /// The keys in `config` that the adapter does not know, each with the closest known key.
     pub(crate) fn unknown<'a>(&self, config: &'a Config) -> Vec<(&'a str, Option<&'static str>)> {
         let names: Vec<&'static str> = self.keys().map(|(name, _)| name).collect();
         let foreign = config.keys().filter(|key| !names.contains(key));

@@ -1,27 +1,26 @@
-//! The `key=value;key=value` strings of COSBench (specification section 1.4).
+//! COSBench's `key=value;key=value` strings (specification section 1.4).
 
 use std::borrow::Cow;
 
-/// A config string taken apart: entries in their order, a later one replacing an earlier one of the
-/// same key.
+/// A parsed config string: entries in order; a later entry replaces an earlier one with the same key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     entries: Vec<(String, String)>,
-    /// Entries without `=`: COSBench logs and ignores them.
+    /// Entries without `=`, which COSBench logs and ignores.
     ignored: Vec<String>,
     text: String,
 }
 
-/// A key that has to be there, and is not.
+/// A required key that is absent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such key defined: {0}")]
 pub struct Missing(pub String);
 
-/// Deepest chain of `${key}` references.
+/// Maximum depth of `${key}` references.
 const DEPTH: usize = 16;
 
 impl Config {
-    /// Takes `text` apart. Never fails: what COSBench cannot use it ignores.
+    /// Parses `text`. Never fails: entries that COSBench cannot use are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut config = Self {
@@ -48,7 +47,7 @@ impl Config {
         }
     }
 
-    /// The text as it was written, inherited levels first.
+    /// The original text, inherited levels first.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -65,7 +64,7 @@ impl Config {
         &self.ignored
     }
 
-    /// The value of `key` with its references `${other}` resolved; `None` when it is absent.
+    /// The value of `key` with its `${other}` references resolved; `None` if the key is absent.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         let value = self.raw(key)?;
@@ -80,7 +79,7 @@ impl Config {
         entry.map(|(_, value)| value.as_str())
     }
 
-    /// Unknown references, and those deeper than [`DEPTH`] (cycles), stay as they are.
+    /// Resolves references; unknown ones and those deeper than [`DEPTH`] (cycles) are left unchanged.
     fn resolved(&self, value: &str, depth: usize) -> String {
         let mut out = String::with_capacity(value.len());
         let mut rest = value;
@@ -101,18 +100,18 @@ impl Config {
         out
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     ///
     /// # Errors
-    /// When it is absent.
+    /// If the key is absent.
     pub fn need(&self, key: &str) -> Result<Cow<'_, str>, Missing> {
         self.get(key).ok_or_else(|| Missing(key.to_owned()))
     }
 
-    /// A truth value: true/false, yes/no, on/off in any case; empty counts as absent.
+    /// A boolean: true/false, yes/no, on/off in any case; an empty value counts as absent.
     ///
     /// # Errors
-    /// The text, when it is none of these.
+    /// The text, if it is none of these.
     pub fn truth(&self, key: &str) -> Result<Option<bool>, String> {
         let Some(value) = self.get(key).filter(|value| !value.is_empty()) else {
             return Ok(None);
@@ -125,7 +124,7 @@ impl Config {
     }
 }
 
-/// Joins config strings from outside in, as COSBench does: with `;`, empty levels left out.
+/// Joins config strings from the outermost level inwards, as COSBench does: with `;`, omitting empty levels.
 #[must_use]
 pub(crate) fn join(levels: &[&str]) -> String {
     let full: Vec<&str> = levels

@@ -1,13 +1,13 @@
-//! Elements and attributes with their places; what COSBench would ignore becomes a warning.
+//! Elements and attributes with their locations. Anything that COSBench would ignore becomes a warning.
 
 use roxmltree::{Document, Node};
 
-use crate::error::{Place, Rejection, Warning, near};
+use crate::error::{Location, Rejection, Warning, near};
 
-/// Reads attributes of one element and remembers which names are known.
+/// Reads the attributes of one element.
 pub(crate) struct Element<'d, 'w> {
     node: Node<'d, 'd>,
-    /// How messages call it: `work "main"`.
+    /// Its name in messages: `work "main"`.
     title: String,
     warnings: &'w mut Vec<Warning>,
 }
@@ -15,22 +15,22 @@ pub(crate) struct Element<'d, 'w> {
 /// Parses `text`.
 ///
 /// # Errors
-/// When it is no well-formed XML.
+/// If it is not well-formed XML.
 pub(crate) fn document(text: &str) -> Result<Document<'_>, Rejection> {
     Document::parse(text).map_err(|error| {
         let at = error.pos();
-        let place = Place {
+        let location = Location {
             line: at.row,
             column: at.col,
             what: "XML".to_owned(),
         };
-        Rejection::new(&place, error.to_string(), "write well-formed XML 1.0")
+        Rejection::new(&location, error.to_string(), "write well-formed XML 1.0")
     })
 }
 
 impl<'d, 'w> Element<'d, 'w> {
-    /// Looks at `node`: attributes outside `attributes` and children outside `children` are ignored,
-    /// with a warning.
+    /// Wraps `node`, adding a warning for each attribute outside `attributes` and each child outside
+    /// `children`, because COSBench ignores them.
     pub(crate) fn new(
         node: Node<'d, 'd>,
         attributes: &[&str],
@@ -43,15 +43,15 @@ impl<'d, 'w> Element<'d, 'w> {
             if attributes.contains(&name) {
                 continue;
             }
-            let place = place(node, attribute.range().start, format!("{title} @{name}"));
+            let location = location(node, attribute.range().start, format!("{title} @{name}"));
             let meant = near(name, attributes).map_or_else(
                 || "COSBench ignores it".to_owned(),
                 |meant| format!("COSBench ignores it; did you mean `{meant}`?"),
             );
             warnings.push(Warning {
-                place,
+                location,
                 text: format!(
-                    "`{name}` is no attribute of {}: {meant}",
+                    "`{name}` is not an attribute of {}: {meant}",
                     node.tag_name().name()
                 ),
             });
@@ -63,8 +63,10 @@ impl<'d, 'w> Element<'d, 'w> {
                     .map(|meant| format!("; did you mean `{meant}`?"))
                     .unwrap_or_default();
                 warnings.push(Warning {
-                    place: place(child, child.range().start, title.clone()),
-                    text: format!("the element `{name}` is ignored here, with all it holds{meant}"),
+                    location: location(child, child.range().start, title.clone()),
+                    text: format!(
+                        "the element `{name}` is ignored here, with all its content{meant}"
+                    ),
                 });
             }
         }
@@ -76,22 +78,22 @@ impl<'d, 'w> Element<'d, 'w> {
     }
 
     pub(crate) fn warn(&mut self, attribute: &str, text: impl Into<String>) {
-        let place = self.place(attribute);
+        let location = self.location(attribute);
         self.warnings.push(Warning {
-            place,
+            location,
             text: text.into(),
         });
     }
 
-    /// The place of an attribute; that of the element when it is absent or the name is empty.
-    pub(crate) fn place(&self, attribute: &str) -> Place {
+    /// The location of an attribute, or of the element if the attribute is absent or the name empty.
+    pub(crate) fn location(&self, attribute: &str) -> Location {
         let what = match attribute {
             "" => self.title.clone(),
             name => format!("{} @{name}", self.title),
         };
         let found = self.node.attribute_node(attribute);
         let at = found.map_or(self.node.range().start, |a| a.range().start);
-        place(self.node, at, what)
+        location(self.node, at, what)
     }
 
     pub(crate) fn reject(
@@ -100,18 +102,18 @@ impl<'d, 'w> Element<'d, 'w> {
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Rejection {
-        Rejection::new(&self.place(attribute), problem, remedy)
+        Rejection::new(&self.location(attribute), problem, remedy)
     }
 
-    /// The value of an attribute; empty counts as absent where COSBench does so.
+    /// The value of an attribute.
     pub(crate) fn text(&self, name: &str) -> Option<&'d str> {
         self.node.attribute(name)
     }
 
-    /// A whole number within `least..=most`; absent and empty give `default`.
+    /// A whole number within `least..=most`; `default` if the attribute is absent or empty.
     ///
     /// # Errors
-    /// When it is no number, or outside.
+    /// If it is not a number, or out of range.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -124,7 +126,7 @@ impl<'d, 'w> Element<'d, 'w> {
         };
         let limits = || format!("write a whole number from {least} to {most}");
         let Ok(value) = text.parse::<i64>() else {
-            return Err(self.reject(name, format!("`{text}` is no whole number"), limits()));
+            return Err(self.reject(name, format!("`{text}` is not a whole number"), limits()));
         };
         if !(least..=most).contains(&value) {
             return Err(self.reject(name, format!("{value} is out of range"), limits()));
@@ -152,9 +154,9 @@ fn title(node: Node<'_, '_>) -> String {
     name.map_or_else(|| tag.to_owned(), |name| format!("{tag} \"{name}\""))
 }
 
-fn place(node: Node<'_, '_>, at: usize, what: String) -> Place {
+fn location(node: Node<'_, '_>, at: usize, what: String) -> Location {
     let position = node.document().text_pos_at(at);
-    Place {
+    Location {
         line: position.row,
         column: position.col,
         what,

@@ -1,10 +1,10 @@
-//! What is wrong with a workload file, and where.
+//! Problems in a workload file, with their locations.
 
 use std::fmt;
 
-/// A place in a workload file.
+/// A location in a workload file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1.
@@ -13,7 +13,7 @@ pub struct Place {
     pub what: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -23,12 +23,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// A workload that COSBench would refuse, at submission or when the stage starts.
+/// A workload that COSBench would reject, at submission or when the stage starts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {problem}; {remedy}")]
+#[error("{location}: {problem}; {remedy}")]
 pub struct Rejection {
-    /// Where it stands.
-    pub place: Place,
+    /// The location in the file.
+    pub location: Location,
     /// What is wrong.
     pub problem: String,
     /// What to write instead.
@@ -37,35 +37,34 @@ pub struct Rejection {
 
 impl Rejection {
     pub(crate) fn new(
-        place: &Place,
+        location: &Location,
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            place: place.clone(),
+            location: location.clone(),
             problem: problem.into(),
             remedy: remedy.into(),
         }
     }
 }
 
-/// Something that COSBench ignores or takes otherwise than it looks.
+/// Something that COSBench ignores or interprets unexpectedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where it stands.
-    pub place: Place,
+    /// The location in the file.
+    pub location: Location,
     /// What happens, and what was probably meant.
     pub text: String,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.text)
+        write!(f, "{}: {}", self.location, self.text)
     }
 }
 
-/// The name among `known` that `given` is probably meant to be: the same but for case, or at most two
-/// letters away.
+/// The name among `known` that `given` probably means: equal except for case, or at most two letters away.
 pub(crate) fn near<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let same = known.iter().find(|name| name.eq_ignore_ascii_case(given));
     same.or_else(|| {
@@ -76,7 +75,7 @@ pub(crate) fn near<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     .copied()
 }
 
-/// Levenshtein's distance in bytes.
+/// Levenshtein distance in bytes.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

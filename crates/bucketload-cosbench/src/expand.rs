@@ -1,4 +1,4 @@
-//! From the elements of a file to a [`Workload`]: inheritance, defaults, special works, validation
+//! Turns the elements of a file into a [`Workload`]: inheritance, defaults, special works, validation
 //! (specification sections 1.2 to 1.6).
 
 use roxmltree::Node;
@@ -6,21 +6,21 @@ use roxmltree::Node;
 use crate::adapter::{Adapter, auth_types, storage_types};
 use crate::config::{Config, join};
 use crate::document::{Element, document};
-use crate::error::{Place, Rejection, Warning};
-use crate::model::{Auth, Division, Operation, Stage, Storage, Work, WorkKind, Workload};
+use crate::error::{Location, Rejection, Warning};
+use crate::model::{ConfiguredAdapter, Division, Operation, Stage, Work, WorkKind, Workload};
 use crate::operation::{self, OperationKind};
 
-/// A workload and what COSBench would have done without a word.
+/// A workload, and warnings about things that COSBench would silently ignore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
     /// The workload.
     pub workload: Workload,
-    /// What was ignored, and what is taken otherwise than it looks.
+    /// Things that are ignored or interpreted unexpectedly.
     pub warnings: Vec<Warning>,
 }
 
-/// Largest 32-bit signed number.
-const MOST: i64 = i32::MAX as i64;
+/// The largest 32-bit signed integer.
+const MAX_INT: i64 = i32::MAX as i64;
 const WORKLOAD: &[&str] = &["name", "description", "trigger", "config"];
 const STAGE: &[&str] = &["name", "closuredelay", "trigger", "config"];
 const WORK: &[&str] = &[
@@ -42,22 +42,22 @@ const WORK: &[&str] = &[
 ];
 const OPERATION: &[&str] = &["type", "ratio", "division", "config", "id"];
 
-/// Storage types on which the fork's additional operations work.
+/// Storage types that support the fork's additional operations.
 const FORK_STORAGES: [&str; 5] = ["s3", "sio", "siov1", "siov2", "gdas"];
 
-/// What a level hands down.
+/// Settings that a level passes on to the levels below.
 #[derive(Clone)]
 struct Inherited {
-    auth: Auth,
-    storage: Storage,
-    /// Config strings from outside in.
+    auth: ConfiguredAdapter,
+    storage: ConfiguredAdapter,
+    /// Config strings, outermost first.
     configs: Vec<String>,
 }
 
-/// Reads a workload file.
+/// Parses a workload file.
 ///
 /// # Errors
-/// The first thing that COSBench would refuse at submission or stop at later.
+/// The first problem that COSBench would reject at submission or fail at later.
 pub fn parse(text: &str) -> Result<Parsed, Rejection> {
     let document = document(text)?;
     let mut warnings = Vec::new();
@@ -66,24 +66,25 @@ pub fn parse(text: &str) -> Result<Parsed, Rejection> {
 }
 
 fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload, Rejection> {
+    let none = |adapter| ConfiguredAdapter {
+        adapter,
+        config: Config::default(),
+        location: Location::default(),
+    };
     let none = Inherited {
-        auth: Auth {
-            adapter: &auth_types()[0],
-            config: Config::default(),
-            place: Place::default(),
-        },
-        storage: Storage {
-            adapter: &storage_types()[0],
-            config: Config::default(),
-            place: Place::default(),
-        },
+        auth: none(&auth_types()[0]),
+        storage: none(&storage_types()[0]),
         configs: Vec::new(),
     };
     let children = ["auth", "storage", "workflow"];
     let element = Element::new(node, WORKLOAD, &children, warnings);
     let name = required(&element, "name", "name the workload")?;
     if name.contains('/') {
-        return Err(element.reject("name", "a name cannot hold `/`", "it becomes a file name"));
+        return Err(element.reject(
+            "name",
+            "a name cannot contain `/`",
+            "it becomes a file name",
+        ));
     }
     let description = element.text("description").unwrap_or("").to_owned();
     let trigger = trigger(&element);
@@ -116,34 +117,24 @@ fn workload(node: Node<'_, '_>, warnings: &mut Vec<Warning>) -> Result<Workload,
 }
 
 impl Inherited {
-    /// With the config string of a further level.
+    /// The settings with the config string of one more level.
     fn level(&self, config: &str) -> Self {
         let mut deeper = self.clone();
         deeper.configs.push(config.to_owned());
         deeper
     }
 
-    /// With the adapters of a level, which replace inherited ones as a whole.
+    /// The settings with the adapters of a level, which replace inherited ones completely.
     fn adapters(
         mut self,
         (auth, storage): (Option<Node<'_, '_>>, Option<Node<'_, '_>>),
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Rejection> {
         if let Some(node) = auth {
-            let (adapter, config, place) = adapter(node, auth_types(), "auth", warnings)?;
-            self.auth = Auth {
-                adapter,
-                config,
-                place,
-            };
+            self.auth = adapter(node, auth_types(), "auth", warnings)?;
         }
         if let Some(node) = storage {
-            let (adapter, config, place) = adapter(node, storage_types(), "storage", warnings)?;
-            self.storage = Storage {
-                adapter,
-                config,
-                place,
-            };
+            self.storage = adapter(node, storage_types(), "storage", warnings)?;
         }
         Ok(self)
     }
@@ -160,7 +151,7 @@ fn adapter(
     all: &'static [Adapter],
     kind: &str,
     warnings: &mut Vec<Warning>,
-) -> Result<(&'static Adapter, Config, Place), Rejection> {
+) -> Result<ConfiguredAdapter, Rejection> {
     let mut element = Element::new(node, &["type", "config"], &[], warnings);
     let name = required(&element, "type", "name the type")?;
     let found = Adapter::find(all, &name, kind);
@@ -172,11 +163,11 @@ fn adapter(
             .unwrap_or_default();
         element.warn(
             "config",
-            format!("the key `{key}` means nothing to {name}{meant}"),
+            format!("{name} does not know the key `{key}`{meant}"),
         );
     }
     if !config.ignored().is_empty() {
-        // It may be part of a secret: its text is not repeated.
+        // The entry may be part of a secret, so its text is not repeated.
         element.warn("config", "an entry without `=` is ignored");
     }
     for key in adapter.mandatory {
@@ -185,8 +176,11 @@ fn adapter(
             return Err(element.reject("config", problem, format!("add {key}=… to the config")));
         }
     }
-    let place = element.place("");
-    Ok((adapter, config, place))
+    Ok(ConfiguredAdapter {
+        adapter,
+        config,
+        location: element.location(""),
+    })
 }
 
 fn required(element: &Element<'_, '_>, name: &str, remedy: &str) -> Result<String, Rejection> {
@@ -212,9 +206,9 @@ fn stage(
     let element = Element::new(node, STAGE, &["auth", "storage", "work"], warnings);
     let name = required(&element, "name", "name the stage")?;
     if name.contains(';') {
-        return Err(element.reject("name", "a name cannot hold `;`", "use another character"));
+        return Err(element.reject("name", "a name cannot contain `;`", "use another character"));
     }
-    let closure_delay_s = element.number("closuredelay", 0, 0, MOST)? as u32;
+    let closure_delay_s = element.number("closuredelay", 0, 0, MAX_INT)? as u32;
     let config = element.text("config").unwrap_or("").to_owned();
     let trigger = trigger(&element);
     let inherited = inherited.level(&config);
@@ -245,7 +239,7 @@ fn stage(
     Ok(stage)
 }
 
-/// The numbers of a work's attributes.
+/// The end conditions and number of workers of a work.
 struct Numbers {
     workers: u32,
     runtime_s: u32,
@@ -269,13 +263,13 @@ fn work(
     if kind == WorkKind::Normal && type_name != "normal" {
         element.warn(
             "type",
-            format!("there is no work type `{type_name}`: it is a normal work"),
+            format!("there is no work type `{type_name}`; the work is treated as a normal one"),
         );
     }
     if kind == WorkKind::Delay && !in_delay {
         return Err(element.reject(
             "type",
-            "a delay has to stand in a stage called `delay` with a closuredelay",
+            "a delay must be in a stage called `delay` with a closuredelay",
             "write <workstage name=\"delay\" closuredelay=\"60\">",
         ));
     }
@@ -292,7 +286,7 @@ fn work(
         (_, Some(text)) => division(&element, text)?,
     };
     let timed = |name| -> Result<u32, Rejection> {
-        let seconds = element.number(name, 0, 0, MOST)? as u32;
+        let seconds = element.number(name, 0, 0, MAX_INT)? as u32;
         Ok(if numbers.runtime_s == 0 { 0 } else { seconds })
     };
     let (rampup_s, rampdown_s) = (timed("rampup")?, timed("rampdown")?);
@@ -306,7 +300,7 @@ fn work(
         name,
         kind,
         workers: numbers.workers,
-        interval_s: element.number("interval", 5, 1, MOST)? as u32,
+        interval_s: element.number("interval", 5, 1, MAX_INT)? as u32,
         division,
         runtime_s: numbers.runtime_s,
         rampup_s,
@@ -314,17 +308,17 @@ fn work(
         total_ops: numbers.total_ops,
         total_bytes: numbers.total_bytes,
         afr: element.number("afr", default_afr, 0, 1_000_000)? as u32,
-        max_iops: element.number("maxIOPS", 0, 0, MOST)? as u32,
+        max_iops: element.number("maxIOPS", 0, 0, MAX_INT)? as u32,
         max_bytes_per_s: element.number("maxBW", 0, 0, i64::MAX)?.cast_unsigned(),
         driver: driver.map(str::to_owned),
         config,
         auth: inherited.auth.clone(),
         storage: inherited.storage.clone(),
         operations: Vec::new(),
-        place: element.place(""),
+        location: element.location(""),
     };
     let nodes: Vec<_> = element.children("operation").collect();
-    let place = work.place.clone();
+    let location = work.location.clone();
     let adapters = (element.child("auth"), element.child("storage"));
     if kind != WorkKind::Normal && !nodes.is_empty() {
         element.warn("", "the operations of a special work are ignored");
@@ -362,7 +356,7 @@ fn work(
             display_name: config.get("name").map_or(op.name().to_owned(), Into::into),
             config,
             target: read.target,
-            place,
+            location,
         });
         let inherited = inherited.adapters(adapters, warnings)?;
         (work.auth, work.storage) = (inherited.auth, inherited.storage);
@@ -383,7 +377,7 @@ fn work(
             false => format!("the ratios of its operations sum to {sum}"),
         };
         return Err(Rejection::new(
-            &place,
+            &location,
             problem,
             "make the ratios sum to 100",
         ));
@@ -392,7 +386,7 @@ fn work(
     Ok(work)
 }
 
-/// Reads how long a work goes on, and with how many workers.
+/// Reads a work's end conditions and number of workers.
 fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rejection> {
     if kind == WorkKind::Delay {
         return Ok(Numbers {
@@ -409,17 +403,17 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
         return Err(element.reject(
             "",
             "there is no attribute `workers`",
-            "say how many workers",
+            "set the number of workers",
         ));
     }
-    let workers = element.number("workers", 0, 1, MOST)? as u32;
+    let workers = element.number("workers", 0, 1, MAX_INT)? as u32;
     if kind != WorkKind::Normal {
-        // A special work is one loop per worker, whatever its attributes say.
+        // A special work is one loop per worker, regardless of its attributes.
         for name in ["runtime", "totalOps", "totalBytes", "division"] {
             if element.text(name).is_some() {
                 element.warn(
                     name,
-                    format!("`{name}` is ignored: a special work walks its slice once"),
+                    format!("`{name}` is ignored: a special work goes through its slice once"),
                 );
             }
         }
@@ -432,8 +426,8 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
     }
     let numbers = Numbers {
         workers,
-        runtime_s: element.number("runtime", 0, 0, MOST)? as u32,
-        total_ops: element.number("totalOps", 0, 0, MOST)? as u32,
+        runtime_s: element.number("runtime", 0, 0, MAX_INT)? as u32,
+        total_ops: element.number("totalOps", 0, 0, MAX_INT)? as u32,
         total_bytes: element
             .number("totalBytes", 0, 0, i64::MAX)?
             .cast_unsigned(),
@@ -441,7 +435,7 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
     if numbers.runtime_s == 0 && numbers.total_ops == 0 && numbers.total_bytes == 0 {
         return Err(element.reject(
             "",
-            "it would never end",
+            "the work would never end",
             "set runtime, totalOps or totalBytes above 0",
         ));
     }
@@ -456,7 +450,7 @@ fn numbers(element: &mut Element<'_, '_>, kind: WorkKind) -> Result<Numbers, Rej
 }
 
 fn division(element: &Element<'_, '_>, text: &str) -> Result<Division, Rejection> {
-    Division::from_name(text).ok_or_else(|| {
+    text.parse().map_err(|_| {
         element.reject(
             "division",
             format!("there is no division `{text}`"),
@@ -465,18 +459,18 @@ fn division(element: &Element<'_, '_>, text: &str) -> Result<Division, Rejection
     })
 }
 
-/// The config of a special work's operation: what it needs, then what the user wrote.
+/// The config of a special work's operation: required settings first, then the user's.
 fn special_config(kind: WorkKind, inherited: &Inherited) -> String {
-    let own = inherited.config(&[]);
+    let config = inherited.config(&[]);
     let injected = match kind {
         WorkKind::Init | WorkKind::Dispose => "objects=r(0,0);sizes=c(0)B",
-        WorkKind::Prepare | WorkKind::MultipartPrepare if !own.contains("createContainer=") => {
+        WorkKind::Prepare | WorkKind::MultipartPrepare if !config.contains("createContainer=") => {
             "createContainer=false"
         }
-        WorkKind::Cleanup if !own.contains("deleteContainer=") => "deleteContainer=false",
+        WorkKind::Cleanup if !config.contains("deleteContainer=") => "deleteContainer=false",
         _ => "",
     };
-    join(&[injected, &own])
+    join(&[injected, &config])
 }
 
 fn normal_operation(
@@ -487,7 +481,7 @@ fn normal_operation(
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<Operation>, Rejection> {
     let mut element = Element::new(node, OPERATION, &[], warnings);
-    let name = required(&element, "type", "say what it does")?;
+    let name = required(&element, "type", "set the operation type")?;
     let ratio = element.number("ratio", 100, 0, 100)? as u32;
     if ratio == 0 {
         return Ok(None);
@@ -541,11 +535,11 @@ fn normal_operation(
             .map_or(kind.name().to_owned(), Into::into),
         config,
         target: read.target,
-        place: element.place("config"),
+        location: element.location("config"),
     }))
 }
 
-/// Where operations share a type, those without a name of their own are called `1-read`, `2-read`.
+/// If several operations share a type, those without a custom name are called `1-read`, `2-read`.
 fn number_equal_names(work: &mut Work) {
     let kinds: Vec<OperationKind> = work.operations.iter().map(|op| op.kind).collect();
     let shared = |kind| kinds.iter().filter(|other| **other == kind).count() > 1;

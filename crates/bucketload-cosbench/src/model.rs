@@ -1,40 +1,40 @@
-//! A workload as COSBench understands it: everything inherited, every default filled in, special works
-//! with their one operation.
+//! A workload as COSBench interprets it: settings inherited, defaults filled in, and special works with their
+//! single operation.
 
 use crate::adapter::Adapter;
 use crate::config::Config;
-use crate::error::Place;
+use crate::error::Location;
 use crate::operation::{OperationKind, Target};
 
 /// A workload file, expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its description; may be empty.
+    /// Description; may be empty.
     pub description: String,
-    /// Script to run on every driver before and after it.
+    /// Script to run on every driver before and after the workload.
     pub trigger: Option<String>,
     /// Config string of the workload.
     pub config: String,
     /// Config string of the workflow.
     pub workflow_config: String,
-    /// Its stages, which run one after the other.
+    /// Stages, which run one after another.
     pub stages: Vec<Stage>,
 }
 
-/// A stage: works that run at the same time.
+/// A stage: works that run concurrently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Seconds to wait after it; for a stage called `delay` all that it does.
+    /// Seconds to wait after the stage; a stage called `delay` only waits.
     pub closure_delay_s: u32,
-    /// Script to run before and after it.
+    /// Script to run before and after the stage.
     pub trigger: Option<String>,
     /// Config string.
     pub config: String,
-    /// Its works; none for a delay.
+    /// Works; none for a delay.
     pub works: Vec<Work>,
 }
 
@@ -46,8 +46,9 @@ impl Stage {
     }
 }
 
-/// What kind of work it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of a work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum WorkKind {
     /// Operations by ratio.
     Normal,
@@ -56,6 +57,7 @@ pub enum WorkKind {
     /// Writes objects.
     Prepare,
     /// Writes objects in parts.
+    #[strum(serialize = "mprepare")]
     MultipartPrepare,
     /// Deletes objects.
     Cleanup,
@@ -66,32 +68,16 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// The kind of the attribute `type`; what is unknown is normal.
+    /// The kind for the attribute `type`; unknown types are normal.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
-        match name {
-            "init" => Self::Init,
-            "prepare" => Self::Prepare,
-            "mprepare" => Self::MultipartPrepare,
-            "cleanup" => Self::Cleanup,
-            "dispose" => Self::Dispose,
-            "delay" => Self::Delay,
-            _ => Self::Normal,
-        }
+        name.parse().unwrap_or(Self::Normal)
     }
 
-    /// Its name in the attribute `type`.
+    /// The value of the attribute `type`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Init => "init",
-            Self::Prepare => "prepare",
-            Self::MultipartPrepare => "mprepare",
-            Self::Cleanup => "cleanup",
-            Self::Dispose => "dispose",
-            Self::Delay => "delay",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The operation of a special work.
@@ -108,43 +94,32 @@ impl WorkKind {
     }
 }
 
-/// How workers divide what they work on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How workers divide containers and objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Division {
     /// Not at all: every worker uses all containers and objects.
     None,
-    /// Each worker has containers of its own.
+    /// Each worker has its own containers.
     Container,
-    /// Each worker has objects of its own.
+    /// Each worker has its own objects.
     Object,
 }
 
 impl Division {
-    /// The division called `name`.
+    /// The name in workload files.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::None, Self::Container, Self::Object]
-            .into_iter()
-            .find(|division| division.name() == name)
-    }
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Container => "container",
-            Self::Object => "object",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// A work: closed-loop workers that draw from the same operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What kind it is.
+    /// Kind.
     pub kind: WorkKind,
     /// Number of workers over all drivers.
     pub workers: u32,
@@ -154,9 +129,9 @@ pub struct Work {
     pub division: Division,
     /// Measured seconds; 0 for none.
     pub runtime_s: u32,
-    /// Seconds before; 0 without runtime.
+    /// Seconds before the measurement; 0 without runtime.
     pub rampup_s: u32,
-    /// Seconds after; 0 without runtime.
+    /// Seconds after the measurement; 0 without runtime.
     pub rampdown_s: u32,
     /// Operations of all workers; 0 for no limit.
     pub total_ops: u32,
@@ -164,22 +139,22 @@ pub struct Work {
     pub total_bytes: u64,
     /// Acceptable failures per million samples.
     pub afr: u32,
-    /// Most operations per second; 0 for no limit.
+    /// Maximum operations per second; 0 for no limit.
     pub max_iops: u32,
-    /// Most bytes per second; 0 for no limit.
+    /// Maximum bytes per second; 0 for no limit.
     pub max_bytes_per_s: u64,
-    /// Driver that it is pinned to.
+    /// Driver that the work is pinned to.
     pub driver: Option<String>,
     /// Config string of this level.
     pub config: String,
-    /// How it logs in.
-    pub auth: Auth,
-    /// Where it works.
-    pub storage: Storage,
-    /// Its operations; ratios sum to 100.
+    /// How the work logs in.
+    pub auth: ConfiguredAdapter,
+    /// The storage that the work uses.
+    pub storage: ConfiguredAdapter,
+    /// Operations; their ratios add up to 100.
     pub operations: Vec<Operation>,
-    /// Where it stands in the file.
-    pub place: Place,
+    /// Location in the file.
+    pub location: Location,
 }
 
 /// An operation of a work.
@@ -189,38 +164,27 @@ pub struct Operation {
     pub id: String,
     /// What it does.
     pub kind: OperationKind,
-    /// Per cent of the work's operations.
+    /// Percentage of the work's operations.
     pub ratio: u32,
     /// How workers divide their range.
     pub division: Division,
-    /// The config of all levels, inherited first.
+    /// The config of all levels, outermost first.
     pub config: Config,
-    /// What the config says.
+    /// The settings read from the config.
     pub target: Target,
     /// Name in reports.
     pub display_name: String,
-    /// Where it stands in the file; that of its work for the operation of a special work.
-    pub place: Place,
+    /// Location in the file; for a special work's operation, that of the work.
+    pub location: Location,
 }
 
-/// Where a work's requests go.
+/// A storage or login that a work uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Storage {
+pub struct ConfiguredAdapter {
     /// The adapter.
     pub adapter: &'static Adapter,
-    /// Its config string.
+    /// Config string.
     pub config: Config,
-    /// Where it stands in the file; nowhere when it is not written.
-    pub place: Place,
-}
-
-/// How a work logs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Auth {
-    /// The adapter.
-    pub adapter: &'static Adapter,
-    /// Its config string.
-    pub config: Config,
-    /// Where it stands in the file; nowhere when it is not written.
-    pub place: Place,
+    /// Location in the file; the default if the element is absent.
+    pub location: Location,
 }

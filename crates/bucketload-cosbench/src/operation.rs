@@ -1,4 +1,4 @@
-//! Operation types: the keys of their config strings and what they mean (specification section 1.6).
+//! Operation types: the keys of their config strings and their meaning (specification section 1.6).
 
 use crate::config::Config;
 use crate::error::near;
@@ -14,7 +14,7 @@ pub enum OperationKind {
     Write,
     /// Delete an object.
     Delete,
-    /// List a container, or look at one object of it.
+    /// List a container, or look up one of its objects.
     List,
     /// Write a local file.
     FileWrite,
@@ -43,7 +43,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// Every kind with its name and the sample type under which it is reported.
+    /// Every kind with its name and the sample type it is reported as.
     const TABLE: [(Self, &'static str, &'static str); 16] = [
         (Self::Read, "read", "read"),
         (Self::Write, "write", "write"),
@@ -83,7 +83,7 @@ impl OperationKind {
     }
 
     fn row(self) -> (Self, &'static str, &'static str) {
-        // Every kind stands in the table: a test holds that.
+        // Every kind is in the table, as a test verifies.
         let found = Self::TABLE.into_iter().find(|row| row.0 == self);
         found.unwrap_or(Self::TABLE[0])
     }
@@ -93,7 +93,7 @@ impl OperationKind {
         Self::TABLE.iter().map(|row| row.1).collect()
     }
 
-    /// Whether it needs `sizes`.
+    /// Whether it requires `sizes`.
     const fn has_sizes(self) -> bool {
         matches!(
             self,
@@ -105,7 +105,7 @@ impl OperationKind {
         )
     }
 
-    /// Whether it writes objects of the store.
+    /// Whether it writes objects to the store.
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(
@@ -119,7 +119,7 @@ impl OperationKind {
         )
     }
 
-    /// Whether it loops over a slice of containers and objects.
+    /// Whether it goes through a slice of containers and objects.
     #[must_use]
     pub const fn loops(self) -> bool {
         matches!(
@@ -128,7 +128,7 @@ impl OperationKind {
         )
     }
 
-    /// The keys that its config may hold.
+    /// The valid keys of its config.
     fn keys(self) -> Vec<&'static str> {
         let mut keys = vec![
             "containers",
@@ -161,43 +161,43 @@ impl OperationKind {
     }
 }
 
-/// What an operation works on, read from its config.
+/// The settings of an operation, read from its config.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Numbers of containers.
     pub containers: Option<Selector>,
-    /// Before a container's number.
+    /// Prefix of container names.
     pub cprefix: String,
-    /// After a container's number.
+    /// Suffix of container names.
     pub csuffix: String,
     /// Numbers of objects.
     pub objects: Option<Selector>,
-    /// Before an object's number.
+    /// Prefix of object names.
     pub oprefix: String,
-    /// After an object's number.
+    /// Suffix of object names.
     pub osuffix: String,
-    /// Sizes of what is written.
+    /// Sizes of written objects.
     pub sizes: Option<Sizes>,
     /// Whether written content is all zeros.
     pub zeros: bool,
-    /// Whether content is checked when it is read, and written so that it can be.
+    /// Whether content is written with a checksum and checked when read.
     pub hash_check: bool,
     /// Whether requests use chunked transfer coding.
     pub chunked: bool,
-    /// Whether containers are created on the way (prepare) or deleted (cleanup).
+    /// Whether containers are also created (prepare) or deleted (cleanup).
     pub containers_too: bool,
     /// Directory of local files.
     pub files: Option<String>,
-    /// How local files are chosen: its first letter.
+    /// How local files are chosen: the first letter of the selector.
     pub file_selection: Option<char>,
-    /// Whether percentiles are wanted.
+    /// Whether percentiles are reported.
     pub histogram: bool,
 }
 
-/// A problem with a config, without its place: text and remedy.
+/// A problem with a config, without its location: text and remedy.
 pub(crate) type Problem = (String, String);
 
-/// What reading a config gave: the target, and notes for the user.
+/// The result of reading a config: the target, and notes for the user.
 pub(crate) struct Read {
     pub(crate) target: Target,
     pub(crate) notes: Vec<String>,
@@ -206,7 +206,7 @@ pub(crate) struct Read {
 /// Reads the config of an operation.
 ///
 /// # Errors
-/// What a driver would stop at when the stage starts.
+/// The problem at which a driver would fail when the stage starts.
 pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem> {
     let mut notes = Vec::new();
     let known = kind.keys();
@@ -216,7 +216,7 @@ pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();
         notes.push(format!(
-            "the key `{key}` means nothing to {}{meant}",
+            "{} does not know the key `{key}`{meant}",
             kind.name()
         ));
     }
@@ -243,7 +243,7 @@ pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem
             .map(|value| value.unwrap_or(default))
             .map_err(|value| {
                 (
-                    format!("{key}: `{value}` is no truth value"),
+                    format!("{key}: `{value}` is not a boolean"),
                     "write true or false".to_owned(),
                 )
             })
@@ -255,7 +255,7 @@ pub(crate) fn read(kind: OperationKind, config: &Config) -> Result<Read, Problem
                 parsed.map_err(|e| (format!("sizes: {}", e.problem), e.remedy.to_owned()))?;
             if let Some(unit) = &sizes.misread {
                 notes.push(format!(
-                    "COSBench 0.4 takes {unit} as bytes; here it is what it says"
+                    "COSBench 0.4 takes {unit} as bytes; here it has its usual meaning"
                 ));
             }
             Some(sizes)
@@ -303,11 +303,11 @@ fn missing(key: &str, example: &str) -> Problem {
     )
 }
 
-/// Refuses divisions that leave a worker without anything to choose from, which ends COSBench's workers
-/// in the middle of a run (specification section 7, B15), and those that its drivers do not know.
+/// Rejects divisions that leave a worker nothing to choose from, which would end COSBench's workers in the
+/// middle of a run (specification section 7, B15), and those that its drivers do not support.
 ///
 /// # Errors
-/// Text and remedy.
+/// The problem and its remedy.
 pub(crate) fn divided(
     kind: OperationKind,
     division: Division,
@@ -337,7 +337,7 @@ pub(crate) fn divided(
             Some(Selector::Histogram(_)) if divided => {
                 return Err((
                     format!("{key}: a histogram cannot be divided among workers"),
-                    "use u(lo,hi), or leave division out".to_owned(),
+                    "use u(lo,hi), or remove division".to_owned(),
                 ));
             }
             _ => continue,
@@ -345,7 +345,7 @@ pub(crate) fn divided(
         if divided && range < workers {
             return Err((
                 format!("{key}: {range} cannot be divided among {workers} workers"),
-                "give every worker at least one, or leave division out".to_owned(),
+                "give every worker at least one, or remove division".to_owned(),
             ));
         }
     }
@@ -387,7 +387,7 @@ fn check(kind: OperationKind, target: &Target) -> Result<(), Problem> {
     if kind.loops() && !(iterable(&target.containers) && iterable(&target.objects)) {
         return Err((
             format!(
-                "{} walks its containers and objects one after the other",
+                "{} goes through its containers and objects one after another",
                 kind.name()
             ),
             "write them as r(lo,hi)".to_owned(),
@@ -410,7 +410,7 @@ mod tests {
     use crate::selector::Selector;
 
     #[test]
-    fn every_kind_stands_in_the_table() {
+    fn every_kind_is_in_the_table() {
         for (kind, name, sample) in OperationKind::TABLE {
             assert_eq!(OperationKind::from_name(name), Some(kind));
             assert_eq!((kind.name(), kind.sample_type()), (name, sample));
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_would_stop_at_is_refused() {
+    fn settings_that_a_driver_would_fail_at_are_rejected() {
         for (kind, text, wanted) in [
             (
                 OperationKind::Write,
@@ -450,7 +450,7 @@ mod tests {
             (
                 OperationKind::Prepare,
                 "containers=u(1,2);objects=r(1,2);sizes=c(1)B",
-                "walks",
+                "goes through",
             ),
             (
                 OperationKind::FileWrite,
@@ -460,7 +460,7 @@ mod tests {
             (
                 OperationKind::Read,
                 "containers=c(1);objects=c(1);hashCheck=1",
-                "truth",
+                "boolean",
             ),
         ] {
             let (problem, _) = read(kind, &Config::parse(text)).err().unwrap();

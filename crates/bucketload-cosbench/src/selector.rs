@@ -1,7 +1,7 @@
 //! Number selectors: `c(n)`, `u(lo,hi)`, `r(lo,hi)`, `s(lo,hi)`, `h(lo|hi|weight,…)` and `lo-hi`
-//! (specification section 1.7), and sizes: a selector with a unit.
+//! (specification section 1.7). Sizes are selectors with a unit.
 
-/// The largest number a selector can name, 2^31-1.
+/// The largest number that a selector can name, 2^31-1.
 const MOST: u32 = i32::MAX as u32;
 
 /// How numbers are chosen.
@@ -16,23 +16,23 @@ pub enum Selector {
         /// Largest.
         hi: u32,
     },
-    /// One after the other, beginning anew at the end; divided among workers where the work divides.
+    /// Consecutive numbers, starting over at the end; divided among workers if the work is divided.
     Range {
         /// First.
         lo: u32,
         /// Last.
         hi: u32,
     },
-    /// One after the other, one counter for all workers whatever the division.
+    /// Consecutive numbers from one counter for all workers, whatever the division.
     Sequential {
         /// First.
         lo: u32,
         /// Last.
         hi: u32,
     },
-    /// A bucket by weight, then uniform inside it.
+    /// A bucket by weight, then uniform within it.
     Histogram(Vec<Bucket>),
-    /// `r(0,0)`: no number at all.
+    /// `r(0,0)`: no numbers.
     Empty,
 }
 
@@ -47,13 +47,13 @@ pub struct Bucket {
     pub weight: u32,
 }
 
-/// What is wrong with a selector, without its place.
+/// A problem with a selector, without its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {remedy}")]
 pub struct SelectorError {
     /// What is wrong.
     pub problem: String,
-    /// What to write.
+    /// What to write instead.
     pub remedy: &'static str,
 }
 
@@ -68,10 +68,10 @@ fn wrong(problem: impl Into<String>, remedy: &'static str) -> SelectorError {
 }
 
 impl Selector {
-    /// Reads a selector of containers or objects; the old form `lo-hi` is a range.
+    /// Parses a selector of containers or objects; the old form `lo-hi` is a range.
     ///
     /// # Errors
-    /// What COSBench's drivers refuse, and why.
+    /// The problem that COSBench's drivers would reject, and its remedy.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let text = text.trim();
         if let Some((lo, hi)) = text.split_once('-')
@@ -82,12 +82,12 @@ impl Selector {
         let inner = text
             .strip_suffix(')')
             .and_then(|text| text.split_once('('))
-            .ok_or_else(|| wrong(format!("`{text}` is no selector"), FORMS))?;
+            .ok_or_else(|| wrong(format!("`{text}` is not a selector"), FORMS))?;
         let (kind, arguments) = inner;
         let mut numbers = arguments.split(',');
         let (first, second) = (numbers.next().unwrap_or(""), numbers.next());
         match kind {
-            // What follows the first number is ignored; shipped samples rely on it.
+            // Anything after the first number is ignored; shipped samples rely on it.
             "c" => number(first).map(Self::Constant),
             "u" => {
                 let (lo, hi) = match second {
@@ -98,7 +98,7 @@ impl Selector {
             }
             "r" | "s" => {
                 let second =
-                    second.ok_or_else(|| wrong(format!("`{text}` names one number"), FORMS))?;
+                    second.ok_or_else(|| wrong(format!("`{text}` has only one number"), FORMS))?;
                 let (lo, hi) = Self::range(first, second)?;
                 match kind {
                     "r" => Ok(Self::of_range(lo, hi)),
@@ -142,7 +142,7 @@ fn number(text: &str) -> Result<u32, SelectorError> {
     let parsed = text.trim().parse::<u32>().ok().filter(|n| *n <= MOST);
     parsed.ok_or_else(|| {
         wrong(
-            format!("`{}` is no number", text.trim()),
+            format!("`{}` is not a number", text.trim()),
             "write a whole number up to 2147483647",
         )
     })
@@ -161,7 +161,7 @@ fn histogram(text: &str) -> Result<Selector, SelectorError> {
         let fields: Vec<&str> = part.split('|').collect();
         let [lo, hi, weight] = fields.as_slice() else {
             return Err(wrong(
-                format!("`{part}` is no bucket"),
+                format!("`{part}` is not a bucket"),
                 "write lo|hi|weight with a whole number as weight",
             ));
         };
@@ -176,7 +176,7 @@ fn histogram(text: &str) -> Result<Selector, SelectorError> {
                 "write the smaller number first",
             ));
         }
-        // Weights of 0 never occur.
+        // Buckets of weight 0 are never chosen.
         buckets.push(Bucket {
             lo,
             hi,
@@ -190,44 +190,18 @@ fn histogram(text: &str) -> Result<Selector, SelectorError> {
     Ok(Selector::Histogram(buckets))
 }
 
-/// The numbers of one worker: `len` from `first` on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// First number; without meaning when `len` is 0.
-    pub first: u64,
-    /// How many.
-    pub len: u64,
-}
-
-/// The share of worker `index` (from 1) of `all` in the numbers `lo` to `hi` (specification section
-/// 1.7): the first workers get one number more where the range does not divide evenly.
-///
-/// # Panics
-/// When `index` is 0 or above `all`, or `lo` above `hi`.
-#[must_use]
-pub fn slice(lo: u32, hi: u32, index: u32, all: u32) -> Slice {
-    assert!(index >= 1 && index <= all && lo <= hi, "no such worker");
-    let range = u64::from(hi) - u64::from(lo) + 1;
-    let (base, extra) = (range / u64::from(all), range % u64::from(all));
-    let before = u64::from(index - 1);
-    Slice {
-        first: u64::from(lo) + base * before + before.min(extra),
-        len: base + u64::from(u64::from(index) <= extra),
-    }
-}
-
-/// Object sizes: a selector and the bytes of one of its units.
+/// Object sizes: a selector and the number of bytes per unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Numbers before the unit is applied.
     pub selector: Selector,
-    /// Bytes of a unit.
+    /// Bytes per unit.
     pub unit_bytes: u64,
-    /// COSBench itself takes the unit as bytes, whatever it says: its name.
+    /// Name of the unit, if COSBench itself would take it as bytes.
     pub misread: Option<String>,
 }
 
-/// Units by suffix. COSBench knows powers of 1000 (GB, MB, KB, B), its fork those of 1024 too.
+/// Units by suffix. COSBench knows powers of 1000 (GB, MB, KB, B), its fork also powers of 1024.
 const UNITS: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -239,11 +213,10 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl Sizes {
-    /// Reads sizes such as `c(64)KB`.
+    /// Parses sizes such as `c(64)KB`.
     ///
     /// # Errors
-    /// When the selector is wrong, the unit is missing, or it is one that COSBench would silently take
-    /// as bytes.
+    /// If the selector is wrong, the unit is missing, or COSBench would silently take the unit as bytes.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let text = text.trim();
         let at = text.rfind(')').map_or(text.len(), |at| at + 1);
@@ -281,7 +254,7 @@ impl Sizes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Bucket, Selector, Sizes, slice};
+    use super::{Bucket, Selector, Sizes};
 
     #[test]
     fn forms_are_read() {
@@ -314,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_drivers_refuse_is_refused() {
+    fn selectors_that_drivers_reject_are_rejected() {
         for text in [
             "",
             "5",
@@ -354,20 +327,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn slices_cover_the_range_once(lo in 1u32..1000, len in 1u32..500, all in 1u32..60) {
-            let hi = lo + len - 1;
-            let mut next = u64::from(lo);
-            for index in 1..=all {
-                let share = slice(lo, hi, index, all);
-                if share.len > 0 {
-                    prop_assert_eq!(share.first, next);
-                    next += share.len;
-                }
-            }
-            prop_assert_eq!(next, u64::from(hi) + 1);
-        }
-
         #[test]
         fn no_text_panics(text in "[curshf0-9(),|KMGTiB -]{0,20}") {
             let _ = Selector::parse(&text);

@@ -1,5 +1,5 @@
-//! `workload-config.xml`: the workload as it was understood, with everything inherited written out
-//! (specification section 5). It can be submitted again.
+//! `workload-config.xml`: the workload as interpreted, with all inherited settings written out (specification
+//! section 5). It can be submitted again.
 
 use std::fmt::Write as _;
 
@@ -16,8 +16,8 @@ const SECRETS: [&str; 7] = [
     "custom_headers",
 ];
 
-/// The workload as XML. With `redact`, keys and passwords are replaced by `***`; the file cannot be
-/// submitted as it is then.
+/// The workload as XML. With `redact`, keys and passwords are replaced by `***`, and the file can no longer
+/// be submitted unchanged.
 #[must_use]
 pub fn workload_config(workload: &Workload, redact: bool) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -110,7 +110,7 @@ fn work(out: &mut String, work: &Work, redact: bool) {
     out.push_str("      </work>\n");
 }
 
-/// Writes a start tag; empty values are left out.
+/// Writes a start tag, omitting empty values.
 fn open(out: &mut String, depth: usize, name: &str, attributes: &[(&str, String)], end: &str) {
     let _ = write!(out, "{:indent$}<{name}", "", indent = 2 * depth);
     for (name, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
@@ -137,7 +137,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A config string; with `redact` without its secrets, which may stand at any level.
+/// A config string. With `redact`, its secrets are removed; they may be at any level.
 fn shown(config: &str, redact: bool) -> String {
     if !redact {
         return config.to_owned();

@@ -79,7 +79,7 @@ impl<'a> Turns<'a> {
         let more = worker.names.more_mut();
         more.bucket.reserve(source.max_key_len());
         rows.enter(worker.id, share, work.ops.entries());
-        if (0..work.ops.entries()).any(|entry| work.ops.trails(entry as u16)) {
+        if (0..work.ops.entries()).any(|entry| work.ops.has_trailer(entry as u16)) {
             worker.trailing = Some(Box::default());
         }
         let (window, start_ns) = (rows.window(share.work), shard.start_ns.get());

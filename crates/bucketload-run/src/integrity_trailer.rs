@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::Watch;
 use bucketload_core::payload::Content;
-use bucketload_core::payload::trailer::{TRAILER_LEN, Trailed, Trailer, TrailerCheck};
+use bucketload_core::payload::trailer::{TRAILER_LEN, Trailer, TrailerCheck, TrailerStatus};
 
 /// A worker's trailers.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl TrailerWatch {
     /// `content` with the trailer that [`Self::prepare`] computed.
     pub(crate) const fn append<'a>(&'a self, content: Content<'a>) -> Content<'a> {
         match &self.written {
-            Some(trailer) => content.trailed(trailer),
+            Some(trailer) => content.with_trailer(trailer),
             None => content,
         }
     }
@@ -41,11 +41,11 @@ impl TrailerWatch {
     /// Checks a successful read of `bytes` bytes.
     pub(crate) fn judge(&self, bytes: u64) -> TrailerVerdict {
         match self.read.borrow_mut().finish() {
-            Trailed::Right => TrailerVerdict::Right,
-            Trailed::None if bytes > TRAILER_LEN as u64 => TrailerVerdict::Without,
+            TrailerStatus::Valid => TrailerVerdict::Right,
+            TrailerStatus::None if bytes > TRAILER_LEN as u64 => TrailerVerdict::Without,
             // Too short to have one.
-            Trailed::None => TrailerVerdict::Right,
-            Trailed::Wrong => TrailerVerdict::Wrong(OpError::new(
+            TrailerStatus::None => TrailerVerdict::Right,
+            TrailerStatus::Invalid => TrailerVerdict::Wrong(OpError::new(
                 ErrorKind::Corrupt,
                 "the object is not what the checksum at its end says (hashCheck)",
             )),

@@ -155,7 +155,7 @@ pub(crate) fn perform<'p>(
             }
 
             batch = source.batch(op);
-            let trails = named.is_some_and(|work| work.ops.trails(op.entry));
+            let trails = named.is_some_and(|work| work.ops.has_trailer(op.entry));
             let wanted = plan.verify || trails || op.class.writes_body();
             let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bucketload_core::generate::ranks::{RankGen, Spot};
+use bucketload_core::generate::ranks::{RankGen, StepPosition};
 use bucketload_core::op::{Op, OpClass, Watch};
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::ranks::{RankMapping, RankTask, WorkbenchStage};
@@ -215,7 +215,7 @@ pub(crate) struct RankTurns {
     rank: u32,
     record: Rc<RankRecord>,
     stage: Stage,
-    spot: Spot,
+    spot: StepPosition,
     /// Whether a step is under way.
     inside: bool,
     /// Whether an operation of the step has failed.
@@ -266,7 +266,7 @@ impl RankTurns {
                 finder,
             }),
             stage: Stage::Opening,
-            spot: Spot {
+            spot: StepPosition {
                 base,
                 step: 0,
                 set: 0,

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use bucketload_core::capacity::{
-    Limit, Meaning, Recovery, Search, Settings, Slo, Trial, eval::absent_classes, trial_seconds,
+    Limit, Recovery, Search, Settings, Slo, Trial, TrialMeaning, eval::absent_classes,
+    trial_seconds,
 };
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::Plan;
@@ -227,7 +228,7 @@ fn search(
             eprintln!("{}", trial_line(&record));
         }
         writer.append(&record).or_aborted()?;
-        if let Meaning::Broken { reason } = &record.judgement.meaning {
+        if let TrialMeaning::Broken { reason } = &record.judgement.meaning {
             return Err(Failure::aborted(format!("trial {name}: {reason}")));
         }
         search.record(record.finding());

@@ -85,7 +85,7 @@ fn class(operation: &Operation, work: &Work) -> Result<OpClass, String> {
     use OperationKind as K;
     let unsupported = |why: &str| {
         let remedy = format!("leave it out: --skip-operations {}", operation.kind.name());
-        Err(refuse(&operation.place, why, &remedy))
+        Err(refuse(&operation.location, why, &remedy))
     };
     Ok(match operation.kind {
         K::Read if ranged(work) => OpClass::RangeGet,
@@ -117,7 +117,7 @@ fn number(work: &Work, key: &str) -> Result<u64, String> {
         .unwrap_or_default();
     text.parse().map_err(|_| {
         let problem = format!("{key}: `{text}` is no whole number");
-        refuse(&storage.place, &problem, "write a number of bytes")
+        refuse(&storage.location, &problem, "write a number of bytes")
     })
 }
 
@@ -134,7 +134,7 @@ fn days(work: &Work) -> Result<u64, String> {
     days.map(|days: i32| days as u64).ok_or_else(|| {
         let problem = format!("restore_days: `{text}` is no number of days");
         refuse(
-            &storage.place,
+            &storage.location,
             &problem,
             "write a whole number of at least 1",
         )
@@ -200,7 +200,7 @@ fn entry(
     };
     let Some(containers) = &target.containers else {
         return Err(refuse(
-            &operation.place,
+            &operation.location,
             "it names no container",
             "listing all containers is not supported: add containers=…",
         ));
@@ -298,7 +298,7 @@ fn files(operation: &Operation) -> Result<Vec<NamedFile>, String> {
     let dir = operation.target.files.as_deref().unwrap_or_default();
     let wrong = |problem: String| {
         refuse(
-            &operation.place,
+            &operation.location,
             &format!("files: {dir}: {problem}"),
             "name a directory with files",
         )

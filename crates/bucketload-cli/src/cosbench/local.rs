@@ -29,7 +29,7 @@ pub(super) fn files(
     let skip = "or leave it out: --skip-operations localwrite";
     let Some(allowed) = &args.allow_local_writes else {
         return Err(refuse(
-            &first.place,
+            &first.location,
             "localwrite writes files of this machine, which is not allowed",
             &format!("allow it below a directory: --allow-local-writes DIR, {skip}"),
         ));
@@ -37,14 +37,14 @@ pub(super) fn files(
     if course.agents {
         let problem = "localwrite is performed by this machine only, not by agents";
         return Err(refuse(
-            &first.place,
+            &first.location,
             problem,
             &format!("run it without agents, {skip}"),
         ));
     }
     let root = first.target.files.clone().unwrap_or_default();
     for operation in all {
-        let wrong = |problem: &str, remedy: &str| Err(refuse(&operation.place, problem, remedy));
+        let wrong = |problem: &str, remedy: &str| Err(refuse(&operation.location, problem, remedy));
         let target = &operation.target;
         if target.files.as_ref() != Some(&root) || root.is_empty() {
             return wrong(
@@ -98,13 +98,17 @@ fn containers(
     };
     if u64::from(hi - lo) >= MOST_BUCKETS {
         let problem = format!("localwrite into more than {MOST_BUCKETS} directories");
-        return Err(refuse(&operation.place, &problem, "name fewer containers"));
+        return Err(refuse(
+            &operation.location,
+            &problem,
+            "name fewer containers",
+        ));
     }
     for number in lo..=hi {
         let dir = root.join(format!("{}{number}{}", target.cprefix, target.csuffix));
         let failed = |e: std::io::Error| {
             let problem = format!("{}: {e}", dir.display());
-            refuse(&operation.place, &problem, "name another directory")
+            refuse(&operation.location, &problem, "name another directory")
         };
         let held = match std::fs::read_dir(&dir) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
@@ -122,7 +126,7 @@ fn containers(
                 entry.path().display()
             );
             return Err(refuse(
-                &operation.place,
+                &operation.location,
                 &problem,
                 "name others, or allow it: --delete-named",
             ));

@@ -21,7 +21,7 @@ use std::path::Path;
 use bucketload_core::agent::AgentsFile;
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::crews::{self, Pins};
-use bucketload_cosbench::{Parsed, Place, parse, workload_config};
+use bucketload_cosbench::{Location, Parsed, parse, workload_config};
 use bucketload_workload::resolve::Resolved;
 use bucketload_workload::spec::TargetSpec;
 
@@ -78,7 +78,7 @@ pub(crate) fn pins(
         }
     }
     let count = agents.agents.len() as u32;
-    match crews::deserted(plan, count, &pins) {
+    match crews::unassigned_work(plan, count, &pins) {
         None => Ok(pins),
         Some((stage, work)) => Err(Failure::usage(format!(
             "stage `{stage}`: each of the {count} agents has a work that is pinned to it, so that none is \
@@ -88,7 +88,7 @@ pub(crate) fn pins(
 }
 
 /// Something that cannot be done, with its place in the file.
-pub(crate) fn refuse(place: &Place, problem: &str, remedy: &str) -> String {
+pub(crate) fn refuse(place: &Location, problem: &str, remedy: &str) -> String {
     match place.line {
         0 => format!("{problem}; {remedy}"),
         _ => format!("{place}: {problem}; {remedy}"),

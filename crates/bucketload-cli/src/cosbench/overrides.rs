@@ -187,7 +187,11 @@ fn change(work: &mut Work, settings: &Settings) -> Result<(), String> {
             "{} workers share {} operations",
             work.workers, work.total_ops
         );
-        return Err(refuse(&work.place, &problem, "change --ops or --workers"));
+        return Err(refuse(
+            &work.location,
+            &problem,
+            "change --ops or --workers",
+        ));
     }
     Ok(())
 }
@@ -205,7 +209,7 @@ fn skip(workload: &mut Workload, kinds: &[OperationKind], notes: &mut Vec<String
             if work.operations.len() < before {
                 notes.push(format!(
                     "{}: operations were left out (--skip-operations)",
-                    work.place
+                    work.location
                 ));
                 grow(work);
             }

@@ -165,7 +165,7 @@ fn payload(workload: &Workload, settings: &Settings) -> Result<PayloadKind, Stri
     let zeros = first.target.zeros;
     match writes.find(|o| o.target.zeros != zeros) {
         Some(other) => Err(refuse(
-            &other.place,
+            &other.location,
             "some operations write zeros and others random bytes",
             "one run writes one kind: make `content` the same everywhere, or give --payload",
         )),

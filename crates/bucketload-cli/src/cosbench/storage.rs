@@ -1,7 +1,7 @@
 //! Where a COSBench workload goes: its storage and auth adapters as a target with settings, or what the
 //! flags name instead of all of them.
 
-use bucketload_cosbench::{Auth, Availability, Config, Storage, Work, WorkKind, Workload};
+use bucketload_cosbench::{Availability, Config, ConfiguredAdapter, Work, WorkKind, Workload};
 
 use super::refuse;
 use bucketload_target::{Given, flags as names};
@@ -85,10 +85,10 @@ pub(super) fn choose(
 }
 
 /// Where a work's storage stands in the file; the work itself where it inherits none.
-fn place(work: &Work) -> bucketload_cosbench::Place {
-    match work.storage.place.line {
-        0 => work.place.clone(),
-        _ => work.storage.place.clone(),
+fn place(work: &Work) -> bucketload_cosbench::Location {
+    match work.storage.location.line {
+        0 => work.location.clone(),
+        _ => work.storage.location.clone(),
     }
 }
 
@@ -150,8 +150,8 @@ fn service(api: Api, bucket: String) -> Target {
 
 /// A storage and its auth.
 struct Pair<'a> {
-    storage: &'a Storage,
-    auth: &'a Auth,
+    storage: &'a ConfiguredAdapter,
+    auth: &'a ConfiguredAdapter,
 }
 
 impl Pair<'_> {
@@ -177,7 +177,7 @@ impl Pair<'_> {
             .map(|v| v.unwrap_or(false))
             .map_err(|value| {
                 let problem = format!("{key}: `{value}` is no truth value");
-                refuse(&self.storage.place, &problem, "write true or false")
+                refuse(&self.storage.location, &problem, "write true or false")
             })
     }
 
@@ -189,7 +189,7 @@ impl Pair<'_> {
         {
             None => Ok(()),
             Some(value) => Err(refuse(
-                &self.storage.place,
+                &self.storage.location,
                 &format!("{key}={value}: {why}"),
                 &format!("leave it out, {OVERRIDE}"),
             )),
@@ -209,8 +209,8 @@ fn one(
     };
     let name = pair.storage.adapter.name;
     for (adapter, place) in [
-        (pair.storage.adapter, &pair.storage.place),
-        (pair.auth.adapter, &pair.auth.place),
+        (pair.storage.adapter, &pair.storage.location),
+        (pair.auth.adapter, &pair.auth.location),
     ] {
         if let Availability::Unavailable(why) = adapter.availability {
             let problem = format!("`{}` cannot be driven: {why}", adapter.name);
@@ -225,7 +225,7 @@ fn one(
                 .filter(|ms| *ms > 0)
                 .ok_or_else(|| {
                     let problem = format!("timeout: `{text}` is no number of milliseconds");
-                    refuse(&pair.storage.place, &problem, "write one above 0")
+                    refuse(&pair.storage.location, &problem, "write one above 0")
                 })?
                 * 1_000_000,
         ),
@@ -340,7 +340,7 @@ fn swift(pair: &Pair<'_>, args: &mut TargetArgs) -> Result<(), String> {
                 let problem =
                     format!("{url} is Keystone v2.0, which OpenStack removed in 2018 (Queens)");
                 return Err(refuse(
-                    &pair.auth.place,
+                    &pair.auth.location,
                     &problem,
                     "name the v3 interface: http://HOST:5000/v3",
                 ));

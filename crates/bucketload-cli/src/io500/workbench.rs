@@ -2,7 +2,7 @@
 //! (docs/spec/io500-mdworkbench.md section B.4).
 
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::ranks::{Part, RankMapping, RankTask, RanksPlan, WorkbenchStage};
+use bucketload_core::plan::ranks::{Fraction, RankMapping, RankTask, RanksPlan, WorkbenchStage};
 use bucketload_core::plan::{MixEntry, ModelPlan, PhasePlan, WorkPlan};
 
 use super::Config;
@@ -70,7 +70,7 @@ pub(super) fn work(
         follows,
         // The files of a rank in a second, times the seconds, over the data sets: a phase lasts as long as the
         // stonewall.
-        part: follows.map(|_| Part {
+        part: follows.map(|_| Fraction {
             parts: wall_s.min(SECONDS),
             of: wall_s.max(1) * u64::from(SETS),
         }),

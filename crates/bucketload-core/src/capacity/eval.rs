@@ -1,14 +1,14 @@
-//! Whether a trial kept the SLO.
+//! Judges whether a trial met the SLO.
 //!
 //! ```text
 //! Tally of the window ─ by class ─> responses of successes + failures at the timeout ─┐
 //! rates, verdict ────────────────────────────────────────────────────────────────────┴─> Judgement
 //! ```
 //!
-//! A failed operation counts with the timeout, or with the time it really took when that was longer:
-//! dropping failures would make a failing store look faster (docs/spec/statistics.md section 1). So does one
-//! that was still under way when the drain ended: its age then is unknown to the recorder and at
-//! least the drain. Where the plan says that absent objects are no failures, they are none here.
+//! A failed operation counts with the timeout, or with its real duration if that was longer, because dropping
+//! failures would make a failing store look faster (docs/spec/statistics.md section 1). So does an operation
+//! still in flight at the end of the drain: the recorder does not know its age, which is at least the drain.
+//! If the plan does not count absent objects as failures, they do not count as failures here.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ use crate::stats::quantile::{Print, print_rule};
 use crate::tally::{Cell, Tally};
 use crate::verdict::{Verdict, Word};
 
-/// What a trial showed, over its measured window.
+/// The results of a trial, over its measured window.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct TrialEvidence<'a> {
     /// Everything from the start of the window to the end of the drain.
     pub tally: &'a Tally,
     /// Operations that succeeded inside the window, per second.
@@ -31,60 +31,60 @@ pub struct Evidence<'a> {
     pub timeout_ns: u64,
     /// Whether a failed read of an absent object counts as a failure.
     pub not_found_is_failure: bool,
-    /// Whether to believe the trial.
+    /// The verdict on the trial's validity.
     pub verdict: &'a Verdict,
 }
 
-/// One objective with what was measured.
+/// An objective with its measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
-    /// The objective as it is written.
+pub struct CheckedObjective {
+    /// The objective as written.
     pub objective: String,
-    /// The measured value, in the unit of the bound: nanoseconds, a share, or per second. `None`
-    /// when there were no operations.
+    /// The measured value, in the unit of the bound: nanoseconds, a share, or per second. `None` if there
+    /// were no operations.
     pub value: Option<f64>,
-    /// Operations that it rests on.
+    /// Number of operations behind the value.
     pub n: u64,
-    /// Whether the bound was kept.
+    /// Whether the bound was met.
     pub holds: bool,
-    /// For percentiles: whether `n` carries them.
+    /// For percentiles: whether `n` is large enough to support them.
     pub print: Print,
 }
 
 /// What a trial means for the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Meaning {
-    /// The SLO was kept by a steady, valid trial.
+pub enum TrialMeaning {
+    /// A steady, valid trial met the SLO.
     Pass,
-    /// The store did not keep it.
+    /// The store did not meet the SLO.
     Fail {
         /// Why, in words.
         reason: String,
     },
-    /// The client limited the trial: it says nothing about the store.
+    /// The client limited the trial, which says nothing about the store.
     Client {
         /// The verdict's rule and figures.
         reason: String,
     },
-    /// The trial did not come to its end.
+    /// The trial did not complete.
     Broken {
         /// What happened.
         reason: String,
     },
 }
 
-/// A trial against the SLO.
+/// A trial judged against the SLO.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Every objective with its measured value.
-    pub checked: Vec<Checked>,
-    /// What it means.
-    pub meaning: Meaning,
+    pub checked: Vec<CheckedObjective>,
+    /// What the trial means.
+    pub meaning: TrialMeaning,
 }
 
-/// The response times of `cells` for SLO compliance: successes as measured, failures censored at
-/// the timeout. Also returns the number of failures and of all operations.
+/// The response times of `cells` for SLO compliance: successes as measured, failures censored at the timeout.
+/// Also returns the number of failures and of all operations.
 #[must_use]
 pub fn censored<'a>(
     cells: impl Iterator<Item = &'a Cell>,
@@ -103,8 +103,8 @@ pub fn censored<'a>(
         } else {
             cell.failed[ErrorKind::NotFound as usize]
         };
-        // Answers about absent objects cannot be told from failures by their time; they are taken
-        // for the quickest ones.
+        // Answers about absent objects cannot be distinguished from failures by their time; they are assumed
+        // to be the quickest ones.
         let mut quick = absent;
         for (index, count) in cell.failed_response.buckets() {
             let ns = Histogram::highest_of(index);
@@ -120,7 +120,7 @@ pub fn censored<'a>(
     (all, failed, total)
 }
 
-fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
+fn check(objective: &Objective, e: &TrialEvidence<'_>) -> CheckedObjective {
     let cells = || {
         e.tally
             .cells
@@ -145,39 +145,39 @@ fn check(objective: &Objective, e: &Evidence<'_>) -> Checked {
             Statistic::Max => times.max_ns() as f64,
         },
         Bound::Errors { .. } => failed as f64 / n as f64,
-        // The tally reaches to the end of the drain, the window does not: its own rate is shared
-        // out by the classes.
+        // The tally extends to the end of the drain, but the window does not. The window's rate is therefore
+        // divided among the classes.
         Bound::Operations { .. } => e.ok_per_s * ok as f64 / e.tally.ok().max(1) as f64,
         Bound::Bytes { .. } => e.ok_per_s * bytes as f64 / e.tally.ok().max(1) as f64,
     };
-    Checked {
+    CheckedObjective {
         objective: objective.to_string(),
         value: (n > 0).then_some(value),
         n,
-        // Nothing measured is nothing kept.
+        // Without measurements the objective is not met.
         holds: objective.holds(value),
         print,
     }
 }
 
-/// Judges a trial: the conditions of docs/spec/statistics.md section 6 in the order of what they exclude.
+/// Judges a trial by the conditions of docs/spec/statistics.md section 6, in the order of what they exclude.
 ///
-/// A client limit is told from a store limit by the verdict's rules: V2, V4 and V5 speak of the
-/// client alone. V1 and V3 may also mean that a slow store filled the in-flight cap; then the cap
-/// is to blame only if the time the store itself took would have kept the SLO.
+/// The verdict's rules distinguish a client limit from a store limit: V2, V4 and V5 concern the client alone.
+/// V1 and V3 may also mean that a slow store filled the in-flight cap; in that case the cap is to blame only
+/// if the store's service time alone would have met the SLO.
 #[must_use]
-pub fn judge(slo: &Slo, e: &Evidence<'_>) -> Judgement {
-    let checked: Vec<Checked> = slo.objectives.iter().map(|o| check(o, e)).collect();
+pub fn judge(slo: &Slo, e: &TrialEvidence<'_>) -> Judgement {
+    let checked: Vec<CheckedObjective> = slo.objectives.iter().map(|o| check(o, e)).collect();
     let meaning = meaning(slo, e, &checked);
     Judgement { checked, meaning }
 }
 
-fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
+fn meaning(slo: &Slo, e: &TrialEvidence<'_>, checked: &[CheckedObjective]) -> TrialMeaning {
     let found = |word: Word| e.verdict.reasons.iter().find(move |r| r.word == word);
     if let Some(reason) = found(Word::Incomplete)
         && e.tally.ok() > 0
     {
-        return Meaning::Broken {
+        return TrialMeaning::Broken {
             reason: reason.measured.clone(),
         };
     }
@@ -189,7 +189,7 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     for reason in client {
         let store_may_be_slow = matches!(reason.rule.as_str(), "V1" | "V3") && e.tally.capped > 0;
         if !store_may_be_slow || store_alone_keeps(slo, e) {
-            return Meaning::Client {
+            return TrialMeaning::Client {
                 reason: format!("{}: {}. {}", reason.rule, reason.measured, reason.advice),
             };
         }
@@ -197,7 +197,7 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     let broken: Vec<String> = checked
         .iter()
         .filter(|c| !c.holds)
-        .map(|c| format!("{} is not kept", c.objective))
+        .map(|c| format!("{} is not met", c.objective))
         .collect();
     let reason = if !broken.is_empty() {
         broken.join("; ")
@@ -208,14 +208,14 @@ fn meaning(slo: &Slo, e: &Evidence<'_>, checked: &[Checked]) -> Meaning {
     } else if let Some(reason) = found(Word::Unsteady) {
         format!("not steady: {}", reason.measured)
     } else {
-        return Meaning::Pass;
+        return TrialMeaning::Pass;
     };
-    Meaning::Fail { reason }
+    TrialMeaning::Fail { reason }
 }
 
-/// Whether service times alone, without any wait in the client, keep the objectives of response
-/// times. Failures count as before.
-fn store_alone_keeps(slo: &Slo, e: &Evidence<'_>) -> bool {
+/// Whether service times alone, without waiting in the client, meet the response-time objectives. Failures
+/// count as before.
+fn store_alone_keeps(slo: &Slo, e: &TrialEvidence<'_>) -> bool {
     let served = Tally {
         cells: e
             .tally
@@ -228,7 +228,7 @@ fn store_alone_keeps(slo: &Slo, e: &Evidence<'_>) -> bool {
             .collect(),
         ..Tally::new()
     };
-    let evidence = Evidence {
+    let evidence = TrialEvidence {
         tally: &served,
         ..*e
     };
@@ -238,7 +238,7 @@ fn store_alone_keeps(slo: &Slo, e: &Evidence<'_>) -> bool {
         .all(|o| check(o, &evidence).holds)
 }
 
-/// The classes that the SLO names and the trial has not performed.
+/// The classes that the SLO names but the trial did not perform.
 #[must_use]
 pub fn absent_classes(slo: &Slo, performed: &[OpClass]) -> Vec<OpClass> {
     slo.classes().filter(|c| !performed.contains(c)).collect()
@@ -246,7 +246,7 @@ pub fn absent_classes(slo: &Slo, performed: &[OpClass]) -> Vec<OpClass> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, Meaning, judge};
+    use super::{TrialEvidence, TrialMeaning, judge};
     use crate::error::ErrorKind;
     use crate::op::OpClass;
     use crate::tally::Tally;
@@ -287,8 +287,8 @@ mod tests {
         tally
     }
 
-    fn meaning(slo: &str, tally: &Tally, rules: &[(&str, Word)]) -> Meaning {
-        let evidence = Evidence {
+    fn meaning(slo: &str, tally: &Tally, rules: &[(&str, Word)]) -> TrialMeaning {
+        let evidence = TrialEvidence {
             tally,
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn passes(slo: &str, tally: &Tally) -> bool {
-        meaning(slo, tally, &[]) == Meaning::Pass
+        meaning(slo, tally, &[]) == TrialMeaning::Pass
     }
 
     #[test]
@@ -316,28 +316,28 @@ mod tests {
     fn failures_count_with_the_timeout() {
         let mut t = tally();
         let cell = t.cell_mut(0, OpClass::Get);
-        // 2 % fail within a millisecond: dropped, the p99 would hardly move.
+        // 2 % fail within a millisecond: if they were dropped, the p99 would hardly change.
         cell.failed[ErrorKind::Server as usize] = 20;
         cell.failed_response.record_n(MS, 20);
         assert!(!passes("p99<2s,errors<5%", &t));
         assert!(passes("p99<=30.1s,errors<5%", &t));
         assert!(passes("p97<1s,errors<5%", &t));
         assert!(!passes("p50<1s,errors<1%", &t) && passes("p50<1s,errors<2%", &t));
-        // So do operations that never ended.
+        // So do operations that never completed.
         let mut t = tally();
         t.cell_mut(0, OpClass::Get).failed[ErrorKind::Cancelled as usize] = 20;
         assert!(!passes("p99<2s,errors<5%", &t) && !passes("p50<1s,errors<1%", &t));
     }
 
     #[test]
-    fn absent_objects_are_failures_only_where_the_plan_says_so() {
+    fn absent_objects_are_failures_only_if_the_plan_says_so() {
         let mut t = tally();
         let cell = t.cell_mut(0, OpClass::Get);
         cell.failed[ErrorKind::NotFound as usize] = 20;
         cell.failed[ErrorKind::Server as usize] = 1;
         cell.failed_response.record_n(MS, 20);
         cell.failed_response.record_n(5 * MS, 1);
-        let evidence = Evidence {
+        let evidence = TrialEvidence {
             tally: &t,
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
@@ -345,43 +345,43 @@ mod tests {
             verdict: &verdict(&[]),
         };
         let judged = judge(&"p99<1s,errors<0.1%".parse().unwrap(), &evidence);
-        assert_eq!(judged.meaning, Meaning::Pass);
+        assert_eq!(judged.meaning, TrialMeaning::Pass);
         assert_eq!(judged.checked[0].n, 1021);
         assert!((judged.checked[1].value.unwrap() - 1.0 / 1021.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_class_that_was_not_performed_keeps_nothing() {
+    fn a_class_that_was_not_performed_meets_no_objective() {
         assert!(!passes("put.p99<1h", &tally()));
         assert!(!passes("p99<1h", &Tally::new()));
     }
 
     #[test]
-    fn the_client_is_told_from_the_store() {
+    fn client_limits_are_distinguished_from_store_limits() {
         let slow = [("V2", Word::ClientBound)];
         assert!(matches!(
             meaning("p99<50ms", &tally(), &slow),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
         let behind = [("V1", Word::ClientBound)];
-        // Behind the schedule without reaching the cap: the client.
+        // Behind schedule without reaching the cap: the client.
         assert!(matches!(
             meaning("p99<50ms", &tally(), &behind),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
-        // At the cap, with a store that is quick by itself: the cap, so the client.
+        // At the cap, with a fast store: the cap, so the client.
         let mut capped = tally();
         capped.capped = 5;
         assert!(matches!(
             meaning("p99<50ms", &capped, &behind),
-            Meaning::Client { .. }
+            TrialMeaning::Client { .. }
         ));
         // At the cap because the store is slow: the store.
         let cell = capped.cell_mut(0, OpClass::Get);
         cell.service = cell.response.clone();
         assert!(matches!(
             meaning("p99<50ms", &capped, &behind),
-            Meaning::Fail { .. }
+            TrialMeaning::Fail { .. }
         ));
     }
 
@@ -391,23 +391,23 @@ mod tests {
         for (rule, word) in [("backlog", Word::Overloaded), ("steady", Word::Unsteady)] {
             assert!(matches!(
                 meaning("max<2s", &t, &[(rule, word)]),
-                Meaning::Fail { .. }
+                TrialMeaning::Fail { .. }
             ));
         }
         assert!(matches!(
             meaning("max<2s", &t, &[("incomplete", Word::Incomplete)]),
-            Meaning::Broken { .. }
+            TrialMeaning::Broken { .. }
         ));
-        // A degraded trial is measured properly; errors are the SLO's own business.
+        // A degraded trial is measured properly; errors are for the SLO to judge.
         assert!(matches!(
             meaning("max<2s", &t, &[("V7", Word::Degraded)]),
-            Meaning::Pass
+            TrialMeaning::Pass
         ));
-        // None succeeded: the store refused everything, which is an answer.
+        // No operation succeeded: the store refused everything, which is an answer.
         let incomplete = [("incomplete", Word::Incomplete)];
         assert!(matches!(
             meaning("p99<1s", &Tally::new(), &incomplete),
-            Meaning::Fail { .. }
+            TrialMeaning::Fail { .. }
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! The search for the highest rate that keeps the objectives, as a state machine.
+//! The search for the highest rate that meets the objectives, as a state machine.
 //!
 //! ```text
 //! baseline ─> doubling ─ first failure ─> bisection ─ hi/lo ≤ 1.05 ─> confirmation ─> final reference
@@ -8,45 +8,46 @@
 //! after a trial: references at a low rate until the median has recovered
 //! ```
 //!
-//! - *Doubling* starts at the lowest rate. If that one fails, it is repeated as in the confirmation
-//!   before the objectives are called out of reach.
-//! - A trial that the *client* limited says nothing about the store: it is repeated twice, then the
-//!   search ends with the highest rate that passed and the client's limit as the reason.
-//! - *Confirmation* runs `confirm` trials at either end in random order. An end counts when four
-//!   fifths of them agree; otherwise it moves outwards by one step (the precision, doubled with each
-//!   further move of that end, so that a bisection led astray is made good) and is tried again.
+//! - *Doubling* starts at the lowest rate. If that rate fails, it is repeated as in the confirmation before
+//!   the objectives are declared out of reach.
+//! - A trial that the *client* limited says nothing about the store. It is repeated twice; then the search
+//!   ends with the highest rate that passed and the client's limit as the reason.
+//! - *Confirmation* runs `confirm` trials at either end in random order. An end is confirmed if four fifths
+//!   of its trials agree. Otherwise it moves outwards by one step and is tried again. The step is the
+//!   precision, doubled with each further move of that end, so that the search recovers from a misled
+//!   bisection.
 
 use serde::{Deserialize, Serialize};
 
 use crate::generate::rng::mix64;
 
-/// References whose median is the baseline.
+/// Number of references whose median is the baseline.
 const BASELINES: usize = 3;
 /// Largest median, as a multiple of the baseline, that counts as recovered.
 const RECOVERED: f64 = 1.10;
-/// References in a row after which the search goes on although the store has not recovered.
+/// Maximum number of consecutive references; then the search continues although the store has not recovered.
 const MOST_REFERENCES: u32 = 5;
-/// Times that a trial limited by the client is repeated.
+/// Number of times that a trial limited by the client is repeated.
 const CLIENT_REPEATS: u32 = 2;
-/// Moves of one end before the search gives up.
+/// Number of moves of one end after which the search gives up.
 const MOST_MOVES: u32 = 6;
 
 /// How to search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Lowest rate that is tried, operations per second.
+    /// Lowest rate to try, operations per second.
     pub start_rate: f64,
-    /// Highest rate that is tried; `None` for no limit.
+    /// Highest rate to try; `None` for no limit.
     pub max_rate: Option<f64>,
-    /// Largest ratio of the ends of the bracket, above 1.
+    /// Largest final ratio between the ends of the bracket, above 1.
     pub precision: f64,
-    /// Trials at either end of the bracket; 0 for none.
+    /// Confirmation trials at either end of the bracket; 0 for none.
     pub confirm: u32,
     /// Rate of the references, operations per second.
     pub reference_rate: f64,
-    /// When references are run between trials.
+    /// When to run references between trials.
     pub recovery: Recovery,
-    /// Varies the order of the confirmation.
+    /// Seed for the order of the confirmation trials.
     pub seed: u64,
 }
 
@@ -56,11 +57,11 @@ pub struct Settings {
 pub enum Recovery {
     /// After every trial.
     Always,
-    /// After trials that failed: one that passed has left no backlog.
+    /// After failed trials only, because a passed trial leaves no backlog.
     AfterFailure,
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -81,13 +82,13 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether the trial is a reference at the low rate and no part of the search.
+    /// Whether the trial is a reference at the low rate, outside the search itself.
     #[must_use]
     pub const fn is_reference(self) -> bool {
         matches!(self, Self::Baseline | Self::Recovery | Self::Final)
     }
 
-    /// A word for tables.
+    /// The name used in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -109,43 +110,43 @@ pub struct Trial {
     pub number: u32,
     /// Offered load, operations per second.
     pub rate: f64,
-    /// What it is for.
+    /// The purpose of the trial.
     pub purpose: Purpose,
 }
 
-/// What a trial found.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Word {
-    /// The objectives were kept.
+pub enum TrialResult {
+    /// The objectives were met.
     Pass,
-    /// The store did not keep them.
+    /// The store did not meet them.
     Fail,
     /// The client limited the trial.
     Client,
 }
 
-/// What a trial found, with the median response time that recovery is judged by.
+/// The outcome of a trial, with the median response time from which recovery is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finding {
+pub struct TrialFinding {
     /// The outcome.
-    pub word: Word,
+    pub result: TrialResult,
     /// Median response time, nanoseconds.
     pub p50_ns: f64,
 }
 
-/// One end of the bracket with the trials it rests on.
+/// One end of the bracket with its trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct BracketEnd {
     /// Operations per second.
     pub rate: f64,
     /// Trials at this rate that count (those of the confirmation, if there was one).
     pub trials: u32,
-    /// Of these, trials that passed.
+    /// Of these, the number that passed.
     pub passes: u32,
 }
 
-impl Side {
+impl BracketEnd {
     const fn at(rate: f64) -> Self {
         Self {
             rate,
@@ -166,40 +167,40 @@ impl Side {
     }
 }
 
-/// What ended the search.
+/// Why the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// The store: the bracket holds its capacity.
+    /// The store: its capacity lies within the bracket.
     Store,
-    /// The client: the store keeps the objectives at the lower end and was not seen to fail.
+    /// The client: the store meets the objectives at the lower end and was not seen to fail.
     Client,
-    /// The highest rate allowed still passed.
+    /// The highest allowed rate still passed.
     MaxRate,
     /// The lowest rate failed.
     NotMet,
-    /// The ends could not be confirmed: trials at the same rate contradict each other over a
-    /// range wider than the search may cover.
+    /// The ends could not be confirmed: trials at the same rate contradict each other over a wider range than
+    /// the search may cover.
     Unconfirmed,
 }
 
-/// How the search ended.
+/// The result of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What ended it.
+    /// Why the search ended.
     pub limit: Limit,
-    /// Highest rate that keeps the objectives; `None` when none does.
-    pub low: Option<Side>,
-    /// Lowest rate that does not; `None` when none was found.
-    pub high: Option<Side>,
+    /// Highest rate that meets the objectives; `None` if there is none.
+    pub low: Option<BracketEnd>,
+    /// Lowest rate that does not; `None` if none was found.
+    pub high: Option<BracketEnd>,
     /// Median response time of the references before the search, nanoseconds.
     pub baseline_p50_ns: f64,
-    /// Median response time of the reference after it, nanoseconds.
+    /// Median response time of the reference after the search, nanoseconds.
     pub final_p50_ns: f64,
-    /// Numbers of the trials after which the store did not recover within five references: what
-    /// follows them may be contaminated.
+    /// Numbers of the trials after which the store did not recover within five references; later results may
+    /// be contaminated.
     pub unrecovered: Vec<u32>,
-    /// How often an end was moved outwards.
+    /// How often an end moved outwards.
     pub moves: u32,
 }
 
@@ -209,28 +210,28 @@ enum Stage {
     /// At `rate`; the lowest rate is repeated until `again` is decided.
     Doubling {
         rate: f64,
-        again: Option<Side>,
+        again: Option<BracketEnd>,
     },
     Bisection,
-    /// Ends still to be tried, in order; `true` for the upper one.
+    /// Remaining trials in reverse order; `true` for the upper end.
     Confirmation(Vec<bool>),
     Final,
     Done,
 }
 
-/// The search.
+/// The state of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     settings: Settings,
     stage: Stage,
     number: u32,
     current: Option<Trial>,
-    low: Option<Side>,
-    high: Option<Side>,
+    low: Option<BracketEnd>,
+    high: Option<BracketEnd>,
     limit: Limit,
     baselines: Vec<f64>,
     final_p50_ns: f64,
-    /// References run since the last trial, while recovering.
+    /// References run since the last trial, during recovery.
     recovering: Option<u32>,
     last_trial: u32,
     unrecovered: Vec<u32>,
@@ -240,7 +241,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has not begun.
+    /// A search that has not started.
     ///
     /// # Panics
     /// If rates are not positive, the highest is below the lowest, or the precision is not above 1.
@@ -272,7 +273,7 @@ impl Search {
         }
     }
 
-    /// The trial to run now; the same one until it is recorded. `None` when the search is over.
+    /// The next trial to run; the same one until its result is recorded. `None` once the search is over.
     #[must_use]
     pub fn ask(&mut self) -> Option<Trial> {
         let reference = self.settings.reference_rate;
@@ -303,11 +304,11 @@ impl Search {
         Some(trial)
     }
 
-    /// Takes the finding of the trial that [`Search::ask`] gave.
+    /// Records the result of the trial that [`Search::ask`] returned.
     ///
     /// # Panics
-    /// If no trial is under way.
-    pub fn record(&mut self, finding: Finding) {
+    /// If no trial is pending.
+    pub fn record(&mut self, finding: TrialFinding) {
         let trial = self.current.take().expect("a trial that was asked for");
         self.number += 1;
         match trial.purpose {
@@ -325,11 +326,11 @@ impl Search {
                 self.final_p50_ns = finding.p50_ns;
                 self.stage = Stage::Done;
             }
-            _ => self.searched(trial, finding.word),
+            _ => self.searched(trial, finding.result),
         }
     }
 
-    /// How the search ended; `None` while it goes on.
+    /// The result of the search; `None` while it continues.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         (self.stage == Stage::Done).then(|| Outcome {
@@ -350,18 +351,18 @@ impl Search {
     }
 
     fn ends(&self) -> (f64, f64) {
-        let rate = |side: Option<Side>| side.map_or(f64::NAN, |side| side.rate);
+        let rate = |side: Option<BracketEnd>| side.map_or(f64::NAN, |side| side.rate);
         (rate(self.low), rate(self.high))
     }
 
-    /// Trials that must agree.
+    /// Number of trials that must agree.
     fn quorum(&self) -> u32 {
         (self.settings.confirm * 4).div_ceil(5)
     }
 
     fn recovered(&mut self, p50_ns: f64) {
         let references = self.recovering.unwrap_or(0) + 1;
-        // A baseline or a median that is no number cannot be waited for.
+        // A baseline or median that is NaN would never be reached.
         let still_slow = p50_ns > RECOVERED * self.baseline();
         self.recovering = match (still_slow, references) {
             (true, n) if n >= MOST_REFERENCES => {
@@ -373,19 +374,19 @@ impl Search {
         };
     }
 
-    fn searched(&mut self, trial: Trial, word: Word) {
+    fn searched(&mut self, trial: Trial, result: TrialResult) {
         self.last_trial = trial.number;
-        if word == Word::Client {
+        if result == TrialResult::Client {
             self.client_repeats += 1;
             if self.client_repeats > CLIENT_REPEATS {
-                // What failed before, if anything, is beyond what the client can show.
+                // An earlier failure, if any, is beyond what the client can demonstrate.
                 self.limit = Limit::Client;
                 self.high = None;
                 self.stage = Stage::Final;
             }
         } else {
             self.client_repeats = 0;
-            let pass = word == Word::Pass;
+            let pass = result == TrialResult::Pass;
             match std::mem::replace(&mut self.stage, Stage::Final) {
                 Stage::Doubling { rate, again } => self.doubled(rate, again, pass),
                 Stage::Bisection => self.halved(trial.rate, pass),
@@ -393,17 +394,17 @@ impl Search {
                 other => self.stage = other,
             }
         }
-        let wait = self.settings.recovery == Recovery::Always || word != Word::Pass;
-        // The final reference looks at the store by itself.
+        let wait = self.settings.recovery == Recovery::Always || result != TrialResult::Pass;
+        // The final reference itself checks whether the store has recovered.
         self.recovering = (wait && self.stage != Stage::Final).then_some(0);
     }
 
-    fn doubled(&mut self, rate: f64, again: Option<Side>, pass: bool) {
+    fn doubled(&mut self, rate: f64, again: Option<BracketEnd>, pass: bool) {
         let max = self.settings.max_rate.unwrap_or(f64::INFINITY);
-        let mut tried = again.unwrap_or(Side::at(rate));
+        let mut tried = again.unwrap_or(BracketEnd::at(rate));
         tried.count(pass);
         let lowest = self.low.is_none();
-        // One failure at the lowest rate may be chance.
+        // A single failure at the lowest rate may be chance.
         if lowest && (again.is_some() || !pass) {
             if tried.fails() >= self.quorum().max(1) {
                 self.limit = Limit::NotMet;
@@ -426,7 +427,7 @@ impl Search {
         if rate >= max {
             self.limit = Limit::MaxRate;
             if self.settings.confirm > 0 {
-                self.low = Some(Side::at(rate));
+                self.low = Some(BracketEnd::at(rate));
                 self.stage = Stage::Confirmation(vec![false; self.settings.confirm as usize]);
             }
             return;
@@ -438,7 +439,7 @@ impl Search {
     }
 
     fn halved(&mut self, rate: f64, pass: bool) {
-        let mut side = Side::at(rate);
+        let mut side = BracketEnd::at(rate);
         side.count(pass);
         if pass {
             self.low = Some(side);
@@ -448,7 +449,7 @@ impl Search {
         self.narrow();
     }
 
-    /// Goes on with the bisection, or with what follows it.
+    /// Continues the bisection, or starts the next stage.
     fn narrow(&mut self) {
         let (low, high) = self.ends();
         self.stage = if high / low > self.settings.precision {
@@ -456,13 +457,13 @@ impl Search {
         } else if self.settings.confirm == 0 {
             Stage::Final
         } else {
-            self.low = Some(Side::at(low));
-            self.high = Some(Side::at(high));
+            self.low = Some(BracketEnd::at(low));
+            self.high = Some(BracketEnd::at(high));
             self.order(true, true)
         };
     }
 
-    /// The ends to be confirmed, shuffled (Fisher and Yates).
+    /// The trials that confirm the ends, shuffled (Fisher and Yates).
     fn order(&self, low: bool, high: bool) -> Stage {
         let n = self.settings.confirm as usize;
         let mut order = Vec::new();
@@ -503,7 +504,7 @@ impl Search {
             // The highest rate does not hold after all: the capacity lies below it.
             self.limit = Limit::Store;
             self.high = self.low;
-            self.low = Some(Side::at((low / 2.0).max(self.settings.start_rate)));
+            self.low = Some(BracketEnd::at((low / 2.0).max(self.settings.start_rate)));
             self.narrow();
             return;
         }
@@ -520,11 +521,11 @@ impl Search {
         }
         if !low_holds {
             let moved = low / self.step(self.moves_low);
-            self.low = Some(Side::at(moved.max(self.settings.start_rate)));
+            self.low = Some(BracketEnd::at(moved.max(self.settings.start_rate)));
             self.moves_low += 1;
         }
         if !high_holds {
-            self.high = Some(Side::at((high * self.step(self.moves_high)).min(max)));
+            self.high = Some(BracketEnd::at((high * self.step(self.moves_high)).min(max)));
             self.moves_high += 1;
         }
         if self.moves_low.max(self.moves_high) > MOST_MOVES {
@@ -534,7 +535,7 @@ impl Search {
         self.stage = self.order(!low_holds, !high_holds);
     }
 
-    /// Ratio of the next move of an end that was moved `moves` times.
+    /// The factor of the next move of an end that has moved `moves` times.
     fn step(&self, moves: u32) -> f64 {
         self.settings.precision.powi(1 << moves.min(MOST_MOVES))
     }

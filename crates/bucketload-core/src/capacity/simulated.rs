@@ -1,10 +1,12 @@
-//! The search against queues whose capacity is known, in virtual time.
+//! The search against queues of known capacity, in virtual time.
 
-use super::{Finding, Limit, Outcome, Purpose, Recovery, Search, Settings, Threshold, Word};
+use super::{
+    Limit, Outcome, Purpose, Recovery, Search, Settings, Threshold, TrialFinding, TrialResult,
+};
 use crate::stats::queue::{ServiceLaw, capacity};
 use crate::stats::testing::Noise;
 
-/// A queue with one server that is in steady operation: each trial begins with an empty queue.
+/// A single-server queue; each trial starts with it empty.
 struct Queue {
     law: ServiceLaw,
     per_s: f64,
@@ -79,16 +81,20 @@ impl Setup {
             if !reference {
                 trials.push((trial.rate, pass));
             }
-            search.record(Finding {
-                word: if pass { Word::Pass } else { Word::Fail },
+            search.record(TrialFinding {
+                result: if pass {
+                    TrialResult::Pass
+                } else {
+                    TrialResult::Fail
+                },
                 p50_ns: quantile(&responses, 0.5) * 1e9,
             });
         }
         (search.outcome().unwrap(), elapsed, trials)
     }
 
-    /// Of `seeds` searches, those whose bracket holds the true capacity; mean ratio of the ends,
-    /// and mean duration in seconds.
+    /// Number of `seeds` searches whose bracket contains the true capacity, mean ratio of the ends, and mean
+    /// duration in seconds.
     fn score(&self, seeds: u64) -> (u64, f64, f64) {
         let truth = capacity(self.law, self.per_s, self.q, self.bound_s).unwrap();
         let (mut hits, mut ratio, mut time) = (0, 0.0, 0.0);
@@ -117,7 +123,7 @@ fn mm1() -> Setup {
 }
 
 #[test]
-fn the_bracket_holds_the_capacity_of_mm1() {
+fn the_bracket_contains_the_capacity_of_mm1() {
     // mu - lambda = ln(100)/50 ms: 307.9/s.
     let (hits, ratio, _) = mm1().score(10);
     assert!(hits >= 9, "{hits} of 10");
@@ -125,7 +131,7 @@ fn the_bracket_holds_the_capacity_of_mm1() {
 }
 
 #[test]
-fn the_bracket_holds_the_capacity_of_md1() {
+fn the_bracket_contains_the_capacity_of_md1() {
     let setup = Setup {
         law: ServiceLaw::Deterministic,
         bound_s: 0.02,
@@ -136,9 +142,9 @@ fn the_bracket_holds_the_capacity_of_md1() {
     assert!(ratio < 1.25, "{ratio}");
 }
 
-/// The power of `cargo xtask conformance capacity`, which runs these short searches in real time: at
-/// least 95 of 100 brackets hold the capacity, so that 9 of 10 do with a probability above 0.91 (by
-/// what is counted here, 0.99).
+/// The power of `cargo xtask conformance capacity`, which runs these short searches in real time: at least 95
+/// of 100 brackets contain the capacity, so 9 of 10 do with a probability above 0.91 (by the counts here,
+/// 0.99).
 #[test]
 fn short_searches_of_a_fast_queue_are_sound() {
     for (law, bound_s) in CONFORMANCE {
@@ -160,7 +166,7 @@ fn short_searches_of_a_fast_queue_are_sound() {
     }
 }
 
-/// Bounds of the p90 that 1600 requests per second just keep on a server of 2000 per second.
+/// Bounds on the p90 that a server of 2000 requests per second just meets at 1600 requests per second.
 const CONFORMANCE: [(ServiceLaw, f64); 2] = [
     (ServiceLaw::Exponential, 5.756_463e-3),
     (ServiceLaw::Deterministic, 3.005_756e-3),
@@ -179,21 +185,25 @@ fn the_regression_agrees_with_the_bracket() {
     assert!(covered >= 8, "{covered} of 10");
 }
 
-/// Runs the search with the words that `word(rate)` gives.
+/// Runs the search with the outcomes that `trial_result` returns.
 fn scripted(
     settings: Settings,
-    mut word: impl FnMut(f64, Purpose) -> (Word, f64),
+    mut trial_result: impl FnMut(f64, Purpose) -> (TrialResult, f64),
 ) -> (Outcome, Vec<Purpose>) {
     let mut search = Search::new(settings);
     let mut purposes = Vec::new();
     while let Some(trial) = search.ask() {
-        assert_eq!(search.ask(), Some(trial), "asking twice is asking once");
+        assert_eq!(
+            search.ask(),
+            Some(trial),
+            "asking again returns the same trial"
+        );
         assert_eq!(trial.number as usize, purposes.len());
         assert!(search.outcome().is_none());
         purposes.push(trial.purpose);
         assert!(purposes.len() < 1000);
-        let (word, p50_ns) = word(trial.rate, trial.purpose);
-        search.record(Finding { word, p50_ns });
+        let (result, p50_ns) = trial_result(trial.rate, trial.purpose);
+        search.record(TrialFinding { result, p50_ns });
     }
     (search.outcome().unwrap(), purposes)
 }
@@ -210,14 +220,14 @@ fn settings() -> Settings {
     }
 }
 
-fn below(capacity: f64) -> impl FnMut(f64, Purpose) -> (Word, f64) {
+fn below(capacity: f64) -> impl FnMut(f64, Purpose) -> (TrialResult, f64) {
     move |rate, _| {
-        let word = if rate < capacity {
-            Word::Pass
+        let result = if rate < capacity {
+            TrialResult::Pass
         } else {
-            Word::Fail
+            TrialResult::Fail
         };
-        (word, 1e6)
+        (result, 1e6)
     }
 }
 
@@ -240,7 +250,7 @@ fn a_sharp_capacity_takes_the_expected_trials() {
         (5, 5)
     );
     assert_eq!((count(Purpose::Baseline), count(Purpose::Final)), (3, 1));
-    // One reference after each trial but the last, which the final one follows.
+    // One reference after each trial except the last, which is followed by the final one.
     assert_eq!(count(Purpose::Recovery), 18);
     assert_eq!((outcome.moves, outcome.unrecovered.len()), (0, 0));
     let sorted = purposes
@@ -254,13 +264,13 @@ fn a_sharp_capacity_takes_the_expected_trials() {
 }
 
 #[test]
-fn a_client_that_cannot_go_on_is_no_capacity() {
+fn a_client_limit_is_not_a_capacity() {
     let (outcome, purposes) = scripted(settings(), |rate, _| {
         (
             if rate > 500.0 {
-                Word::Client
+                TrialResult::Client
             } else {
-                Word::Pass
+                TrialResult::Pass
             },
             1e6,
         )
@@ -272,12 +282,12 @@ fn a_client_that_cannot_go_on_is_no_capacity() {
         purposes.iter().filter(|p| **p == Purpose::Doubling).count(),
         6
     );
-    // A hiccup of the client is no limit.
+    // A brief stall of the client is not a limit.
     let mut hiccups = 2;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         if rate > 500.0 && hiccups > 0 {
             hiccups -= 1;
-            return (Word::Client, 1e6);
+            return (TrialResult::Client, 1e6);
         }
         below(1000.0)(rate, purpose)
     });
@@ -285,7 +295,7 @@ fn a_client_that_cannot_go_on_is_no_capacity() {
 }
 
 #[test]
-fn the_lowest_rate_is_not_given_up_for_one_failure() {
+fn the_lowest_rate_is_not_abandoned_after_one_failure() {
     let (outcome, purposes) = scripted(settings(), below(10.0));
     assert_eq!((outcome.limit, outcome.low), (Limit::NotMet, None));
     let high = outcome.high.unwrap();
@@ -297,13 +307,13 @@ fn the_lowest_rate_is_not_given_up_for_one_failure() {
     let mut first = true;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         if std::mem::take(&mut first) && rate >= 100.0 {
-            return (Word::Fail, 1e6);
+            return (TrialResult::Fail, 1e6);
         }
         first = first && rate < 100.0;
         below(1000.0)(rate, purpose)
     });
     assert_eq!(outcome.limit, Limit::Store);
-    // Without confirmation one failure is all there is.
+    // Without confirmation one failure decides.
     let quick = Settings {
         confirm: 0,
         ..settings()
@@ -330,7 +340,7 @@ fn the_highest_rate_ends_the_search() {
     let mut chance = true;
     let (outcome, _) = scripted(limited, |rate, purpose| {
         if rate >= 300.0 && std::mem::take(&mut chance) {
-            return (Word::Pass, 1e6);
+            return (TrialResult::Pass, 1e6);
         }
         below(250.0)(rate, purpose)
     });
@@ -339,22 +349,22 @@ fn the_highest_rate_ends_the_search() {
 }
 
 #[test]
-fn a_bisection_led_astray_is_made_good() {
+fn the_search_recovers_from_a_misled_bisection() {
     let mut misled = true;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
-        // 200/s fails once, though the store takes 1000/s.
+        // 200/s fails once, although the store sustains 1000/s.
         if rate >= 200.0 && std::mem::take(&mut misled) {
-            return (Word::Fail, 1e6);
+            return (TrialResult::Fail, 1e6);
         }
         below(1000.0)(rate, purpose)
     });
     assert_eq!(outcome.limit, Limit::Store);
     assert!(outcome.low.unwrap().rate < 1000.0 && outcome.high.unwrap().rate >= 1000.0);
     assert!(outcome.moves > 3);
-    // Trials that contradict each other everywhere end the search, not the day.
+    // Trials that contradict each other everywhere end the search.
     let (outcome, _) = scripted(settings(), |rate, purpose| match purpose {
-        Purpose::ConfirmLow => (Word::Fail, 1e6),
-        Purpose::ConfirmHigh => (Word::Pass, 1e6),
+        Purpose::ConfirmLow => (TrialResult::Fail, 1e6),
+        Purpose::ConfirmHigh => (TrialResult::Pass, 1e6),
         _ => below(1e6)(rate, purpose),
     });
     assert_eq!(outcome.limit, Limit::Unconfirmed);
@@ -362,13 +372,13 @@ fn a_bisection_led_astray_is_made_good() {
 
 #[test]
 fn the_store_is_given_time_to_recover() {
-    // After a failure the median needs three references to come back.
+    // After a failure the median needs three references to recover.
     let mut slow = 0;
     let (outcome, purposes) = scripted(settings(), |rate, purpose| {
         if purpose.is_reference() {
             let p50 = if slow > 0 { 2e6 } else { 1e6 };
             slow -= i32::from(slow > 0);
-            return (Word::Pass, p50);
+            return (TrialResult::Pass, p50);
         }
         slow = if rate >= 1000.0 { 2 } else { 0 };
         below(1000.0)(rate, purpose)
@@ -382,19 +392,19 @@ fn the_store_is_given_time_to_recover() {
         .map(<[Purpose]>::len)
         .max();
     assert_eq!(longest, Some(3));
-    // A store that stays slow is said to.
+    // A store that stays slow is reported.
     let mut aged = false;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         aged |= rate >= 1000.0;
-        let (word, _) = below(1000.0)(rate, purpose);
-        (word, if aged { 1.2e6 } else { 1e6 })
+        let (result, _) = below(1000.0)(rate, purpose);
+        (result, if aged { 1.2e6 } else { 1e6 })
     });
     assert!(!outcome.unrecovered.is_empty());
     assert_eq!(
         (outcome.baseline_p50_ns, outcome.final_p50_ns),
         (1e6, 1.2e6)
     );
-    // Quick searches recover after failures only.
+    // Quick searches wait for recovery after failures only.
     let quick = Settings {
         recovery: Recovery::AfterFailure,
         ..settings()

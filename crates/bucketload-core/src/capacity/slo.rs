@@ -1,4 +1,4 @@
-//! Service level objectives: what a store has to keep, such as `p99<50ms,errors<0.1%`.
+//! Service level objectives that a store has to meet, such as `p99<50ms,errors<0.1%`.
 //!
 //! ```text
 //! SLO       = OBJECTIVE { "," OBJECTIVE }
@@ -8,9 +8,9 @@
 //!           | "throughput"                                     bound: N/s, or a size per second
 //! ```
 //!
-//! Durations are of the *response time* (from the intended start), of all operations or of one
-//! class. Bounds of durations and errors are ceilings, those of throughput floors. An SLO without an
-//! objective for errors gets `errors<=0.1%` (docs/spec/statistics.md section 6).
+//! Durations are *response times* (from the intended start), of all operations or of one class. Bounds on
+//! durations and errors are ceilings, bounds on throughput are floors. An SLO without an objective for errors
+//! gets `errors<=0.1%` (docs/spec/statistics.md section 6).
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,13 +23,13 @@ use crate::units::{
     parse_share, parse_size_f64,
 };
 
-/// Largest share of failed operations of an SLO that says nothing about errors.
+/// Largest share of failed operations for an SLO that does not mention errors.
 pub const DEFAULT_ERROR_SHARE: f64 = 0.001;
 
 const REMEDY: &str = "write objectives such as p99<50ms, get.p99.9<=20ms, ttfb.p99<10ms, mean<5ms, errors<0.1%, \
      throughput>=500/s, joined by commas";
 
-/// Objectives that all have to hold.
+/// Objectives that must all be met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slo {
     /// The objectives, in the order given; never empty.
@@ -39,11 +39,11 @@ pub struct Slo {
 /// One condition.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
-    /// The operation class it concerns; `None` for all operations together.
+    /// The operation class; `None` for all operations together.
     pub class: Option<OpClass>,
-    /// What is limited, and by what.
+    /// The limited quantity and its bound.
     pub bound: Bound,
-    /// Whether the bound itself is still good.
+    /// Whether a value equal to the bound meets the objective.
     pub inclusive: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Objective {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Bound {
-    /// A figure of a duration must stay below this many nanoseconds.
+    /// A statistic of a duration must stay below this many nanoseconds.
     Duration {
-        /// Which duration.
+        /// The duration.
         of: Timing,
-        /// Which figure of it.
+        /// The statistic.
         statistic: Statistic,
         /// The ceiling, nanoseconds.
         ns: u64,
@@ -65,29 +65,29 @@ pub enum Bound {
         /// The ceiling, 0 to 1.
         share: f64,
     },
-    /// Operations that succeed per second must reach this.
+    /// Successful operations per second must reach this.
     Operations {
         /// The floor, operations per second.
         per_s: f64,
     },
-    /// Object bytes of operations that succeed per second must reach this.
+    /// Object bytes of successful operations per second must reach this.
     Bytes {
         /// The floor, bytes per second.
         per_s: f64,
     },
 }
 
-/// Which duration an objective limits.
+/// The duration that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timing {
     /// From the intended start to the end.
     Response,
-    /// From the actual start to the first byte of the answer.
+    /// From the real start to the first byte of the answer.
     Ttfb,
 }
 
-/// Which figure of a duration an objective limits.
+/// The statistic that an objective limits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -100,7 +100,7 @@ pub enum Statistic {
 }
 
 impl Slo {
-    /// The highest quantile that any objective needs; `None` when none needs one.
+    /// The highest quantile that any objective needs; `None` if none needs one.
     #[must_use]
     pub fn highest_quantile(&self) -> Option<f64> {
         let quantile = |objective: &Objective| match objective.bound {
@@ -121,8 +121,7 @@ impl Slo {
         self.objectives.iter().filter_map(|o| o.class)
     }
 
-    /// The objective that the latency-against-load curve is drawn for: the first one about a
-    /// duration.
+    /// The objective for which the latency-against-load curve is drawn: the first one on a duration.
     #[must_use]
     pub fn primary(&self) -> Option<&Objective> {
         self.objectives
@@ -171,11 +170,11 @@ impl FromStr for Objective {
         let wrong = |what: String| Invalid::new(format!("objective `{text}`: {what}"), REMEDY);
         let at = text
             .find(['<', '>', '='])
-            .ok_or_else(|| wrong("there is no < or >".to_owned()))?;
+            .ok_or_else(|| wrong("it contains no < or >".to_owned()))?;
         let below = match &text[at..=at] {
             "<" => true,
             ">" => false,
-            _ => return Err(wrong("a bound is written with < or >, not =".to_owned())),
+            _ => return Err(wrong("write the bound with < or >, not =".to_owned())),
         };
         let (metric, rest) = (text[..at].trim(), &text[at + 1..]);
         let inclusive = rest.starts_with('=');
@@ -206,7 +205,7 @@ impl FromStr for Objective {
                     wrong(format!("`{metric}` is neither a percentile nor mean, max, errors, throughput, or a class with one of these"))
                 })?,
                 ns: match parse_duration(value) {
-                    Ok(0) => return Err(wrong("no operation takes no time".to_owned())),
+                    Ok(0) => return Err(wrong("no operation takes zero time".to_owned())),
                     Ok(ns) => ns,
                     Err(e) => return Err(wrong(e.to_string())),
                 },
@@ -234,7 +233,7 @@ fn statistic(name: &str) -> Option<Statistic> {
             let digits = name.strip_prefix('p')?;
             let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
             let percent: f64 = digits.parse().ok().filter(|_| plain)?;
-            // Division by 100 rounds correctly, so that p99.9 is the 0.999 of a literal.
+            // Division by 100 rounds correctly, so p99.9 equals the literal 0.999.
             (percent > 0.0 && percent < 100.0).then_some(Statistic::Quantile(percent / 100.0))
         }
     }
@@ -246,7 +245,7 @@ fn throughput(value: &str) -> Result<Bound, Invalid> {
     }
     let wrong = || {
         Invalid::new(
-            format!("`{value}` is no throughput"),
+            format!("`{value}` is not a throughput"),
             "write operations such as 500/s, or bytes such as 100MiB/s",
         )
     };
@@ -256,11 +255,11 @@ fn throughput(value: &str) -> Result<Bound, Invalid> {
 }
 
 impl Statistic {
-    /// The name as it is written: `p99.9`, `mean`, `max`.
+    /// The name as written: `p99.9`, `mean`, `max`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            // Twelve digits hide what the multiplication adds.
+            // Twelve digits hide the rounding error of the multiplication.
             Self::Quantile(q) => format!("p{}", (q * 1e14).round() / 1e12),
             Self::Mean => "mean".to_owned(),
             Self::Max => "max".to_owned(),
@@ -269,7 +268,7 @@ impl Statistic {
 }
 
 impl Objective {
-    /// What is limited, without the bound, such as `get.p99`.
+    /// The limited quantity without its bound, such as `get.p99`.
     #[must_use]
     pub fn metric(&self) -> String {
         let name = match self.bound {
@@ -286,8 +285,8 @@ impl Objective {
         }
     }
 
-    /// Whether a measured `value` keeps the bound. Its unit is that of the bound: nanoseconds,
-    /// a share, or per second.
+    /// Whether a measured `value` meets the bound. The value has the bound's unit: nanoseconds, a share, or
+    /// per second.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         let (bound, floor) = match self.bound {
@@ -390,23 +389,23 @@ mod tests {
     fn mistakes_name_the_objective_and_a_remedy() {
         for (text, part) in [
             ("", "the SLO is empty"),
-            ("p99", "there is no < or >"),
+            ("p99", "it contains no < or >"),
             ("p99=5ms", "not ="),
             ("p99>5ms", "limited with <"),
             ("p99<", "the bound is missing"),
             ("p99<5", "lacks a unit of time"),
-            ("p99<0ms", "takes no time"),
+            ("p99<0ms", "takes zero time"),
             ("p100<5ms", "`p100` is neither a percentile"),
             ("p0<5ms", "neither"),
             ("p9e1<5ms", "neither"),
             ("fetch.p99<5ms", "neither"),
             ("ttfb.errors<1%", "neither"),
-            ("errors<5", "does not lie between"),
+            ("errors<5", "is not between"),
             ("errors>5%", "limited with <"),
             ("throughput<5/s", "limited with >"),
-            ("throughput>fast", "is no throughput"),
+            ("throughput>fast", "is not a throughput"),
             ("p99<5ms,p99<6ms", "`p99` is limited twice"),
-            ("p99<5ms,", "there is no < or >"),
+            ("p99<5ms,", "it contains no < or >"),
         ] {
             let error = text.parse::<Slo>().unwrap_err();
             assert!(error.to_string().contains(part), "{text}: {error}");
@@ -416,7 +415,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(q in 1u32..99_999, ns in 1u64..1 << 50, share in 0u32..=1000, per_s in 1u32..1 << 30) {
+        fn formatted_objectives_parse_back(q in 1u32..99_999, ns in 1u64..1 << 50, share in 0u32..=1000, per_s in 1u32..1 << 30) {
             let text = format!(
                 "p{}<{ns}ns,put.mean<={ns}ns,get.errors<{}%,errors<=1%,throughput>{per_s}/s",
                 f64::from(q) / 1000.0, f64::from(share) / 10.0);

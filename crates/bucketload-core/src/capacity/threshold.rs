@@ -4,21 +4,21 @@
 //! P(pass at rate r) = 1 / (1 + (r/c)^k)      c: the capacity, where half of the trials pass
 //! ```
 //!
-//! The interval is that of the profile likelihood: all c for which twice the loss of log-likelihood
-//! against the best fit, maximised over k, stays below the 95 % quantile of χ² with one degree of
-//! freedom (Venzon and Moolgavkar 1988; docs/spec/statistics.md section 6). Where passes and fails do not
-//! overlap, the likelihood grows with k without end: k is limited, which leaves the whole gap
-//! between them in the interval.
+//! The interval is that of the profile likelihood: all c for which twice the loss of log-likelihood relative
+//! to the best fit, maximised over k, stays below the 95 % quantile of χ² with one degree of freedom (Venzon
+//! and Moolgavkar 1988; docs/spec/statistics.md section 6). If passes and failures do not overlap, the
+//! likelihood grows with k without bound. k is limited for that reason, which leaves the whole gap between
+//! passes and failures in the interval.
 
 use serde::{Deserialize, Serialize};
 
 /// 95 % quantile of χ² with one degree of freedom.
 const CHI2_1_95: f64 = 3.841_459;
-/// Range of the steepness: below it the rate hardly matters, above it a rate 1 % apart decides.
+/// Range of the steepness: below it the rate hardly matters, above it a difference of 1 % decides.
 const STEEPNESS: (f64, f64) = (1.0, 400.0);
 /// Candidate capacities per natural logarithm of the rate.
 const GRID_PER_LN: f64 = 500.0;
-/// Steps of the search for the best steepness.
+/// Maximum number of steps in the search for the best steepness.
 const STEEPNESS_STEPS: usize = 40;
 
 /// A capacity with its uncertainty.
@@ -26,16 +26,16 @@ const STEEPNESS_STEPS: usize = 40;
 pub struct Threshold {
     /// The rate at which half of the trials pass, operations per second.
     pub rate: f64,
-    /// 95 % interval of it; an end is infinite or 0 where the trials do not bound it.
+    /// Its 95 % interval; an end is infinite or 0 if the trials do not bound it.
     pub ci: (f64, f64),
-    /// The exponent k: the chance to pass falls from 3/4 to 1/4 within a factor of 9^(1/k).
+    /// The exponent k: the probability of passing falls from 3/4 to 1/4 within a factor of 9^(1/k).
     pub steepness: f64,
-    /// Trials used.
+    /// Number of trials used.
     pub trials: u64,
 }
 
 impl Threshold {
-    /// The fit to `trials`, each a rate and whether it passed. `None` unless there are passes and
+    /// The fit to `trials`, each a rate and whether it passed. `None` unless there are both passes and
     /// failures.
     #[must_use]
     pub fn fit(trials: &[(f64, bool)]) -> Option<Self> {
@@ -46,7 +46,8 @@ impl Threshold {
         let ln: Vec<(f64, bool)> = trials.iter().map(|&(r, pass)| (r.ln(), pass)).collect();
         let lowest = ln.iter().map(|t| t.0).fold(f64::INFINITY, f64::min);
         let highest = ln.iter().map(|t| t.0).fold(f64::NEG_INFINITY, f64::max);
-        // One natural logarithm beyond the trials shows whether they bound the interval.
+        // Extending the grid by one natural logarithm beyond the trials shows whether they bound the
+        // interval.
         let (from, to) = (lowest - 1.0, highest + 1.0);
         let steps = ((to - from) * GRID_PER_LN).ceil() as usize;
         let at = |i: usize| from + (to - from) * i as f64 / steps as f64;
@@ -55,7 +56,7 @@ impl Threshold {
             .iter()
             .map(|p| p.0)
             .fold(f64::NEG_INFINITY, f64::max);
-        // Equally good capacities form a plateau where passes and fails do not overlap: its middle.
+        // Equally good capacities form a plateau if passes and failures do not overlap; use its middle.
         let on_top: Vec<usize> = (0..=steps)
             .filter(|&i| profile[i].0 > best - 1e-6)
             .collect();
@@ -79,8 +80,8 @@ impl Threshold {
     }
 }
 
-/// The largest log-likelihood with the capacity `c` (a logarithm), and its steepness: the
-/// log-likelihood is concave in the steepness (golden-section search).
+/// The largest log-likelihood for the capacity `c` (a logarithm), and its steepness. The log-likelihood is
+/// concave in the steepness (golden-section search).
 fn best_steepness(trials: &[(f64, bool)], c: f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let likelihood = |ln_k: f64| log_likelihood(trials, c, ln_k.exp());

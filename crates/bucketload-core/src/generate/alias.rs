@@ -1,17 +1,17 @@
-//! Choice among weighted alternatives in constant time.
+//! Chooses among weighted alternatives in constant time.
 
 use super::LawError;
 
 /// Walker's alias table, built by Vose's method (IEEE Trans. Software Eng. 17, 1991).
 #[derive(Clone, Debug)]
 pub(crate) struct AliasTable {
-    /// Per column: probability of keeping the column, and the alternative.
+    /// Per column: the probability of choosing the column itself, and the alternative.
     columns: Box<[(f64, u32)]>,
     scale: f64,
 }
 
 impl AliasTable {
-    /// A table for `weights`, which need not add up to 1. `field` names them in errors.
+    /// Builds a table for `weights`, which need not add up to 1. `field` names them in errors.
     pub(crate) fn new(weights: &[f64], field: &str) -> Result<Self, LawError> {
         if weights.is_empty() {
             return Err(LawError::new(field, "is empty, needs at least one entry"));
@@ -42,7 +42,7 @@ impl AliasTable {
                 small.push(l);
             }
         }
-        // What is left over differs from 1 by rounding only; never let that revive a weight of 0.
+        // The remaining columns differ from 1 only by rounding; a weight of 0 must stay 0.
         let heaviest = (0..n).max_by(|&a, &b| weights[a].total_cmp(&weights[b]));
         for i in small.into_iter().chain(large) {
             columns[i] = match heaviest {

@@ -1,8 +1,8 @@
-//! A fingerprint of what is offered: arrivals and operations, as they are generated.
+//! A fingerprint of the offered load: arrivals and operations as generated.
 //!
-//! The scenario hash identifies the parameters of a plan; this identifies what comes of them. Two
-//! runs with the same fingerprint offered the same requests at the same instants, also when they
-//! were made by different versions of the program, and however the plan was put into words.
+//! The scenario hash identifies the parameters of a plan; the fingerprint identifies what they generate. Two
+//! runs with the same fingerprint offered the same requests at the same instants, even if different versions
+//! of the program made them or the workloads were worded differently.
 
 use sha2::{Digest, Sha256};
 
@@ -11,17 +11,17 @@ use super::ops::OpGen;
 use crate::op::Op;
 use crate::plan::{PhaseKind, Plan};
 
-/// Arrivals and operations of each work that enter the hash.
+/// Number of arrivals and operations per work that enter the hash.
 pub const HASHED_OPS: u64 = 10_000;
-/// Jobs whose arrivals and operations enter the hash.
+/// Number of jobs whose arrivals and operations enter the hash.
 pub(crate) const HASHED_JOBS: u64 = 100;
 
 /// SHA-256 over the first [`HASHED_OPS`] arrivals (open loops: sequence number and due instant) and
-/// operations (class, key set, object, version, size, range, count) of every work of every
-/// measuring phase, as 16 hexadecimal digits.
+/// operations (class, key set, object, version, size, range, count) of every work of every measuring phase,
+/// truncated to 16 hexadecimal digits.
 ///
 /// # Errors
-/// When the plan cannot be generated from.
+/// If the plan's operations cannot be generated.
 pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
     let mut hash = Sha256::new();
     let mut put = |value: u64| hash.update(value.to_le_bytes());
@@ -35,15 +35,17 @@ pub fn schedule_hash(plan: &Plan) -> Result<String, LawError> {
             work_plan.model.fingerprint(plan, (phase, work), &mut put)?;
         }
     }
-    let digest = hash.finalize();
-    Ok(digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(short_hex(hash))
 }
 
-/// Gives `put` the first operations of a work that draws from its mix.
+/// The first 64 bits of a hash as 16 hexadecimal digits.
+pub(crate) fn short_hex(hash: Sha256) -> String {
+    let digest = hash.finalize();
+    let (first, _) = digest.split_first_chunk().expect("32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*first))
+}
+
+/// Passes the first operations of a work that draws from its mix to `put`.
 pub(crate) fn hash_mix(
     plan: &Plan,
     phase: usize,
@@ -55,7 +57,7 @@ pub(crate) fn hash_mix(
     Ok(())
 }
 
-/// Gives `put` what makes an operation what it is.
+/// Passes the fields that identify an operation to `put`.
 pub(crate) fn hash_op(op: &Op, put: &mut dyn FnMut(u64)) {
     let range = op.range.map_or((0, 0), |range| (range.offset, range.len));
     let words = [

@@ -9,9 +9,9 @@
 //!    └─ read:  position in the latest write stage from stream Key at slot ──> that stage's object
 //! ```
 //!
-//! The index of an object is the slot of the operation that wrote it, so names, sizes and choices
-//! need no state, whatever thread a job lives on. Sequence numbers are `2 · slot`, and one more for
-//! the operation that deletes the slot's object.
+//! The index of an object is the slot of the operation that wrote it. Names, sizes and choices therefore need
+//! no state, whichever thread runs the job. Sequence numbers are `2 · slot`, plus one for the operation that
+//! deletes the slot's object.
 
 use super::LawError;
 use super::elementary::ln;
@@ -22,11 +22,11 @@ use crate::op::{Op, OpClass};
 use crate::plan::jobs::{MULTIPART_ABOVE, part_size};
 use crate::plan::{JobsPlan, KeyLaw, KeysetPlan, MixEntry, Plan, StageKind, StagePace};
 
-/// Most stages of a job and most operations of a stage.
+/// Maximum number of stages per job and of operations per stage.
 const MOST_STAGES: usize = 64;
 const MOST_OPS: u32 = 100_000;
 
-/// What a stage does, with what its operations need.
+/// A stage with the data that its operations need.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     kind: StageKind,
@@ -40,7 +40,7 @@ struct Stage {
     results: bool,
 }
 
-/// Indices of the mix entries of a class, for temporary objects and for results.
+/// Indices of the mix entries by class; one set for temporary objects, one for results.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entries {
     put: u16,
@@ -49,7 +49,7 @@ struct Entries {
     delete: u16,
 }
 
-/// The operations of a work made of jobs. Immutable: share one between threads or clone it.
+/// The operations of a work that consists of jobs. Immutable: share it between threads or clone it.
 #[derive(Clone, Debug)]
 pub struct JobGen {
     seed: u64,
@@ -73,8 +73,8 @@ impl JobGen {
     /// The operations of work number `work` of phase number `phase`, whose model must be jobs.
     ///
     /// # Errors
-    /// When the model is another one, stages read what was not written, a law cannot be generated
-    /// from, or the mix lacks a class that occurs.
+    /// If the model is another one, a stage reads objects that were never written, a law cannot be generated,
+    /// or the mix lacks a class that occurs.
     ///
     /// # Panics
     /// If `phase` is not below [`Stream::MAX_PHASES`].
@@ -84,7 +84,7 @@ impl JobGen {
         let work_plan = work_plan.and_then(|p| p.works.get(usize::from(work)));
         let Some((work_plan, jobs)) = work_plan.and_then(|work| Some((work, work.model.jobs()?)))
         else {
-            return Err(LawError::new(field, "is not made of jobs"));
+            return Err(LawError::new(field, "does not consist of jobs"));
         };
         let within = |e: LawError| e.within(&field);
         let stages = stages(jobs).map_err(within)?;
@@ -92,7 +92,10 @@ impl JobGen {
         let sampler = |set: u16| match plan.keysets.get(usize::from(set)) {
             Some(set) if set.count > 0 => Err(LawError::new(
                 "keyset",
-                format!("{} has initial objects, jobs make their own", set.name),
+                format!(
+                    "{} has initial objects, but jobs create their own",
+                    set.name
+                ),
             )),
             Some(set) => SizeSampler::new(&set.size).map_err(|e| e.within("keyset.size")),
             None => Err(LawError::new("keyset", "does not exist")),
@@ -156,7 +159,7 @@ impl JobGen {
         self.stages.len()
     }
 
-    /// Operations of stage `stage` of job `job`.
+    /// Number of operations in stage `stage` of job `job`.
     ///
     /// # Panics
     /// If there is no such stage.
@@ -196,8 +199,8 @@ impl JobGen {
             .wrapping_add(u64::from(position))
     }
 
-    /// Time from the operation before (from the beginning of the stage for the first) to operation
-    /// `position` of a stage, nanoseconds; 0 where all are due at once or follow one another.
+    /// Time from the previous operation (for the first: from the start of the stage) to operation `position`
+    /// of a stage, nanoseconds; 0 if all are due at once or follow one another.
     #[must_use]
     pub fn gap_ns(&self, job: u64, stage: usize, position: u32) -> u64 {
         if self.mean_gap_ns == 0.0 {
@@ -208,7 +211,7 @@ impl JobGen {
         (-ln(u) * self.mean_gap_ns).round() as u64
     }
 
-    /// Size of the object that operation `position` of write stage `stage` writes, bytes.
+    /// Size of the object written by operation `position` of write stage `stage`, bytes.
     #[must_use]
     pub fn object_size(&self, job: u64, stage: usize, position: u32) -> u64 {
         let slot = self.slot(job, stage, position);
@@ -237,28 +240,28 @@ impl JobGen {
     /// If there is no such stage.
     #[must_use]
     pub fn op(&self, job: u64, stage: usize, position: u32) -> Op {
-        let own = self.slot(job, stage, position);
-        let of = &self.stages[stage];
-        if of.kind == StageKind::Write {
+        let slot = self.slot(job, stage, position);
+        let current = &self.stages[stage];
+        if current.kind == StageKind::Write {
             let size = self.object_size(job, stage, position);
             let class = match size > MULTIPART_ABOVE {
                 true => OpClass::MultipartPut,
                 false => OpClass::Put,
             };
-            return self.on(of.results, class, 2 * own, own, size);
+            return self.build(current.results, class, 2 * slot, slot, size);
         }
-        let source = of.reads;
-        let position = match of.kind {
+        let source = current.reads;
+        let position = match current.kind {
             StageKind::ReadAll => position,
             StageKind::Write | StageKind::Read => {
                 let n = u64::from(self.ops_in(job, source));
-                Draws::new(self.seed, self.key, own).below(n) as u32
+                Draws::new(self.seed, self.key, slot).below(n) as u32
             }
         };
         let key = self.slot(job, source, position);
         let size = self.object_size(job, source, position);
         let results = self.stages[source].results;
-        self.on(results, OpClass::Get, 2 * own, key, size)
+        self.build(results, OpClass::Get, 2 * slot, key, size)
     }
 
     /// The operation that deletes the object of operation `position` of write stage `stage`.
@@ -269,10 +272,10 @@ impl JobGen {
     pub fn delete(&self, job: u64, stage: usize, position: u32) -> Op {
         let key = self.slot(job, stage, position);
         let results = self.stages[stage].results;
-        self.on(results, OpClass::Delete, 2 * key + 1, key, 0)
+        self.build(results, OpClass::Delete, 2 * key + 1, key, 0)
     }
 
-    fn on(&self, results: bool, class: OpClass, seq: u64, key: u64, size: u64) -> Op {
+    fn build(&self, results: bool, class: OpClass, seq: u64, key: u64, size: u64) -> Op {
         let entries = &self.entries[usize::from(results)];
         let keyset = self.keysets[usize::from(results)];
         Op {
@@ -300,14 +303,11 @@ impl JobGen {
     }
 }
 
-/// Finds for each stage what it reads and deletes.
+/// Determines what each stage reads and deletes.
 fn stages(jobs: &JobsPlan) -> Result<Box<[Stage]>, LawError> {
     let bad = |i: usize, reason: String| LawError::new(format!("stages[{i}]"), reason);
     if jobs.stages.is_empty() || jobs.stages.len() > MOST_STAGES {
-        let reason = format!(
-            "has {} stages, from 1 to 64 are possible",
-            jobs.stages.len()
-        );
+        let reason = format!("has {} stages, must have 1 to 64", jobs.stages.len());
         return Err(LawError::new("stages", reason));
     }
     if let StagePace::Poisson { rate } = jobs.pace {
@@ -319,7 +319,7 @@ fn stages(jobs: &JobsPlan) -> Result<Box<[Stage]>, LawError> {
     for (i, stage) in jobs.stages.iter().enumerate() {
         if stage.min == 0 || stage.min > stage.max || stage.max > MOST_OPS {
             let reason = format!(
-                "has {} to {} operations, must be 1 to {MOST_OPS} and the first the smaller",
+                "has {} to {} operations, must be 1 to {MOST_OPS} in ascending order",
                 stage.min, stage.max
             );
             return Err(bad(i, reason));
@@ -328,7 +328,7 @@ fn stages(jobs: &JobsPlan) -> Result<Box<[Stage]>, LawError> {
         out.push(match stage.kind {
             StageKind::Write => {
                 if i > 0 && jobs.stages[i - 1].kind == StageKind::Write {
-                    let reason = "writes right after a stage that writes, whose objects nothing \
+                    let reason = "writes right after another write stage, whose objects nothing \
                                   would read or delete";
                     return Err(bad(i, reason.to_owned()));
                 }
@@ -344,7 +344,7 @@ fn stages(jobs: &JobsPlan) -> Result<Box<[Stage]>, LawError> {
             }
             StageKind::Read | StageKind::ReadAll => {
                 let Some(reads) = latest else {
-                    let reason = "reads, but no stage before it writes".to_owned();
+                    let reason = "reads, but no earlier stage writes".to_owned();
                     return Err(bad(i, reason));
                 };
                 Stage {
@@ -361,8 +361,8 @@ fn stages(jobs: &JobsPlan) -> Result<Box<[Stage]>, LawError> {
     Ok(out.into_boxed_slice())
 }
 
-/// What jobs do, once per class and kind of object: class, whether on results, expected number of
-/// operations per job.
+/// The operations of jobs, one item per class and kind of object: class, whether it works on results,
+/// expected number of operations per job.
 fn counts(jobs: &JobsPlan, largest: [u64; 2]) -> Vec<(OpClass, bool, f64)> {
     let last = jobs.result_stage();
     let mut latest = 0;
@@ -394,11 +394,11 @@ fn counts(jobs: &JobsPlan, largest: [u64; 2]) -> Vec<(OpClass, bool, f64)> {
     out
 }
 
-/// The mix of a work made of jobs: one entry per class and key set, with the expected number of
-/// operations per job as weight.
+/// The mix of a work that consists of jobs: one entry per class and key set, weighted by the expected number
+/// of operations per job.
 ///
 /// # Errors
-/// When the stages or the size laws are impossible.
+/// If the stages or the size laws are invalid.
 pub fn mix(jobs: &JobsPlan, keysets: &[KeysetPlan]) -> Result<Vec<MixEntry>, LawError> {
     stages(jobs)?;
     let sets = [jobs.temp, jobs.results];
@@ -408,7 +408,7 @@ pub fn mix(jobs: &JobsPlan, keysets: &[KeysetPlan]) -> Result<Vec<MixEntry>, Law
     };
     let sizes = [sampler(sets[0])?, sampler(sets[1])?];
     let largest = [sizes[0].support().1, sizes[1].support().1];
-    // Of the puts, those above the limit are multipart uploads.
+    // Puts above the limit are multipart uploads.
     let above = |results: bool| 1.0 - sizes[usize::from(results)].cdf(MULTIPART_ABOVE);
     let counts = counts(jobs, largest);
     let puts = |results: bool| {
@@ -417,24 +417,20 @@ pub fn mix(jobs: &JobsPlan, keysets: &[KeysetPlan]) -> Result<Vec<MixEntry>, Law
     };
     Ok(counts
         .iter()
-        .map(|&(class, results, n)| MixEntry {
-            class,
-            weight: match class {
-                OpClass::Put => n * (1.0 - above(results)),
-                OpClass::MultipartPut => puts(results) * above(results),
-                _ => n,
-            },
-            keyset: sets[usize::from(results)],
-            keys: match class {
+        .map(|&(class, results, n)| {
+            let keys = match class {
                 OpClass::Get => KeyLaw::Uniform,
                 OpClass::Delete => KeyLaw::Sequential,
                 _ => KeyLaw::Fresh,
-            },
-            size: None,
-            range: None,
-            count: 0,
-            pages: 0,
-            delimiter: String::new(),
+            };
+            MixEntry {
+                weight: match class {
+                    OpClass::Put => n * (1.0 - above(results)),
+                    OpClass::MultipartPut => puts(results) * above(results),
+                    _ => n,
+                },
+                ..MixEntry::new(class, sets[usize::from(results)], keys)
+            }
         })
         .collect())
 }

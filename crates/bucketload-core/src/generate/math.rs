@@ -1,11 +1,11 @@
-//! The normal distribution and a quadrature rule, as the samplers need them.
+//! The normal distribution and a quadrature rule, for the samplers.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::elementary::{exp, ln};
 
-/// Φ(x), the standard normal distribution function, to about 1e-15 relative in the lower tail
-/// (growing as x² far out, as that of the exponential does).
+/// Φ(x), the standard normal distribution function. Relative error about 1e-15; in the far lower tail it
+/// grows with x², like that of the exponential.
 #[inline]
 #[must_use]
 pub fn normal_cdf(x: f64) -> f64 {
@@ -22,17 +22,17 @@ pub fn erfc(x: f64) -> f64 {
         return 1.0 - erf_near(x);
     }
     if y > 27.5 {
-        // Below the smallest number.
+        // Below the smallest representable number.
         return if x < 0.0 { 2.0 } else { 0.0 };
     }
-    // exp(-y²) with the square split into an exact part and a small rest.
+    // exp(-y²), with the square split into an exact part and a small remainder.
     let coarse = (y * 16.0).trunc() / 16.0;
     let rest = (y - coarse) * (y + coarse);
     let tail = exp(-coarse * coarse) * exp(-rest) * erfcx_far(y);
     if x < 0.0 { 2.0 - tail } else { tail }
 }
 
-/// exp(x²)·erfc(x) for x ≥ 0, which neither underflows nor overflows; same source as [`erfc`].
+/// exp(x²)·erfc(x) for x ≥ 0, which neither underflows nor overflows; from the same source as [`erfc`].
 #[inline]
 #[must_use]
 pub fn erfcx(x: f64) -> f64 {
@@ -43,7 +43,7 @@ pub fn erfcx(x: f64) -> f64 {
     }
 }
 
-/// Where Cody's first approximation ends.
+/// The limit of Cody's first approximation.
 const NEAR: f64 = 0.46875;
 
 fn erf_near(x: f64) -> f64 {
@@ -117,8 +117,8 @@ fn horner(x: f64, c: &[f64; 8]) -> f64 {
     low + x2 * x2 * high
 }
 
-/// Φ⁻¹(p), the standard normal quantile, to about 1e-15 relative: algorithm AS 241, routine PPND16
-/// (Wichura, Applied Statistics 37, 1988). Infinite at 0 and 1.
+/// Φ⁻¹(p), the standard normal quantile, with a relative error of about 1e-15: algorithm AS 241, routine
+/// PPND16 (Wichura, Applied Statistics 37, 1988). Infinite at 0 and 1.
 #[inline]
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {

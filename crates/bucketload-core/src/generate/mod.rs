@@ -1,7 +1,7 @@
 //! Generators: random streams, arrival processes, sizes, key popularity, operations.
 //!
-//! Each is a pure function of the seed and a counter, so any part of a workload can be recomputed
-//! anywhere and no part depends on how many workers there are:
+//! Each is a pure function of the seed and a counter. Any part of a workload can therefore be recomputed
+//! anywhere, and no part depends on the number of workers:
 //!
 //! ```text
 //! plan ─┬─ arrivals::Schedule ── Arrivals ────────────> (seq, due instant)
@@ -15,11 +15,11 @@
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
 //! ```
 //!
-//! All of it rests on [`rng`] (Philox streams) and [`elementary`] (exponential and logarithm with the
-//! same bits everywhere), so that agents on different machines agree on every operation.
+//! All of them use [`rng`] (Philox streams) and [`elementary`] (exponential and logarithm with identical bits
+//! everywhere), so agents on different machines agree on every operation.
 //!
-//! Nothing here grows with the number of objects or operations: a population of 10^9 objects costs
-//! the same memory as one of 10^3.
+//! Memory use does not grow with the number of objects or operations: a population of 10^9 objects takes as
+//! much as one of 10^3.
 
 mod alias;
 pub mod arrivals;
@@ -39,13 +39,13 @@ pub mod rng;
 pub mod sizes;
 pub mod think;
 
-/// A parameter of a law or of a mix that cannot be generated from.
+/// An invalid parameter of a law or mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct LawError {
     /// The parameter, named as in the plan, such as `phases[1].works[0].mix[2].keys.theta`.
     pub field: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong with it and which values are valid.
     pub reason: String,
 }
 
@@ -58,14 +58,14 @@ impl LawError {
         }
     }
 
-    /// The same error seen from the enclosing structure `outer`.
+    /// The same error, with `outer` prepended to the field's path.
     pub(crate) fn within(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
         self
     }
 }
 
-/// Refuses `value` unless it is finite and greater than 0.
+/// Rejects `value` unless it is finite and greater than 0.
 pub(crate) fn positive(field: &str, value: f64) -> Result<(), LawError> {
     if value.is_finite() && value > 0.0 {
         Ok(())
@@ -77,7 +77,7 @@ pub(crate) fn positive(field: &str, value: f64) -> Result<(), LawError> {
     }
 }
 
-/// Refuses `value` unless it is finite and at least 0.
+/// Rejects `value` unless it is finite and at least 0.
 pub(crate) fn not_negative(field: &str, value: f64) -> Result<(), LawError> {
     if value.is_finite() && value >= 0.0 {
         Ok(())

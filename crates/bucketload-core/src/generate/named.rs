@@ -1,10 +1,10 @@
 //! The operations of works on named buckets and objects ([`NamedPlan`]).
 //!
-//! What a worker does is a function of the seed, its index and how many operations it has performed:
-//! neither threads nor agents nor time enter. Numbers that COSBench takes from a counter that all
-//! workers of a driver share are dealt out instead: the `k`-th number that worker `w` of `W` takes is
-//! number `w + k·W` of the sequence. So every number is used once before one is used again, however the
-//! workers are spread, and no counter is shared.
+//! A worker's operations depend only on the seed, the worker's index and the number of operations it has
+//! performed, not on threads, agents or time. COSBench takes some numbers from a counter that all workers of
+//! a driver share. Here they are assigned instead: the `k`-th number that worker `w` of `W` takes is number
+//! `w + k·W` of the sequence. Every number is therefore used once before any is reused, however the workers
+//! are distributed, and no counter is shared.
 
 use super::LawError;
 use super::rng::{Draws, Purpose, Stream};
@@ -15,7 +15,7 @@ use crate::plan::named::{
 };
 use crate::plan::{MixEntry, Plan};
 
-/// The operations of one work. Immutable: shared by all threads.
+/// The operations of one work. Immutable, shared by all threads.
 #[derive(Clone, Debug)]
 pub struct NamedGen {
     seed: u64,
@@ -23,7 +23,7 @@ pub struct NamedGen {
     work: u16,
     plan: NamedPlan,
     mix: Vec<MixEntry>,
-    /// Upper ends of the entries' shares of the weights.
+    /// Cumulative weights of the entries.
     ends: Vec<u64>,
 }
 
@@ -32,26 +32,26 @@ pub struct NamedGen {
 pub struct NamedCursor {
     /// Index of the worker, from 0.
     index: u32,
-    /// Operations begun.
+    /// Operations started.
     turn: u64,
-    /// Operations begun of each entry.
-    taken: Vec<u64>,
+    /// Operations started, per entry.
+    started: Vec<u64>,
     walk: Walk,
 }
 
-/// Where a walk is.
+/// Position of a walk.
 #[derive(Clone, Copy, Debug, Default)]
 struct Walk {
-    /// Buckets that are done.
+    /// Buckets completed.
     bucket: u64,
-    /// Objects of the current bucket that are done.
+    /// Objects of the current bucket completed.
     object: u64,
-    /// Whether the current bucket has been made.
+    /// Whether the current bucket has been created.
     made: bool,
 }
 
 impl NamedCursor {
-    /// Operations begun.
+    /// Operations started.
     #[must_use]
     pub const fn turn(&self) -> u64 {
         self.turn
@@ -64,7 +64,7 @@ impl NamedCursor {
     }
 }
 
-/// Container and object of a key.
+/// Container and object numbers of a key.
 const fn split(key: u64) -> (u32, u32) {
     ((key >> 32) as u32, key as u32)
 }
@@ -80,7 +80,7 @@ impl NamedGen {
     /// The operations of work number `work` of phase number `phase`.
     ///
     /// # Errors
-    /// When the work is no such work or its entries are not those of its mix.
+    /// If the work is not of this kind, or its entries do not match its mix.
     pub fn new(plan: &Plan, phase: usize, work: usize) -> Result<Self, LawError> {
         let field = || format!("phases[{phase}].works[{work}]");
         let work_plan = &plan.phases[phase].works[work];
@@ -88,7 +88,10 @@ impl NamedGen {
             return Err(LawError::new(field(), "does not work on named objects"));
         };
         if named.entries.len() != work_plan.mix.len() || named.entries.is_empty() {
-            return Err(LawError::new(field(), "has other entries than its mix"));
+            return Err(LawError::new(
+                field(),
+                "has entries that do not match its mix",
+            ));
         }
         if phase >= Stream::MAX_PHASES {
             let reason = format!("is one of more than {} phases", Stream::MAX_PHASES);
@@ -128,18 +131,18 @@ impl NamedGen {
         &self.plan
     }
 
-    /// The beginning of worker `index` (from 0).
+    /// The initial position of worker `index` (from 0).
     #[must_use]
     pub fn cursor(&self, index: u32) -> NamedCursor {
         NamedCursor {
             index,
             turn: 0,
-            taken: vec![0; self.mix.len()],
+            started: vec![0; self.mix.len()],
             walk: Walk::default(),
         }
     }
 
-    /// The worker's next operation; `None` when it has walked through its slice. Allocates nothing.
+    /// The worker's next operation; `None` once it has walked through its slice. Allocates nothing.
     pub fn next(&self, at: &mut NamedCursor) -> Option<Op> {
         let op = if self.plan.walk {
             self.step(at)?
@@ -160,7 +163,7 @@ impl NamedGen {
     /// Whether operations of entry number `entry` write or check trailers.
     #[inline]
     #[must_use]
-    pub fn trails(&self, entry: u16) -> bool {
+    pub fn has_trailer(&self, entry: u16) -> bool {
         self.plan.entries[usize::from(entry)].trailer
     }
 
@@ -170,7 +173,7 @@ impl NamedGen {
         self.mix.len()
     }
 
-    /// The next deletion of a bucket after a walk, by the worker that was ready last: bucket number
+    /// The next deletion of a bucket after a walk, made by the worker that finished last: bucket number
     /// `done` of all.
     #[must_use]
     pub fn bucket_after(&self, at: &mut NamedCursor, done: u64) -> Option<Op> {
@@ -237,13 +240,13 @@ impl NamedGen {
             self.ends.partition_point(|end| *end <= drawn)
         };
         let named = &self.plan.entries[entry];
-        let taken = at.taken[entry];
+        let nth = at.started[entry];
         let mut draws = self.draws(Purpose::Key, at);
         let divided = named.bucket.divided || named.object.as_ref().is_some_and(|o| o.divided);
-        // How often all buckets and objects have been combined in step.
+        // How many times the sequences of buckets and objects have come round together.
         let rounds = match &named.object {
             Some(object) if !self.plan.legacy_sequences => {
-                let position = self.position(at, taken, divided);
+                let position = self.position(at, nth, divided);
                 let lengths = (self.cycle(&named.bucket, at), self.cycle(object, at));
                 match lengths {
                     (Some(a), Some(b)) if a > 0 && b > 0 => position / (a / gcd(a, b) * b),
@@ -252,26 +255,26 @@ impl NamedGen {
             }
             _ => 0,
         };
-        let bucket = self.number(&named.bucket, at, taken, divided, 0, &mut draws);
+        let bucket = self.number(&named.bucket, at, nth, divided, 0, &mut draws);
         let object = match &named.object {
-            Some(pattern) => self.number(pattern, at, taken, divided, rounds, &mut draws),
+            Some(pattern) => self.number(pattern, at, nth, divided, rounds, &mut draws),
             None => 0,
         };
         let op = self.op(at, entry, (bucket, object));
-        at.taken[entry] += 1;
+        at.started[entry] += 1;
         op
     }
 
-    /// Place of the `taken`-th operation in a sequence.
-    fn position(&self, at: &NamedCursor, taken: u64, divided: bool) -> u64 {
+    /// Position of the `nth` operation in a sequence.
+    fn position(&self, at: &NamedCursor, nth: u64, divided: bool) -> u64 {
         if divided {
-            taken
+            nth
         } else {
-            u64::from(at.index) + taken * u64::from(self.plan.workers)
+            u64::from(at.index) + nth * u64::from(self.plan.workers)
         }
     }
 
-    /// After how many operations a sequence begins anew; `None` for numbers in no order.
+    /// The number of operations after which a sequence repeats; `None` for unordered numbers.
     fn cycle(&self, pattern: &NamePattern, at: &NamedCursor) -> Option<u64> {
         match pattern.numbers {
             Numbers::Range { .. } => Some(self.slice(pattern, at.index).len),
@@ -280,12 +283,12 @@ impl NamedGen {
         }
     }
 
-    /// The number of the `taken`-th operation; `rounds` shifts a sequence.
+    /// The number for the `nth` operation; `rounds` shifts a sequence.
     fn number(
         &self,
         pattern: &NamePattern,
         at: &NamedCursor,
-        taken: u64,
+        nth: u64,
         divided: bool,
         rounds: u64,
         draws: &mut Draws,
@@ -298,19 +301,19 @@ impl NamedGen {
             }
             Numbers::Range { .. } => {
                 let slice = self.slice(pattern, at.index);
-                // Workers that divide the other numbers begin at different places of these.
+                // Workers that divide the other numbers start at different positions of this range.
                 let shift = if divided && !pattern.divided {
                     u64::from(at.index)
                 } else {
                     0
                 };
-                let place = self.position(at, taken, divided) + shift + rounds;
-                (slice.first + place % slice.len.max(1)) as u32
+                let position = self.position(at, nth, divided) + shift + rounds;
+                (slice.first + position % slice.len.max(1)) as u32
             }
             Numbers::Sequential { lo, hi } => {
-                // One sequence over all workers, divided or not.
-                let place = self.position(at, taken, false) + rounds;
-                (u64::from(*lo) + place % (u64::from(hi - lo) + 1)) as u32
+                // One sequence over all workers, whether or not they divide the range.
+                let position = self.position(at, nth, false) + rounds;
+                (u64::from(*lo) + position % (u64::from(hi - lo) + 1)) as u32
             }
             Numbers::Weighted { buckets } => weighted(buckets, draws),
             Numbers::Empty => 0,
@@ -321,7 +324,7 @@ impl NamedGen {
         let (mix, named) = (&self.mix[entry], &self.plan.entries[entry]);
         let key = u64::from(bucket) << 32 | u64::from(object);
         let size = match (self.file(named, object), &named.sizes) {
-            // A trailer comes after the file's bytes.
+            // A trailer follows the file's bytes.
             (Some(file), _) if named.trailer => file.bytes + TRAILER_LEN as u64,
             (Some(file), _) => file.bytes,
             (None, Some(sizes)) => self.size(sizes, at, entry, key),
@@ -329,9 +332,9 @@ impl NamedGen {
             (None, None) => Op::UNKNOWN_SIZE,
         };
         let range = named.range.map(|range| {
-            let places = range.object_bytes.saturating_sub(range.len).max(1);
+            let offsets = range.object_bytes.saturating_sub(range.len).max(1);
             ByteRange {
-                offset: self.draws(Purpose::Range, at).below(places),
+                offset: self.draws(Purpose::Range, at).below(offsets),
                 len: range.len,
             }
         });
@@ -361,13 +364,13 @@ impl NamedGen {
             Numbers::Constant { n } => *n,
             Numbers::Uniform { lo, hi } => lo + draws.below(u64::from(hi - lo) + 1) as u32,
             Numbers::Range { lo, hi } | Numbers::Sequential { lo, hi } => {
-                let taken = if self.plan.walk {
+                let nth = if self.plan.walk {
                     at.turn
                 } else {
-                    at.taken[entry]
+                    at.started[entry]
                 };
-                let place = self.position(at, taken, false);
-                lo + (place % (u64::from(hi - lo) + 1)) as u32
+                let position = self.position(at, nth, false);
+                lo + (position % (u64::from(hi - lo) + 1)) as u32
             }
             Numbers::Weighted { buckets } => weighted(buckets, &mut draws),
             Numbers::Empty => 0,
@@ -387,7 +390,7 @@ impl NamedGen {
         let (container, object) = split(op.key);
         entry.bucket.render(container, bucket);
         if op.class.on_bucket() {
-            // Records name what they are about.
+            // For bucket operations, the key in records is the bucket's name.
             key.clear();
             key.push_str(bucket);
             return;
@@ -414,8 +417,8 @@ impl NamedGen {
     }
 }
 
-/// A number from weighted buckets: exactly by the weights (COSBench's own comparison gives the first
-/// bucket one unit too much, docs/spec/cosbench.md section 1.7).
+/// A number from weighted ranges, exactly by weight. (COSBench's own comparison gives the first range one
+/// unit too much, docs/spec/cosbench.md section 1.7.)
 fn weighted(buckets: &[(u32, u32, u32)], draws: &mut Draws) -> u32 {
     let total: u64 = buckets.iter().map(|b| u64::from(b.2)).sum();
     let mut left = draws.below(total.max(1));

@@ -9,8 +9,7 @@ use crate::op::{Op, OpClass};
 use crate::payload::PayloadKind;
 use crate::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
 use crate::plan::{
-    Accounting, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
-    WorkPlan,
+    KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan,
 };
 
 fn pattern(prefix: &str, numbers: Numbers, divided: bool) -> NamePattern {
@@ -41,15 +40,8 @@ fn entry(bucket: NamePattern, object: NamePattern) -> NamedEntry {
 
 fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -> NamedGen {
     let mix = |class, weight| MixEntry {
-        class,
         weight,
-        keyset: 0,
-        keys: KeyLaw::Uniform,
-        size: None,
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        ..MixEntry::new(class, 0, KeyLaw::Uniform)
     };
     let work = WorkPlan {
         name: "w".into(),
@@ -84,27 +76,20 @@ fn generator(workers: u32, walk: bool, parts: Vec<(OpClass, f64, NamedEntry)>) -
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: Vec::new(),
-        phases: vec![PhasePlan {
-            name: "p".into(),
-            kind: PhaseKind::Run,
-            works: vec![work],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+        phases: vec![PhasePlan::new(
+            "p",
+            PhaseKind::Run,
+            vec![work],
+            Limits::default(),
+        )],
     };
     NamedGen::new(&plan, 0, 0).unwrap()
 }
 
-/// The first `turns` operations of each worker, as container and object.
+/// The first `turns` operations of each worker, as container and object numbers.
 fn take(of: &NamedGen, workers: u32, turns: usize) -> Vec<Vec<(u32, u32)>> {
     let place = |op: Op| ((op.key >> 32) as u32, op.key as u32);
     (0..workers)
@@ -145,7 +130,7 @@ fn a_walk_visits_every_object_of_every_bucket_once() {
             }
             assert_eq!(op.size, 64_000);
         }
-        // Every worker tries to make every bucket.
+        // Every worker tries to create every bucket.
         assert_eq!(makes, 3);
     }
     assert_eq!(seen.len(), 30);
@@ -161,7 +146,7 @@ fn an_empty_walk_ends_at_once() {
     assert_eq!(take(&of, 2, 5), [vec![], vec![]]);
 }
 
-/// B16: a sequence gives each number to one worker once before it begins anew, divided or not.
+/// B16: a sequence gives each number to one worker once before it repeats, divided or not.
 #[test]
 fn a_sequence_names_everything_once_per_round() {
     for divided in [false, true] {
@@ -173,7 +158,7 @@ fn a_sequence_names_everything_once_per_round() {
     }
 }
 
-/// B16: containers and objects in sequence cover every combination, not only those that meet in step.
+/// B16: container and object sequences cover every combination, not only those that coincide in step.
 #[test]
 fn two_sequences_cover_every_combination() {
     let range = |hi| Numbers::Range { lo: 1, hi };
@@ -196,7 +181,7 @@ fn two_sequences_cover_every_combination() {
     }
 }
 
-/// The histogram's first bucket gets its own share and no more.
+/// The histogram's first bucket gets exactly its share.
 #[test]
 fn weights_are_exact() {
     let buckets = vec![(1, 1, 1), (2, 2, 1)];
@@ -212,7 +197,7 @@ fn weights_are_exact() {
 }
 
 #[test]
-fn ratios_are_chances() {
+fn ratios_are_probabilities() {
     let each = || {
         entry(
             pattern("c", Numbers::Constant { n: 1 }, false),

@@ -9,24 +9,23 @@
 //! bench-7f3a/r/5c1f09aa3e-0000000000103
 //! ```
 //!
-//! `index` is the object's index in decimal, zero-padded to [`INDEX_DIGITS`] digits (indices of 10^13
-//! and more simply get longer), so that within a shard the order of names is that of indices. `hash` is
-//! the first ten hexadecimal digits of a hash of the index ([`mix64`]), so that names of consecutive
-//! objects are spread evenly over the whole range of names.
-//! `shard` is `index mod shards`, zero-padded to the width of the largest, at least 2 digits. Only
-//! digits and `/` are added to the prefixes: nothing in them needs escaping in a URL path.
+//! `index` is the object's index in decimal, zero-padded to [`INDEX_DIGITS`] digits (indices of 10^13 and
+//! more are longer), so within a shard names sort by index. `hash` is the first ten hexadecimal digits of a
+//! hash of the index ([`mix64`]), so the names of consecutive objects are spread evenly over the whole key
+//! range. `shard` is `index mod shards`, zero-padded to the width of the largest shard number, at least 2
+//! digits. Only digits and `/` are added to the prefixes, so nothing needs escaping in a URL path.
 
 use super::LawError;
 use super::rng::mix64;
 use crate::op::KeySource;
 use crate::plan::{KeyNaming, KeysetPlan};
 
-/// Digits that an index is padded to.
+/// Number of digits to which an index is padded.
 pub const INDEX_DIGITS: usize = 13;
-/// Digits of the hash in hashed names.
+/// Number of digits of the hash in hashed names.
 pub const HASH_DIGITS: usize = 10;
 
-/// Renders the keys of one key set. Rendering does not allocate once the buffer is large enough
+/// Renders the keys of one key set. Allocates nothing once the buffer is large enough
 /// ([`KeyNames::max_len`]).
 #[derive(Clone, Debug)]
 pub struct KeyNames {
@@ -38,11 +37,11 @@ pub struct KeyNames {
 }
 
 impl KeyNames {
-    /// Names of `keyset` below the run's own prefix (which may be empty and ends with its own
-    /// separator, such as `bench-7f3a/`).
+    /// Names of `keyset` below the run's prefix (which may be empty and otherwise ends with its separator,
+    /// such as `bench-7f3a/`).
     ///
     /// # Errors
-    /// When the key set has no shards.
+    /// If the key set has no shards.
     pub fn new(run_prefix: &str, keyset: &KeysetPlan) -> Result<Self, LawError> {
         if keyset.shards == 0 {
             let reason = "is 0, must be at least 1 (1 = keys are not spread over prefixes)";
@@ -58,7 +57,7 @@ impl KeyNames {
         })
     }
 
-    /// Bytes of the longest name.
+    /// Length of the longest name, bytes.
     #[must_use]
     pub fn max_len(&self) -> usize {
         // A u64 has at most 20 digits.
@@ -79,7 +78,7 @@ impl KeyNames {
         out.push_str(text.as_str());
     }
 
-    /// The index of the object called `name`; `None` when it is not a name of this key set.
+    /// The index of the object called `name`; `None` if the name does not belong to this key set.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<u64> {
         let mut rest = name.strip_prefix(&*self.prefix)?;
@@ -96,8 +95,8 @@ impl KeyNames {
         a % self.shards == b % self.shards
     }
 
-    /// Writes the prefix that the names of object `key` and of all objects of its shard have in
-    /// common into `out`, replacing its contents: what a list operation lists.
+    /// Writes the common prefix of all names in object `key`'s shard into `out`, replacing its contents. List
+    /// operations list this prefix.
     #[inline]
     pub fn render_prefix(&self, key: u64, out: &mut String) {
         let mut text = Digits::new();
@@ -115,8 +114,8 @@ impl KeyNames {
         }
     }
 
-    /// The names of a request about the `n` objects from `first` on (delete-many). Among initial
-    /// objects the range wraps round from the last to the first.
+    /// The names for a request about the `n` objects starting at `first` (delete-many). Among initial objects
+    /// the range wraps around from the last to the first.
     #[must_use]
     pub const fn batch(&self, first: u64) -> KeyBatch<'_> {
         KeyBatch { names: self, first }
@@ -140,7 +139,15 @@ impl KeySource for KeyBatch<'_> {
     }
 }
 
-/// Two digits at a time.
+/// Appends `n` in decimal, zero-padded to `digits`. Allocates nothing once the buffer is large enough.
+#[inline]
+pub(crate) fn push_decimal(n: u64, digits: usize, out: &mut String) {
+    let mut text = Digits::new();
+    text.push_front(n, digits);
+    out.push_str(text.as_str());
+}
+
+/// The decimal digits of 0 to 99.
 const PAIRS: &[u8; 200] = b"\
 0001020304050607080910111213141516171819\
 2021222324252627282930313233343536373839\
@@ -148,9 +155,9 @@ const PAIRS: &[u8; 200] = b"\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Digits and slashes, written from the end to the front.
+/// Digits and slashes, written from back to front.
 struct Digits {
-    /// Two numbers of up to 20 digits, a hash, two separators, and some slack.
+    /// Room for two numbers of up to 20 digits, a hash and two separators.
     text: [u8; 64],
     start: usize,
 }
@@ -165,10 +172,10 @@ impl Digits {
         }
     }
 
-    /// Puts `value` in decimal, zero-padded to `digits`, before what is there.
+    /// Prepends `value` in decimal, zero-padded to `digits`.
     #[inline]
     fn push_front(&mut self, mut value: u64, digits: usize) {
-        // The buffer is full of zeros: padding is a matter of where the number begins.
+        // The buffer is filled with zeros, so padding only moves the start.
         let padded = self.start - digits;
         while value >= 10 {
             let pair = (value % 100) as usize * 2;
@@ -183,7 +190,7 @@ impl Digits {
         self.start = self.start.min(padded);
     }
 
-    /// Puts the highest hexadecimal digits of `hash` and a dash before what is there.
+    /// Prepends the highest hexadecimal digits of `hash` and a dash.
     #[inline]
     fn push_hash_front(&mut self, hash: u64) {
         self.start -= 1;
@@ -203,7 +210,7 @@ impl Digits {
 
     #[inline]
     fn as_str(&self) -> &str {
-        // SAFETY: only digits and slashes are ever written.
+        // SAFETY: only ASCII digits, letters, dashes and slashes are ever written.
         unsafe { std::str::from_utf8_unchecked(&self.text[self.start..]) }
     }
 }
@@ -274,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_wraps_round_among_initial_objects_only() {
+    fn a_batch_wraps_around_among_initial_objects_only() {
         let names = names(1, 10);
         let mut out = String::new();
         names.batch(8).render(3, &mut out);

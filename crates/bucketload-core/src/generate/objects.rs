@@ -7,11 +7,11 @@
 //!                       └────────> size <────┘
 //! ```
 //!
-//! The [`Ranking`] between ranks and objects is the identity, the key set's scrambling permutation
-//! (one per key set and seed: every scrambled law of every work shares it) or newest first. Sizes
-//! assigned by low discrepancy follow the ranking of the key set's *reader*: the first mix entry of
-//! the run phases, in plan order, that reads bodies of the key set; without one, the first that
-//! uses its initial objects at all; without one, the index itself is the rank.
+//! The [`Ranking`] between ranks and objects is the identity, the key set's scrambling permutation (one per
+//! key set and seed, shared by every scrambled law of every work) or newest first. Sizes assigned by low
+//! discrepancy follow the ranking of the key set's *reader*: the first mix entry of the run phases, in plan
+//! order, that reads bodies of the key set. Without such an entry it is the first one that uses the key set's
+//! initial objects. Without either, the index itself is the rank.
 
 use super::LawError;
 use super::permute::Permutation;
@@ -19,14 +19,14 @@ use super::rng::{Draws, Purpose, Stream, open_unit};
 use super::sizes::SizeSampler;
 use crate::plan::{KeyLaw, KeysetPlan, MixEntry, PhaseKind, Plan, SizeAssign};
 
-/// Which object has which popularity rank (rank 0 the most popular).
+/// Maps popularity ranks to objects (rank 0 is the most popular).
 #[derive(Clone, Debug)]
 pub enum Ranking {
     /// Rank r is object r.
     Index,
     /// Rank r is object π(r).
     Scrambled(Permutation),
-    /// Rank r is object n-1-r, for the stated n.
+    /// Rank r is object n-1-r, for the given n.
     Newest(u64),
 }
 
@@ -46,7 +46,7 @@ impl Ranking {
         }
     }
 
-    /// The object of rank `rank`, which must be below the number of objects.
+    /// The object with rank `rank`, which must be below the number of objects.
     #[inline]
     #[must_use]
     pub fn object(&self, rank: u64) -> u64 {
@@ -68,13 +68,13 @@ impl Ranking {
         }
     }
 
-    /// Whether both map ranks alike. Permutations of one key set are all the same one.
+    /// Whether both map ranks in the same way. All permutations of one key set are identical.
     pub(crate) fn same(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// The key set's reader, see the module's description.
+/// The key set's reader, see the module documentation.
 fn reader(plan: &Plan, keyset: u16) -> Option<&MixEntry> {
     let entries = || {
         plan.phases
@@ -106,7 +106,7 @@ impl Population {
     /// The population of the plan's key set number `keyset`.
     ///
     /// # Errors
-    /// When the key set does not exist or its size law cannot be generated from.
+    /// If the key set does not exist or its size law is invalid.
     pub fn new(plan: &Plan, keyset: u16) -> Result<Self, LawError> {
         let field = format!("keysets[{keyset}]");
         let Some(set) = plan.keysets.get(usize::from(keyset)) else {
@@ -153,13 +153,13 @@ impl Population {
         &self.sizes
     }
 
-    /// The size of each object, in bytes, where all have the same.
+    /// The common size of all objects, in bytes, if there is one.
     #[inline]
     pub(crate) const fn fixed_size(&self) -> Option<u64> {
         self.fixed_size
     }
 
-    /// The ranking that sizes are assigned by.
+    /// The ranking by which sizes are assigned.
     #[must_use]
     pub const fn ranking(&self) -> &Ranking {
         &self.ranking
@@ -187,7 +187,7 @@ impl Population {
         }
     }
 
-    /// Size of initial object `key` whose rank is known to be `rank`, in bytes.
+    /// Size in bytes of initial object `key`, whose rank is `rank`.
     #[inline]
     pub(crate) fn object_size_ranked(&self, key: u64, rank: u64) -> u64 {
         match self.assign {
@@ -202,8 +202,8 @@ impl Population {
         self.sizes.sample(&mut Draws::new(self.seed, stream, key))
     }
 
-    /// F⁻¹(frac(1/2 + rank·0.6180339887…)): the golden-ratio sequence in 64-bit fixed point, exact
-    /// at any rank (docs/spec/scenarios.md section 3.3).
+    /// F⁻¹(frac(1/2 + rank·0.6180339887…)): the golden-ratio sequence in 64-bit fixed point, exact at any
+    /// rank (docs/spec/scenarios.md section 3.3).
     #[inline]
     fn size_at_rank(&self, rank: u64) -> u64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,9 +1,8 @@
-//! A bijection of 0..n that looks random: which object has which popularity rank.
+//! A pseudo-random bijection of 0..n: maps popularity ranks to objects.
 //!
-//! A Feistel network permutes the smallest power of two that holds n; values that fall outside
-//! 0..n are permuted again until they fall inside (cycle walking, Black and Rogaway 2002), which
-//! takes less than two rounds on average. Unlike hashing modulo n nothing collides, so popularity
-//! shares stay exactly what the law says.
+//! A Feistel network permutes the smallest power of two that holds n. Values outside 0..n are permuted again
+//! until they fall inside (cycle walking, Black and Rogaway 2002), which takes less than two rounds on
+//! average. Unlike hashing modulo n it has no collisions, so popularity shares match the law exactly.
 
 use super::rng::{Draws, Purpose, Stream};
 
@@ -134,8 +133,8 @@ mod tests {
         assert_eq!(image(1, 0), image(1, 0));
     }
 
-    /// Where the hottest rank lands is uniform over seeds: chi-square, 9 degrees of freedom,
-    /// 0.999 quantile 27.9.
+    /// The position of the hottest rank is uniform over seeds: chi-square, 9 degrees of freedom, 0.999
+    /// quantile 27.9.
     #[test]
     fn the_image_of_rank_0_is_uniform_over_seeds() {
         for n in [10, 1000] {
@@ -151,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn inverse_undoes_any_size(n in 1u64..=1 << 63, share in 0.0f64..1.0, seed in any::<u64>()) {
+        fn inverse_undoes_permutations_of_any_size(n in 1u64..=1 << 63, share in 0.0f64..1.0, seed in any::<u64>()) {
             let p = Permutation::new(seed, 0, n);
             let i = ((share * n as f64) as u64).min(n - 1);
             let j = p.apply(i);

@@ -1,9 +1,9 @@
-//! Key popularity: which rank an operation works on, and what shares follow from the law.
+//! Key popularity: which rank an operation works on, and which shares follow from the law.
 //!
-//! A law gives ranks 0..n, rank 0 the most popular; mapping ranks to objects (scrambling) is
-//! [`crate::generate::objects`]'s concern. Sampling is exact; memory does not depend on n. The
-//! theoretical shares come from closed sums (power laws: Euler-Maclaurin, accurate to about 1e-13
-//! relative), so they can be compared with realised shares at any n.
+//! A law yields ranks 0..n, where rank 0 is the most popular; [`crate::generate::objects`] maps ranks to
+//! objects (scrambling). Sampling is exact, and memory does not depend on n. Theoretical shares come from
+//! closed sums (power laws: Euler-Maclaurin, with a relative accuracy of about 1e-13), so they can be
+//! compared with realised shares at any n.
 
 use super::elementary::{exp_m1, ln, ln_1p};
 use super::power::PowerLaw;
@@ -20,7 +20,8 @@ pub struct Shares {
     pub top10: f64,
     /// Share that goes to the 100 most popular objects.
     pub top100: f64,
-    /// 1/Σp²: number of equally popular objects with the same chance of meeting one twice.
+    /// 1/Σp²: the number of equally popular objects that would give the same probability of drawing one
+    /// twice.
     pub effective_keys: f64,
 }
 
@@ -40,7 +41,7 @@ impl Shares {
 
 #[derive(Clone, Debug)]
 enum Law {
-    /// All ranks alike.
+    /// All ranks equally.
     Uniform,
     /// P(k) ~ (v + k)^-s.
     Power(Box<PowerLaw>),
@@ -58,11 +59,11 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// The law of ranks of `keys` over `n` objects. Sequential and fresh keys touch every object
-    /// equally often; latest is zipf over age.
+    /// The law of ranks of `keys` over `n` objects. Sequential and fresh keys touch every object equally
+    /// often; latest is Zipf over age.
     ///
     /// # Errors
-    /// When a parameter lies outside its range or there are no objects.
+    /// If a parameter lies outside its range or there are no objects.
     pub fn new(keys: &KeyLaw, n: u64) -> Result<Self, LawError> {
         if n == 0 || n > 1 << 63 {
             let reason = format!("is {n}, must be 1 to 2^63 for this key law");
@@ -129,7 +130,7 @@ impl Popularity {
         self.n
     }
 
-    /// One rank, 0 the most popular.
+    /// Draws one rank; 0 is the most popular.
     #[inline]
     pub fn rank(&self, draws: &mut Draws) -> u64 {
         match &self.law {
@@ -175,8 +176,8 @@ impl Popularity {
         }
     }
 
-    /// The share of operations that goes to the first `m` ranks. Differs from
-    /// [`Popularity::share_of_top`] only for a hotspot whose hot part is the less popular one.
+    /// The share of operations that goes to the first `m` ranks. Differs from [`Popularity::share_of_top`]
+    /// only for a hotspot whose hot part is less popular than the rest.
     #[must_use]
     pub(crate) fn share_of_ranks(&self, m: u64) -> f64 {
         match &self.law {
@@ -225,12 +226,11 @@ impl Popularity {
     }
 }
 
-/// The rate g of an exponential law cut at 1 that puts `percentile` of its mass below `fraction`:
-/// (1 - e^(-g·fraction)) / (1 - e^-g) = percentile.
+/// The rate g of an exponential law truncated at 1 that puts `percentile` of its mass below `fraction`: (1 -
+/// e^(-g·fraction)) / (1 - e^-g) = percentile.
 ///
-/// YCSB uses g = -ln(1 - percentile)/fraction and draws again what lies beyond the last object,
-/// which puts more than the stated share (0.98 for its defaults) below the fraction; here the stated
-/// share is exact.
+/// YCSB uses g = -ln(1 - percentile)/fraction and redraws values beyond the last object, which puts more than
+/// the stated share (0.98 with its defaults) below the fraction. Here the stated share is exact.
 fn exponential_rate(percentile: f64, fraction: f64) -> f64 {
     let share = |g: f64| exp_m1(-g * fraction) / exp_m1(-g);
     // The share grows from `fraction` (g → 0) to 1; YCSB's rate is an upper bound.

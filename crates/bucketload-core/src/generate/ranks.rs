@@ -1,6 +1,6 @@
-//! The operations of ranks ([`RanksPlan`]): functions of rank, step and place in the step.
+//! The operations of ranks ([`RanksPlan`]): functions of rank, step and position in the step.
 //!
-//! Paths are those of IOR and mdtest (docs/spec/io500-mdworkbench.md section A.2):
+//! Paths match those of IOR and mdtest (docs/spec/io500-mdworkbench.md section A.2):
 //!
 //! ```text
 //!  ior-easy/     ior_file_easy.00000003          transfer k at k·bytes
@@ -9,10 +9,11 @@
 //!  mdtest-hard/  test-dir.0-0/mdtest_tree.0/file.mdtest.3.17
 //! ```
 //!
-//! Where a transfer is an object of its own, its name is that of the file, followed by offset and length
-//! but for the first one (docs/spec/libs3-abi.md section 12).
+//! If each transfer is a separate object, its name is the file's name, followed by offset and length except
+//! for the first transfer (docs/spec/libs3-abi.md section 12).
 
 use super::LawError;
+use super::names::push_decimal;
 use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, key_of, split_key};
@@ -21,7 +22,7 @@ use crate::plan::{MixEntry, Plan, SizeKind};
 /// Room for the longest path below the prefix, in bytes, before characters are spelt out.
 const LONGEST_PATH: usize = 128;
 
-/// The operations of one work. Immutable: shared by all threads.
+/// The operations of one work. Immutable, shared by all threads.
 #[derive(Clone, Debug)]
 pub struct RankGen {
     seed: u64,
@@ -29,31 +30,32 @@ pub struct RankGen {
     work: u16,
     plan: RanksPlan,
     mix: Vec<MixEntry>,
-    /// Bytes that each entry writes or reads; `None` where it moves none.
+    /// Bytes that each entry writes or reads; `None` if it moves none.
     sizes: Vec<Option<u64>>,
-    /// What the names of each key set begin with.
+    /// Common beginning of the names of each key set.
     prefixes: Vec<String>,
 }
 
-/// Where in a step an operation stands.
+/// Position of an operation in a rank's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// Steps of earlier phases that come before.
+pub struct StepPosition {
+    /// Number of steps of earlier phases that precede this one.
     pub base: u64,
     /// Number of the step in its phase, from 0.
     pub step: u64,
-    /// Data set, for MD-Workbench; else 0.
+    /// Data set, for MD-Workbench; otherwise 0.
     pub set: u32,
     /// Index of the entry in the mix.
     pub entry: u16,
 }
 
 impl RankGen {
-    /// The operations of work number `work` of phase number `phase`; names begin with `prefix` and
-    /// that of their key set.
+    /// The operations of work number `work` of phase number `phase`; names begin with `prefix` and the prefix
+    /// of their key set.
     ///
     /// # Errors
-    /// When the work is no such work, has no entries for its steps, or a phase that it follows is none.
+    /// If the work is not of this kind, has no entries for its steps, or depends on a phase that does not
+    /// come before it.
     pub fn new(plan: &Plan, phase: usize, work: usize, prefix: &str) -> Result<Self, LawError> {
         let field = || format!("phases[{phase}].works[{work}]");
         let work_plan = &plan.phases[phase].works[work];
@@ -67,12 +69,15 @@ impl RankGen {
             let reason = format!("is one of more than {} phases", Stream::MAX_PHASES);
             return Err(LawError::new(field(), reason));
         }
-        let named = ranks
+        let dependencies = ranks
             .follows
             .iter()
             .chain(&ranks.after)
             .chain(&ranks.newer_than);
-        if let Some(later) = named.clone().find(|other| usize::from(**other) >= phase) {
+        if let Some(later) = dependencies
+            .clone()
+            .find(|other| usize::from(**other) >= phase)
+        {
             let reason = format!("depends on phase {later}, which does not come before it");
             return Err(LawError::new(field(), reason));
         }
@@ -110,7 +115,7 @@ impl RankGen {
         self.mix.len() as u16
     }
 
-    /// Data sets that a step goes through.
+    /// Number of data sets that a step goes through.
     #[must_use]
     pub const fn sets(&self) -> u32 {
         match self.plan.task {
@@ -123,27 +128,35 @@ impl RankGen {
         }
     }
 
-    /// The operation of rank `rank` at `spot`, number `turn` of all that the rank performs. The phase takes
-    /// `written` of the phase that it follows: transfers of a file that random places are read of, objects per
-    /// set of MD-Workbench. Allocates nothing.
+    /// The operation of rank `rank` at `position`, number `turn` of all the rank's operations. `written` is a
+    /// count taken from the phase that this one follows: the transfers of the file that random offsets are
+    /// read from, or the objects per set of MD-Workbench. Allocates nothing.
     #[must_use]
-    pub fn op(&self, rank: u32, spot: Spot, turn: u64, written: u64) -> Op {
+    pub fn op(&self, rank: u32, position: StepPosition, turn: u64, written: u64) -> Op {
         let plan = &self.plan;
-        let entry = &self.mix[usize::from(spot.entry)];
+        let entry = &self.mix[usize::from(position.entry)];
         let ranks = plan.ranks.max(1);
         let owner = (rank + plan.shift) % ranks;
         let seq = u64::from(rank) + turn * u64::from(ranks);
-        let steady = spot.entry >= plan.opening && spot.entry + plan.closing < self.entries();
+        let steady =
+            position.entry >= plan.opening && position.entry + plan.closing < self.entries();
         let mut op = Op {
             seq,
             class: entry.class,
-            entry: spot.entry,
+            entry: position.entry,
             keyset: entry.keyset,
-            key: key_of(owner, if steady { spot.base + spot.step } else { 0 }),
+            key: key_of(
+                owner,
+                if steady {
+                    position.base + position.step
+                } else {
+                    0
+                },
+            ),
             source_key: 0,
             source_keyset: 0,
             version: 0,
-            size: match self.sizes[usize::from(spot.entry)] {
+            size: match self.sizes[usize::from(position.entry)] {
                 Some(bytes) => bytes,
                 None if entry.class.writes_body() => 0,
                 None => Op::UNKNOWN_SIZE,
@@ -158,7 +171,7 @@ impl RankGen {
                 if steady {
                     self.range(
                         &mut op,
-                        spot.step * bytes,
+                        position.step * bytes,
                         bytes,
                         plan.steps.saturating_mul(bytes),
                     );
@@ -171,25 +184,25 @@ impl RankGen {
                         .steps
                         .saturating_mul(u64::from(ranks))
                         .saturating_mul(bytes);
-                    let place = spot.step * u64::from(ranks) + u64::from(owner);
-                    self.range(&mut op, place * bytes, bytes, all);
+                    let block = position.step * u64::from(ranks) + u64::from(owner);
+                    self.range(&mut op, block * bytes, bytes, all);
                 }
             }
             RankTask::RandomRead { bytes, transfer } => {
                 let draw = Stream::new(Purpose::Range, self.phase, self.work);
                 let mut draws = Draws::new(self.seed, draw, seq);
                 let per_transfer = (transfer / bytes).max(1);
-                let place = draws.below((written * per_transfer).max(1));
+                let block = draws.below((written * per_transfer).max(1));
                 if plan.mapping == RankMapping::Files {
                     op.key = key_of(owner, 0);
-                    self.range(&mut op, place * bytes, bytes, written * transfer);
+                    self.range(&mut op, block * bytes, bytes, written * transfer);
                 } else {
-                    op.key = key_of(owner, place / per_transfer);
-                    self.range(&mut op, place % per_transfer * bytes, bytes, transfer);
+                    op.key = key_of(owner, block / per_transfer);
+                    self.range(&mut op, block % per_transfer * bytes, bytes, transfer);
                 }
             }
             RankTask::Find { .. } => {
-                op.key = spot.step * u64::from(ranks) + u64::from(rank);
+                op.key = position.step * u64::from(ranks) + u64::from(rank);
             }
             RankTask::Workbench {
                 sets,
@@ -203,7 +216,7 @@ impl RankGen {
                     None => objects,
                 };
                 let shift = |up: bool| {
-                    let by = (u64::from(offset) * u64::from(spot.set + 1)) % u64::from(ranks);
+                    let by = (u64::from(offset) * u64::from(position.set + 1)) % u64::from(ranks);
                     let by = by as u32;
                     if up {
                         (rank + by) % ranks
@@ -211,21 +224,21 @@ impl RankGen {
                         (rank + ranks - by) % ranks
                     }
                 };
-                let set = u64::from(spot.set);
+                let set = u64::from(position.set);
                 op.key = match stage {
-                    WorkbenchStage::Precreate => key_of(rank, spot.step * sets + set),
+                    WorkbenchStage::Precreate => key_of(rank, position.step * sets + set),
                     WorkbenchStage::Benchmark if entry.class.writes_body() => {
-                        let newest = objects + spot.base + spot.step;
+                        let newest = objects + position.base + position.step;
                         key_of(shift(true), newest * sets + set)
                     }
                     WorkbenchStage::Benchmark => {
-                        key_of(shift(false), (spot.base + spot.step) * sets + set)
+                        key_of(shift(false), (position.base + position.step) * sets + set)
                     }
                     WorkbenchStage::Cleanup => {
-                        // Set by set; the first object that is left follows all earlier steps.
+                        // Set by set; the first remaining object follows all earlier steps.
                         let objects = objects.max(1);
-                        let (set, number) = (spot.step / objects, spot.step % objects);
-                        key_of(rank, (spot.base + number) * sets + set)
+                        let (set, number) = (position.step / objects, position.step % objects);
+                        key_of(rank, (position.base + number) * sets + set)
                     }
                 };
             }
@@ -234,13 +247,13 @@ impl RankGen {
         op
     }
 
-    /// Makes `op` one on `len` bytes from `offset` of a file of `size` bytes.
+    /// Sets `op` to `len` bytes from `offset` of a file of `size` bytes.
     fn range(&self, op: &mut Op, offset: u64, len: u64, size: u64) {
         op.range = Some(ByteRange { offset, len });
         op.size = size;
     }
 
-    /// Writes the name of the object that `op` is about into `out`, replacing its contents.
+    /// Writes the name of `op`'s object into `out`, replacing its contents.
     #[inline]
     pub fn render(&self, op: &Op, out: &mut String) {
         out.clear();
@@ -292,7 +305,7 @@ impl RankGen {
             RankTask::Find { .. } | RankTask::Count => {}
         }
         path.end();
-        // What opens a file is about the file itself.
+        // An operation that opens a file refers to the file itself.
         let opens = op.entry < self.plan.opening;
         if offset > 0 && !opens && self.plan.mapping != RankMapping::Files {
             let mut plain = Path { out, spell: false };
@@ -303,7 +316,8 @@ impl RankGen {
         }
     }
 
-    /// What the names of part `part` of all files begin with. Key sets are in the order of the trees.
+    /// Writes the common beginning of the names in part `part` of all files. Key sets are in the order of the
+    /// trees.
     fn render_part(&self, part: u64, out: &mut String) {
         let whole = self.plan.mapping == RankMapping::Files;
         let (tree, rank) = self.part(part, whole);
@@ -327,8 +341,8 @@ impl RankGen {
         }
     }
 
-    /// Tree and rank of part `part`: 0 ior-easy, 1 ior-hard, 2 mdtest-easy, 3 mdtest-hard, 4 mdworkbench. Where
-    /// names are not listed by prefix, trees but mdtest-easy are read `whole`.
+    /// Tree and rank of part `part`: 0 ior-easy, 1 ior-hard, 2 mdtest-easy, 3 mdtest-hard, 4 mdworkbench. If
+    /// names cannot be listed by prefix, all trees except mdtest-easy are read `whole`.
     fn part(&self, part: u64, whole: bool) -> (usize, u32) {
         let ranks = u64::from(self.plan.ranks);
         if let RankTask::Find {
@@ -363,7 +377,7 @@ impl RankGen {
 
 const HARD_DIRECTORY: &str = "test-dir.0-0/mdtest_tree.0/";
 
-/// Writes a path, spelt out where names have letters and digits only.
+/// Writes a path, spelt out if names may contain only letters and digits.
 struct Path<'a> {
     out: &'a mut String,
     spell: bool,
@@ -377,16 +391,9 @@ impl Path<'_> {
         }
     }
 
-    /// A number with at least `digits` digits.
-    fn number(&mut self, n: u64, digits: u32) {
-        let mut divisor = 10u64.pow(digits - 1);
-        while n / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            self.out.push(char::from(b'0' + (n / divisor % 10) as u8));
-            divisor /= 10;
-        }
+    /// Writes a number with at least `digits` digits.
+    fn number(&mut self, n: u64, digits: usize) {
+        push_decimal(n, digits, self.out);
     }
 
     fn easy_file(&mut self, rank: u32) {
@@ -406,7 +413,8 @@ impl Path<'_> {
         self.text(".");
     }
 
-    /// A transfer in the bucket of its file (docs/spec/io500-mdworkbench.md section A.6); what lists gets the prefix alone.
+    /// Names a transfer in the bucket of its file (docs/spec/io500-mdworkbench.md section A.6); lists use
+    /// only the prefix.
     fn in_bucket(&mut self, class: OpClass, offset: u64, bytes: u64) {
         if class == OpClass::List {
             return;
@@ -426,9 +434,9 @@ impl Path<'_> {
     }
 }
 
-/// Appends `text` as IOR's backend `S3-libs3` spells the name of a file: letters in lower case and digits
-/// stay, a slash becomes `_`, any other byte two letters (docs/spec/libs3-abi.md section 12). The `b` at the end is
-/// not added.
+/// Appends `text` as IOR's backend `S3-libs3` spells file names: letters become lower case, digits stay, a
+/// slash becomes `_`, and any other byte becomes two letters (docs/spec/libs3-abi.md section 12). The final
+/// `b` is not added.
 pub fn spell(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {

@@ -1,31 +1,16 @@
-use super::{RankGen, Spot, spell};
+use super::{RankGen, StepPosition, spell};
 use crate::op::{Op, OpClass};
 use crate::payload::PayloadKind;
 use crate::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage, split_key};
 use crate::plan::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
+    RetryPlan, SizeAssign, SizeLaw, WorkPlan,
 };
-
-fn law(bytes: u64) -> SizeLaw {
-    SizeLaw {
-        law: SizeKind::Const { bytes },
-        min: bytes,
-        max: bytes,
-    }
-}
 
 fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
     MixEntry {
-        class,
-        weight: 1.0,
-        keyset,
-        keys: KeyLaw::Sequential,
-        size: bytes.map(law),
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        size: bytes.map(SizeLaw::constant),
+        ..MixEntry::new(class, keyset, KeyLaw::Sequential)
     }
 }
 
@@ -35,7 +20,7 @@ fn keyset(prefix: &str) -> KeysetPlan {
         prefix: prefix.into(),
         shards: 1,
         count: 0,
-        size: law(0),
+        size: SizeLaw::constant(0),
         assign: SizeAssign::Random,
         overwritten: false,
         naming: KeyNaming::Index,
@@ -77,32 +62,25 @@ fn generator(task: RankTask, mapping: RankMapping, shift: u32, mix: Vec<MixEntry
         payload: PayloadKind::Random,
         verify: true,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: prefixes.map(keyset).to_vec(),
-        phases: vec![PhasePlan {
-            name: "p".into(),
-            kind: PhaseKind::Run,
-            works: vec![WorkPlan {
+        phases: vec![PhasePlan::new(
+            "p",
+            PhaseKind::Run,
+            vec![WorkPlan {
                 name: "w".into(),
                 model: ModelPlan::Ranks(ranks),
                 mix,
             }],
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        }],
+            Limits::default(),
+        )],
     };
     RankGen::new(&plan, 0, 0, "d/").unwrap()
 }
 
-fn at(step: u64, entry: u16) -> Spot {
-    Spot {
+fn at(step: u64, entry: u16) -> StepPosition {
+    StepPosition {
         base: 0,
         step,
         set: 0,
@@ -119,7 +97,7 @@ fn name(ops: &RankGen, op: &Op) -> String {
 
 /// docs/spec/io500-mdworkbench.md sections A.2 and A.6, docs/spec/libs3-abi.md section 12.
 #[test]
-fn names_are_those_of_ior_and_mdtest() {
+fn names_match_those_of_ior_and_mdtest() {
     let put = |keyset, bytes| vec![entry(OpClass::Put, keyset, Some(bytes))];
     let of = |task, mapping, keyset, bytes, rank, step| {
         let ops = generator(task, mapping, 0, put(keyset, bytes));
@@ -164,7 +142,7 @@ fn names_are_those_of_ior_and_mdtest() {
 }
 
 #[test]
-fn ranks_read_what_others_wrote() {
+fn ranks_read_objects_written_by_others() {
     let ops = generator(
         RankTask::HardItem,
         RankMapping::Native,
@@ -232,7 +210,7 @@ fn a_search_covers_every_name_once() {
 
 /// docs/spec/io500-mdworkbench.md section B.1: a queue per owner and set.
 #[test]
-fn the_oldest_object_is_consumed_and_never_by_its_producer() {
+fn the_oldest_object_is_consumed_by_another_rank_than_its_producer() {
     let task = |stage| RankTask::Workbench {
         sets: 3,
         objects: 5,
@@ -259,7 +237,7 @@ fn the_oldest_object_is_consumed_and_never_by_its_producer() {
         vec![entry(OpClass::Delete, 0, None)],
     );
     let mut there = std::collections::BTreeMap::new();
-    let spot = |step, set, entry| Spot {
+    let spot = |step, set, entry| StepPosition {
         base: 0,
         step,
         set,
@@ -285,7 +263,7 @@ fn the_oldest_object_is_consumed_and_never_by_its_producer() {
         assert_eq!(there.len(), 60);
     }
     for (rank, step, _) in all(4, 15, 1) {
-        let place = Spot {
+        let place = StepPosition {
             base: 7,
             ..spot(step, 0, 0)
         };

@@ -1,7 +1,7 @@
 //! Counter-based random numbers: Philox4x32-10 addressed by (seed, stream, index, draw).
 //!
-//! There is no generator state to carry: the draws of operation `index` in one stream are the
-//! Philox blocks with the 64-bit seed as key and this counter:
+//! There is no generator state: the draws of operation `index` in one stream are the Philox blocks with the
+//! 64-bit seed as key and this counter:
 //!
 //! ```text
 //! word      0          1          2                         3
@@ -9,8 +9,8 @@
 //! bits                            6       10    16
 //! ```
 //!
-//! Streams never consume from one another, so a change in one (another metric, another mix entry)
-//! leaves all others as they were.
+//! Streams are independent of one another, so a change in one (another metric, another mix entry) leaves all
+//! others unchanged.
 
 /// Stafford's variant 13 of the MurmurHash3 finaliser, as used by SplitMix64 (Steele, Lea, Flood
 /// 2014): a bijection of 64-bit words with good avalanche.
@@ -67,7 +67,7 @@ pub const fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// What a stream of random numbers decides.
+/// The decision that a stream of random numbers makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
@@ -81,13 +81,13 @@ pub enum Purpose {
     BatchLength = 4,
     /// Instants inside a batch. Index: batch.
     BatchSpread = 5,
-    /// Which entry of the mix. Index: operation.
+    /// The entry of the mix. Index: operation.
     Choice = 6,
-    /// Which object. Index: operation.
+    /// The object. Index: operation.
     Key = 7,
-    /// Size of what is written. Index: operation.
+    /// Size of a written object. Index: operation.
     Size = 8,
-    /// Range read. Index: operation.
+    /// The range to read. Index: operation.
     Range = 9,
     /// Think time. Index: iteration; draw: worker.
     Think = 10,
@@ -95,7 +95,7 @@ pub enum Purpose {
     ObjectSize = 11,
     /// Scrambling permutation. Scope: key set.
     Scramble = 12,
-    /// Source object of a copy whose own key law names the destination. Index: operation.
+    /// Source object of a copy whose key law chooses the destination. Index: operation.
     Source = 13,
     /// Number of operations of a job's stage. Index: stage of a job.
     StageLength = 14,
@@ -103,13 +103,13 @@ pub enum Purpose {
     StageGap = 15,
 }
 
-/// A stream of random numbers: a purpose within a phase and a work (or, for what belongs to the
-/// whole plan, phase 0 and a key set).
+/// A stream of random numbers: a purpose within a phase and a work (or, for decisions about the whole plan,
+/// phase 0 and a key set).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(u32);
 
 impl Stream {
-    /// Phases that can be told apart.
+    /// Maximum number of distinguishable phases.
     pub const MAX_PHASES: usize = 1 << 10;
 
     /// The stream for `purpose` in `phase` and `scope` (a work or a key set).
@@ -158,7 +158,7 @@ impl Draws {
         Self::from_draw(seed, stream, index, 0)
     }
 
-    /// As [`Draws::new`], from the `draw`-th block on. Two words further per block.
+    /// Like [`Draws::new`], but starting at block number `draw`. Each block holds two words.
     #[inline]
     #[must_use]
     pub const fn from_draw(seed: u64, stream: Stream, index: u64, draw: u32) -> Self {
@@ -230,7 +230,7 @@ mod tests {
     use super::{Draws, Purpose, Stream, mix64, open_unit, philox4x32_10, unit, unmix64};
 
     #[test]
-    fn mixing_is_undone() {
+    fn unmix64_inverts_mix64() {
         for z in (0..1000).map(mix64).chain([0, 1, u64::MAX]) {
             assert_eq!(unmix64(mix64(z)), z);
         }
@@ -294,7 +294,7 @@ mod tests {
         }
         let chi2: f64 = cells.iter().map(|c| (c - 1e4).powi(2) / 1e4).sum();
         assert!(chi2 < 22.5, "{chi2}");
-        // Just above half the range about every second word is rejected: still in range.
+        // Just above half the range about every second word is rejected, and results stay in range.
         for _ in 0..1000 {
             assert!(draws.below((1 << 63) + 1) <= 1 << 63);
         }

@@ -14,10 +14,10 @@ pub struct ThinkTime {
 }
 
 impl ThinkTime {
-    /// Pauses by `law` for a work of a phase (indices in the plan) of a run with `seed`.
+    /// Pauses by `law` for work `work` of phase `phase` (indices in the plan) of a run with `seed`.
     ///
     /// # Errors
-    /// When a uniform law's longest pause is shorter than its shortest.
+    /// If a uniform law's longest pause is shorter than its shortest.
     ///
     /// # Panics
     /// If `phase` is not below [`Stream::MAX_PHASES`].
@@ -39,9 +39,8 @@ impl ThinkTime {
     #[inline]
     #[must_use]
     pub fn pause_ns(&self, worker: u32, iteration: u64) -> u64 {
-        // One block per worker and iteration: two words, of which at most a handful are used by
-        // the rejection step of the uniform law, with negligible probability of reaching the next
-        // worker's block.
+        // One block (two words) per worker and iteration. The rejection step of the uniform law rarely needs
+        // more, and the probability of reaching the next worker's block is negligible.
         let mut draws = Draws::from_draw(self.seed, self.stream, iteration, worker);
         match self.law {
             GapLaw::None => 0,

@@ -1,31 +1,31 @@
-//! Which versions of a key a body stems from.
+//! Determines which versions of a key a body comes from.
 //!
-//! A stamp names its version. Without one the arena start of the bytes is compared with those of the
-//! versions that there are, and bodies too short for either are compared byte by byte; when several
-//! versions fit (an object of one byte has 256 forms), the one that is allowed is taken.
+//! A stamp names its version. Without a stamp, the arena start of the bytes is compared with those of the
+//! existing versions; bodies too short for either are compared byte by byte. If several versions fit (an
+//! object of one byte has 256 forms), an allowed one is chosen.
 
 use super::register::{ReadMark, Register, Ruling, State};
-use crate::inspect::{Seen, Trace};
+use crate::inspect::{ContentTrace, Seen};
 use crate::payload::Arena;
 
-/// Versions before the remembered ones that are tried.
+/// Number of versions to try before the remembered ones.
 const TRIED: u32 = 4096;
 
-/// What a body is.
+/// The origin of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// A version, whole as far as it was asked for.
+    /// One version, complete within the requested range.
     Version(u32),
-    /// Begins with a version (if that is known) and goes wrong at `at`.
+    /// Begins with a version (if it is known) and goes wrong at `at`.
     Torn {
         /// The version it begins with.
         first: Option<u32>,
-        /// The version it goes on with, if that is known.
+        /// The version it continues with, if known.
         then: Option<u32>,
-        /// Object offset at which it goes wrong: turns into another version, ends or does not end.
+        /// Object offset at which it goes wrong: it changes to another version, ends early or ends late.
         at: u64,
     },
-    /// Holds, from offset `at` on, bytes that no version has.
+    /// Holds bytes from offset `at` that belong to no version.
     Corrupt {
         /// The version it begins with.
         first: Option<u32>,
@@ -34,18 +34,18 @@ pub enum Identity {
     },
     /// Another run's content of this key.
     OtherRun,
-    /// Too little to say anything (an empty body or range).
+    /// Too little data to say anything (an empty body or range).
     Nothing,
 }
 
-/// The bytes that were asked for, relative to an object of `size` bytes.
+/// Number of bytes requested, relative to an object of `size` bytes.
 fn wanted(size: u64, offset: u64, len: Option<u64>) -> u64 {
     let left = size.saturating_sub(offset);
     len.map_or(left, |len| len.min(left))
 }
 
-/// Says which version the body `seen` of object `key` of key set `keyset` is. `len` is the length of
-/// the range asked for, `None` for a whole object.
+/// Determines which version the body `seen` of object `key` of key set `keyset` is. `len` is the length of
+/// the requested range, `None` for a whole object.
 #[must_use]
 pub fn identify(
     register: &Register,
@@ -56,7 +56,7 @@ pub fn identify(
     mark: ReadMark,
 ) -> Identity {
     let id = arena.content_id(keyset, key);
-    let name = |trace: Trace| {
+    let name = |trace: ContentTrace| {
         trace.version.or_else(|| {
             let start = trace.start?;
             versions(register).find(|&version| arena.start(id, version) == start)
@@ -109,7 +109,7 @@ fn versions(register: &Register) -> impl Iterator<Item = u32> {
     remembered.chain((first..=register.begun()).rev())
 }
 
-/// A body that is too short to be identified by itself.
+/// Identifies a body that is too short to identify itself.
 fn short(
     register: &Register,
     arena: &Arena,
@@ -137,8 +137,8 @@ fn short(
         return Identity::Version(version);
     }
     if seen.bytes == 0 {
-        // An empty body that no version explains is one that was cut to nothing, unless the range
-        // lies beyond an object that is no longer remembered.
+        // An empty body that no version explains was truncated to nothing, unless the range lies beyond an
+        // object that has been forgotten.
         let first = register.missed(mark).map(|m| m.version);
         return match (first, len) {
             (Some(_), None) => Identity::Torn {
@@ -149,7 +149,7 @@ fn short(
             _ => Identity::Nothing,
         };
     }
-    // Versions that are forgotten; their size is taken to be what came.
+    // Forgotten versions; the received bytes are assumed to be their full size.
     let end = seen.offset + seen.bytes;
     let known = |version| register.mutation(version).is_some();
     let forgotten = versions(register).filter(|&version| !known(version));

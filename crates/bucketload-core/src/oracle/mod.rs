@@ -1,8 +1,8 @@
 //! The consistency and durability oracle: judges what a store answers against what it acknowledged.
 //!
-//! Every key is a register. [`register::Register`] knows the mutations of one key that are under way,
-//! acknowledged or of unknown outcome; [`identify`] finds out which of them a body stems from; a
-//! [`Finding`] is an answer that none of them explains.
+//! Every key is a register. A [`register::Register`] tracks the mutations of one key that are in flight,
+//! acknowledged or of unknown outcome. [`identify`] determines which of them a body comes from. A [`Finding`]
+//! is an answer that none of them explains.
 //!
 //! ```text
 //!             w1 ├──────┤ ack          a read may return w1, w2 or w3, but not w0:
@@ -18,8 +18,7 @@
 //! mutation without a clear answer (timeout, broken connection, 5xx) may take effect at any later
 //! time or never: it has no end and is never superseded, and supersedes nothing.
 //!
-//! All of this is arithmetic on instants: the runner supplies them, and calls from several threads
-//! are serialised by it.
+//! All of this is arithmetic on instants. The runner supplies them and serialises calls from several threads.
 
 pub mod finding;
 pub mod identify;

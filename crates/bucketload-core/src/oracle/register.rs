@@ -1,22 +1,22 @@
-//! The history of one key, as far as it decides what a read may return.
+//! The history of one key, as far as it determines what a read may return.
 //!
-//! Mutations are numbered from 1 in the order in which they begin; the number is the version of the
-//! content. What matters of the past is the *fence*: the latest beginning of an acknowledged
-//! mutation. A mutation that had ended before the fence is superseded. A read notes the fence when it
-//! begins ([`ReadMark`]) and is judged by it when it ends, so that the superseded part of the history
-//! can be forgotten as soon as no read is under way.
+//! Mutations are numbered from 1 in the order in which they begin; the number is the version of the content.
+//! The relevant part of the past is the *fence*: the latest start of an acknowledged mutation. A mutation
+//! that ended before the fence is superseded. A read records the fence when it begins ([`ReadMark`]) and is
+//! judged by it when it ends, so the superseded part of the history can be forgotten as soon as no read is in
+//! flight.
 
-/// Mutations of one key that are remembered while reads are under way.
+/// Number of mutations per key to remember while reads are in flight.
 const REMEMBERED: usize = 16;
-/// Mutations of one key that nothing has superseded: with more the key is given up.
+/// Maximum number of unsuperseded mutations per key; beyond it the key is no longer judged.
 const MOST_OPEN: usize = 48;
-/// End of a mutation that is under way or of unknown outcome.
+/// End of a mutation that is in flight or of unknown outcome.
 const NEVER: u64 = u64::MAX;
 
 /// What a mutation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Writes an object of so many bytes.
+    /// Writes an object of this size.
     Object {
         /// Size in bytes.
         size: u64,
@@ -25,14 +25,14 @@ pub enum State {
     Absent,
 }
 
-/// An identifier that the store gave to a request; what is longer than 40 bytes is cut off.
+/// An identifier that the store gave to a request, truncated to 40 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct RequestLabel {
     len: u8,
     bytes: [u8; 40],
 }
 
-impl Label {
+impl RequestLabel {
     /// The label `text`.
     #[must_use]
     pub fn new(text: &str) -> Self {
@@ -45,14 +45,14 @@ impl Label {
         }
     }
 
-    /// The text; empty when it is not known.
+    /// The text; empty if unknown.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
 }
 
-/// Where a mutation comes from.
+/// The operation behind a mutation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Position in the sequence of its work.
@@ -66,24 +66,24 @@ pub struct Origin {
 /// A mutation of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutation {
-    /// Its number.
+    /// Version number.
     pub version: u32,
     /// What it does.
     pub state: State,
-    /// Whether it takes effect only on an absent object.
+    /// Whether it takes effect only if the object is absent.
     pub if_absent: bool,
-    /// Where it comes from.
+    /// The operation behind it.
     pub origin: Origin,
     /// When its first attempt began.
     pub start_ns: u64,
-    /// When the attempt began that was acknowledged.
+    /// When the acknowledged attempt began.
     attempt_ns: u64,
-    /// Latest instant at which it can have taken effect.
+    /// Latest instant at which it may have taken effect.
     end_ns: u64,
-    /// When it was acknowledged; 0 = not.
+    /// When it was acknowledged; 0 = not acknowledged.
     acknowledged_ns: u64,
-    /// The store's name of the request.
-    pub label: Label,
+    /// The store's request identifier.
+    pub label: RequestLabel,
     /// Index of the endpoint it went to.
     pub endpoint: u16,
 }
@@ -102,42 +102,42 @@ impl Mutation {
 /// How a mutation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Acknowledged at `at_ns`; the acknowledged attempt began at `attempt_ns`. `stray` tells that an
-    /// earlier attempt may still take effect.
+    /// Acknowledged at `at_ns`; the acknowledged attempt began at `attempt_ns`. With `stray`, an earlier
+    /// attempt may still take effect.
     Acknowledged {
         /// When the acknowledged attempt began.
         attempt_ns: u64,
-        /// When the acknowledgement was there.
+        /// When the acknowledgement arrived.
         at_ns: u64,
         /// Whether an earlier attempt has an unknown outcome.
         stray: bool,
     },
-    /// It has certainly had no effect.
+    /// It certainly had no effect.
     Refused,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// What a read must not be older than; taken when it begins.
+/// The oldest state that a read may return; recorded when the read begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadMark {
-    /// Beginning of the mutation that the answer must not precede; 0 = there is none.
+    /// Start of the mutation that the answer must not precede; 0 = none.
     fence_ns: u64,
-    /// Its number.
+    /// The mutation's number.
     by: u32,
 }
 
-/// What the history says about an answer.
+/// The verdict on an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// It may be so.
+    /// The answer is possible.
     Allowed,
     /// The mutation with this number supersedes it.
     Superseded {
-        /// Number of the mutation that had to be seen.
+        /// Number of the mutation that should have been visible.
         by: u32,
     },
-    /// Nobody wrote that.
+    /// Nobody wrote it.
     Phantom,
     /// The history does not reach back far enough.
     Unjudged,
@@ -152,22 +152,22 @@ pub struct Register {
     history: Vec<Mutation>,
     /// Latest end of a mutation that was forgotten.
     forgotten_ns: u64,
-    /// Reads under way.
+    /// Reads in flight.
     readers: u32,
-    /// Too much is unknown to judge anything.
+    /// Too much is unknown to judge any answer.
     given_up: bool,
     /// Whether the key may have had an object before the run.
     inherited: bool,
-    /// Answers that lacked the mutation of the current mark, and how many findings they made; taken
-    /// back when it turns out to be lost.
+    /// Number of answers that lacked the mutation of the current mark, and of the findings they caused. Both
+    /// are retracted if that mutation turns out to be lost.
     pub lacking: (u64, u64),
-    /// The last finding's kind and version: seen again it is not another one.
+    /// Kind and version of the last finding; a repetition is not counted as another one.
     pub last: Option<(super::FindingKind, u32)>,
 }
 
 impl Register {
-    /// The history of a key that nobody has touched; `inherited` tells that it may have an object
-    /// from before the run.
+    /// The history of a key not touched yet; `inherited` means that it may hold an object from before the
+    /// run.
     #[must_use]
     pub fn new(inherited: bool) -> Self {
         Self {
@@ -176,7 +176,7 @@ impl Register {
         }
     }
 
-    /// A mutation begins; returns its number.
+    /// Registers the start of a mutation and returns its number.
     pub fn begin(&mut self, state: State, if_absent: bool, origin: Origin, start_ns: u64) -> u32 {
         self.begun += 1;
         self.last = None;
@@ -189,14 +189,14 @@ impl Register {
             attempt_ns: start_ns,
             end_ns: NEVER,
             acknowledged_ns: 0,
-            label: Label::new(""),
+            label: RequestLabel::new(""),
             endpoint: 0,
         });
         self.begun
     }
 
-    /// Mutation `version` has ended.
-    pub fn end(&mut self, version: u32, ending: Ending, label: Label, endpoint: u16) {
+    /// Registers the end of mutation `version`.
+    pub fn end(&mut self, version: u32, ending: Ending, label: RequestLabel, endpoint: u16) {
         let Some(at) = self.history.iter().position(|m| m.version == version) else {
             return;
         };
@@ -227,25 +227,25 @@ impl Register {
         self.forget();
     }
 
-    /// A read begins.
+    /// Registers the start of a read.
     pub fn begin_read(&mut self) -> ReadMark {
         self.readers += 1;
         self.mark
     }
 
-    /// A read has ended and been judged.
+    /// Registers the end of a read that has been judged.
     pub fn end_read(&mut self) {
         self.readers = self.readers.saturating_sub(1);
         self.forget();
     }
 
-    /// What a read that begins now must not be older than.
+    /// The mark for a read that begins now.
     #[must_use]
     pub const fn mark(&self) -> ReadMark {
         self.mark
     }
 
-    /// Whether nothing can be said about the key any more.
+    /// Whether the key is no longer judged.
     #[must_use]
     pub const fn is_given_up(&self) -> bool {
         self.given_up
@@ -263,7 +263,7 @@ impl Register {
         self.begun
     }
 
-    /// The mutations that are remembered, in order.
+    /// The remembered mutations, in order.
     #[must_use]
     pub fn history(&self) -> &[Mutation] {
         &self.history
@@ -275,7 +275,7 @@ impl Register {
         self.history.iter().find(|m| m.version == version)
     }
 
-    /// The mutation that a read which began at `mark` must not be older than.
+    /// The mutation that a read with mark `mark` must reflect, unless a newer one.
     #[must_use]
     pub fn missed(&self, mark: ReadMark) -> Option<&Mutation> {
         self.mutation(mark.by)
@@ -291,7 +291,7 @@ impl Register {
             return self.rule(mutation.end_ns, mark);
         }
         match version {
-            // The content that the plan gives to initial objects: from before the run.
+            // The content that the plan assigns to initial objects: from before the run.
             0 if self.inherited => self.rule(0, mark),
             0 => Ruling::Phantom,
             _ if version > self.begun => Ruling::Phantom,
@@ -314,7 +314,7 @@ impl Register {
         ruling
     }
 
-    /// Whether a read that began at `mark` may find an object, `but` apart.
+    /// Whether a read that began at `mark` may find an object of a version other than `but`.
     #[must_use]
     pub fn rule_present(&self, mark: ReadMark, but: u32) -> Ruling {
         if self.given_up || self.inherited && mark.fence_ns == 0 {
@@ -340,8 +340,8 @@ impl Register {
         }
     }
 
-    /// What an answer that began at `start_ns` must not be older than, found afterwards: what was
-    /// acknowledged before, as far as it is remembered. Never demands more than a mark taken then.
+    /// The mark for an answer that began at `start_ns`, reconstructed afterwards from the remembered
+    /// mutations that had been acknowledged before. Never demands more than a mark recorded at that time.
     #[must_use]
     pub fn mark_at(&self, start_ns: u64) -> ReadMark {
         let known = self
@@ -355,23 +355,26 @@ impl Register {
         })
     }
 
-    /// Another conditional write that succeeded although `version` did, with nothing between the two
-    /// that could have removed the object.
+    /// Another conditional write that succeeded as well as `version`, with nothing in between that could have
+    /// removed the object.
     #[must_use]
     pub fn other_winner(&self, version: u32) -> Option<&Mutation> {
-        let own = self.mutation(version)?;
+        let winner = self.mutation(version)?;
         let end = |m: &Mutation| m.acknowledged_ns;
         self.history.iter().find(|other| {
             let wins = other.if_absent && other.acknowledged_ns > 0 && other.version != version;
-            let (first, last) = (own.start_ns.min(other.start_ns), end(own).max(end(other)));
+            let (first, last) = (
+                winner.start_ns.min(other.start_ns),
+                end(winner).max(end(other)),
+            );
             let removed =
                 |m: &Mutation| m.state == State::Absent && m.start_ns <= last && m.end_ns >= first;
-            // What was forgotten since may have been a delete.
+            // A mutation forgotten since then may have been a delete.
             wins && self.forgotten_ns < first && !self.history.iter().any(removed)
         })
     }
 
-    /// Forgets what is superseded, unless a read is under way that may still return it.
+    /// Forgets superseded mutations, unless a read in flight may still return them.
     fn forget(&mut self) {
         if self.readers > 0 && self.history.len() <= REMEMBERED {
             return;

@@ -1,4 +1,4 @@
-use super::{Ending, Label, Origin, ReadMark, Register, Ruling, State};
+use super::{Ending, Origin, ReadMark, Register, RequestLabel, Ruling, State};
 
 const OBJECT: State = State::Object { size: 10 };
 
@@ -12,7 +12,7 @@ fn acknowledge(register: &mut Register, version: u32, attempt_ns: u64, at_ns: u6
         at_ns,
         stray: false,
     };
-    register.end(version, ending, Label::new("id"), 0);
+    register.end(version, ending, RequestLabel::new("id"), 0);
 }
 
 /// A put from `from` to `to`.
@@ -29,7 +29,7 @@ fn delete(register: &mut Register, from: u64, to: u64) -> u32 {
 }
 
 #[test]
-fn a_read_may_return_what_overlaps_it_and_the_latest_before() {
+fn a_read_may_return_overlapping_writes_and_the_latest_before() {
     let mut r = Register::default();
     let old = put(&mut r, 10, 20);
     let latest = put(&mut r, 30, 40);
@@ -54,18 +54,18 @@ fn concurrent_writes_do_not_supersede_each_other() {
     acknowledge(&mut r, b, 20, 30);
     acknowledge(&mut r, a, 10, 40);
     let mark = r.begin_read();
-    // Which one came last is the store's choice.
+    // The store decides which one came last.
     assert_eq!(r.rule_version(a, mark), Ruling::Allowed);
     assert_eq!(r.rule_version(b, mark), Ruling::Allowed);
     assert!(matches!(r.rule_absent(mark), Ruling::Superseded { .. }));
 }
 
 #[test]
-fn unknown_outcomes_are_accepted_as_either_for_ever() {
+fn unknown_outcomes_are_accepted_either_way_forever() {
     let mut r = Register::default();
     let first = put(&mut r, 10, 20);
     let lost = begin(&mut r, OBJECT, 30);
-    r.end(lost, Ending::Unknown, Label::new(""), 0);
+    r.end(lost, Ending::Unknown, RequestLabel::new(""), 0);
     let mark = r.begin_read();
     assert_eq!(r.rule_version(first, mark), Ruling::Allowed);
     assert_eq!(r.rule_version(lost, mark), Ruling::Allowed);
@@ -81,23 +81,23 @@ fn unknown_outcomes_are_accepted_as_either_for_ever() {
         at_ns: 150,
         stray: true,
     };
-    r.end(twice, ending, Label::new(""), 0);
+    r.end(twice, ending, RequestLabel::new(""), 0);
     put(&mut r, 160, 170);
     assert_eq!(r.rule_version(twice, r.mark()), Ruling::Allowed);
 }
 
 #[test]
-fn refused_writes_have_not_been() {
+fn refused_writes_never_happened() {
     let mut r = Register::default();
     let first = put(&mut r, 10, 20);
     let refused = begin(&mut r, OBJECT, 30);
-    r.end(refused, Ending::Refused, Label::new(""), 0);
+    r.end(refused, Ending::Refused, RequestLabel::new(""), 0);
     assert_eq!(r.rule_version(first, r.mark()), Ruling::Allowed);
     assert_ne!(r.rule_version(refused, r.mark()), Ruling::Allowed);
 }
 
 #[test]
-fn deletes_make_absence_the_state() {
+fn deletes_make_the_key_absent() {
     let mut r = Register::default();
     assert_eq!(r.rule_absent(r.mark()), Ruling::Allowed);
     let written = put(&mut r, 10, 20);
@@ -115,7 +115,7 @@ fn deletes_make_absence_the_state() {
 }
 
 #[test]
-fn history_is_forgotten_but_not_what_a_read_may_return() {
+fn history_is_forgotten_except_what_a_read_may_return() {
     let mut r = Register::default();
     put(&mut r, 10, 20);
     let mark = r.begin_read();
@@ -131,9 +131,9 @@ fn history_is_forgotten_but_not_what_a_read_may_return() {
         r.rule_version(during[0], r.mark()),
         Ruling::Superseded { .. }
     ));
-    // The old mark asks for more than is remembered.
+    // The old mark demands more than is remembered.
     assert_eq!(r.rule_version(during[0], mark), Ruling::Unjudged);
-    // Many overwrites during one read: judged by what is left, never wrongly.
+    // Many overwrites during one read: judged by the remaining history, never wrongly.
     let mark = r.begin_read();
     for i in 0..100 {
         let version = put(&mut r, 1_000 + 20 * i, 1_010 + 20 * i);
@@ -146,18 +146,18 @@ fn history_is_forgotten_but_not_what_a_read_may_return() {
 }
 
 #[test]
-fn too_many_unknown_outcomes_give_the_key_up() {
+fn the_key_is_given_up_after_too_many_unknown_outcomes() {
     let mut r = Register::default();
     for i in 0..100 {
         let version = begin(&mut r, OBJECT, 10 + i);
-        r.end(version, Ending::Unknown, Label::new(""), 0);
+        r.end(version, Ending::Unknown, RequestLabel::new(""), 0);
     }
     assert!(r.is_given_up());
     assert_eq!(r.rule_absent(ReadMark::default()), Ruling::Unjudged);
 }
 
 #[test]
-fn listings_are_judged_by_what_was_acknowledged_before_them() {
+fn listings_are_judged_by_earlier_acknowledgements() {
     let mut r = Register::default();
     put(&mut r, 10, 20);
     assert_eq!(r.rule_absent(r.mark_at(20)), Ruling::Allowed);
@@ -198,7 +198,7 @@ fn conditional_writes_have_one_winner() {
     assert_eq!(r.other_winner(b), None);
     acknowledge(&mut r, gone, 12, 22);
     assert_eq!(r.other_winner(b), None);
-    // A winner whose earlier attempt may still strike is remembered longer than the delete after it.
+    // A winner whose earlier attempt may still take effect is remembered longer than the delete after it.
     let mut r = Register::default();
     let a = conditional(&mut r, 10);
     let ending = Ending::Acknowledged {
@@ -206,7 +206,7 @@ fn conditional_writes_have_one_winner() {
         at_ns: 20,
         stray: true,
     };
-    r.end(a, ending, Label::new("id"), 0);
+    r.end(a, ending, RequestLabel::new("id"), 0);
     delete(&mut r, 30, 40);
     put(&mut r, 50, 60);
     delete(&mut r, 70, 80);

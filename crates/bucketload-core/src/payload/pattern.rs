@@ -1,15 +1,15 @@
 //! The data pattern "timestamp" of IOR and mdtest (docs/spec/io500-mdworkbench.md section A.2).
 //!
-//! A rank has one buffer per tree of files, which all of its transfers are written from. Word `i` of it
-//! is `(rank << 32) | (seed + i)`, little endian, with `seed + i` extended by its sign; the bytes behind
-//! the last word are the low bytes of their own indices. So content says who has written it, but not
-//! where: it is the same in every transfer, and easy to compress and to deduplicate.
+//! A rank has one buffer per tree of files and writes all of its transfers from it. Word `i` of the buffer is
+//! `(rank << 32) | (seed + i)`, little endian, with `seed + i` sign-extended. The bytes after the last word
+//! are the low bytes of their own indices. Content therefore identifies its writer but not its position:
+//! every transfer is the same, easy to compress and to deduplicate.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::ranks::split_key;
 
-/// Trees of files that may have buffers of their own: the first key sets of a plan.
+/// Number of trees of files that may have their own buffers: the first key sets of a plan.
 const SETS: usize = 5;
 
 /// The buffers of all ranks.
@@ -28,23 +28,23 @@ pub struct PatternSet {
     pub seed: i32,
     /// Length of a rank's buffer, bytes; 0 for none.
     pub len: u64,
-    /// Whether the buffers of all ranks take turns in one file.
+    /// Whether the buffers of all ranks alternate within one file.
     pub interleaved: bool,
 }
 
-/// Where a buffer's bytes go in an object.
+/// How buffers repeat within an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    /// Its length; 0 where nothing is written.
+    /// Buffer length in bytes; 0 if nothing is written.
     pub(super) len: u64,
-    /// Buffers that take turns.
+    /// Number of buffers that take turns.
     pub(super) turns: u32,
 }
 
 impl Buffer {
     const NONE: Self = Self { len: 0, turns: 1 };
 
-    /// Bytes from object offset `offset` to the end of its buffer.
+    /// Bytes from object offset `offset` to the end of the buffer there.
     pub(super) const fn left(self, offset: u64) -> u64 {
         match self.len {
             0 => 0,
@@ -52,7 +52,7 @@ impl Buffer {
         }
     }
 
-    /// Where the byte at object offset `offset` stands behind the beginning of the first buffer.
+    /// Position of the byte at object offset `offset`, relative to the first buffer.
     pub(super) const fn at(self, offset: u64) -> u64 {
         if self.len == 0 {
             return 0;
@@ -63,14 +63,14 @@ impl Buffer {
 }
 
 impl Pattern {
-    /// Bytes of all buffers.
+    /// Total bytes of all buffers.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         let of_rank: u64 = self.sets.iter().map(|set| set.len).sum();
         of_rank * u64::from(self.ranks)
     }
 
-    /// The buffers, one after the other.
+    /// All buffers, one after another.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.total_bytes() as usize);
         for set in &self.sets {
@@ -85,9 +85,9 @@ impl Pattern {
         out
     }
 
-    /// Where the content of object `key` of key set `keyset` begins among [`Pattern::bytes`], and how
-    /// it goes on.
-    pub(super) fn place(&self, keyset: u16, key: u64) -> (u64, Buffer) {
+    /// Where the content of object `key` of key set `keyset` begins within [`Pattern::bytes`], and how it
+    /// repeats.
+    pub(super) fn locate(&self, keyset: u16, key: u64) -> (u64, Buffer) {
         let keyset = usize::from(keyset);
         let Some(set) = self.sets.get(keyset) else {
             return (0, Buffer::NONE);
@@ -116,7 +116,7 @@ impl Pattern {
 
 /// Word `i` of the buffer of `rank`.
 const fn word(rank: u32, seed: i32, i: u64) -> u64 {
-    // A C `int` is extended by its sign when it meets a 64-bit word.
+    // C sign-extends an `int` when combining it with a 64-bit word.
     let low = seed.wrapping_add(i as i32) as i64 as u64;
     (rank as u64) << 32 | low
 }
@@ -156,7 +156,7 @@ mod tests {
 
     /// docs/spec/io500-mdworkbench.md section A.2.
     #[test]
-    fn words_are_rank_and_seed_and_the_tail_counts() {
+    fn words_hold_rank_and_seed_and_the_tail_counts_up() {
         let got = bytes(pattern(false), 3, key_of(2, 9), 3901);
         let words = |at: usize| u64::from_le_bytes(got[at * 8..at * 8 + 8].try_into().unwrap());
         assert_eq!(words(0), (2 << 32) | 7);

@@ -1,23 +1,22 @@
-//! Sums of the arena, kept beside it: long runs of content are verified without reading the arena
-//! itself.
+//! Checksums of the arena, stored beside it, so that long runs of content can be verified without reading the
+//! arena.
 //!
-//! A byte comparison reads two streams, one of them from the last-level cache. A sum reads the
-//! received bytes alone, while they are in the second-level cache, and is faster:
+//! A byte comparison reads two streams, one of them from the last-level cache. A checksum reads only the
+//! received bytes while they are in the second-level cache, which is faster:
 //!
 //! ```text
 //! arena   0 ──────── a ═════════════════════ b ─────────
-//! kept           sums of what stands there, compared with those of the received bytes a..b
+//! kept           sums of this part, compared with those of the received bytes a..b
 //! ```
 //!
-//! Two kinds: [`lanes`] where the processor has vectors of 256 or 512 bits and multiplies in them,
-//! [`crc`] elsewhere.
+//! Two kinds: [`lanes`] if the processor can multiply in vectors of 256 or 512 bits, otherwise [`crc`].
 
 mod crc;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 
-/// Runs shorter than this are compared byte by byte, in bytes: what is done besides the sums takes
-/// as long as comparing some thousand bytes.
+/// Runs shorter than this many bytes are compared byte by byte: the overhead of the checksums costs as much
+/// as comparing several thousand bytes.
 pub(super) const LONG: usize = 8 * 1024;
 
 /// The sums of one arena.
@@ -38,10 +37,10 @@ impl Sums {
         Self(Kind::Crc(crc::Sums::of(arena)))
     }
 
-    /// Whether `bytes` are those that stand at `from` in `arena`, which the sums were made of.
+    /// Whether `bytes` equal those at `from` in `arena`, from which the sums were computed.
     ///
     /// # Panics
-    /// When the arena is not long enough.
+    /// If the arena is too short.
     pub(super) fn matches(&self, arena: &[u8], from: usize, bytes: &[u8]) -> bool {
         match &self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -53,7 +52,7 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    //! What every kind must do: find a run equal to itself, and to nothing else.
+    //! Requirements on every kind: a run matches itself and nothing else.
 
     use proptest::prelude::*;
 
@@ -87,7 +86,7 @@ mod tests {
                     run[at] ^= flip.1;
                 }
                 if len > 16 && from + shift + len <= arena.len() {
-                    // Random bytes repeat themselves with a probability of 2^-128.
+                    // Random bytes repeat with a probability of 2^-128.
                     prop_assert!(!sums.matches(&arena, from + shift, &run));
                 }
             }
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_cancel_each_other_in_a_plain_sum_are_found() {
+    fn changes_that_cancel_out_in_a_plain_sum_are_found() {
         let arena = vec![0; 5 * 4096];
         for sums in kinds(&arena) {
             for (bit, apart) in
@@ -118,7 +117,7 @@ mod tests {
                     run[at] ^= 1 << bit;
                     run[at + apart] ^= 1 << bit;
                     assert!(!sums.matches(&arena, 0, &run), "{bit} {apart} {at}");
-                    // One word up, the other down by as much.
+                    // One word up, the other down by the same amount.
                     let word_end = (at + apart) / 8 * 8 + 8;
                     run[at] = 1 << bit;
                     run[at + apart] = (1u8 << bit).wrapping_neg();

@@ -1,18 +1,18 @@
 //! COSBench's integrity trailer (docs/spec/cosbench.md section 1.11): the last 40 bytes of an object are `!!!!`, the
 //! MD5 of all bytes before them in hexadecimal, `!!!!`.
 //!
-//! So an object tells by itself whether it is whole, whoever wrote it and whenever. MD5 finds damage, not
-//! malice.
+//! An object thus proves its own integrity, regardless of when and by whom it was written. MD5 detects
+//! damage, not tampering.
 
 use md5::{Digest, Md5};
 
 use super::Content;
 
-/// Length of the trailer, bytes. Objects that are not longer have none.
+/// Length of the trailer, bytes. Objects must be longer to have one.
 pub const TRAILER_LEN: usize = 40;
 /// What the trailer begins and ends with.
 const MARK: &[u8; 4] = b"!!!!";
-/// Bytes handed to the hash at a time: the object's own segments.
+/// Bytes passed to the hash at a time, read from the object's own segments.
 const STEP: usize = 256 * 1024;
 
 /// The bytes of a trailer.
@@ -30,8 +30,8 @@ fn trailer(hash: Md5) -> Trailer {
 }
 
 impl Content<'_> {
-    /// The trailer that belongs to the content; `None` where it is too short for one. Reads all of it: never
-    /// in a timed window.
+    /// The content's trailer; `None` if the content is too short for one. Reads all of the content: never
+    /// call it in a timed window.
     #[must_use]
     pub fn trailer(&self) -> Option<Trailer> {
         let hashed = self.size.checked_sub(TRAILER_LEN as u64)?;
@@ -50,18 +50,18 @@ impl Content<'_> {
     }
 }
 
-/// What the end of an object says.
+/// Result of a trailer check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trailed {
-    /// It has no trailer.
+pub enum TrailerStatus {
+    /// There is no trailer.
     None,
-    /// The bytes before it are those that it was made of.
-    Right,
-    /// They are others.
-    Wrong,
+    /// The preceding bytes match the checksum.
+    Valid,
+    /// The preceding bytes do not match.
+    Invalid,
 }
 
-/// Takes an object piece by piece and judges it by its trailer. Keeps 40 bytes.
+/// Consumes an object piece by piece and checks it against its trailer. Keeps 40 bytes.
 #[derive(Clone, Debug)]
 pub struct TrailerCheck {
     hash: Md5,
@@ -81,10 +81,10 @@ impl Default for TrailerCheck {
 }
 
 impl TrailerCheck {
-    /// The next bytes.
+    /// Feeds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let past = (self.len + bytes.len()).saturating_sub(TRAILER_LEN);
-        // What is certainly no trailer, oldest first.
+        // Bytes that cannot be part of the trailer, oldest first.
         let held = past.min(self.len);
         self.hash.update(&self.held[..held]);
         self.held.copy_within(held..self.len, 0);
@@ -95,15 +95,15 @@ impl TrailerCheck {
         self.len += rest.len();
     }
 
-    /// The judgement over everything that came; begins anew.
-    pub fn finish(&mut self) -> Trailed {
+    /// Returns the result for everything fed so far, and starts over.
+    pub fn finish(&mut self) -> TrailerStatus {
         let Self { hash, held, len } = std::mem::take(self);
         if len < TRAILER_LEN || !held.starts_with(MARK) {
-            return Trailed::None;
+            return TrailerStatus::None;
         }
         match trailer(hash) == held {
-            true => Trailed::Right,
-            false => Trailed::Wrong,
+            true => TrailerStatus::Valid,
+            false => TrailerStatus::Invalid,
         }
     }
 }
@@ -112,7 +112,7 @@ impl TrailerCheck {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{TRAILER_LEN, Trailed, TrailerCheck};
+    use super::{TRAILER_LEN, TrailerCheck, TrailerStatus};
     use crate::payload::{Arena, PayloadKind};
 
     /// RFC 1321: the MD5 of "message digest".
@@ -121,12 +121,12 @@ mod tests {
         let object = b"message digest!!!!f96b697d7cb7938d525a2f31aaf161d0!!!!";
         let mut check = TrailerCheck::default();
         check.feed(object);
-        assert_eq!(check.finish(), Trailed::Right);
+        assert_eq!(check.finish(), TrailerStatus::Valid);
         check.feed(&object[1..]);
-        assert_eq!(check.finish(), Trailed::Wrong);
+        assert_eq!(check.finish(), TrailerStatus::Invalid);
         check.feed(&object[..object.len() - 1]);
-        assert_eq!(check.finish(), Trailed::None);
-        assert_eq!(check.finish(), Trailed::None);
+        assert_eq!(check.finish(), TrailerStatus::None);
+        assert_eq!(check.finish(), TrailerStatus::None);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             let arena = Arena::new(kind, 5);
             let content = arena.content(0, 9, 0, size);
             let trailer = content.trailer().unwrap();
-            let content = content.trailed(&trailer);
+            let content = content.with_trailer(&trailer);
             let mut whole = vec![0; size as usize];
             prop_assert_eq!(content.fill(0, &mut whole), size as usize);
             prop_assert_eq!(&whole[size as usize - TRAILER_LEN..], &trailer[..]);
@@ -161,10 +161,10 @@ mod tests {
                 cuts.windows(2).for_each(|cut| check.feed(&whole[cut[0]..cut[1]]));
                 check.finish()
             };
-            prop_assert_eq!(judge(&whole), Trailed::Right);
+            prop_assert_eq!(judge(&whole), TrailerStatus::Valid);
             let at = ((flip * size as f64) as usize).min(whole.len() - 1);
             whole[at] ^= 1;
-            prop_assert_ne!(judge(&whole), Trailed::Right);
+            prop_assert_ne!(judge(&whole), TrailerStatus::Valid);
             prop_assert_eq!(content.verify(0, &whole), Err(at as u64));
         }
     }

@@ -1,26 +1,29 @@
-//! Buckets that a workload makes and deletes itself: how many, how they are called, and what services
-//! accept as a name.
+//! Buckets that a workload creates and deletes: how many there are, how they are named, and which names
+//! services accept.
 //!
-//! Object `i` of the key set lies in bucket number `i mod count`. Names carry the run's identifier, so
-//! that nobody else's bucket can have one, and a bucket can be told to be the run's by its name alone:
+//! Object `i` of the key set lives in bucket number `i mod count`. Names carry the run's identifier, so they
+//! cannot clash with somebody else's buckets and the name alone identifies a bucket of the run:
 //!
 //! ```text
 //! {name}-{run id}-{number}      ossperf-1769903999-5c1f09aa-0
-//! {name}                        with `exact`, for the one bucket whose name the user chose
+//! {name}                        with `exact`, for a single bucket whose name the user chose
 //! ```
 //!
-//! The rules of [`BucketService`] are those of the table "Bucket name case" of docs/spec/ossperf.md section 6 and
-//! of the services' documents: Amazon S3 "Bucket naming rules", Google Cloud Storage "Bucket names", Azure
-//! "Naming and referencing containers", OpenStack Swift's API reference (containers).
+//! The rules of [`BucketService`] come from the table "Bucket name case" in docs/spec/ossperf.md section 6
+//! and from the services' documentation: Amazon S3 "Bucket naming rules", Google Cloud Storage "Bucket
+//! names", Azure "Naming and referencing containers", OpenStack Swift's API reference (containers).
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
+use super::is_default;
 use super::ranks::split_key;
+use crate::generate::names::push_decimal;
 
-/// Most buckets of a key set: a service that allows more is asked for, and its administrator told.
+/// Maximum number of buckets per key set. More would need the consent of the service's administrator.
 pub const MOST_BUCKETS: u64 = 10_000;
-/// Longest name before the run's identifier, bytes: with 19 bytes of identifier and 5 of number the
-/// name stays within the 63 that services allow.
+/// Longest name before the run's identifier, bytes: with 19 bytes of identifier and 5 of number, the whole
+/// name stays within the 63 bytes that services allow.
 pub const LONGEST_STEM: usize = 32;
 
 /// The buckets of a key set.
@@ -28,22 +31,21 @@ pub const LONGEST_STEM: usize = 32;
 pub struct BucketsPlan {
     /// Number of buckets, at least 1.
     pub count: u64,
-    /// What names begin with; with `exact` the whole name.
+    /// What names begin with, or with `exact` the whole name.
     pub name: String,
-    /// Whether `name` is the whole name of the only bucket.
-    #[serde(default, skip_serializing_if = "super::is_false")]
+    /// Whether `name` is the whole name of a single bucket.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub exact: bool,
-    /// Whose rules names keep.
+    /// The service whose naming rules apply.
     #[serde(default)]
     pub service: BucketService,
-    /// Where objects are those of ranks ([`crate::plan::ranks::key_of`]), the buckets that each rank has; 0 where
-    /// they are not.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
+    /// Buckets per rank if the objects belong to ranks ([`crate::plan::ranks::key_of`]); otherwise 0.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub per_rank: u64,
 }
 
 impl BucketsPlan {
-    /// Number of the bucket in which object `key` lies.
+    /// Number of the bucket that holds object `key`.
     #[inline]
     #[must_use]
     pub const fn number_of(&self, key: u64) -> u64 {
@@ -63,7 +65,7 @@ impl BucketsPlan {
         out
     }
 
-    /// What the names of all buckets of run `run_id` begin with.
+    /// Common beginning of the names of all buckets of run `run_id`.
     #[must_use]
     pub fn stem(&self, run_id: &str) -> String {
         if self.exact {
@@ -81,33 +83,36 @@ impl BucketsPlan {
         }
     }
 
-    /// Writes the name of bucket `number` into `out`, replacing its contents; `stem` is that of
+    /// Writes the name of bucket `number` into `out`, replacing its contents. `stem` comes from
     /// [`BucketsPlan::stem`]. Allocates nothing once the buffer is large enough.
     #[inline]
     pub fn render(&self, stem: &str, number: u64, out: &mut String) {
         out.clear();
         out.push_str(stem);
-        if self.exact {
-            return;
-        }
-        let mut divisor = 1;
-        while number / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            out.push(char::from(b'0' + (number / divisor % 10) as u8));
-            divisor /= 10;
+        if !self.exact {
+            push_decimal(number, 1, out);
         }
     }
 }
 
-/// A service with rules of its own for the names of buckets.
+/// A service with its own rules for bucket names.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum BucketService {
-    /// Not known: what all services but those that demand upper case accept.
+    /// Unknown: names that all services accept except those that require upper case.
     #[default]
     Any,
     /// Amazon S3.
@@ -146,23 +151,10 @@ pub enum NameCase {
 }
 
 impl BucketService {
-    /// Every service with its name in workload files.
-    pub const ALL: [(&'static str, Self); 12] = [
-        ("any", Self::Any),
-        ("amazon-s3", Self::AmazonS3),
-        ("google-cloud-storage", Self::GoogleCloudStorage),
-        ("azure-blob", Self::AzureBlob),
-        ("swift", Self::Swift),
-        ("minio", Self::Minio),
-        ("riak-cs", Self::RiakCs),
-        ("s3rver", Self::S3rver),
-        ("scality", Self::Scality),
-        ("nimbus-cumulus", Self::NimbusCumulus),
-        ("s3ninja", Self::S3ninja),
-        ("fake-s3", Self::FakeS3),
-    ];
+    /// Every service.
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().unwrap();
 
-    /// The service that the driver called `driver` speaks to, where that is certain.
+    /// The service that the driver called `driver` talks to, if that is certain.
     #[must_use]
     pub fn of_driver(driver: &str) -> Self {
         match driver {
@@ -176,8 +168,7 @@ impl BucketService {
     /// The name in workload files.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, service)| *service == self);
-        known.map_or("any", |(name, _)| name)
+        self.into()
     }
 
     /// Which letters it accepts.
@@ -186,7 +177,7 @@ impl BucketService {
         match self {
             Self::NimbusCumulus | Self::S3ninja => NameCase::Upper,
             Self::Swift | Self::FakeS3 => NameCase::Either,
-            // Amazon and Google took upper case once (legacy regions); their rules today do not.
+            // Amazon and Google once allowed upper case (legacy regions); their current rules do not.
             Self::Any
             | Self::AmazonS3
             | Self::GoogleCloudStorage
@@ -198,10 +189,10 @@ impl BucketService {
         }
     }
 
-    /// Whether the service accepts `name` for a bucket.
+    /// Checks whether the service accepts `name` for a bucket.
     ///
     /// # Errors
-    /// The rule that it breaks, in words that complete "the name …".
+    /// The rule that the name breaks, phrased to complete "the name …".
     pub fn check(self, name: &str) -> Result<(), String> {
         let of = match self {
             Self::Any => "services",
@@ -213,12 +204,12 @@ impl BucketService {
             return match name {
                 "" => refuse("is empty"),
                 _ if name.len() > 256 => refuse("is longer than 256 bytes"),
-                _ if name.contains('/') => refuse("holds a slash"),
+                _ if name.contains('/') => refuse("contains a slash"),
                 _ => Ok(()),
             };
         }
         if !(3..=63).contains(&name.len()) {
-            return refuse("has to have 3 to 63 characters");
+            return refuse("must have 3 to 63 characters");
         }
         let upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
         let lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -235,11 +226,11 @@ impl BucketService {
         let allowed =
             |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || dots && byte == b'.';
         if !name.bytes().all(allowed) {
-            return refuse("may hold letters, digits and hyphens only");
+            return refuse("may only contain letters, digits and hyphens");
         }
         let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
         if !edge(name.bytes().next()) || !edge(name.bytes().last()) {
-            return refuse("has to begin and end with a letter or a digit");
+            return refuse("must begin and end with a letter or a digit");
         }
         if ["..", ".-", "-."].iter().any(|pair| name.contains(pair)) {
             return refuse("has a period next to a period or a hyphen");
@@ -256,10 +247,10 @@ impl BucketService {
                     || name.ends_with("-s3alias")
                     || name.ends_with("--ol-s3") =>
             {
-                refuse("has a reserved beginning or end")
+                refuse("has a reserved prefix or suffix")
             }
             Self::GoogleCloudStorage if name.starts_with("goog") || name.contains("google") => {
-                refuse("begins with `goog` or holds `google`")
+                refuse("begins with `goog` or contains `google`")
             }
             _ => Ok(()),
         }
@@ -282,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn made_names_keep_every_services_rules() {
+    fn generated_names_follow_every_services_rules() {
         let stem = "a".repeat(LONGEST_STEM);
-        for (text, service) in BucketService::ALL {
+        for service in BucketService::ALL {
             for name in ["OSSperf", &stem] {
                 let plan = plan(name, service);
                 for number in [0, 7, 10, 9_999] {
                     let made = plan.bucket_name("1769903999-5c1f09aa", number);
-                    assert_eq!(service.check(&made), Ok(()), "{text}: {made}");
+                    assert_eq!(service.check(&made), Ok(()), "{}: {made}", service.name());
                     assert!(made.ends_with(&format!("-{number}")), "{made}");
                 }
             }
@@ -322,16 +313,24 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_service_accepts_are_refused_with_the_rule() {
+    fn names_that_no_service_accepts_are_rejected_with_the_rule() {
         for (service, name, rule) in [
             (BucketService::Any, "ab", "3 to 63"),
-            (BucketService::Any, "under_score", "hyphens only"),
+            (
+                BucketService::Any,
+                "under_score",
+                "letters, digits and hyphens",
+            ),
             (BucketService::Any, "-dash", "begin and end"),
             (BucketService::Any, "dash-", "begin and end"),
             (BucketService::Any, "a.-b", "next to"),
             (BucketService::Any, "192.168.0.1", "IP address"),
             (BucketService::AzureBlob, "two--hyphens", "two hyphens"),
-            (BucketService::AzureBlob, "with.period", "hyphens only"),
+            (
+                BucketService::AzureBlob,
+                "with.period",
+                "letters, digits and hyphens",
+            ),
             (BucketService::AmazonS3, "xn--bucket", "reserved"),
             (BucketService::GoogleCloudStorage, "my-google-1", "google"),
             (BucketService::Swift, "with/slash", "slash"),
@@ -343,14 +342,14 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_dealt_out_to_the_buckets() {
+    fn objects_are_spread_over_the_buckets() {
         let mut plan = plan("b", BucketService::Any);
         plan.count = 3;
         assert_eq!(
             [0, 1, 2, 3, 7].map(|key| plan.number_of(key)),
             [0, 1, 2, 0, 1]
         );
-        // Two ranks with three files each; two ranks with a file each; a file of all.
+        // Two ranks with three files each; two ranks with one file each; one file shared by all.
         let of = |count, per_rank| BucketsPlan {
             count,
             per_rank,

@@ -6,8 +6,8 @@ use super::{Model, Plan};
 use crate::generate::LawError;
 use crate::generate::fingerprint::hash_mix;
 
-/// A fixed number of workers, each starting an operation when its previous one has ended and its
-/// think time is over. Worker `w` of `W` performs the sequence numbers congruent to `w` modulo `W`.
+/// A fixed number of workers. Each starts an operation once its previous one has completed and its think time
+/// has passed. Worker `w` of `W` performs the sequence numbers congruent to `w` modulo `W`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClosedPlan {
     /// Number of workers, over all agents.

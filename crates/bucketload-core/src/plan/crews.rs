@@ -1,15 +1,15 @@
-//! Which workers of works on named objects each agent has: COSBench's division over its drivers
+//! Divides the workers of works on named objects among agents as COSBench divides them among its drivers
 //! (docs/spec/cosbench.md section 6.3).
 //!
 //! ```text
-//!  a pinned work      all of its workers on its agent
-//!  any other work     workers div agents for each agent without a pinned work in the phase; the
-//!                     remainder one by one, from where that of the work before ended
+//!  a pinned work      all of its workers run on its agent
+//!  any other work     workers div agents run on each agent without a pinned work in the phase; the
+//!                     remainder goes round robin, continuing after the previous work's remainder
 //! ```
 //!
-//! An agent's workers follow one another, so that what they divide (names, slices of sequences) lies
-//! together, too. What a worker does depends on its index alone: the division changes who performs an
-//! operation, never which operations there are.
+//! An agent's workers have consecutive indices, so the names and slices of sequences that they divide are
+//! contiguous, too. A worker's operations depend only on its index: the division determines which agent
+//! performs an operation, never which operations there are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,30 +17,30 @@ use std::ops::Range;
 use super::named::NamedPlan;
 use super::{PhasePlan, Plan};
 
-/// The agent of each driver that works are pinned to, by the driver's name.
+/// The agent that each driver name is pinned to.
 pub type Pins = BTreeMap<String, u32>;
 
-/// The agent that a work is pinned to. A single agent has every work, pinned or not.
+/// The agent that a work is pinned to. A single agent performs every work, pinned or not.
 fn pin(plan: &NamedPlan, agents: u32, pins: &Pins) -> Option<u32> {
     let found = pins.get(&plan.driver).copied();
     found.filter(|agent| agents > 1 && *agent < agents)
 }
 
-/// The workers (from 0) of work number `work` of `phase` that agent `index` of `of` has; none where the
-/// work is not on named objects.
+/// The workers (numbered from 0) of work number `work` in `phase` that agent `index` of `of` runs. Empty if
+/// the work is not on named objects.
 #[must_use]
 pub fn crew(phase: &PhasePlan, work: usize, (index, of): (u32, u32), pins: &Pins) -> Range<u32> {
     let of = of.max(1);
-    let mut taken: Vec<u32> = phase
+    let mut pinned: Vec<u32> = phase
         .works
         .iter()
         .filter_map(|work| pin(work.model.named()?, of, pins))
         .collect();
-    taken.sort_unstable();
-    taken.dedup();
-    let free = of - taken.len() as u32;
-    // Place of this agent among those without a pinned work.
-    let place = match taken.binary_search(&index) {
+    pinned.sort_unstable();
+    pinned.dedup();
+    let free = of - pinned.len() as u32;
+    // This agent's position among those without a pinned work.
+    let position = match pinned.binary_search(&index) {
         Ok(_) => None,
         Err(before) => Some(index - before as u32),
     };
@@ -60,26 +60,29 @@ pub fn crew(phase: &PhasePlan, work: usize, (index, of): (u32, u32), pins: &Pins
         }
         let (base, extra) = (plan.workers / free, plan.workers % free);
         if number == work {
-            let Some(place) = place else { return 0..0 };
-            let has_more = |place: u32| (place + free - turn) % free < extra;
-            let first = base * place + (0..place).filter(|p| has_more(*p)).count() as u32;
-            return first..first + base + u32::from(has_more(place));
+            let Some(position) = position else {
+                return 0..0;
+            };
+            let has_more = |position: u32| (position + free - turn) % free < extra;
+            let first = base * position + (0..position).filter(|p| has_more(*p)).count() as u32;
+            return first..first + base + u32::from(has_more(position));
         }
         turn = (turn + extra) % free;
     }
     0..0
 }
 
-/// The first work that nobody would perform, with its phase: every agent has a pinned work there.
+/// The first work that no agent would perform, with its phase. That happens if every agent has another work
+/// pinned to it.
 #[must_use]
-pub fn deserted<'a>(plan: &'a Plan, agents: u32, pins: &Pins) -> Option<(&'a str, &'a str)> {
+pub fn unassigned_work<'a>(plan: &'a Plan, agents: u32, pins: &Pins) -> Option<(&'a str, &'a str)> {
     plan.phases.iter().find_map(|phase| {
-        let missed = |index: usize| {
+        let unassigned = |index: usize| {
             (0..agents).all(|agent| crew(phase, index, (agent, agents), pins).is_empty())
         };
         let mut works = phase.works.iter().enumerate();
         let (_, work) =
-            works.find(|(index, work)| work.model.named().is_some() && missed(*index))?;
+            works.find(|(index, work)| work.model.named().is_some() && unassigned(*index))?;
         Some((phase.name.as_str(), work.name.as_str()))
     })
 }

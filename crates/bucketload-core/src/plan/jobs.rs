@@ -1,4 +1,4 @@
-//! The partly open model: jobs arrive, each is a chain of stages (docs/spec/scenarios.md section 4.1).
+//! The partly open model: jobs arrive, and each is a chain of stages (docs/spec/scenarios.md section 4.1).
 //!
 //! ```text
 //!  job arrives ── W0 ──▶ R1 ──▶ W2 ──▶ R3 ──▶ W4 ── done
@@ -7,8 +7,8 @@
 //!                               W0's          W2's
 //! ```
 //!
-//! Jobs are independent of the store's answers; the operations inside a job are not, because a
-//! stage begins when the one before it has ended.
+//! Jobs arrive independently of the store's answers. The operations inside a job do not, because a stage
+//! begins when the previous one has ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::jobs::JobGen;
 
-/// Objects above this size are written as multipart uploads, bytes (docs/spec/scenarios.md section 4.2).
+/// Objects larger than this are written as multipart uploads, bytes (docs/spec/scenarios.md section 4.2).
 pub const MULTIPART_ABOVE: u64 = 64 << 20;
-/// Smallest part of these uploads, bytes.
+/// Smallest part size of these uploads, bytes.
 pub const LEAST_PART: u64 = 8 << 20;
-/// Most parts of an upload (S3).
+/// Maximum number of parts per upload (S3).
 pub const MOST_PARTS: u64 = 10_000;
 
-/// Part size of an object of `size` bytes: 8 MiB, or what 10 000 parts need.
+/// Part size for an object of `size` bytes: 8 MiB, or larger if 10 000 parts would not suffice.
 #[must_use]
 pub const fn part_size(size: u64) -> u64 {
     let needed = size.div_ceil(MOST_PARTS);
@@ -36,7 +36,7 @@ pub const fn part_size(size: u64) -> u64 {
     }
 }
 
-/// Jobs and what they consist of.
+/// Jobs and their stages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobsPlan {
     /// When jobs begin.
@@ -45,14 +45,14 @@ pub struct JobsPlan {
     pub stages: Vec<StagePlan>,
     /// When the operations of a stage are due.
     pub pace: StagePace,
-    /// Jobs in all; 0 = as many as begin before the phase's time limit.
+    /// Total number of jobs; 0 = as many as start before the phase's time limit.
     pub limit: u64,
-    /// Most jobs at the same time, over all agents; a job that arrives beyond it waits, and the run
-    /// is marked semi-open.
+    /// Maximum number of concurrent jobs, over all agents. A job that arrives beyond the limit waits, and the
+    /// run is marked semi-open.
     pub max_jobs: u32,
-    /// The results of a job are deleted when the job that many later arrives; 0 = never.
+    /// A job's results are deleted when the job this many arrivals later arrives; 0 = never.
     pub retain: u32,
-    /// Most operations in flight, over all agents; reaching it marks the run semi-open.
+    /// Maximum number of operations in flight, over all agents; reaching it marks the run semi-open.
     pub max_in_flight: u32,
     /// Index of the key set that all write stages but the last write to.
     pub temp: u16,
@@ -109,12 +109,12 @@ impl Model for JobsPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum JobStart {
-    /// At absolute instants, whatever the store does.
+    /// At absolute instants, independent of the store.
     Open {
         /// The arrival process of jobs.
         arrival: ArrivalLaw,
     },
-    /// A fixed number of them at a time; each is followed by the next as soon as it has ended.
+    /// A fixed number at a time; each job starts as soon as the one before it has ended.
     Closed {
         /// Jobs at the same time, over all agents.
         jobs: u32,
@@ -124,20 +124,31 @@ pub enum JobStart {
 /// One stage of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagePlan {
-    /// What it does.
+    /// What the stage does.
     pub kind: StageKind,
-    /// Fewest operations.
+    /// Minimum number of operations.
     pub min: u32,
-    /// Most operations; the number is uniform between the two.
+    /// Maximum number of operations; the number is uniform between the two.
     pub max: u32,
 }
 
 /// What a stage does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum StageKind {
-    /// Writes new objects. When it begins, the objects of the write stage before the one that was
-    /// just read are deleted.
+    /// Writes new objects. At its start, the objects of the write stage before the one just read are deleted.
     Write,
     /// Reads objects of the latest write stage, drawn uniformly with replacement.
     Read,
@@ -145,7 +156,7 @@ pub enum StageKind {
     ReadAll,
 }
 
-/// When the operations of a stage are due, counted from the end of the stage before.
+/// When the operations of a stage are due, counted from the end of the previous stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum StagePace {
@@ -156,7 +167,7 @@ pub enum StagePace {
     },
     /// All at once.
     Burst,
-    /// One after the other, each when the one before has ended.
+    /// One after another, each when the previous one has ended.
     Sequential,
 }
 
@@ -168,7 +179,7 @@ impl JobsPlan {
         self.stages.iter().rposition(is_write)
     }
 
-    /// Most operations that a stage can have.
+    /// The largest number of operations that any stage can have.
     #[must_use]
     pub fn widest(&self) -> u32 {
         self.stages.iter().map(|stage| stage.max).max().unwrap_or(0)
@@ -179,7 +190,7 @@ impl JobsPlan {
     pub fn mean_ops(&self, stage: usize) -> f64 {
         let stages = &self.stages;
         let counted = match stages[stage].kind {
-            // As many as the stage that it reads wrote.
+            // The stage reads as many objects as the last write stage wrote.
             StageKind::ReadAll => {
                 let is_write = |stage: &StagePlan| stage.kind == StageKind::Write;
                 stages[..stage].iter().rposition(is_write).unwrap_or(stage)
@@ -189,7 +200,7 @@ impl JobsPlan {
         0.5 * (f64::from(stages[counted].min) + f64::from(stages[counted].max))
     }
 
-    /// Expected operations of a job, deletions included.
+    /// Expected operations of a job, including deletions.
     #[must_use]
     pub fn mean_job_ops(&self) -> f64 {
         let last = self.result_stage();
@@ -200,7 +211,7 @@ impl JobsPlan {
         self.stages.iter().enumerate().map(of).sum()
     }
 
-    /// Whether jobs arrive whatever the store does.
+    /// Whether jobs arrive independently of the store.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(self.start, JobStart::Open { .. })

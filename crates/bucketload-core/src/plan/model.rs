@@ -1,4 +1,4 @@
-//! The workload models: what a plan says of each, and what everybody may ask of all.
+//! The workload models: their plans and the questions that every model answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,43 +7,43 @@ use super::{
 };
 use crate::generate::LawError;
 
-/// What is known of a workload model before anything is done. Each model answers for itself.
+/// Properties of a workload model known before the run starts.
 pub trait Model {
-    /// Most sessions, over all agents.
+    /// Maximum number of sessions, over all agents.
     fn max_sessions(&self) -> u32;
 
-    /// Most operations in flight, over all agents, where arrivals do not wait for the store; `None`
+    /// Maximum number of operations in flight, over all agents, if arrivals do not wait for the store; `None`
     /// for closed loops.
     fn open_cap(&self) -> Option<u32> {
         None
     }
 
-    /// The arrival process and the mean number of operations that an arrival brings; `None` where the
-    /// plan holds no such process.
+    /// The arrival process and the mean number of operations per arrival; `None` if the plan has no such
+    /// process.
     fn arrivals(&self) -> Option<(&ArrivalLaw, f64)> {
         None
     }
 
-    /// Whether the work ends without a limit of its phase.
+    /// Whether the work ends even without a limit on its phase.
     fn ends_by_itself(&self) -> bool {
         false
     }
 
-    /// Whether each operation is drawn from the mix that the workload states, by its sequence number.
+    /// Whether each operation is drawn by its sequence number from a mix that the workload may choose freely.
     fn has_any_mix(&self) -> bool {
         false
     }
 
-    /// Whether names of objects are made of their indices.
+    /// Whether object names are derived from object indices.
     fn has_indexed_names(&self) -> bool {
         true
     }
 
-    /// Gives `put` what identifies the operations of work number `work` of phase number `phase`
+    /// Passes to `put` the values that identify the operations of work number `work` of phase number `phase`
     /// ([`crate::generate::fingerprint`]).
     ///
     /// # Errors
-    /// When the work cannot be generated from.
+    /// If the work's operations cannot be generated.
     fn fingerprint(
         &self,
         plan: &Plan,
@@ -58,22 +58,22 @@ pub trait Model {
 pub enum ModelPlan {
     /// A fixed number of workers with think times.
     Closed(ClosedPlan),
-    /// Arrivals at absolute instants, whatever the store does.
+    /// Arrivals at absolute instants, independent of the store.
     Open(OpenPlan),
-    /// Jobs of several stages arrive; a stage begins when the one before it has ended.
+    /// Jobs of several stages arrive; a stage begins when the previous one has ended.
     Jobs(JobsPlan),
     /// The requests of a recorded trace.
     Replay(ReplayPlan),
-    /// Workers write together, one of them lists until all is listed, they delete a part together,
-    /// and one lists again until it is gone; then the next round begins.
+    /// Workers write together, one of them lists until everything appears, all delete a share together, and
+    /// one lists until the deleted objects are gone. Then the next round begins.
     Rounds(RoundsPlan),
-    /// Workers on buckets and objects whose names the user states.
+    /// Workers on buckets and objects that the user names.
     Named(NamedPlan),
     /// Workers that go through the same steps at the same time.
     Ranks(RanksPlan),
 }
 
-/// What answers for the model; a further model is one line here.
+/// Access to the selected model; a new model adds one line here.
 impl std::ops::Deref for ModelPlan {
     type Target = dyn Model;
 
@@ -90,67 +90,37 @@ impl std::ops::Deref for ModelPlan {
     }
 }
 
-impl ModelPlan {
-    /// The closed loop, if it is one.
-    #[must_use]
-    pub const fn closed(&self) -> Option<&ClosedPlan> {
-        match self {
-            Self::Closed(plan) => Some(plan),
-            _ => None,
+/// Accessors of the variants.
+macro_rules! variants {
+    ($($doc:literal $name:ident: $variant:ident($plan:ty),)+) => {
+        impl ModelPlan {
+            $(
+                #[doc = $doc]
+                #[must_use]
+                pub const fn $name(&self) -> Option<&$plan> {
+                    match self {
+                        Self::$variant(plan) => Some(plan),
+                        _ => None,
+                    }
+                }
+            )+
         }
-    }
+    };
+}
 
-    /// The open loop, if it is one.
-    #[must_use]
-    pub const fn open(&self) -> Option<&OpenPlan> {
-        match self {
-            Self::Open(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The jobs, if the work is made of them.
-    #[must_use]
-    pub const fn jobs(&self) -> Option<&JobsPlan> {
-        match self {
-            Self::Jobs(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The replay of a trace, if it is one.
-    #[must_use]
-    pub const fn replay(&self) -> Option<&ReplayPlan> {
-        match self {
-            Self::Replay(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The rounds, if the work goes by them.
-    #[must_use]
-    pub const fn rounds(&self) -> Option<&RoundsPlan> {
-        match self {
-            Self::Rounds(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The work on names that the user states, if it is one.
-    #[must_use]
-    pub const fn named(&self) -> Option<&NamedPlan> {
-        match self {
-            Self::Named(plan) => Some(plan),
-            _ => None,
-        }
-    }
-
-    /// The ranks, if the work consists of them.
-    #[must_use]
-    pub const fn ranks(&self) -> Option<&RanksPlan> {
-        match self {
-            Self::Ranks(plan) => Some(plan),
-            _ => None,
-        }
-    }
+variants! {
+    "The closed loop, if it is one."
+    closed: Closed(ClosedPlan),
+    "The open loop, if it is one."
+    open: Open(OpenPlan),
+    "The jobs, if the work consists of them."
+    jobs: Jobs(JobsPlan),
+    "The replay of a trace, if it is one."
+    replay: Replay(ReplayPlan),
+    "The rounds, if the work consists of them."
+    rounds: Rounds(RoundsPlan),
+    "The work on names chosen by the user, if it is one."
+    named: Named(NamedPlan),
+    "The ranks, if the work consists of them."
+    ranks: Ranks(RanksPlan),
 }

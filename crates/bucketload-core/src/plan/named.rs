@@ -1,20 +1,21 @@
-//! Works on buckets and objects whose names the user states: numbers between a prefix and a suffix, as
-//! in COSBench workloads (docs/spec/cosbench.md sections 1.7 to 1.9).
+//! Works on buckets and objects that the user names: numbers between a prefix and a suffix, as in COSBench
+//! workloads (docs/spec/cosbench.md sections 1.7 to 1.9).
 //!
 //! ```text
-//!  bucket  {prefix}{number}{suffix}     numbers chosen by a selector, of all or of the worker's slice
+//!  bucket  {prefix}{number}{suffix}     numbers chosen by a selector, from all numbers or the worker's slice
 //!  object  {prefix}{number}{suffix}
 //! ```
 //!
-//! Such names carry no run's identifier: what they name may be somebody else's. The runner therefore
-//! looks before it begins.
+//! Such names carry no run identifier, so they may refer to somebody else's objects. The runner therefore
+//! checks before it starts.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_false, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::named::NamedGen;
+use crate::generate::names::push_decimal;
 
 /// How numbers are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,26 +33,26 @@ pub enum Numbers {
         /// Largest.
         hi: u32,
     },
-    /// One after the other, beginning anew at the end; in the worker's slice where workers divide.
+    /// Consecutive numbers, starting over at the end; within the worker's slice if workers divide the range.
     Range {
         /// First.
         lo: u32,
         /// Last.
         hi: u32,
     },
-    /// One after the other over all workers together, whether they divide or not.
+    /// Consecutive numbers over all workers together, whether or not workers divide the range.
     Sequential {
         /// First.
         lo: u32,
         /// Last.
         hi: u32,
     },
-    /// A bucket of numbers by weight, then uniform inside it.
+    /// One of several number ranges chosen by weight, then uniform within that range.
     Weighted {
-        /// Smallest number, largest number and weight of each bucket; a weight is above 0.
+        /// Smallest number, largest number and weight of each range; weights are above 0.
         buckets: Vec<(u32, u32, u32)>,
     },
-    /// None at all: a walk over nothing.
+    /// No numbers: a walk over nothing.
     Empty,
 }
 
@@ -72,7 +73,7 @@ impl Numbers {
         }
     }
 
-    /// The mean of the numbers, each drawn with its probability.
+    /// The mean number, weighted by probability.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let middle = |lo: u32, hi: u32| (f64::from(lo) + f64::from(hi)) / 2.0;
@@ -94,7 +95,7 @@ impl Numbers {
     }
 }
 
-/// Names made of numbers.
+/// Names built from numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamePattern {
     /// Before the number.
@@ -104,8 +105,8 @@ pub struct NamePattern {
     pub suffix: String,
     /// The numbers.
     pub numbers: Numbers,
-    /// Whether each worker has a slice of its own.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether each worker has its own slice of the numbers.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub divided: bool,
 }
 
@@ -115,14 +116,7 @@ impl NamePattern {
     pub fn render(&self, n: u32, out: &mut String) {
         out.clear();
         out.push_str(&self.prefix);
-        let mut divisor = 1u32;
-        while n / divisor >= 10 {
-            divisor *= 10;
-        }
-        while divisor > 0 {
-            out.push(char::from(b'0' + (n / divisor % 10) as u8));
-            divisor /= 10;
-        }
+        push_decimal(u64::from(n), 1, out);
         out.push_str(&self.suffix);
     }
 
@@ -134,38 +128,38 @@ impl NamePattern {
     }
 }
 
-/// Sizes of what is written: numbers of units.
+/// Sizes of written objects: numbers of units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSizes {
     /// The numbers.
     pub numbers: Numbers,
-    /// Bytes of a unit.
+    /// Bytes per unit.
     pub unit_bytes: u64,
-    /// Whether a size belongs to the object's name, so that readers know it; else each write draws
-    /// one.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether a size belongs to the object's name, so that readers know it; otherwise each write draws a
+    /// size.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub by_name: bool,
 }
 
-/// A range read at a random place.
+/// A range read at a random offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedRange {
     /// Bytes of the object.
     pub object_bytes: u64,
-    /// Bytes that are read.
+    /// Bytes to read.
     pub len: u64,
 }
 
-/// A local file whose name and length an object is given.
+/// A local file whose name and length an object takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedFile {
-    /// Its name without directories.
+    /// File name without directories.
     pub name: String,
-    /// Its length, bytes.
+    /// Length of the file, bytes.
     pub bytes: u64,
 }
 
-/// What one entry of the mix works on; the entries of [`NamedPlan::entries`] are those of the mix.
+/// What one entry of the mix works on; [`NamedPlan::entries`] has the same order as the mix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedEntry {
     /// Identifier in reports, such as `op1`.
@@ -174,87 +168,87 @@ pub struct NamedEntry {
     pub title: String,
     /// The buckets.
     pub bucket: NamePattern,
-    /// The objects; `None` for operations on the bucket and for lists of all of it.
+    /// The objects; `None` for operations on the bucket and for listing all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<NamePattern>,
-    /// Sizes of what is written, and of what is read where they are known.
+    /// Sizes of written objects, and of objects read if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<NamedSizes>,
-    /// For range reads.
+    /// The range, for range reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<NamedRange>,
-    /// Whether what is written ends with a checksum, and what is read is judged by the one at its end
+    /// Whether written objects end with a checksum and objects read are checked against the one at their end
     /// ([`crate::payload::trailer`]).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub trailer: bool,
-    /// Files that name the objects, numbered from 1; empty for none.
+    /// Files that the objects are named after, numbered from 1; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<NamedFile>,
 }
 
 /// Closed-loop workers on named buckets and objects.
 ///
-/// Worker `w` (from 0) of `W` performs operations until its share of a limit is used up or time is
-/// over. Each operation's entry is drawn by weight; with `walk`, each worker goes through its slice
-/// once instead, buckets outside, objects inside.
+/// Worker `w` (from 0) of `W` performs operations until its share of a limit is used up or time runs out.
+/// Each operation's entry is drawn by weight. With `walk`, each worker instead goes through its slice once,
+/// looping over buckets outside and objects inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NamedPlan {
     /// Number of workers, over all agents.
     pub workers: u32,
-    /// Name of the driver that performs all of it where there is one of that name
-    /// ([`super::crews`]); empty for none.
+    /// The driver that performs the whole work if a driver of that name exists ([`super::crews`]); empty for
+    /// none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver: String,
     /// What the entries of the mix work on, in the mix's order.
     pub entries: Vec<NamedEntry>,
     /// Whether each worker walks through its slice once.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub walk: bool,
-    /// Whether the walk makes each bucket when it comes to it (entry 1 of the mix) or the worker that
-    /// is ready last deletes them all (entry 1 of the mix).
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether the walk also creates each bucket on reaching it (entry 1 of the mix), or the last worker to
+    /// finish deletes them all (entry 1 of the mix).
+    #[serde(default, skip_serializing_if = "is_default")]
     pub buckets_too: bool,
     /// Time before the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rampup_ns: u64,
     /// Length of the measured window, nanoseconds; 0 = until the work is done.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runtime_ns: u64,
     /// Time after the measured window, nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rampdown_ns: u64,
     /// Operations in the measured window, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ops: u64,
     /// Object bytes in the measured window, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u64,
-    /// Most operations per second, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Maximum operations per second, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub max_ops_per_s: u64,
-    /// Most object bytes per second, over all workers; 0 = no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Maximum object bytes per second, over all workers; 0 = no limit.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub max_bytes_per_s: u64,
     /// Acceptable failures per million operations of the measured window.
     pub max_failed_ppm: u32,
-    /// Whether sequences repeat as COSBench's do: containers and objects in step, so that only
-    /// combinations up to their least common multiple occur (docs/spec/cosbench.md section 7, B16).
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether sequences repeat as in COSBench: containers and objects advance in step, so only as many
+    /// combinations occur as their least common multiple (docs/spec/cosbench.md section 7, B16).
+    #[serde(default, skip_serializing_if = "is_default")]
     pub legacy_sequences: bool,
 }
 
-/// The numbers of one worker: `len` from `first` on.
+/// One worker's numbers: `len` consecutive ones starting at `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedSlice {
-    /// First number; without meaning when `len` is 0.
+    /// First number; meaningless if `len` is 0.
     pub first: u64,
     /// How many.
     pub len: u64,
 }
 
 impl NamedSlice {
-    /// The share of worker `index` (from 0) of `of` in the numbers `lo` to `hi`: the first workers get
-    /// one number more where they do not divide evenly (docs/spec/cosbench.md section 1.7).
+    /// The slice of worker `index` (from 0) of `of` in the numbers `lo` to `hi`. If they do not divide
+    /// evenly, the first workers get one number more (docs/spec/cosbench.md section 1.7).
     #[must_use]
     pub fn of(lo: u32, hi: u32, index: u32, of: u32) -> Self {
         let range = u64::from(hi) - u64::from(lo.min(hi)) + 1;
@@ -268,7 +262,7 @@ impl NamedSlice {
 }
 
 impl NamedPlan {
-    /// When the worker offers nothing more, nanoseconds after the start; `None` without time limit.
+    /// When the worker stops offering operations, nanoseconds after the start; `None` without a time limit.
     #[must_use]
     pub const fn stop_ns(&self) -> Option<u64> {
         match self.runtime_ns {
@@ -286,8 +280,8 @@ impl NamedPlan {
         }
     }
 
-    /// The share of worker `index` (from 0) in a limit over all workers: nothing is lost where it does
-    /// not divide evenly (docs/spec/cosbench.md section 7, B3).
+    /// The share of worker `index` (from 0) in a limit over all workers. The remainder of an uneven division
+    /// is not lost (docs/spec/cosbench.md section 7, B3).
     #[must_use]
     pub fn share(&self, limit: u64, index: u32) -> u64 {
         let all = u64::from(self.workers.max(1));

@@ -1,18 +1,18 @@
-//! The open loop: arrivals at absolute instants, whatever the store does.
+//! The open loop: arrivals at absolute instants, independent of the store.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::{HASHED_OPS, hash_mix};
 
-/// Arrivals at absolute instants, whatever the store does.
+/// Arrivals at absolute instants, independent of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenPlan {
     /// The arrival process.
     pub arrival: ArrivalLaw,
-    /// Most operations in flight, over all agents; reaching it marks the run semi-open.
+    /// Maximum number of operations in flight, over all agents; reaching it marks the run semi-open.
     pub max_in_flight: u32,
 }
 
@@ -69,8 +69,7 @@ pub enum ArrivalLaw {
         /// Coefficient of variation of the gaps.
         cv: f64,
     },
-    /// Cox process: in each slot a log-normal rate, then that many arrivals at sorted uniform
-    /// instants.
+    /// Cox process: each slot has a log-normal rate and that many arrivals at sorted uniform instants.
     LognormalRate {
         /// Mean arrivals per second.
         rate: f64,
@@ -79,23 +78,23 @@ pub enum ArrivalLaw {
         /// Slot length, nanoseconds.
         slot_ns: u64,
     },
-    /// Every `period`, each client offers a batch of uniformly many operations.
+    /// In every period, each client offers one batch of operations, whose size is uniform.
     PeriodicBatch {
-        /// Number of clients; each has its own phase in the period.
+        /// Number of clients; each has its own offset within the period.
         clients: u32,
         /// Period, nanoseconds.
         period_ns: u64,
-        /// Fewest operations per batch.
+        /// Minimum operations per batch.
         min: u32,
-        /// Most operations per batch.
+        /// Maximum operations per batch.
         max: u32,
         /// The batch is spread uniformly over this time, nanoseconds; 0 = all at once.
         spread_ns: u64,
-        /// The operations of a batch are due this far apart, nanoseconds; 0 = not paced.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        /// Gap between the operations of a batch, nanoseconds; 0 = not paced.
+        #[serde(default, skip_serializing_if = "is_default")]
         gap_ns: u64,
     },
-    /// Rate changing linearly, Poisson arrivals of that intensity.
+    /// Linearly changing rate with Poisson arrivals of that intensity.
     Ramp {
         /// Rate at the start, arrivals per second.
         from: f64,
@@ -104,9 +103,9 @@ pub enum ArrivalLaw {
         /// Duration of the change, nanoseconds; constant at `to` afterwards.
         over_ns: u64,
     },
-    /// Rate changing in steps of equal length, Poisson arrivals within a step.
+    /// Rate that changes in steps of equal length, with Poisson arrivals within a step.
     Steps {
-        /// Rates, arrivals per second; the last one stays.
+        /// Rates, arrivals per second; the last one persists.
         rates: Vec<f64>,
         /// Length of a step, nanoseconds.
         step_ns: u64,

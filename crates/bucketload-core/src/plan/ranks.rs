@@ -2,20 +2,20 @@
 //! (docs/spec/io500-mdworkbench.md, parts A and B).
 //!
 //! ```text
-//!  opening ─ step 0 ─ step 1 ─ … ┤ stonewall: how far has each come? all go on to the highest count ├ closing
+//!  opening ─ step 0 ─ step 1 ─ … ┤ stonewall: compare counts; all continue to the highest count ├ closing
 //! ```
 //!
-//! What a rank does in a step is a function of its number and the step's. A rank may work on what
-//! another one has written (`shift`), and a phase may take its number of steps from an earlier one.
+//! What a rank does in a step depends only on the rank's number and the step's. A rank may work on objects
+//! written by another (`shift`), and a phase may take its number of steps from an earlier one.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_false, is_zero};
+use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
-use crate::generate::ranks::{RankGen, Spot};
+use crate::generate::ranks::{RankGen, StepPosition};
 
-/// Bits of an object's number that count what one rank has; the higher ones are the rank.
+/// Bits of an object's number that hold the index within a rank; the higher bits hold the rank.
 pub const INDEX_BITS: u32 = 40;
 
 /// The number of object `index` of rank `rank`.
@@ -30,8 +30,8 @@ pub const fn split_key(key: u64) -> (u32, u64) {
     ((key >> INDEX_BITS) as u32, key & ((1 << INDEX_BITS) - 1))
 }
 
-/// Ranks and their steps. Each step performs the entries of the work's mix in order, but for those
-/// that open and close.
+/// Ranks and their steps. Each step performs the entries of the work's mix in order, except the opening and
+/// closing entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RanksPlan {
     /// Number of ranks, over all processes.
@@ -40,57 +40,58 @@ pub struct RanksPlan {
     pub task: RankTask,
     /// How paths become names of objects.
     pub mapping: RankMapping,
-    /// First entries of the mix that are performed once, before the first step.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Number of first entries of the mix that are performed once, before the first step.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub opening: u16,
-    /// Whether rank 0 alone opens. Where that makes a bucket, the others wait for it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether only rank 0 performs the opening entries. If they create a bucket, the other ranks wait for
+    /// it.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub first_opens: bool,
-    /// Last entries of the mix that are performed once, after the last step.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Number of last entries of the mix that are performed once, after the last step.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub closing: u16,
-    /// Rank `r` works on what rank `r + shift` (modulo their number) has written.
-    #[serde(default, skip_serializing_if = "is_no_shift")]
+    /// Rank `r` works on objects written by rank `r + shift` (modulo the number of ranks).
+    #[serde(default, skip_serializing_if = "is_default")]
     pub shift: u32,
-    /// Most steps of a rank.
+    /// Maximum number of steps per rank.
     pub steps: u64,
-    /// Index of the earlier phase whose number of steps is taken, if that is smaller.
+    /// Index of the earlier phase that limits the number of steps to its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<u16>,
-    /// The part of that phase's steps that is taken; of MD-Workbench, as the number of objects per set.
+    /// The share of that phase's steps to take; for MD-Workbench, of its number of objects per set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
-    /// Indices of earlier phases whose steps come before: numbers of steps begin behind them.
+    pub part: Option<Fraction>,
+    /// Indices of earlier phases whose steps precede these: step numbers continue after them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<u16>,
-    /// Steps of earlier runs that come before these.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Steps of earlier runs that precede these.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub start: u64,
-    /// After this time ranks stop, or go on to the highest count that one has reached; 0 = never.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// After this time ranks stop, or continue to the highest count that any rank has reached; 0 = never.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stonewall_ns: u64,
-    /// Whether ranks go on to the highest count.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether ranks continue to the highest count.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wear_out: bool,
-    /// Pause after each operation, as a factor of its time.
-    #[serde(default, skip_serializing_if = "is_no_wait")]
+    /// Pause after each operation, as a multiple of its duration.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub waiting: f64,
-    /// Index of the earlier phase since whose beginning a file must have been changed to be found.
+    /// Index of an earlier phase. A file is found only if it was modified after that phase started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer_than: Option<u16>,
 }
 
-/// A part of something, at least one where there is any.
+/// A fraction, rounded down but at least one if the whole is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// So many parts …
+pub struct Fraction {
+    /// Numerator.
     pub parts: u64,
-    /// … of so many; at least 1.
+    /// Denominator, at least 1.
     pub of: u64,
 }
 
-impl Part {
-    /// This part of `whole`.
+impl Fraction {
+    /// This fraction of `whole`.
     #[must_use]
     pub fn take(self, whole: u64) -> u64 {
         let part = u128::from(whole) * u128::from(self.parts) / u128::from(self.of.max(1));
@@ -100,70 +101,54 @@ impl Part {
     }
 }
 
-fn is_none(value: &u16) -> bool {
-    *value == 0
-}
-
-fn is_no_shift(value: &u32) -> bool {
-    *value == 0
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in references"
-)]
-fn is_no_wait(factor: &f64) -> bool {
-    *factor == 0.0
-}
-
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum RankTask {
-    /// Moves the next transfer of the rank's file, `ior-easy`.
+    /// Transfers the next block of the rank's file, `ior-easy`.
     EasyTransfer {
-        /// Bytes of a transfer.
+        /// Bytes per transfer.
         bytes: u64,
     },
-    /// Moves the rank's next transfer of the file that all ranks share, `ior-hard`: transfer `k` of
-    /// rank `r` of `N` lies at `(k·N + r)·bytes`.
+    /// Transfers the rank's next block of the file that all ranks share, `ior-hard`: transfer `k` of rank `r`
+    /// of `N` is at `(k·N + r)·bytes`.
     HardTransfer {
-        /// Bytes of a transfer.
+        /// Bytes per transfer.
         bytes: u64,
     },
-    /// Reads `bytes` at a random place, a multiple of them, of what the rank's file holds.
+    /// Reads `bytes` of the rank's file at a random multiple of `bytes`.
     RandomRead {
-        /// Bytes of a read.
+        /// Bytes per read.
         bytes: u64,
-        /// Bytes of a transfer that the file was written with.
+        /// Bytes per transfer with which the file was written.
         transfer: u64,
     },
-    /// Works on the next file of the rank's own directory, `mdtest-easy`.
+    /// Works on the next file in the rank's own directory, `mdtest-easy`.
     EasyItem,
     /// Works on the rank's next file in the directory that all ranks share, `mdtest-hard`.
     HardItem,
-    /// Lists a part of all files. Step `k` of rank `r` of `N` is part `k·N + r`.
+    /// Lists part of all files. Step `k` of rank `r` of `N` is part `k·N + r`.
     Find {
-        /// Size of the files that are sought, bytes; `None` where their names suffice.
+        /// Size of the files to find, bytes; `None` if the name decides.
         bytes: Option<u64>,
-        /// The only tree that is looked through, by the index of its key set; `None` = all.
+        /// The only tree to search, by the index of its key set; `None` = all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         within: Option<u16>,
-        /// Whether there are files of MD-Workbench beside the four trees of IOR and mdtest.
-        #[serde(default, skip_serializing_if = "is_false")]
+        /// Whether MD-Workbench files exist beside the four trees of IOR and mdtest.
+        #[serde(default, skip_serializing_if = "is_default")]
         workbench: bool,
     },
-    /// Counts all objects by one listing, which rank 0 makes. `steps` says how many there should be.
+    /// Counts all objects with one listing, made by rank 0. `steps` is the expected count.
     Count,
     /// Works on the next object of each of the rank's data sets (MD-Workbench).
     Workbench {
-        /// Data sets of a rank.
+        /// Data sets per rank.
         sets: u32,
-        /// Objects in a set.
+        /// Objects per set.
         objects: u64,
-        /// What is done with them.
+        /// What is done with the objects.
         stage: WorkbenchStage,
-        /// Distance in ranks between the producer of an object and its consumer, per set.
+        /// Distance in ranks between an object's producer and its consumer, per set.
         offset: u32,
     },
 }
@@ -172,29 +157,32 @@ pub enum RankTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkbenchStage {
-    /// Step `f` makes object `f` of every set.
+    /// Step `f` creates object `f` of every set.
     Precreate,
-    /// Step `n` looks at, reads and deletes the oldest object of each set and makes a new one.
+    /// Step `n` looks up, reads and deletes the oldest object of each set and creates a new one.
     Benchmark,
-    /// Step `n` deletes an object of a set: the sets one after the other.
+    /// Step `n` deletes one object; the sets are deleted one after another.
     Cleanup,
 }
 
-/// How paths become names of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How paths become object names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RankMapping {
-    /// As IOR's backend `S3-libs3` with one bucket does: every transfer is an object, characters
-    /// but letters and digits are spelt out (docs/spec/libs3-abi.md section 12).
+    /// Like IOR's backend `S3-libs3` with one bucket: every transfer is an object, and characters other than
+    /// letters and digits are spelt out (docs/spec/libs3-abi.md section 12).
     #[serde(rename = "ior-libs3-single")]
+    #[strum(serialize = "ior-libs3-single")]
     Libs3Single,
-    /// As that backend with a bucket per file does: a transfer is an object named after its offset and length in
-    /// the bucket of its file.
+    /// Like that backend with a bucket per file: a transfer is an object named after its offset and length,
+    /// in the file's bucket.
     #[serde(rename = "ior-libs3-bucket-per-file")]
+    #[strum(serialize = "ior-libs3-bucket-per-file")]
     Libs3Buckets,
     /// Names are paths; every transfer is an object.
     Native,
-    /// As native, but that the transfers of `ior-easy` are uploaded in parts.
+    /// Like native, but `ior-easy` transfers are uploaded in parts.
     Multipart,
     /// Names are paths; transfers are ranges of one file.
     Files,
@@ -203,17 +191,11 @@ pub enum RankMapping {
 impl RankMapping {
     /// The name in results.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Libs3Single => "ior-libs3-single",
-            Self::Libs3Buckets => "ior-libs3-bucket-per-file",
-            Self::Native => "native",
-            Self::Multipart => "multipart",
-            Self::Files => "files",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
-    /// The last part of a name, behind the last directory.
+    /// The last component of a name, after its directories.
     #[must_use]
     pub fn file_name(self, key: &str) -> &str {
         let separator = match self {
@@ -225,9 +207,9 @@ impl RankMapping {
 }
 
 impl RanksPlan {
-    /// Parts that a search lists, over all ranks: each rank's files of `ior-easy`, `mdtest-easy` and
-    /// `mdtest-hard`, and the file of `ior-hard`. A directory that all ranks share is one part where
-    /// it has to be read whole.
+    /// Number of parts that a search lists, over all ranks: each rank's files of `ior-easy`, `mdtest-easy`
+    /// and `mdtest-hard`, and the file of `ior-hard`. A shared directory that can only be read whole is one
+    /// part.
     #[must_use]
     pub const fn parts(&self) -> u64 {
         let ranks = self.ranks as u64;
@@ -247,7 +229,7 @@ impl RanksPlan {
         }
     }
 
-    /// Most steps of rank `rank` behind a phase of `written` steps, where it follows one.
+    /// Maximum number of steps of rank `rank` after a phase of `written` steps, if it follows one.
     #[must_use]
     pub fn limit(&self, rank: u32, written: Option<u64>) -> u64 {
         let most = self.most_steps(rank);
@@ -267,13 +249,13 @@ impl RanksPlan {
         }
     }
 
-    /// What this phase takes of a phase of `steps` steps.
+    /// How many of an earlier phase's `steps` this phase uses.
     #[must_use]
     pub fn taken(&self, steps: u64) -> u64 {
         self.part.map_or(steps, |part| part.take(steps))
     }
 
-    /// Most steps that rank `rank` has, whatever earlier phases did.
+    /// Maximum number of steps of rank `rank`, regardless of earlier phases.
     #[must_use]
     pub fn most_steps(&self, rank: u32) -> u64 {
         match self.task {
@@ -311,13 +293,13 @@ impl Model for RanksPlan {
         for rank in 0..self.ranks.min(HASHED_JOBS as u32) {
             for step in 0..self.most_steps(rank).min(HASHED_JOBS) {
                 for entry in self.opening..ops.entries() - self.closing {
-                    let spot = Spot {
+                    let position = StepPosition {
                         base: 0,
                         step,
                         set: 0,
                         entry,
                     };
-                    hash_op(&ops.op(rank, spot, step, 1), put);
+                    hash_op(&ops.op(rank, position, step, 1), put);
                 }
             }
         }
@@ -327,7 +309,7 @@ impl Model for RanksPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, RankMapping, RankTask, RanksPlan, key_of, split_key};
+    use super::{Fraction, RankMapping, RankTask, RanksPlan, key_of, split_key};
 
     #[test]
     fn numbers_hold_rank_and_index() {
@@ -337,10 +319,10 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_something_is_not_nothing() {
-        let fifth = Part { parts: 60, of: 300 };
+    fn a_fraction_of_a_nonzero_whole_is_at_least_one() {
+        let fifth = Fraction { parts: 60, of: 300 };
         assert_eq!([0, 1, 4, 500].map(|n| fifth.take(n)), [0, 1, 1, 100]);
-        let whole = Part { parts: 7, of: 7 };
+        let whole = Fraction { parts: 7, of: 7 };
         assert_eq!(whole.take(u64::MAX), u64::MAX);
     }
 

@@ -1,15 +1,15 @@
 //! Replay of a recorded trace (docs/spec/traces.md sections 4 and 5).
 //!
-//! The records themselves are no part of a plan: they come from a [`crate::trace::TraceSource`].
-//! The plan says which trace it is, when its requests are due and what becomes of absent keys.
+//! The records themselves are not in the plan: they come from a [`crate::trace::TraceSource`]. The plan says
+//! which trace to replay, when its requests are due and how absent keys are handled.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind,
-    PhasePlan, SizeAssign,
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind, PhasePlan,
+    SizeAssign,
 };
-use super::{Plan, RetryPlan, SizeKind, SizeLaw, WorkPlan};
+use super::{Plan, RetryPlan, SizeLaw, WorkPlan};
 use crate::generate::LawError;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
@@ -18,23 +18,23 @@ use crate::trace::TraceOp;
 /// A trace and how it is replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayPlan {
-    /// Identity of the trace as it is replayed: a hash over the records and over everything that
-    /// selects, scales or loops them.
+    /// Identity of the trace as replayed: a hash over the records and over everything that selects, scales or
+    /// loops them.
     pub trace: String,
-    /// Which of its two lists.
+    /// Which of the trace's two lists to replay.
     pub part: ReplayPart,
     /// When requests are due.
     pub timing: ReplayTiming,
-    /// What becomes of requests that are late.
+    /// How late requests are handled.
     pub late: LatePolicy,
-    /// Whether a request waits for the latest mutating request on its key.
+    /// Whether a request waits for the latest mutating request on the same key.
     pub per_key: bool,
-    /// What an absent object means.
+    /// How absent objects are handled.
     pub on_absent: OnAbsent,
-    /// Most requests in flight, over all agents; reaching it marks the run semi-open.
+    /// Maximum number of requests in flight, over all agents; reaching it marks the run semi-open.
     pub max_in_flight: u32,
-    /// Key prefix of each bucket of the trace, inside the key set's own, by the bucket's id; ids
-    /// beyond the list have none. Each ends with a slash or is empty.
+    /// Key prefix of each bucket of the trace, below the key set's prefix, indexed by bucket id; ids beyond
+    /// the list have none. Each prefix ends with a slash or is empty.
     pub buckets: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Model for ReplayPlan {
         _: (usize, usize),
         put: &mut dyn FnMut(u64),
     ) -> Result<(), LawError> {
-        // The trace says what is offered; its identity stands for it.
+        // The trace's identity represents its requests.
         self.trace.bytes().for_each(|byte| put(u64::from(byte)));
         put(self.timing.speed().unwrap_or(0.0).to_bits());
         Ok(())
@@ -72,7 +72,7 @@ impl Model for ReplayPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayPart {
-    /// The objects that must exist before the first request: as fast as possible.
+    /// The objects that must exist before the first request, written as fast as possible.
     Preload,
     /// The requests.
     Requests,
@@ -82,35 +82,35 @@ pub enum ReplayPart {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ReplayTiming {
-    /// At their recorded instants, `speed` times as fast.
+    /// At their recorded instants, replayed `speed` times as fast.
     Original {
         /// Divisor of recorded times; 1 = as recorded.
         speed: f64,
     },
-    /// At their recorded instants, scaled so that the mean rate is another one.
+    /// At their recorded instants, scaled to another mean rate.
     Rate {
         /// Wanted mean rate, requests per second.
         ops_per_s: f64,
         /// Mean rate of the trace, requests per second.
         recorded_ops_per_s: f64,
     },
-    /// As `Original`, but never faster than these limits; the delay that they cause is counted as
-    /// shaping and moves the due instant.
+    /// Like `Original`, but never faster than these limits. The resulting delay counts as shaping and moves
+    /// the due instant.
     Capped {
         /// Divisor of recorded times.
         speed: f64,
-        /// Most requests per second; 0 = no limit.
+        /// Maximum requests per second; 0 = no limit.
         ops_per_s: f64,
-        /// Most object bytes per second; 0 = no limit.
+        /// Maximum object bytes per second; 0 = no limit.
         bytes_per_s: f64,
     },
-    /// In order, as fast as the store answers, with as many requests in flight as the plan allows:
-    /// a closed loop.
+    /// In order, as fast as the store answers, with as many requests in flight as the plan allows: a closed
+    /// loop.
     Asap,
 }
 
 impl ReplayTiming {
-    /// What recorded times are divided by; `None` where they do not matter.
+    /// The divisor of recorded times; `None` if they do not matter.
     #[must_use]
     pub fn speed(&self) -> Option<f64> {
         match *self {
@@ -124,34 +124,34 @@ impl ReplayTiming {
     }
 }
 
-/// What becomes of requests that are late.
+/// How late requests are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum LatePolicy {
-    /// They are sent at once; their latency counts from the due instant.
+    /// Send them at once; their latency counts from the due instant.
     Issue,
-    /// They are shed when they are later than this.
+    /// Shed them if they are later than this.
     Drop {
         /// Largest lateness, nanoseconds.
         after_ns: u64,
     },
 }
 
-/// What an absent object means (docs/spec/traces.md section 5.2).
+/// How absent objects are handled (docs/spec/traces.md section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnAbsent {
-    /// Everything that must exist was created before: an absent object is a failure.
+    /// All required objects were created beforehand: an absent object is a failure.
     Preload,
-    /// Nothing was created: a 404 is a success where the trace has a 404, and only there.
+    /// Nothing was created: a 404 is a success if the trace recorded a 404, and only then.
     Expect,
-    /// Requests on keys that are known to be absent are not issued.
+    /// Do not issue requests on keys known to be absent.
     Skip,
-    /// The first object that is absent against the trace ends the run.
+    /// End the run at the first object that is absent contrary to the trace.
     Fail,
 }
 
-/// Operation classes that a trace's operations become.
+/// Operation classes that a traced operation can become.
 const fn classes(op: TraceOp) -> &'static [OpClass] {
     match op {
         TraceOp::Get => &[OpClass::Get, OpClass::RangeGet],
@@ -167,29 +167,19 @@ const fn classes(op: TraceOp) -> &'static [OpClass] {
     }
 }
 
-/// The mix of a replay's work: every class that the operations `ops` can become, once.
+/// The mix of a replay's work: every class that the operations `ops` can become, listed once.
 #[must_use]
 pub fn mix(ops: &[TraceOp]) -> Vec<MixEntry> {
     let mut mix: Vec<MixEntry> = Vec::new();
     for &class in ops.iter().flat_map(|&op| classes(op)) {
         if mix.iter().all(|entry| entry.class != class) {
-            mix.push(MixEntry {
-                class,
-                weight: 1.0,
-                keyset: 0,
-                keys: KeyLaw::Fresh,
-                size: None,
-                range: None,
-                count: 0,
-                pages: 0,
-                delimiter: String::new(),
-            });
+            mix.push(MixEntry::new(class, 0, KeyLaw::Fresh));
         }
     }
     mix
 }
 
-/// What [`plan`] makes a plan of.
+/// Input of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayRequest {
     /// Name of the workload in results.
@@ -198,7 +188,7 @@ pub struct ReplayRequest {
     pub replay: ReplayPlan,
     /// The operations that occur in the trace.
     pub ops: Vec<TraceOp>,
-    /// Whether objects are created before the requests.
+    /// Whether to create objects before the requests.
     pub preload: bool,
     /// Workers of the preload.
     pub preload_workers: u32,
@@ -206,7 +196,7 @@ pub struct ReplayRequest {
     pub duration_ns: u64,
     /// Longest duration of one attempt, nanoseconds.
     pub timeout_ns: u64,
-    /// Whether the objects are left in the store.
+    /// Whether to leave the objects in the store.
     pub keep: bool,
     /// Content of objects.
     pub payload: PayloadKind,
@@ -214,22 +204,17 @@ pub struct ReplayRequest {
     pub seed: u64,
 }
 
-/// The plan of a replay: init, preload (where wanted), the requests, clean-up (unless kept). Its one
-/// key set, below `t/`, owns every name under that prefix.
+/// Builds the plan of a replay: init, preload (if wanted), the requests, clean-up (unless objects are kept).
+/// Its one key set, below `t/`, owns every name under that prefix.
 #[must_use]
 pub fn plan(request: &ReplayRequest) -> Plan {
-    let phase = |name: &str, kind: PhaseKind, works: Vec<WorkPlan>, duration_ns: u64| PhasePlan {
-        name: name.to_owned(),
-        kind,
-        works,
-        limits: Limits {
+    let phase = |name: &str, kind: PhaseKind, works: Vec<WorkPlan>, duration_ns: u64| {
+        let limits = Limits {
             duration_ns,
             drain_ns: request.timeout_ns,
             ..Limits::default()
-        },
-        steady_state: false,
-        stop: None,
-        accounting: Accounting::default(),
+        };
+        PhasePlan::new(name, kind, works, limits)
     };
     let work = |name: &str, replay: ReplayPlan, ops: &[TraceOp]| WorkPlan {
         name: name.to_owned(),
@@ -265,22 +250,14 @@ pub fn plan(request: &ReplayRequest) -> Plan {
         payload: request.payload,
         verify: false,
         timeout_ns: request.timeout_ns,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: vec![KeysetPlan {
             name: "trace".to_owned(),
             prefix: "t/".to_owned(),
             shards: 1,
             count: 0,
-            size: SizeLaw {
-                law: SizeKind::Const { bytes: 0 },
-                min: 0,
-                max: 0,
-            },
+            size: SizeLaw::constant(0),
             assign: SizeAssign::Random,
             overwritten: true,
             naming: KeyNaming::Index,

@@ -8,19 +8,19 @@ use crate::generate::LawError;
 /// Rounds of writing, listing, deleting and listing again (docs/spec/scenarios.md section 10,
 /// `list-consistency`).
 ///
-/// Object `j` of iteration `i` is the object `i + j · iterations` of the key set, which has as many
-/// shards as there are iterations, so that each iteration has a prefix of its own.
+/// Object `j` of iteration `i` is object `i + j · iterations` of the key set. The key set has as many shards
+/// as there are iterations, so each iteration has its own prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundsPlan {
-    /// Workers that write and delete at the same time.
+    /// Workers that write and delete concurrently.
     pub workers: u32,
     /// Number of rounds.
     pub iterations: u32,
     /// Objects that each worker writes in a round.
     pub objects: u32,
-    /// Share of the objects that is deleted in a round.
+    /// Share of the objects to delete in a round.
     pub delete: f64,
-    /// How long to list until the listing is right, nanoseconds.
+    /// How long to list until the listing is correct, nanoseconds.
     pub limit_ns: u64,
 }
 
@@ -39,7 +39,7 @@ impl Model for RoundsPlan {
         _: (usize, usize),
         put: &mut dyn FnMut(u64),
     ) -> Result<(), LawError> {
-        // What a round does follows from these.
+        // These values determine what a round does.
         put(u64::from(self.workers));
         put(u64::from(self.iterations));
         put(u64::from(self.objects));

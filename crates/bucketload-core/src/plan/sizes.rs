@@ -1,11 +1,11 @@
-//! Laws of object sizes, as a plan states them; `generate::sizes` draws from them.
+//! Laws of object sizes as stated in a plan; `generate::sizes` draws from them.
 
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::is_default;
 
-/// Laws of sizes in bytes (docs/spec/scenarios.md section 1.2). All results are rounded and clamped to
-/// `min..=max` of the enclosing [`SizeLaw`].
+/// A law of sizes in bytes (docs/spec/scenarios.md section 1.2). All results are rounded and clamped to
+/// `min..=max`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeLaw {
     /// The law.
@@ -16,7 +16,19 @@ pub struct SizeLaw {
     pub max: u64,
 }
 
-/// The kinds of size laws; parameters in bytes unless said otherwise.
+impl SizeLaw {
+    /// Always `bytes`.
+    #[must_use]
+    pub const fn constant(bytes: u64) -> Self {
+        Self {
+            law: SizeKind::Const { bytes },
+            min: bytes,
+            max: bytes,
+        }
+    }
+}
+
+/// The kinds of size laws; parameters are in bytes unless noted otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum SizeKind {
@@ -25,7 +37,7 @@ pub enum SizeKind {
         /// Bytes.
         bytes: u64,
     },
-    /// Integers from `a` to `b`, both included.
+    /// Integers from `a` to `b`, inclusive.
     Uniform {
         /// Smallest.
         a: u64,
@@ -72,7 +84,7 @@ pub enum SizeKind {
         s: f64,
         /// Bytes per rank.
         unit: u64,
-        /// Whether sizes are whole units (else U{0..unit-1} is subtracted).
+        /// Whether sizes are whole units (otherwise U{0..unit-1} is subtracted).
         align: bool,
     },
     /// offset + unit · k, P(k) ~ (v + k)^-s, k = 0..=n.
@@ -86,7 +98,7 @@ pub enum SizeKind {
         /// Bytes per rank.
         unit: u64,
         /// Bytes added to every size.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         offset: u64,
     },
     /// F(x) = (1-(L/x)^a)/(1-(L/H)^a).
@@ -100,12 +112,12 @@ pub enum SizeKind {
     },
     /// A finite mixture.
     Mixture {
-        /// Weight and law of each part.
+        /// Weight and law of each component.
         parts: Vec<(f64, SizeKind)>,
     },
-    /// Sizes of the chunks that files of a law are cut into: whole chunks and a rest.
+    /// Sizes of the chunks that files are cut into: whole chunks and a remainder.
     Chunked {
-        /// The law of the files.
+        /// The law of file sizes.
         files: Box<SizeKind>,
         /// Bytes of a whole chunk.
         chunk: u64,

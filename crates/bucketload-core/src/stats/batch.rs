@@ -1,31 +1,31 @@
-//! Batch means: the mean of a correlated series with an honest confidence interval.
+//! Batch means: the mean of a correlated series with a realistic confidence interval.
 //!
-//! A series of bins is cut into batches that are long enough to be nearly uncorrelated; the spread
-//! of their means gives the interval (Law, *Simulation Modeling and Analysis*, section 9.5.3;
-//! docs/spec/statistics.md section 3).
+//! A series of bins is cut into batches long enough to be nearly uncorrelated; the spread of the batch means
+//! gives the interval (Law, *Simulation Modeling and Analysis*, section 9.5.3; docs/spec/statistics.md
+//! section 3).
 
 use serde::{Deserialize, Serialize};
 
 use super::dist::t_quantile;
 use super::moments::{Moments, mean};
 
-/// Fewest batches on which an interval or a check rests.
+/// Minimum number of batches for a reliable interval or check.
 pub const MIN_BATCHES: usize = 20;
-/// Largest lag-1 autocorrelation of batch means that is taken for independence.
+/// Largest lag-1 autocorrelation of batch means that is accepted as independence.
 pub const MAX_LAG1: f64 = 0.3;
 
-/// A mean with the uncertainty that the fluctuation inside one run gives it.
+/// A mean with the uncertainty due to fluctuation within one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
     /// Half-width of the 95 % confidence interval; `None` with fewer than two batches.
     pub half_width: Option<f64>,
-    /// Batches it rests on. Fewer than [`MIN_BATCHES`]: the interval is a rough guide only.
+    /// Number of batches. With fewer than [`MIN_BATCHES`] the interval is only a rough guide.
     pub batches: u64,
     /// Bins per batch.
     pub batch_len: u64,
-    /// Lag-1 autocorrelation of the batch means. Above [`MAX_LAG1`]: the interval is too narrow.
+    /// Lag-1 autocorrelation of the batch means. Above [`MAX_LAG1`] the interval is too narrow.
     pub lag1: f64,
 }
 
@@ -38,7 +38,7 @@ impl Estimate {
             .map(|h| h / self.mean.abs())
     }
 
-    /// Whether the interval has its nominal meaning: enough batches, little correlation.
+    /// Whether the interval has its nominal meaning: enough batches and little correlation.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.batches >= MIN_BATCHES as u64 && self.lag1 <= lag1_limit(self.batches as usize)
@@ -57,8 +57,8 @@ pub fn lag1(x: &[f64]) -> f64 {
     x.windows(2).map(|w| (w[0] - m) * (w[1] - m)).sum::<f64>() / total
 }
 
-/// Largest lag-1 autocorrelation of `batches` means that is no evidence of correlation:
-/// [`MAX_LAG1`], or what independent means exceed in 0.5 % of cases where that is more.
+/// Largest lag-1 autocorrelation of `batches` means that is no evidence of correlation: [`MAX_LAG1`], or the
+/// value that independent means exceed in 0.5 % of cases if that is larger.
 ///
 /// r1 of n independent values has mean -1/n and standard deviation about 1/√n (Bartlett 1946), so
 /// with 20 batches the bare threshold of 0.3 would reject one steady series in eighteen.
@@ -68,7 +68,7 @@ pub fn lag1_limit(batches: usize) -> f64 {
     MAX_LAG1.max(2.576 / n.sqrt() - 1.0 / n)
 }
 
-/// Means of consecutive batches of `len` bins; an incomplete last batch is left out.
+/// Means of consecutive batches of `len` bins; an incomplete last batch is dropped.
 ///
 /// # Panics
 /// If `len` is 0.
@@ -77,9 +77,8 @@ pub fn means(x: &[f64], len: usize) -> Vec<f64> {
     x.chunks_exact(len).map(mean).collect()
 }
 
-/// Batch means of `x`: batches begin with `first_len` bins and double until their lag-1
-/// autocorrelation is within [`lag1_limit`], as long as [`MIN_BATCHES`] remain. Returns the batch
-/// length and the means.
+/// Batch means of `x`. Batches start with `first_len` bins and double until their lag-1 autocorrelation is
+/// within [`lag1_limit`], as long as [`MIN_BATCHES`] remain. Returns the batch length and the means.
 #[must_use]
 pub fn uncorrelated_means(x: &[f64], first_len: usize) -> (usize, Vec<f64>) {
     let mut len = first_len.max(1);
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_leave_out_the_incomplete_one() {
+    fn an_incomplete_batch_is_dropped() {
         assert_eq!(means(&[1.0, 3.0, 5.0, 7.0, 100.0], 2), [2.0, 6.0]);
     }
 

@@ -1,21 +1,21 @@
 //! Block bootstrap and the excess dispersion of a store.
 //!
-//! Values of neighbouring seconds are correlated, so whole blocks are resampled (Künsch 1989:
-//! overlapping blocks of fixed length). The generator is a counter with a fixed seed: equal data
-//! give equal intervals.
+//! Values of neighbouring seconds are correlated, so whole blocks are resampled (Künsch 1989: overlapping
+//! blocks of fixed length). The generator is a counter with a fixed seed, so the same data always give the
+//! same intervals.
 
 use serde::{Deserialize, Serialize};
 
 use super::moments::Moments;
 use crate::generate::rng::mix64;
 
-/// Resamples drawn.
+/// Number of resamples.
 const RESAMPLES: u64 = 1000;
 
-/// How much a store adds to the fluctuation that the workload already has.
+/// How much a store adds to the fluctuation already present in the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExcessDispersion {
-    /// CV of the completed over CV of the offered quantity; 1 = the store adds nothing.
+    /// CV of the completed quantity over CV of the offered one; 1 = the store adds nothing.
     pub ratio: f64,
     /// 95 % percentile interval of the block bootstrap; `None` with fewer than five blocks.
     pub ci: Option<(f64, f64)>,
@@ -30,9 +30,9 @@ fn ratio_of(completed: &Moments, offered: &Moments) -> Option<f64> {
     (o > 0.0).then(|| c / o)
 }
 
-/// CV(completed)/CV(offered) of two series of equal length, with an interval from blocks of
-/// `block` bins taken from both series at the same places (docs/spec/statistics.md section 9: 10-s blocks).
-/// `None` when either mean or the offered CV is 0.
+/// CV(completed)/CV(offered) of two series of equal length, with an interval from blocks of `block` bins
+/// taken from both series at the same positions (docs/spec/statistics.md section 9: 10-s blocks). `None` if
+/// either mean or the offered CV is 0.
 #[must_use]
 pub fn excess_dispersion(
     completed: &[f64],
@@ -108,7 +108,7 @@ mod tests {
             assert!(hi - lo < 0.6);
             covered += u32::from(lo <= 2f64.sqrt() && 2f64.sqrt() <= hi);
         }
-        // The percentile bootstrap with 30 blocks covers somewhat below its nominal 95 %.
+        // The percentile bootstrap with 30 blocks covers slightly less than its nominal 95 %.
         assert!(covered >= 82, "{covered} of 100");
     }
 

@@ -1,13 +1,13 @@
-//! What a comparison says, in one word (docs/spec/statistics.md section 5).
+//! The one-word result of a comparison (docs/spec/statistics.md section 5).
 
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Interval;
 
-/// The practical margin unless another is asked for: differences below 5 % are of no consequence.
+/// The default practical margin: differences below 5 % do not matter.
 pub const DEFAULT_MARGIN: f64 = 0.05;
 
-/// Which direction is good.
+/// Which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -17,15 +17,28 @@ pub enum Better {
     Lower,
 }
 
-/// The verdict on one quantity, or on a whole comparison: B seen from A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// The verdict on one quantity, or on a whole comparison: B relative to A.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Decision {
     /// B is better by more than the margin.
     Faster,
     /// A and B differ by less than the margin.
     Equivalent,
-    /// The runs do not tell.
+    /// The runs do not decide.
     Inconclusive,
     /// B is worse by more than the margin.
     Slower,
@@ -34,13 +47,8 @@ pub enum Decision {
 impl Decision {
     /// The word as printed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-            Self::Slower => "slower",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -50,12 +58,12 @@ impl std::fmt::Display for Decision {
     }
 }
 
-/// Judges `interval`, a ratio (`neutral` 1) or a difference (`neutral` 0), whose p-value corrected
-/// for multiple comparisons is `adjusted_p`, at significance `alpha` (0.05 for 95 % intervals).
+/// Judges `interval`, a ratio (`neutral` 1) or a difference (`neutral` 0), at significance `alpha` (0.05 for
+/// 95 % intervals). `adjusted_p` is its p-value corrected for multiple comparisons.
 ///
-/// `faster` or `slower` need a significant difference whose estimate lies beyond the margin;
-/// `equivalent` needs the whole interval within it. A significance test alone calls any difference
-/// real once there are enough runs, and never calls two systems equal.
+/// `faster` and `slower` need a significant difference whose estimate exceeds the margin; `equivalent` needs
+/// the whole interval within the margin. A significance test alone would call any difference real given
+/// enough runs, and would never call two systems equal.
 #[must_use]
 pub fn decide(
     interval: &Interval,
@@ -81,9 +89,9 @@ pub fn decide(
     }
 }
 
-/// The word of a whole comparison, from the words of all quantities and of the primary ones among
-/// them: `slower` if anything is slower; else `faster` if a primary quantity is faster; else
-/// `equivalent` if all primary ones are; else `inconclusive`.
+/// The word for a whole comparison, from the words of all quantities and of the primary ones among them:
+/// `slower` if anything is slower; else `faster` if a primary quantity is faster; else `equivalent` if all
+/// primary ones are; else `inconclusive`.
 #[must_use]
 pub fn overall(all: &[Decision], primary: &[Decision]) -> Decision {
     if all.contains(&Decision::Slower) {
@@ -120,7 +128,7 @@ mod tests {
         assert_eq!(word(1.06, 1.1, 1.14, 0.001, Lower), Decision::Slower);
         assert_eq!(word(0.86, 0.9, 0.94, 0.001, Higher), Decision::Slower);
         assert_eq!(word(0.86, 0.9, 0.94, 0.001, Lower), Decision::Faster);
-        // Significant, but too small to matter; and within the margin as a whole.
+        // Significant but too small to matter, and entirely within the margin.
         assert_eq!(word(1.01, 1.02, 1.03, 0.001, Lower), Decision::Equivalent);
         assert_eq!(word(1.01, 1.04, 1.07, 0.01, Lower), Decision::Inconclusive);
         // Large, but not significant after correction.
@@ -129,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slower_quantity_makes_the_whole_slower() {
+    fn one_slower_quantity_makes_the_decision_slower() {
         use Decision::{Equivalent, Faster, Inconclusive, Slower};
         assert_eq!(overall(&[Equivalent, Slower], &[Equivalent]), Slower);
         assert_eq!(overall(&[Faster, Inconclusive], &[Faster]), Faster);

@@ -17,8 +17,8 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     student(df).inverse_cdf(p)
 }
 
-/// Two-sided p-value of a t statistic with `df` degrees of freedom. An infinite statistic has
-/// p-value 0; an undefined one (0/0: no effect and no noise) has 1.
+/// Two-sided p-value of a t statistic with `df` degrees of freedom. An infinite statistic has p-value 0; an
+/// undefined one (0/0: no effect and no noise) has 1.
 ///
 /// # Panics
 /// If `df` is not positive.

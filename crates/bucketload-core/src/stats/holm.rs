@@ -1,10 +1,9 @@
 //! Multiple comparisons in one report: Holm's step-down procedure, with weights.
 
-/// Adjusted p-values of `tests`, given as (p-value, weight): a test whose adjusted value is at most
-/// α is rejected, and the probability of any false rejection stays below α whatever the dependence
-/// (Holm 1979; with unequal weights Benjamini and Hochberg 1997). Weights are relative and
-/// positive; a test of larger weight keeps more of its power. Values that are not numbers count as
-/// 1.
+/// Adjusted p-values of `tests`, given as (p-value, weight). Rejecting the tests with an adjusted value of at
+/// most α keeps the probability of any false rejection below α, whatever the dependence (Holm 1979; with
+/// unequal weights Benjamini and Hochberg 1997). Weights are relative and positive; a test with a larger
+/// weight keeps more power. NaN counts as 1.
 #[must_use]
 pub fn holm(tests: &[(f64, f64)]) -> Vec<f64> {
     let p = |i: usize| if tests[i].0.is_nan() { 1.0 } else { tests[i].0 };
@@ -39,8 +38,8 @@ mod tests {
     }
 
     #[test]
-    fn weight_is_handed_on_once_a_test_is_rejected() {
-        // 0.01 at weight 0.8 is adjusted by 1/0.8; the rest then shares everything.
+    fn weight_is_passed_on_once_a_test_is_rejected() {
+        // 0.01 at weight 0.8 is adjusted by 1/0.8; the other tests then share the full weight.
         let got = holm(&[(0.01, 0.8), (0.02, 0.1), (0.5, 0.1)]);
         assert!((got[0] - 0.0125).abs() < 1e-12);
         assert!((got[1] - 0.04).abs() < 1e-12);
@@ -48,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn any_false_rejection_is_as_rare_as_promised() {
+    fn false_rejections_stay_below_alpha() {
         let mut noise = Noise::new(77);
         let weights = [0.8, 0.05, 0.05, 0.05, 0.05];
         let trials = 20_000;

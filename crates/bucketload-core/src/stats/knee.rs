@@ -1,20 +1,21 @@
-//! Where a latency-against-load curve bends: descriptions, not objectives (docs/spec/statistics.md section 7).
+//! Where a latency-against-load curve bends: descriptions, not objectives (docs/spec/statistics.md section
+//! 7).
 //!
-//! A knee without an objective is a matter of taste, and it depends on the range that was swept: both
-//! functions return the range with the point. [`saturation`] is what a store delivers when it is asked
-//! for more than it can give.
+//! A knee without an objective is arbitrary and depends on the range that was swept, so both functions return
+//! the range with the point. [`saturation`] is the throughput of a store that is offered more than it can
+//! handle.
 
 use serde::{Deserialize, Serialize};
 
 use super::dist::t_quantile;
 use super::moments::Moments;
 
-/// Sensitivity of Kneedle for curves that are known as a whole (Satopaa et al. 2011, section IV).
+/// Kneedle's sensitivity for curves that are known completely (Satopaa et al. 2011, section IV).
 const SENSITIVITY: f64 = 1.0;
 /// Largest share of the offered operations that a saturated store completes.
 const SATURATED: f64 = 0.95;
 
-/// A point of a curve, and the range that it was found in.
+/// A point of a curve, and the range in which it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// The load at the knee.
@@ -46,9 +47,9 @@ fn curve(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     out.into_iter().map(|(x, sum, n)| (x, sum / n)).collect()
 }
 
-/// Kneedle (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a haystack", ICDCSW 2011) on
-/// a rising latency curve of (load, latency) points. `None` with fewer than five loads, a flat curve,
-/// or one without a bend.
+/// Kneedle (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a haystack", ICDCSW 2011) on a rising
+/// latency curve of (load, latency) points. `None` for fewer than five loads, a flat curve, or a curve
+/// without a bend.
 #[must_use]
 pub fn kneedle(points: &[(f64, f64)]) -> Option<Knee> {
     let curve = curve(points);
@@ -61,7 +62,7 @@ pub fn kneedle(points: &[(f64, f64)]) -> Option<Knee> {
     if y_max <= y_min {
         return None;
     }
-    // Turned by half a circle, a curve that rises ever faster becomes one that rises ever slower.
+    // Rotated by 180 degrees, a curve with increasing slope becomes one with decreasing slope.
     let turned: Vec<(f64, f64)> = curve
         .iter()
         .rev()
@@ -90,7 +91,7 @@ pub fn kneedle(points: &[(f64, f64)]) -> Option<Knee> {
     })
 }
 
-/// The point of the largest power, throughput over latency (Kleinrock 1979), of (throughput, latency)
+/// The point of largest power, throughput divided by latency (Kleinrock 1979), among (throughput, latency)
 /// points. `None` without points of positive latency.
 #[must_use]
 pub fn power(points: &[(f64, f64)]) -> Option<Knee> {
@@ -107,19 +108,19 @@ pub fn power(points: &[(f64, f64)]) -> Option<Knee> {
     })
 }
 
-/// What a saturated store delivers.
+/// The throughput of a saturated store.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saturation {
     /// Mean throughput of the saturated trials, per second.
     pub per_s: f64,
-    /// Half-width of its 95 % interval over trials; `None` with a single one.
+    /// Half-width of its 95 % interval over trials; `None` with a single trial.
     pub half_width: Option<f64>,
-    /// Saturated trials.
+    /// Number of saturated trials.
     pub trials: u64,
 }
 
-/// Mean of the throughput over all trials, each (offered, achieved), that achieved less than 95 % of
-/// what was offered. `None` when none did.
+/// Mean throughput over all trials, each (offered, achieved), that achieved less than 95 % of the offered
+/// load. `None` if there are none.
 #[must_use]
 pub fn saturation(trials: &[(f64, f64)]) -> Option<Saturation> {
     let saturated: Vec<f64> = trials

@@ -2,9 +2,8 @@
 
 use super::dist::normal_cdf;
 
-/// Largest distance between the empirical distribution function of `sorted` and `cdf`; 0 for an
-/// empty sample. At a value where `cdf` jumps, its value there must include the jump, and
-/// `cdf_below` must not.
+/// Largest distance between the empirical distribution function of `sorted` and `cdf`; 0 for an empty sample.
+/// Where `cdf` jumps, its value must include the jump and that of `cdf_below` must not.
 ///
 /// # Panics
 /// If `sorted` is not ascending (debug builds).
@@ -32,8 +31,8 @@ pub fn distance_to(
     worst
 }
 
-/// Largest distance between the empirical distribution functions of two ascending samples; 0 when
-/// either is empty.
+/// Largest distance between the empirical distribution functions of two ascending samples; 0 if either is
+/// empty.
 #[must_use]
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     debug_assert!(a.is_sorted() && b.is_sorted());
@@ -55,14 +54,14 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     worst
 }
 
-/// Distance that a sample of `n` values of the stated law exceeds with probability 1 %,
-/// 1.628/√n (Smirnov's asymptotic form; exact enough above n = 50).
+/// The distance that a sample of `n` values of the given law exceeds with probability 1 %, 1.628/√n
+/// (Smirnov's asymptotic form; accurate enough above n = 50).
 #[must_use]
 pub fn critical_1_percent(n: u64) -> f64 {
     1.628 / (n.max(1) as f64).sqrt()
 }
 
-/// Distance of `sorted` from the Gaussian of mean `mean` and standard deviation `sd`.
+/// Distance of `sorted` from the Gaussian with mean `mean` and standard deviation `sd`.
 #[must_use]
 pub fn distance_to_normal(sorted: &[f64], mean: f64, sd: f64) -> f64 {
     let cdf = |x: f64| normal_cdf((x - mean) / sd);
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_of_the_law_is_no_distance() {
+    fn a_jump_of_the_law_is_not_a_distance() {
         // Always 7: the law's distribution function jumps from 0 to 1 there.
         let d = distance_to(&[7.0; 10], |x| f64::from(x >= 7.0), |x| f64::from(x > 7.0));
         assert_eq!(d, 0.0);

@@ -1,17 +1,17 @@
-//! What a series of numbers is worth: moments, confidence intervals, steadiness, distribution tests.
+//! Statistics: moments, confidence intervals, steadiness, distribution tests, comparisons.
 //!
-//! Everything is a pure function of slices, so each formula can be tested against published values
-//! and by seeded simulation. [`dist`] supplies the reference distributions, [`moments`],
-//! [`regress`] and [`batch`] the estimates, [`mser`] and [`steady`] decide where a run has settled
-//! and whether it stays so, [`quantile`] says how far a percentile can be trusted, and
-//! [`normality`], [`bootstrap`] and [`ks`] describe distributions. Runs are compared by [`ratio`],
-//! [`ranks`] and [`resample`], corrected by [`mod@holm`], put into a word by [`mod@decide`], and
-//! [`repetition`] plans how many are needed. [`usl`] and [`knee`] describe how a store scales and
-//! where it bends; [`mod@queue`] is the theory that the capacity search is tested against.
-//! [`balance`] says how evenly load is spread over nodes.
+//! Everything is a pure function of slices, so each formula can be tested against published values and by
+//! seeded simulation. [`dist`] supplies the reference distributions; [`moments`], [`regress`] and [`batch`]
+//! the estimates. [`mser`] and [`steady`] decide where a run has settled and whether it stays so,
+//! [`quantile`] how far a percentile can be trusted. [`normality`], [`bootstrap`] and [`ks`] describe
+//! distributions. [`ratio`], [`ranks`] and [`resample`] compare runs, [`mod@holm`] corrects for multiple
+//! comparisons, [`mod@decide`] expresses the result in one word, and [`repetition`] plans how many runs are
+//! needed. [`usl`] and [`knee`] describe how a store scales and where it saturates. [`mod@queue`] is the
+//! theory against which the capacity search is tested. [`balance`] measures how evenly load is spread over
+//! nodes.
 //!
-//! Terms: a *bin* is one interval of a run (1 s unless the run records others); a *batch* is the
-//! mean of consecutive bins.
+//! Terms: a *bin* is one interval of a run (1 s unless configured otherwise); a *batch* is the mean of
+//! consecutive bins.
 
 pub mod balance;
 pub mod batch;

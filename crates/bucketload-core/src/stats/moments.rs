@@ -1,4 +1,4 @@
-//! Moments of a sample, and how counts are dispersed over time.
+//! Moments of a sample, and the dispersion of counts over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of `x`, in two passes, so that a large mean costs no digits.
+    /// The moments of `x`, in two passes, so that a large mean loses no digits.
     #[must_use]
     pub fn of(x: &[f64]) -> Self {
         if x.is_empty() {
@@ -50,7 +50,7 @@ impl Moments {
         }
     }
 
-    /// Coefficient of variation sd/mean; `None` when the mean is 0.
+    /// Coefficient of variation sd/mean; `None` if the mean is 0.
     #[must_use]
     pub fn cv(&self) -> Option<f64> {
         (self.mean != 0.0).then(|| self.sd / self.mean.abs())
@@ -67,9 +67,9 @@ pub fn mean(x: &[f64]) -> f64 {
     }
 }
 
-/// Index of dispersion of counts, Var/Mean over windows of `group` consecutive bins (Cox and Lewis
-/// 1966): 1 for Poisson arrivals, 0 for a perfectly even stream. An incomplete last window is left
-/// out. `None` with fewer than two windows or a mean of 0.
+/// Index of dispersion of counts, Var/Mean over windows of `group` consecutive bins (Cox and Lewis 1966): 1
+/// for Poisson arrivals, 0 for a perfectly even stream. An incomplete last window is dropped. `None` with
+/// fewer than two windows or a mean of 0.
 #[must_use]
 pub fn index_of_dispersion(counts: &[f64], group: usize) -> Option<f64> {
     let sums: Vec<f64> = counts
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_offset_costs_no_digits() {
+    fn a_large_offset_loses_no_digits() {
         let m = Moments::of(&[1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0]);
         assert!((m.sd - 1.0).abs() < 1e-9);
         assert!(m.skewness.abs() < 1e-9);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(index_of_dispersion(&[5.0; 20], 1), Some(0.0));
         assert_eq!(index_of_dispersion(&[0.0; 20], 1), None);
         assert_eq!(index_of_dispersion(&[1.0, 2.0, 3.0], 2), None);
-        // Alternating 0 and 10: bursty at one bin, even at two.
+        // Alternating 0 and 10: bursty over one bin, even over two.
         let x: Vec<f64> = (0..40).map(|i| f64::from(i % 2) * 10.0).collect();
         assert!(index_of_dispersion(&x, 1).unwrap() > 5.0);
         assert_eq!(index_of_dispersion(&x, 2), Some(0.0));

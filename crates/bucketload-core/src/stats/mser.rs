@@ -1,22 +1,22 @@
-//! Where the warm-up ends: truncation by the marginal standard error rule (MSER-5).
+//! The end of the warm-up: truncation by the marginal standard error rule (MSER-5).
 //!
-//! White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for
-//! simulation", WSC 2000: average the series in batches of five, then drop the d first batches for
-//! which Σ_{j>d} (Z_j - mean)² / (k-d)² is least. A late minimum means either that the series has no
-//! steady part or that the rule follows noise; [`super::steady`] tells which.
+//! White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC
+//! 2000: average the series in batches of five, then drop the first d batches, where d minimises
+//! Σ_{j>d} (Z_j - mean)² / (k-d)². A late minimum means either that the series has no steady part or that the
+//! rule follows noise; [`super::steady`] decides which.
 //!
-//! A run of a minute has only twelve batches of five one-second bins, and the rule then follows
-//! noise. Batches are therefore shortened so that there are at least 20 where the series allows it
-//! (MSER-m with m = n/20, at most 5; MSER with m = 1 is the rule's original form, White 1997).
+//! A run of one minute has only twelve batches of five one-second bins, and the rule then follows noise.
+//! Batches are therefore shortened so that there are at least 20 if the series allows it (MSER-m with m =
+//! n/20, at most 5; MSER with m = 1 is the rule's original form, White 1997).
 
-/// Bins per batch of the published rule.
+/// Bins per batch in the published rule.
 pub const BATCH_LEN: usize = 5;
-/// Batches that are kept in any case, as in the definition d ≤ k - 5.
+/// Number of batches always kept, as in the definition d ≤ k - 5.
 const KEEP: usize = 5;
-/// An early cut drops at most one part in this many. The published limit is half of the series;
-/// with a third, the drift of a short noisy run cannot pass for a long warm-up.
+/// An early cut drops at most one part in this many. The published limit is half of the series; with a third,
+/// the drift of a short noisy run cannot be mistaken for a long warm-up.
 const EARLY: usize = 3;
-/// Batches wanted before they may have the full length.
+/// Number of batches required for the full batch length.
 const WANTED: usize = 20;
 
 /// Outcome of the rule.
@@ -24,16 +24,16 @@ const WANTED: usize = 20;
 pub struct Truncation {
     /// Bins per batch.
     pub batch_len: usize,
-    /// Batches of the series, k.
+    /// Number of batches in the series, k.
     pub batches: usize,
-    /// Batches to drop, d*: the least error over 0 ≤ d ≤ k - 5.
+    /// Number of batches to drop, d*: the minimum over 0 ≤ d ≤ k - 5.
     pub drop: usize,
-    /// The same over 0 ≤ d ≤ k/3: the best cut that leaves most of the series.
+    /// The same over 0 ≤ d ≤ k/3: the best cut that keeps most of the series.
     pub early_drop: usize,
 }
 
 impl Truncation {
-    /// Whether the cut leaves most of the series.
+    /// Whether the cut keeps most of the series.
     #[must_use]
     pub const fn is_early(&self) -> bool {
         self.drop == self.early_drop
@@ -46,7 +46,7 @@ pub fn batch_len(bins: usize) -> usize {
     (bins / WANTED).clamp(1, BATCH_LEN)
 }
 
-/// Applies the rule to `x`. `None` when there are no more than five batches.
+/// Applies the rule to `x`. `None` for five batches or fewer.
 #[must_use]
 pub fn truncate(x: &[f64]) -> Option<Truncation> {
     let len = batch_len(x.len());
@@ -62,9 +62,9 @@ pub fn truncate(x: &[f64]) -> Option<Truncation> {
     })
 }
 
-/// d* of batch means `z` among 0..=`limit`, the smallest one on a tie.
+/// d* of batch means `z` among 0..=`limit`; the smallest one on a tie.
 fn best_cut(z: &[f64], limit: usize) -> usize {
-    // Sums over the kept suffix, of values centred on the whole mean so that squares do not cancel.
+    // Sums over the kept suffix, of values centred on the overall mean to avoid cancellation.
     let centre = super::moments::mean(z);
     let (mut sum, mut squares) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 0);

@@ -1,4 +1,4 @@
-//! Fitted Gaussian and the Anderson-Darling test of normality.
+//! A fitted Gaussian and the Anderson-Darling test of normality.
 //!
 //! Stephens, "EDF statistics for goodness of fit", JASA 1974, for the case of estimated mean and
 //! variance; p-values after D'Agostino and Stephens, *Goodness-of-Fit Techniques* (1986), table 4.9.
@@ -22,8 +22,7 @@ pub struct GaussianFit {
 }
 
 impl GaussianFit {
-    /// Fits `x`. `None` with fewer than eight values or without spread, where the test does not
-    /// apply.
+    /// Fits `x`. `None` for fewer than eight values or zero spread, where the test does not apply.
     #[must_use]
     pub fn of(x: &[f64]) -> Option<Self> {
         let m = Moments::of(x);
@@ -67,7 +66,7 @@ fn p_value(a: f64) -> f64 {
     } else if a < 13.0 {
         (1.2937 - 5.709 * a + 0.0186 * a * a).exp()
     } else {
-        // The fit's quadratic term would turn upwards far outside the range it was made for.
+        // The fit's quadratic term would rise far outside the range it was made for.
         0.0
     };
     p.clamp(0.0, 1.0)

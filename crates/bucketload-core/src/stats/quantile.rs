@@ -1,13 +1,13 @@
-//! How far a percentile can be trusted.
+//! How reliable a percentile is.
 //!
-//! The interval is distribution-free: of n independent values, the number below the q-quantile is
-//! binomial, so two order statistics enclose it with known probability (David and Nagaraja, *Order
+//! The interval is distribution-free: of n independent values, the number below the q-quantile is binomially
+//! distributed, so two order statistics enclose it with known probability (David and Nagaraja, *Order
 //! Statistics*, section 7.1; docs/spec/statistics.md section 1).
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// Whether a percentile is shown.
+/// Whether and how a percentile is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Print {
@@ -15,14 +15,14 @@ pub enum Print {
     Omit,
     /// Shown.
     Plain,
-    /// At least 100 values lie beyond it: firm.
+    /// At least 100 values lie beyond it: shown as reliable.
     Bold,
 }
 
 /// The print rule of docs/spec/statistics.md section 1: print when n·(1-q) ≥ 10, bold when ≥ 100.
 #[must_use]
 pub fn print_rule(n: u64, q: f64) -> Print {
-    // The allowance keeps 1000 · (1 - 0.99) from being 9.999….
+    // The tolerance keeps 1000 · (1 - 0.99) from being 9.999….
     let beyond = n as f64 * (1.0 - q) + 1e-6;
     if beyond >= 100.0 {
         Print::Bold
@@ -33,8 +33,8 @@ pub fn print_rule(n: u64, q: f64) -> Print {
     }
 }
 
-/// Fewest values for which a two-sided 95 % interval of the `q`-quantile exists,
-/// n ≥ ln 0.025 / ln max(q, 1-q).
+/// Minimum number of values for which a two-sided 95 % interval of the `q`-quantile exists, n ≥ ln 0.025 / ln
+/// max(q, 1-q).
 ///
 /// # Panics
 /// If `q` is not inside 0..1.
@@ -44,11 +44,11 @@ pub fn min_n(q: f64) -> u64 {
     (0.025f64.ln() / q.max(1.0 - q).ln()).ceil() as u64
 }
 
-/// Ranks (from 1) of the order statistics that enclose the `q`-quantile of `n` independent values
-/// with at least 95 %: the binomial(n, q) quantiles at 2.5 % and at 97.5 % plus 1. `None` when
-/// there is no such pair.
+/// Ranks (from 1) of the order statistics that enclose the `q`-quantile of `n` independent values with at
+/// least 95 % probability: the binomial(n, q) quantiles at 2.5 % and at 97.5 % plus 1. `None` if there is no
+/// such pair.
 ///
-/// Values of one run are correlated, so the interval is optimistic for them.
+/// Values of one run are correlated, so the interval is too narrow for them.
 ///
 /// # Panics
 /// If `q` is not inside 0..1.
@@ -57,7 +57,7 @@ pub fn ci_ranks(n: u64, q: f64) -> Option<(u64, u64)> {
     if n < min_n(q) {
         return None;
     }
-    // Above this the binomial is Gaussian to more digits than a rank matters.
+    // Above this, the Gaussian approximates the binomial more finely than a rank matters.
     let (low, high) = if n > 1_000_000 {
         let (mean, sd) = (n as f64 * q, (n as f64 * q * (1.0 - q)).sqrt());
         let at = |z: f64| (mean + z * sd).ceil().max(0.0) as u64;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn gaussian_branch_continues_the_exact_one() {
+    fn the_gaussian_branch_agrees_with_the_exact_one() {
         let exact = ci_ranks(1_000_000, 0.999).unwrap();
         let gauss = ci_ranks(1_000_001, 0.999).unwrap();
         assert!(exact.0.abs_diff(gauss.0) <= 3 && exact.1.abs_diff(gauss.1) <= 3);

@@ -1,14 +1,14 @@
-//! Theory of a queue with Poisson arrivals, one server and first come, first served: the known truth
-//! that measurements are tested against.
+//! Theory of a queue with Poisson arrivals, one server and first come, first served: the known results
+//! against which measurements are tested.
 //!
-//! With arrivals λ and a server that could serve μ per second, λ < μ, the response time is
+//! With arrivals λ and a server that can serve μ per second, λ < μ, the response time is
 //! - exponential with rate μ - λ when service times are exponential (M/M/1; Kleinrock, *Queueing
 //!   Systems* vol. 1, section 5.8);
 //! - a wait with the distribution function of Erlang (1909) plus the service time D = 1/μ when they
 //!   are all equal (M/D/1; Gross and Harris, *Fundamentals of Queueing Theory*, section 5.1.5):
 //!   P(W ≤ t) = (1-λD) Σ_{k=0}^{⌊t/D⌋} [λ(kD-t)]^k / k! · exp(-λ(kD-t)).
 
-/// Law of service times.
+/// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceLaw {
     /// Exponentially distributed: M/M/1.
@@ -17,9 +17,8 @@ pub enum ServiceLaw {
     Deterministic,
 }
 
-/// P(response ≤ `t_s` seconds) at `arrivals_per_s` of a server of `service_per_s`; 0 for a queue
-/// that is not stable. For M/D/1 the terms of the sum alternate: `t_s` may be up to 20 service
-/// times.
+/// P(response ≤ `t_s` seconds) for `arrivals_per_s` at a server of `service_per_s`; 0 for an unstable queue.
+/// For M/D/1 the terms of the sum alternate, so `t_s` may be at most 20 service times.
 #[must_use]
 pub fn response_cdf(law: ServiceLaw, arrivals_per_s: f64, service_per_s: f64, t_s: f64) -> f64 {
     if arrivals_per_s >= service_per_s || t_s <= 0.0 {
@@ -44,22 +43,22 @@ pub fn response_cdf(law: ServiceLaw, arrivals_per_s: f64, service_per_s: f64, t_
     }
 }
 
-/// The highest rate of arrivals at which the `q`-quantile of the response stays below `bound_s`
-/// seconds; `None` when even an idle server takes longer.
+/// The highest arrival rate at which the `q`-quantile of the response stays below `bound_s` seconds; `None`
+/// if even an idle server takes longer.
 ///
 /// # Panics
 /// If `q` is not inside 0..1.
 #[must_use]
 pub fn capacity(law: ServiceLaw, service_per_s: f64, q: f64, bound_s: f64) -> Option<f64> {
     assert!(q > 0.0 && q < 1.0, "quantile {q} is outside 0..1");
-    let keeps = |rate: f64| response_cdf(law, rate, service_per_s, bound_s) >= q;
+    let meets = |rate: f64| response_cdf(law, rate, service_per_s, bound_s) >= q;
     let (mut low, mut high) = (service_per_s * 1e-9, service_per_s);
-    if !keeps(low) {
+    if !meets(low) {
         return None;
     }
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        if keeps(middle) {
+        if meets(middle) {
             low = middle;
         } else {
             high = middle;
@@ -81,8 +80,8 @@ mod tests {
             (found - (400.0 - 100f64.ln() / 0.05)).abs() < 1e-6,
             "{found}"
         );
-        // An arrival waits for no one with probability 1 - rho; it waits at most one service
-        // time with probability (1 - rho) e^rho.
+        // An arrival does not wait with probability 1 - rho; it waits at most one service time with
+        // probability (1 - rho) e^rho.
         let at = |t: f64| response_cdf(ServiceLaw::Deterministic, 80.0, 100.0, t);
         assert!((at(0.01) - 0.2).abs() < 1e-12);
         assert!((at(0.02 - 1e-9) - 0.2 * 0.8f64.exp()).abs() < 1e-6);
@@ -97,14 +96,14 @@ mod tests {
         let (mut wait, mut below, n) = (0.0f64, 0, 400_000);
         let t = 0.06;
         for _ in 0..n {
-            // Lindley: the next wait is what is left of wait and service after the gap.
+            // Lindley: the next wait is the part of wait and service that remains after the gap.
             below += u32::from(wait + 0.01 <= t);
             wait = (wait + 0.01 + noise.uniform().ln() / 80.0).max(0.0);
         }
         let expected = response_cdf(ServiceLaw::Deterministic, 80.0, 100.0, t);
         let got = f64::from(below) / f64::from(n);
-        // Waits are correlated over some 1/(1-rho)^2 = 25 arrivals: four standard errors of
-        // n/50 independent ones.
+        // Waits are correlated over about 1/(1-rho)^2 = 25 arrivals: four standard errors of n/50 independent
+        // ones.
         let error = 4.0 * (expected * (1.0 - expected) / f64::from(n) * 50.0).sqrt();
         assert!(
             (got - expected).abs() < error,

@@ -1,17 +1,17 @@
-//! Mann-Whitney U on run-level values: a check that needs no distribution, and the probability of
+//! Mann-Whitney U on run-level values: a check without distribution assumptions, and the probability of
 //! superiority as an effect size (docs/spec/statistics.md section 5).
 
 use serde::{Deserialize, Serialize};
 
 use super::dist::normal_cdf;
 
-/// Above this product of sample sizes the normal approximation is exact to three digits.
+/// Above this product of sample sizes the normal approximation is accurate to three digits.
 const EXACT: usize = 2_500;
 
 /// Outcome of the Mann-Whitney test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MannWhitney {
-    /// U of B: pairs in which B's value is the larger one, ties counting half.
+    /// U of B: pairs in which B's value is larger; ties count half.
     pub u: f64,
     /// U / (m·k): the probability that a run of B has a larger value than a run of A.
     pub superiority: f64,
@@ -21,7 +21,7 @@ pub struct MannWhitney {
     pub exact: bool,
 }
 
-/// Compares two independent samples by ranks (Mann and Whitney 1947). `None` with an empty side.
+/// Compares two independent samples by ranks (Mann and Whitney 1947). `None` if either is empty.
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     if a.is_empty() || b.is_empty() {
@@ -57,7 +57,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     })
 }
 
-/// Two-sided p-value from the number of arrangements with a U as extreme: the coefficients of the
+/// Two-sided p-value from the number of arrangements with an equally extreme U: the coefficients of the
 /// Gaussian binomial, by the recursion f(m, k, u) = f(m-1, k, u-k) + f(m, k-1, u).
 fn exact_p(m: usize, k: usize, u: usize) -> f64 {
     let most = m * k;
@@ -80,7 +80,7 @@ fn exact_p(m: usize, k: usize, u: usize) -> f64 {
     (2.0 * extreme / all).min(1.0)
 }
 
-/// Normal approximation with correction for ties and continuity.
+/// Normal approximation with corrections for ties and continuity.
 fn approximate_p(a: &[f64], b: &[f64], u: f64) -> f64 {
     let (m, k) = (a.len() as f64, b.len() as f64);
     let n = m + k;
@@ -106,7 +106,7 @@ mod tests {
     use super::{exact_p, mann_whitney};
 
     #[test]
-    fn smallest_attainable_p_values_are_the_published_ones() {
+    fn smallest_attainable_p_values_match_the_published_ones() {
         // docs/spec/statistics.md section 5: 0.10 for 3 v 3, 0.029 for 4 v 4, 0.0079 for 5 v 5.
         for (n, expected) in [(3, 0.10), (4, 0.028_571), (5, 0.007_937)] {
             let p = exact_p(n, n, 0);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_approximation_continues_the_exact_values() {
+    fn the_approximation_agrees_with_the_exact_values() {
         let a: Vec<f64> = (0..20).map(f64::from).collect();
         let b: Vec<f64> = (0..20).map(|i| f64::from(i) + 4.5).collect();
         let exact = mann_whitney(&a, &b).unwrap();

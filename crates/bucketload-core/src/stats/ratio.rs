@@ -1,8 +1,8 @@
 //! Confidence intervals of a ratio B/A from one value per run (docs/spec/statistics.md section 5).
 //!
-//! The unit of analysis is the run: values within a run are correlated, and pooling them gives
-//! intervals that are far too narrow. [`log_welch`] is for independent runs, [`paired`] for runs
-//! that were made in pairs with the same seed and schedule, [`fieller`] for arithmetic means.
+//! The unit of analysis is the run: values within a run are correlated, and pooling them gives intervals that
+//! are far too narrow. [`log_welch`] is for independent runs, [`paired`] for pairs of runs with the same seed
+//! and schedule, [`fieller`] for arithmetic means.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +20,12 @@ pub struct Interval {
     pub high: f64,
     /// Two-sided p-value of "no difference" (ratio 1, difference 0).
     pub p_value: f64,
-    /// Degrees of freedom; infinite where the values do not vary at all.
+    /// Degrees of freedom; infinite if the values do not vary at all.
     pub df: f64,
 }
 
 impl Interval {
-    /// Whether the interval holds `value`.
+    /// Whether the interval contains `value`.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -41,7 +41,7 @@ impl Interval {
     }
 }
 
-/// Estimate `d` with standard error `se` and `df` degrees of freedom.
+/// The t interval of estimate `d` with standard error `se` and `df` degrees of freedom.
 fn student(d: f64, se: f64, df: f64, level: f64) -> Interval {
     let flat = se == 0.0 || !df.is_finite();
     let half = if flat {
@@ -62,30 +62,34 @@ fn student(d: f64, se: f64, df: f64, level: f64) -> Interval {
     }
 }
 
-/// Difference of the means of two independent samples, b - a (Welch 1947, with the degrees of
-/// freedom of Satterthwaite 1946), at confidence `level` such as 0.95. `None` with fewer than two
-/// values on a side.
+/// Difference of the means of two independent samples, b - a (Welch 1947, with the degrees of freedom of
+/// Satterthwaite 1946), at confidence `level` such as 0.95. `None` with fewer than two values in either
+/// sample.
 #[must_use]
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
-    let (ma, mb) = (Moments::of(a), Moments::of(b));
-    let (va, vb) = (ma.sd * ma.sd / ma.n as f64, mb.sd * mb.sd / mb.n as f64);
-    let df = (va + vb).powi(2) / (va * va / (ma.n as f64 - 1.0) + vb * vb / (mb.n as f64 - 1.0));
-    Some(student(mb.mean - ma.mean, (va + vb).sqrt(), df, level))
+    let (d, se, df) = welch_terms(&Moments::of(a), &Moments::of(b));
+    Some(student(d, se, df, level))
 }
 
-/// Ratio of the geometric means of two independent samples of positive values, B/A: Welch's
-/// interval of the logarithms. `None` with fewer than two values on a side, or when a value is not
-/// positive.
+/// Difference of the means, its standard error and its degrees of freedom; at least two values on each side.
+pub(super) fn welch_terms(a: &Moments, b: &Moments) -> (f64, f64, f64) {
+    let (va, vb) = (a.sd * a.sd / a.n as f64, b.sd * b.sd / b.n as f64);
+    let df = (va + vb).powi(2) / (va * va / (a.n as f64 - 1.0) + vb * vb / (b.n as f64 - 1.0));
+    (b.mean - a.mean, (va + vb).sqrt(), df)
+}
+
+/// Ratio of the geometric means of two independent samples of positive values, B/A: Welch's interval of the
+/// logarithms. `None` with fewer than two values in either sample, or if a value is not positive.
 #[must_use]
 pub fn log_welch(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     welch(&logs(a)?, &logs(b)?, level).map(Interval::exp)
 }
 
-/// Mean of the differences b - a of values that belong together, with the t interval. `None`
-/// with fewer than two pairs or lists of different length.
+/// Mean of the differences b - a of paired values, with its t interval. `None` with fewer than two pairs or
+/// slices of different length.
 #[must_use]
 pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     if a.len() != b.len() || a.len() < 2 {
@@ -97,10 +101,9 @@ pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     Some(student(m.mean, m.sd / n.sqrt(), n - 1.0, level))
 }
 
-/// Ratio B/A of positive values that belong together, such as runs with the same seed and schedule
-/// made one after the other: exp of the t interval of the mean log-ratio. What the members of a
-/// pair have in common cancels. `None` with fewer than two pairs, lists of different length, or a
-/// value that is not positive.
+/// Ratio B/A of paired positive values, such as consecutive runs with the same seed and schedule: exp of the
+/// t interval of the mean log-ratio. Effects common to both members of a pair cancel out. `None` with fewer
+/// than two pairs, slices of different length, or a value that is not positive.
 #[must_use]
 pub fn paired(a: &[f64], b: &[f64], level: f64) -> Option<Interval> {
     paired_difference(&logs(a)?, &logs(b)?, level).map(Interval::exp)
@@ -116,15 +119,15 @@ fn logs(x: &[f64]) -> Option<Vec<f64>> {
 pub struct Fieller {
     /// mean(B) / mean(A).
     pub estimate: f64,
-    /// The interval; `None` when it is unbounded: A's mean is not told apart from 0.
+    /// The interval; `None` if it is unbounded because A's mean is not distinguishable from 0.
     pub interval: Option<(f64, f64)>,
-    /// g = t² var(mean A) / mean(A)²; the interval is unbounded from 1 on.
+    /// g = t² var(mean A) / mean(A)²; the interval is unbounded for g ≥ 1.
     pub g: f64,
 }
 
-/// Ratio of the arithmetic means of two independent samples, B/A, with Fieller's interval (Fieller
-/// 1954) at confidence `level`, with m + k - 2 degrees of freedom. `None` with fewer than two
-/// values on a side or a mean of A of 0.
+/// Ratio of the arithmetic means of two independent samples, B/A, with Fieller's interval (Fieller 1954) at
+/// confidence `level`, with m + k - 2 degrees of freedom. `None` with fewer than two values in either sample
+/// or if A's mean is 0.
 #[must_use]
 pub fn fieller(a: &[f64], b: &[f64], level: f64) -> Option<Fieller> {
     if a.len() < 2 || b.len() < 2 {
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_cancel_what_they_have_in_common() {
+    fn effects_common_to_a_pair_cancel_out() {
         let a = [100.0, 200.0, 50.0, 400.0];
         let b: Vec<f64> = a
             .iter()
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_vary_give_a_point() {
+    fn constant_values_give_a_point_interval() {
         let same = log_welch(&[3.0; 4], &[3.0; 4], 0.95).unwrap();
         assert_eq!((same.low, same.high, same.p_value), (1.0, 1.0, 1.0));
         let other = log_welch(&[2.0; 4], &[4.0; 4], 0.95).unwrap();

@@ -1,4 +1,4 @@
-//! Least-squares line through equally spaced values, with the significance of its slope.
+//! A least-squares line through equally spaced values, with the significance of its slope.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ pub struct Line {
     pub p_value: f64,
 }
 
-/// Ordinary least squares through `y` at 0, 1, 2, … (Draper and Smith, *Applied Regression
-/// Analysis*, chapter 1). `None` with fewer than three values. The p-value assumes independent
-/// errors: feed batch means, not raw bins, of a correlated series.
+/// Ordinary least squares through `y` at 0, 1, 2, … (Draper and Smith, *Applied Regression Analysis*, chapter
+/// 1). `None` with fewer than three values. The p-value assumes independent errors: pass the batch means, not
+/// the raw bins, of a correlated series.
 #[must_use]
 pub fn fit_line(y: &[f64]) -> Option<Line> {
     if y.len() < 3 {
@@ -39,7 +39,7 @@ pub fn fit_line(y: &[f64]) -> Option<Line> {
         .enumerate()
         .map(|(i, v)| (v - intercept - slope * i as f64).powi(2))
         .sum();
-    // Rounding leaves a residue of about 1e-16 of the values; below it the line is exact.
+    // Rounding leaves a residue of about 1e-16 of the values; below this floor the line is exact.
     let scale = y.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let floor = (scale * 1e-13).powi(2) * n;
     let p_value = if rss <= floor {

@@ -1,8 +1,8 @@
-//! How often to repeat at which level (Kalibera and Jones, "Rigorous benchmarking in reasonable
+//! How many repetitions to make at each level (Kalibera and Jones, "Rigorous benchmarking in reasonable
 //! time", ISMM 2013; docs/spec/statistics.md section 4).
 //!
-//! Levels: 1 = values within a run, 2 = runs, 3 = deployments. Variation that appears at a high
-//! level cannot be averaged away by repeating at a lower one, however cheap that is.
+//! Levels: 1 = values within a run, 2 = runs, 3 = deployments. Variation that arises at a high level cannot
+//! be averaged away by repeating at a lower one, however cheap that is.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,18 @@ use super::moments::{Moments, mean};
 /// A plan of repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repetitions {
-    /// Variance that arises at each level, lowest first; negative estimates mean that none was
-    /// seen.
+    /// Variance that arises at each level, lowest first; a negative estimate means that none was seen.
     pub variances: Vec<f64>,
     /// Best number of repetitions at each level below the highest, at least 1.
     pub below_top: Vec<u64>,
-    /// Repetitions at the highest level that make the half-width of the 95 % interval of the mean
-    /// as small as wanted.
+    /// Repetitions at the highest level that achieve the wanted half-width of the mean's 95 % interval.
     pub top: u64,
 }
 
-/// Plans repetitions from a pilot of two levels: `runs` holds the values of each run, `cost` what
-/// one value and one more run (with start, warm-up and pause) cost, in any common unit, and
-/// `half_width` is what is wanted, as a share of the mean. `None` with fewer than two runs, runs of
-/// fewer than two values, a mean of 0, or costs or a half-width that are not positive.
+/// Plans repetitions from a pilot with two levels. `runs` holds the values of each run. `cost` is the cost of
+/// one more value and of one more run (including start, warm-up and pause), in any common unit. `half_width`
+/// is the wanted half-width as a share of the mean. `None` with fewer than two runs, runs of fewer than two
+/// values, a mean of 0, or costs or a half-width that are not positive.
 #[must_use]
 pub fn two_levels(runs: &[Vec<f64>], cost: [f64; 2], half_width: f64) -> Option<Repetitions> {
     let deployments = [runs.to_vec()];
@@ -44,7 +42,7 @@ pub fn two_levels(runs: &[Vec<f64>], cost: [f64; 2], half_width: f64) -> Option<
     })
 }
 
-/// Plans repetitions from a pilot of three levels: `deployments` hold runs, runs hold values.
+/// Plans repetitions from a pilot with three levels: deployments contain runs, and runs contain values.
 /// `cost` is that of one more value, run and deployment. See [`two_levels`].
 #[must_use]
 pub fn three_levels(
@@ -101,8 +99,8 @@ fn harmonic_size(deployments: &[Vec<Vec<f64>>]) -> f64 {
     1.0 / mean(&runs)
 }
 
-/// r_i = ceil(sqrt(c_{i+1}/c_i · T_i²/T_{i+1}²)). One suffices where nothing arises at the level
-/// itself. Where nothing arises above it, more of the cheap level always pays: as many as one
+/// r_i = ceil(sqrt(c_{i+1}/c_i · T_i²/T_{i+1}²)). One repetition suffices if no variance arises at the level
+/// itself. If none arises above it, more repetitions of the cheap level always pay off: as many as one
 /// repetition above costs.
 fn optimal(cost: f64, above: f64, variance: f64, variance_above: f64) -> Option<u64> {
     let positive = |x: f64| x > 0.0 && x.is_finite();
@@ -137,9 +135,9 @@ mod tests {
     use crate::stats::testing::Noise;
 
     #[test]
-    fn repetition_goes_where_the_variation_arises() {
+    fn repetitions_go_to_the_level_where_variation_arises() {
         let mut noise = Noise::new(14);
-        // 5 % between runs, 10 % within: a second costs 1, a further run 20.
+        // 5 % between runs, 10 % within: one second costs 1, one more run 20.
         let runs: Vec<Vec<f64>> = (0..200)
             .map(|_| {
                 let level = 100.0 * (1.0 + 0.05 * noise.normal());

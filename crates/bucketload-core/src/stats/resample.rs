@@ -1,15 +1,15 @@
-//! Bootstrap intervals of run-level statistics, for quantities without a simple variance, such as a
-//! capacity or the position of a knee (docs/spec/statistics.md section 5).
+//! Bootstrap intervals of run-level statistics, for quantities without a simple variance, such as a capacity
+//! or the position of a knee (docs/spec/statistics.md section 5).
 //!
-//! The generator is a counter with a given seed: equal data give equal intervals.
+//! The generator is a counter with a given seed, so the same data always give the same intervals.
 
 use crate::generate::rng::mix64;
 
-/// Fewest values for which the percentile bootstrap is allowed: with 3 its nominal 95 % cover 80 %,
-/// with 5 88 %, with 10 91 % (docs/spec/statistics.md section 5).
+/// Minimum number of values for the percentile bootstrap: with 3 values its nominal 95 % interval covers 80
+/// %, with 5 88 %, with 10 91 % (docs/spec/statistics.md section 5).
 pub const LEAST_VALUES: usize = 10;
 
-/// Resamples drawn.
+/// Number of resamples.
 const RESAMPLES: usize = 10_000;
 
 /// Why there is no bootstrap interval.
@@ -69,13 +69,12 @@ pub fn percentile(
     Ok(ends(estimates, level))
 }
 
-/// Deployments, of runs, of values in time order.
+/// Deployments of runs of values in time order.
 pub type Deployments = [Vec<Vec<f64>>];
 
-/// The percentile interval of `statistic` at confidence `level` when the values have levels:
-/// deployments are resampled, then runs within each, then blocks of `block` consecutive values
-/// within each run (`block` 0 keeps the values of a run as they are). The statistic sees the
-/// values of each resampled run.
+/// The percentile interval of `statistic` at confidence `level` for values with levels: deployments are
+/// resampled, then runs within each, then blocks of `block` consecutive values within each run (`block` 0
+/// keeps a run's values unchanged). The statistic receives the values of each resampled run.
 ///
 /// # Errors
 /// With fewer than [`LEAST_VALUES`] runs over all deployments.
@@ -109,7 +108,7 @@ pub fn hierarchical(
     Ok(ends(estimates, level))
 }
 
-/// A run made of blocks of itself (Künsch 1989).
+/// Resamples a run from its own blocks (Künsch 1989).
 fn blocks(run: &[f64], block: usize, draws: &mut Draws) -> Vec<f64> {
     if block == 0 || run.len() <= block {
         return run.to_vec();
@@ -138,7 +137,7 @@ mod tests {
     use crate::stats::testing::Noise;
 
     #[test]
-    fn few_runs_are_refused() {
+    fn few_runs_are_rejected() {
         let refused = percentile(&[1.0; 9], 0.95, 1, mean);
         assert_eq!(refused, Err(BootstrapError::TooFew(9)));
         let four = vec![vec![vec![1.0]; 4]; 2];

@@ -1,8 +1,8 @@
 //! Warm-up cut and steady-state check of one series of a run.
 //!
 //! The three checks of docs/spec/statistics.md section 3 are: no trend, equal halves, little correlation
-//! between batch means. Each needs both a size that matters and statistical significance, so that
-//! the noise of a short run is not taken for drift:
+//! between batch means. Each requires both a relevant size and statistical significance, so that the noise of
+//! a short run is not mistaken for drift:
 //!
 //! | check | fails when |
 //! |---|---|
@@ -12,20 +12,19 @@
 //!
 //! [`assess`] combines them with the truncation of [`super::mser`]:
 //!
-//! 1. The whole series passes: it is steady. An early cut is still made; a late one was noise
-//!    (without a warm-up the rule cuts anywhere) and nothing is cut.
-//! 2. It fails: the best early cut is made. The rest must pass, and must not continue the trend of
-//!    the whole (more than 5 % in the same direction, one-sided p ≤ 0.05): what ends with the cut
-//!    was a warm-up, what goes on is drift. Otherwise the series is not stationary.
+//! 1. The whole series passes: it is steady. An early cut is still made. A late cut is noise (without a
+//!    warm-up the rule cuts anywhere), so nothing is cut.
+//! 2. The whole series fails: the best early cut is made. The rest must pass and must not continue the trend
+//!    of the whole (more than 5 % in the same direction, one-sided p ≤ 0.05). A trend that ends with the cut was
+//!    a warm-up; one that continues is drift, and the series is not stationary.
 //!
-//! Offered load may be correlated by design (bursts that last longer than a bin). What follows it
-//! is then correlated too, without being unsteady: [`Correlation::Waived`] drops that check.
+//! Offered load may be correlated by design (bursts longer than a bin). Quantities that follow it are then
+//! correlated too, without being unsteady: [`Correlation::Waived`] skips that check.
 //!
-//! Simulated error rates (tests below, 60 bins, 1000 seeded trials each): independent noise is
-//! called non-stationary in at most 2 % of the trials at coefficients of variation of 2, 10 and
-//! 30 %, and with exponentially distributed values; a linear drift of 30 % under noise of 2, 5 and
-//! 10 % is found in at least 95 %; a ramp of 12 bins under 3 % noise is taken for drift in at most
-//! 3 %.
+//! Simulated error rates (tests below, 60 bins, 1000 seeded trials each): independent noise is called
+//! non-stationary in at most 2 % of the trials at coefficients of variation of 2, 10 and 30 %, and with
+//! exponentially distributed values. A linear drift of 30 % under noise of 2, 5 and 10 % is found in at least
+//! 95 %. A ramp of 12 bins under 3 % noise is mistaken for drift in at most 3 %.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,42 +32,43 @@ use super::batch::{MIN_BATCHES, lag1, lag1_limit, uncorrelated_means};
 use super::dist::t_two_sided_p;
 use super::moments::{Moments, mean};
 use super::mser::truncate;
+use super::ratio::welch_terms;
 use super::regress::fit_line;
 
-/// Fewest bins that are assessed.
+/// Minimum number of bins to assess.
 pub const MIN_BINS: usize = 20;
-/// Relative change that matters.
+/// Smallest relative change that matters.
 pub const MAX_CHANGE: f64 = 0.05;
 /// Significance level of trend and halves.
 pub const ALPHA: f64 = 0.01;
-/// One-sided level at which the rest of a series that fails as a whole continues its trend.
+/// One-sided significance level for the rest of a failed series continuing the whole's trend.
 const CONTINUATION_ALPHA: f64 = 0.05;
-/// Most bins per batch at the start of the checks (10 s of one-second bins).
+/// Maximum number of bins per batch at the start of the checks (10 s of one-second bins).
 const FIRST_BATCH: usize = 10;
 
-/// What is known about the steadiness of a series.
+/// The conclusion about a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// The series is stationary after the cut.
     Steady,
-    /// It drifts, or it has no steady part.
+    /// The series drifts, or has no steady part.
     NonStationary,
-    /// It is too short to say.
+    /// The series is too short to decide.
     TooShort,
 }
 
 /// Whether the correlation of batch means is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correlation {
-    /// It is.
+    /// It is checked.
     Checked,
-    /// It is not, because the offered load is correlated itself.
+    /// It is not checked, because the offered load itself is correlated.
     Waived,
 }
 
 impl Correlation {
-    /// `Waived` when the offered load per bin is correlated beyond chance.
+    /// `Waived` if the offered load per bin is correlated beyond chance.
     #[must_use]
     pub fn under(offered: &[f64]) -> Self {
         match Checks::of(offered, Self::Checked) {
@@ -95,7 +95,7 @@ pub struct Checks {
     pub halves_p: f64,
     /// Lag-1 autocorrelation of the batch means.
     pub lag1: f64,
-    /// Largest autocorrelation accepted; 1 when the check is waived.
+    /// Largest accepted autocorrelation; 1 if the check is waived.
     pub lag1_limit: f64,
 }
 
@@ -140,13 +140,13 @@ impl Checks {
         self.halves.abs() <= MAX_CHANGE || self.halves_p > ALPHA
     }
 
-    /// Whether batch means are free of correlation.
+    /// Whether batch means are uncorrelated.
     #[must_use]
     pub fn correlation_ok(&self) -> bool {
         self.lag1 <= self.lag1_limit
     }
 
-    /// Whether the trend goes on in the direction of `whole`, weakly significant.
+    /// Whether the trend continues in the direction of `whole`, with weak significance.
     fn continues(&self, whole: &Self) -> bool {
         self.trend.abs() > MAX_CHANGE
             && whole.trend.abs() > MAX_CHANGE
@@ -167,13 +167,11 @@ fn welch_p(a: &Moments, b: &Moments) -> f64 {
     if a.n < 2 || b.n < 2 {
         return 1.0;
     }
-    let (va, vb) = (a.sd * a.sd / a.n as f64, b.sd * b.sd / b.n as f64);
-    let se2 = va + vb;
-    if se2 <= 0.0 {
-        return if a.mean == b.mean { 1.0 } else { 0.0 };
+    let (d, se, df) = welch_terms(a, b);
+    if se <= 0.0 {
+        return if d == 0.0 { 1.0 } else { 0.0 };
     }
-    let df = se2 * se2 / (va * va / (a.n as f64 - 1.0) + vb * vb / (b.n as f64 - 1.0));
-    t_two_sided_p((b.mean - a.mean) / se2.sqrt(), df)
+    t_two_sided_p(d / se, df)
 }
 
 /// Outcome for one series.
@@ -183,9 +181,9 @@ pub struct Assessment {
     pub state: State,
     /// Bins at the start that are warm-up; 0 unless the series is steady.
     pub cut_bins: u64,
-    /// What the truncation rule alone would cut, bins.
+    /// Bins that the truncation rule alone would cut.
     pub mser_bins: u64,
-    /// The checks that decided; `None` when the series is too short.
+    /// The checks that decided; `None` if the series is too short.
     pub checks: Option<Checks>,
 }
 
@@ -321,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_correlated_load_is_not_unsteady() {
+    fn a_series_that_follows_a_correlated_load_is_not_unsteady() {
         let mut noise = Noise::new(65);
         let (mut checked, mut waived) = (0, 0);
         for _ in 0..200 {
@@ -338,7 +336,7 @@ mod tests {
         assert!(checked >= 50 && waived <= 6, "{checked} {waived}");
     }
 
-    /// An open loop is judged by two series; together they stay within 2 %.
+    /// An open loop is judged by two series; their joint error rate stays within 2 %.
     #[test]
     fn two_series_of_a_steady_open_loop_are_rarely_called_unsteady() {
         let mut noise = Noise::new(66);

@@ -1,29 +1,29 @@
-//! How throughput grows with concurrency or nodes: the Universal Scalability Law.
+//! How throughput scales with concurrency or nodes: the Universal Scalability Law.
 //!
 //! ```text
 //! X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1))
 //! ```
 //!
-//! gamma is the throughput of one, alpha the share that contends, beta the cost of coherency; the
-//! peak is at N* = sqrt((1-alpha)/beta) (Gunther, *Guerrilla Capacity Planning*, chapter 4;
-//! docs/spec/statistics.md section 7). The three are fitted by least squares of relative residuals (weights
-//! 1/X²) under gamma > 0, 0 ≤ alpha ≤ 1, beta ≥ 0; the intervals come from a parametric bootstrap.
-//! Fewer than six distinct N, or a range below 32, cannot carry three parameters: then the
-//! efficiency X(N)/(N X(1)) is all that is said.
+//! gamma is the throughput of a single unit, alpha the contention, beta the cost of coherency. The peak is at
+//! N* = sqrt((1-alpha)/beta) (Gunther, *Guerrilla Capacity Planning*, chapter 4; docs/spec/statistics.md
+//! section 7). The three parameters are fitted by least squares of relative residuals (weights 1/X²) under
+//! gamma > 0, 0 ≤ alpha ≤ 1, beta ≥ 0; the intervals come from a parametric bootstrap. Fewer than six
+//! distinct N, or a range below 32, cannot support three parameters; then only the efficiency X(N)/(N X(1))
+//! is reported.
 
 use serde::{Deserialize, Serialize};
 
 use crate::generate::rng::{mix64, unit};
 
-/// Fewest distinct N of a fit.
+/// Minimum number of distinct N for a fit.
 pub const MIN_DISTINCT: usize = 6;
-/// Smallest ratio of the largest to the smallest N of a fit.
+/// Minimum ratio of the largest to the smallest N for a fit.
 pub const MIN_FACTOR: f64 = 32.0;
-/// The law is not believed beyond this multiple of the largest N measured.
+/// The law is not extrapolated beyond this multiple of the largest measured N.
 pub const EXTRAPOLATE: f64 = 2.0;
-/// Resamples of the bootstrap.
+/// Number of bootstrap resamples.
 const RESAMPLES: u64 = 1000;
-/// Gauss-Newton steps; it takes about five.
+/// Maximum number of Gauss-Newton steps; about five suffice.
 const STEPS: usize = 50;
 
 /// A run: its concurrency or number of nodes, and its throughput.
@@ -52,10 +52,10 @@ impl Fitted {
     }
 }
 
-/// The law fitted to runs.
+/// The law fitted to a set of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UslFit {
-    /// Throughput of one.
+    /// Throughput of a single unit.
     pub gamma: Fitted,
     /// Contention.
     pub alpha: Fitted,
@@ -63,17 +63,17 @@ pub struct UslFit {
     pub beta: Fitted,
     /// N of the highest throughput; infinite without coherency.
     pub peak_n: Fitted,
-    /// The highest throughput; gamma/alpha where there is no peak, infinite for a straight line.
+    /// The highest throughput; gamma/alpha if there is no peak, infinite for a straight line.
     pub peak_x: Fitted,
     /// Standard deviation of the relative residuals.
     pub residual_sd: f64,
-    /// Largest N measured.
+    /// Largest measured N.
     pub largest_n: f64,
-    /// Runs used.
+    /// Number of runs used.
     pub runs: u64,
 }
 
-/// Throughput per unit, against that of the smallest N.
+/// Throughput per unit, relative to that of the smallest N.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
     /// Workers, endpoints or nodes.
@@ -130,7 +130,7 @@ impl Law {
 }
 
 impl UslFit {
-    /// The law's throughput at `n`; `None` beyond twice the largest N measured.
+    /// The law's throughput at `n`; `None` beyond twice the largest measured N.
     #[must_use]
     pub fn at(&self, n: f64) -> Option<f64> {
         let law = Law {
@@ -141,8 +141,8 @@ impl UslFit {
         (n <= EXTRAPOLATE * self.largest_n).then(|| law.at(n))
     }
 
-    /// N and throughput of the peak, where the runs come near enough to it to say so: coherency is
-    /// distinct from 0 and the peak lies within twice the largest N measured.
+    /// N and throughput of the peak, if the runs support it: coherency is distinct from 0 and the peak lies
+    /// within twice the largest measured N.
     #[must_use]
     pub fn peak(&self) -> Option<(Fitted, Fitted)> {
         let near = self.peak_n.value <= EXTRAPOLATE * self.largest_n;
@@ -183,8 +183,8 @@ fn distinct(points: &[Point]) -> Vec<f64> {
     n
 }
 
-/// Fits the law to runs; equal data give equal intervals. `None` when they cannot carry it (fewer
-/// than six distinct N, a range below 32), or when a run has no throughput or N below 1.
+/// Fits the law to runs; the same data always give the same intervals. `None` if the data do not support a
+/// fit (fewer than six distinct N, a range below 32), or if a run has no throughput or N below 1.
 #[must_use]
 pub fn fit(points: &[Point]) -> Option<UslFit> {
     let n = distinct(points);
@@ -203,7 +203,7 @@ pub fn fit(points: &[Point]) -> Option<UslFit> {
     for b in 0..RESAMPLES {
         for (i, (point, given)) in resample.iter_mut().zip(points).enumerate() {
             let noise = 1.0 + residual_sd * normal(b, i as u64);
-            // A throughput is positive whatever the noise.
+            // Throughput stays positive whatever the noise.
             point.x = law.at(given.n) * noise.max(1e-3);
         }
         drawn.extend(least_squares(&resample));
@@ -232,15 +232,15 @@ pub fn fit(points: &[Point]) -> Option<UslFit> {
     })
 }
 
-/// A standard normal number of resample `b`, point `i` (Box and Muller 1958).
+/// A standard normal number for point `i` of resample `b` (Box and Muller 1958).
 fn normal(b: u64, i: u64) -> f64 {
     let word = |stream: u64| mix64(mix64(b << 20 | i) ^ mix64(stream));
     let radius = (-2.0 * (1.0 - unit(word(1))).ln()).sqrt();
     radius * (std::f64::consts::TAU * unit(word(2))).cos()
 }
 
-/// The best law within the bounds. The optimum is either inside or on a bound, so each choice of
-/// coefficients that stay on theirs is fitted without bounds, and the best feasible one wins.
+/// The best law within the bounds. The optimum is either inside or on a bound, so each combination of
+/// coefficients held at a bound is fitted without bounds, and the best feasible fit wins.
 fn least_squares(points: &[Point]) -> Option<Law> {
     let fixed = [
         (None, None),
@@ -257,8 +257,8 @@ fn least_squares(points: &[Point]) -> Option<Law> {
         .min_by(|a, b| a.loss(points).total_cmp(&b.loss(points)))
 }
 
-/// Least squares of relative residuals with some coefficients fixed. Starts from the linear form
-/// N/X = (1 + alpha (N-1) + beta N (N-1))/gamma, whose residuals are the same to first order.
+/// Least squares of relative residuals with some coefficients fixed. Starts from the linear form N/X = (1 +
+/// alpha (N-1) + beta N (N-1))/gamma, whose residuals are the same to first order.
 fn gauss_newton(points: &[Point], alpha: Option<f64>, beta: Option<f64>) -> Option<Law> {
     let start = linear(points, alpha, beta)?;
     let mut law = start;
@@ -288,7 +288,7 @@ fn gauss_newton(points: &[Point], alpha: Option<f64>, beta: Option<f64>) -> Opti
         }
         let [d_gamma, d_alpha, d_beta] = normal.solve([false, alpha.is_some(), beta.is_some()])?;
         let before = law.loss(points);
-        // Halve the step until it does not climb.
+        // Halve the step until the loss does not increase.
         let mut part = 1.0;
         let next = loop {
             let next = Law {
@@ -316,7 +316,7 @@ fn gauss_newton(points: &[Point], alpha: Option<f64>, beta: Option<f64>) -> Opti
 fn linear(points: &[Point], alpha: Option<f64>, beta: Option<f64>) -> Option<Law> {
     let mut normal = Normal::default();
     for p in points {
-        // Relative residuals: everything is weighted with X/N.
+        // Relative residuals: all terms are weighted with X/N.
         let w = p.x / p.n;
         let fixed =
             1.0 + alpha.unwrap_or(0.0) * (p.n - 1.0) + beta.unwrap_or(0.0) * p.n * (p.n - 1.0);
@@ -362,9 +362,8 @@ impl Normal {
         }
     }
 
-    /// The unknowns, 0 for those that are fixed (Gaussian elimination on the matrix scaled to a
-    /// unit diagonal, since the coefficients differ by orders of magnitude). `None` when they are
-    /// not determined.
+    /// The unknowns, 0 for fixed ones (Gaussian elimination on the matrix scaled to a unit diagonal, because
+    /// the coefficients differ by orders of magnitude). `None` if they are not determined.
     fn solve(mut self, fixed: [bool; 3]) -> Option<[f64; 3]> {
         let free: Vec<usize> = (0..3).filter(|&i| !fixed[i]).collect();
         let scale = self.matrix;
@@ -427,7 +426,7 @@ mod tests {
     };
 
     #[test]
-    fn exact_data_give_the_law_back() {
+    fn exact_data_reproduce_the_law() {
         let found = fit(&points(LAW, 0.0, &mut Noise::new(1))).unwrap();
         assert!((found.gamma.value - 1000.0).abs() < 1e-6, "{found:?}");
         assert!((found.alpha.value - 0.03).abs() < 1e-9, "{found:?}");
@@ -459,14 +458,14 @@ mod tests {
         assert!((alpha - 0.03).abs() < 0.0012, "{alpha}");
         assert!((beta - 1e-4).abs() < 4e-6, "{beta}");
         assert!((peak - 98.49).abs() < 1.5, "{peak}");
-        // The percentile bootstrap with five degrees of freedom covers somewhat below its nominal
-        // 95 %: at least 85 %, less four standard errors of 40 trials (22 %).
+        // The percentile bootstrap with five degrees of freedom covers slightly less than its nominal 95 %:
+        // at least 85 %, less four standard errors of 40 trials (22 %).
         assert!(covered.iter().all(|&c| c >= 26), "{covered:?}");
     }
 
     #[test]
     fn bounds_hold() {
-        // Faster than linear: no contention, and no negative one either.
+        // Superlinear scaling: neither contention nor negative contention.
         let better: Vec<Point> = N.map(|n| Point { n, x: n.powf(1.05) }).to_vec();
         let found = fit(&better).unwrap();
         assert_eq!((found.alpha.value, found.beta.value), (0.0, 0.0));
@@ -487,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_carry_no_law() {
+    fn few_points_support_no_law() {
         let all = points(LAW, 0.0, &mut Noise::new(1));
         assert!(fit(&all[..5]).is_none(), "five distinct N");
         assert!(fit(&all[2..]).is_some(), "six from 4 to 128");

@@ -1,4 +1,4 @@
-//! Exact decimal numbers in front of units.
+//! Exact decimal numbers that precede units.
 
 /// `mantissa / 10^scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub(super) struct Decimal {
     scale: u32,
 }
 
-/// More digits than any 64-bit quantity with nine decimals needs.
+/// More digits than any 64-bit quantity with nine decimal places needs.
 const MAX_DIGITS: u32 = 30;
 
 impl Decimal {
-    /// Splits `text` after its longest decimal prefix (`12`, `1_000`, `1.5`, `.5`). `None` when it
-    /// does not begin with a number or the number is absurdly long.
+    /// Splits `text` after its longest decimal prefix (`12`, `1_000`, `1.5`, `.5`). `None` if it does not
+    /// begin with a number or the number is absurdly long.
     pub(super) fn split(text: &str) -> Option<(Self, &str)> {
         let mut number = Self {
             mantissa: 0,
@@ -38,7 +38,7 @@ impl Decimal {
         (digits > 0).then(|| (number, &text[end..]))
     }
 
-    /// The number times `unit`, or `None` when that is not a whole number below 2^64.
+    /// The number times `unit`, or `None` if the result is not a whole number below 2^64.
     pub(super) fn whole(self, unit: u64) -> Option<u64> {
         let product = self.mantissa.checked_mul(u128::from(unit))?;
         let divisor = 10u128.checked_pow(self.scale)?;
@@ -56,8 +56,8 @@ impl Decimal {
     }
 }
 
-/// Parses a whole text as a floating-point number: digits with an optional sign, point, exponent
-/// and `_` between digits. Not `inf` or `nan`.
+/// Parses the whole text as a floating-point number: digits with an optional sign, point, exponent, and `_`
+/// between digits. Rejects `inf` and `nan`.
 pub(super) fn parse_float(text: &str) -> Option<f64> {
     let text = text.trim();
     let plausible = text

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Invalid;
 use super::decimal::Decimal;
 
-/// Units in descending order of length; the first name of each is the one that is written.
+/// Units from longest to shortest; output uses the first name of each.
 const UNITS: [(&[&str], u64); 7] = [
     (&["d", "day", "days"], 86_400_000_000_000),
     (&["h", "hr", "hour", "hours"], 3_600_000_000_000),
@@ -21,7 +21,7 @@ const REMEDY: &str = "write numbers with units, such as 30s, 5m, 1h30m, 250ms or
 /// Parses a duration such as `30s`, `1h30m` or `1.5ms` into nanoseconds. Units must descend.
 ///
 /// # Errors
-/// When the text is not a duration, has no unit, or is 2^64 ns (584 years) or more.
+/// If the text is not a duration, has no unit, or is 2^64 ns (584 years) or more.
 pub fn parse_duration(text: &str) -> Result<u64, Invalid> {
     let text = text.trim();
     let wrong = || Invalid::new(format!("`{text}` is not a duration"), REMEDY);
@@ -48,7 +48,7 @@ pub fn parse_duration(text: &str) -> Result<u64, Invalid> {
             .ok_or_else(wrong)?;
         if index < next_unit {
             return Err(Invalid::new(
-                format!("the units of `{text}` do not descend"),
+                format!("the units of `{text}` are not in descending order"),
                 REMEDY,
             ));
         }
@@ -57,7 +57,7 @@ pub fn parse_duration(text: &str) -> Result<u64, Invalid> {
         let too_long = || {
             Invalid::new(
                 format!("`{text}` is too long"),
-                "durations end at 584 years",
+                "durations must be shorter than 584 years",
             )
         };
         let part = number.whole(unit).ok_or_else(|| {
@@ -76,7 +76,7 @@ pub fn parse_duration(text: &str) -> Result<u64, Invalid> {
     Ok(total)
 }
 
-/// Writes nanoseconds as `1h30m`, `1m0.5s`, `250ms` or `1.5us`.
+/// Formats nanoseconds as `1h30m`, `1m0.5s`, `250ms` or `1.5us`.
 #[must_use]
 pub fn format_duration(ns: u64) -> String {
     if ns == 0 {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "", "30", "s", "1m30", "5x", "-5s", "30s1m", "1s1s", "0.5ns", "900000d",
         ] {

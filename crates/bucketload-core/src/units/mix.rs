@@ -1,16 +1,16 @@
-//! Size mixes in the manner of fio's `bssplit`: `4k/70:1m/30`.
+//! Size mixes in the format of fio's `bssplit`: `4k/70:1m/30`.
 
 use super::decimal::parse_float;
 use super::{Invalid, format_size, parse_size};
 
 const REMEDY: &str = "write sizes and percentages, such as 4k/70:1m/30; \
-                      entries without a percentage share what is left of 100";
+                      entries without a percentage share the rest of 100";
 
-/// Parses `size/percent:size/percent:…` into sizes in bytes and percentages that sum to 100.
-/// Entries without a percentage share the remainder equally.
+/// Parses `size/percent:size/percent:…` into sizes in bytes and percentages that add up to 100. Entries
+/// without a percentage share the remainder equally.
 ///
 /// # Errors
-/// When an entry is malformed or the percentages do not add up to 100.
+/// If an entry is malformed or the percentages do not add up to 100.
 pub fn parse_size_mix(text: &str) -> Result<Vec<(u64, f64)>, Invalid> {
     let mut entries = Vec::new();
     for entry in text.split(':') {
@@ -28,7 +28,7 @@ pub fn parse_size_mix(text: &str) -> Result<Vec<(u64, f64)>, Invalid> {
         .iter()
         .filter(|(_, percent)| percent.is_none())
         .count();
-    // Written percentages have few digits; this only absorbs binary rounding of their sum.
+    // Percentages have few digits; the tolerance only absorbs binary rounding of their sum.
     let adds_up = (stated - 100.0).abs() < 1e-9;
     if (open == 0 && !adds_up) || (open > 0 && stated > 100.0 - 1e-9) {
         return Err(Invalid::new(
@@ -46,7 +46,7 @@ pub fn parse_size_mix(text: &str) -> Result<Vec<(u64, f64)>, Invalid> {
         .collect())
 }
 
-/// Writes a size mix; the percentages must sum to 100 for the text to parse again.
+/// Formats a size mix. The percentages must add up to 100 for the text to parse again.
 #[must_use]
 pub fn format_size_mix(entries: &[(u64, f64)]) -> String {
     let parts: Vec<String> = entries
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "4k/70:1m/20",
             "4k/70:1m/40",
@@ -97,7 +97,7 @@ mod tests {
         #[test]
         fn round_trip(sizes in proptest::collection::vec(any::<u64>(), 1..8), first in 0u32..100) {
             let n = sizes.len() as u32;
-            // Whole percentages, the last one taking what is missing to 100.
+            // Whole percentages; the last one is the rest of 100.
             let share = first / n;
             let entries: Vec<(u64, f64)> = sizes.iter().enumerate().map(|(i, size)| {
                 let last = i + 1 == sizes.len();

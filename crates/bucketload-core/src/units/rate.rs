@@ -1,4 +1,4 @@
-//! Rates per second and shares of one.
+//! Rates per second, and shares between 0 and 1.
 
 use super::Invalid;
 use super::decimal::parse_float;
@@ -6,7 +6,7 @@ use super::decimal::parse_float;
 const RATE_REMEDY: &str = "write operations per time, such as 200/s or 12/min";
 const SHARE_REMEDY: &str = "write a percentage such as 70%, or a number from 0 to 1";
 
-/// Seconds of the time units after the slash.
+/// Lengths in seconds of the time units after the slash.
 const PER: [(&str, f64); 10] = [
     ("s", 1.0),
     ("sec", 1.0),
@@ -20,11 +20,11 @@ const PER: [(&str, f64); 10] = [
     ("day", 86_400.0),
 ];
 
-/// Parses a rate of operations such as `200/s`, `12/min` or `200` into operations per second. The
-/// result may be 0: whether that makes sense depends on where the rate stands.
+/// Parses a rate of operations such as `200/s`, `12/min` or `200` into operations per second. The result may
+/// be 0: whether that makes sense depends on the setting.
 ///
 /// # Errors
-/// When the text is not a finite rate of at least 0, or is a rate of bytes.
+/// If the text is not a finite rate of at least 0, or is a rate in bytes.
 pub fn parse_rate(text: &str) -> Result<f64, Invalid> {
     let text = text.trim();
     let (number, unit) = match text.split_once('/') {
@@ -36,7 +36,7 @@ pub fn parse_rate(text: &str) -> Result<f64, Invalid> {
         return Err(if super::parse_size(number).is_ok() {
             Invalid::new(
                 format!("`{text}` is a rate of bytes, not of operations"),
-                "write operations per time, such as 200/s; bytes follow from the size law",
+                "write operations per time, such as 200/s; the size law determines the bytes",
             )
         } else {
             wrong()
@@ -58,7 +58,7 @@ pub fn parse_rate(text: &str) -> Result<f64, Invalid> {
     }
 }
 
-/// Writes a rate per second, such as `200/s`.
+/// Formats a rate per second, such as `200/s`.
 #[must_use]
 pub fn format_rate(per_second: f64) -> String {
     format!("{per_second}/s")
@@ -67,7 +67,7 @@ pub fn format_rate(per_second: f64) -> String {
 /// Parses a share such as `70%` or `0.7` into a number from 0 to 1.
 ///
 /// # Errors
-/// When the text is not a number or lies outside 0 to 1.
+/// If the text is not a number or lies outside 0 to 1.
 pub fn parse_share(text: &str) -> Result<f64, Invalid> {
     let text = text.trim();
     let share = match text.strip_suffix('%') {
@@ -80,13 +80,13 @@ pub fn parse_share(text: &str) -> Result<f64, Invalid> {
         Ok(share)
     } else {
         Err(Invalid::new(
-            format!("the share `{text}` does not lie between 0 and 1 (100%)"),
+            format!("the share `{text}` is not between 0 and 1 (100%)"),
             SHARE_REMEDY,
         ))
     }
 }
 
-/// Writes a share as a number from 0 to 1.
+/// Formats a share as a number from 0 to 1.
 #[must_use]
 pub fn format_share(share: f64) -> String {
     share.to_string()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in ["", "-5/s", "fast", "5/fortnight", "nan", "inf/s", "1e999/s"] {
             assert!(!parse_rate(text).unwrap_err().remedy.is_empty(), "{text}");
         }

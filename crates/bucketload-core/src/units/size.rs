@@ -6,8 +6,7 @@ use super::decimal::{Decimal, parse_float};
 const KIB: u64 = 1024;
 const KB: u64 = 1000;
 
-/// Units by lower-case name. The bare letters are powers of 1024, as everywhere in storage
-/// benchmarks.
+/// Units by lower-case name. A bare letter means a power of 1024, as in other storage benchmarks.
 const UNITS: [(&str, u64); 17] = [
     ("", 1),
     ("b", 1),
@@ -42,7 +41,7 @@ fn unit(text: &str) -> Option<u64> {
 /// Parses a size as a whole number of bytes.
 ///
 /// # Errors
-/// When the text is not a size, not a whole number of bytes, or 2^64 bytes and more.
+/// If the text is not a size, is not a whole number of bytes, or is 2^64 bytes or more.
 pub fn parse_size(text: &str) -> Result<u64, Invalid> {
     let text = text.trim();
     let wrong = || Invalid::new(format!("`{text}` is not a size"), REMEDY);
@@ -52,7 +51,7 @@ pub fn parse_size(text: &str) -> Result<u64, Invalid> {
         if number.too_large(unit) {
             Invalid::new(
                 format!("`{text}` is too large"),
-                "sizes end below 2^64 bytes",
+                "sizes must be below 2^64 bytes",
             )
         } else {
             Invalid::new(
@@ -63,10 +62,10 @@ pub fn parse_size(text: &str) -> Result<u64, Invalid> {
     })
 }
 
-/// Parses a size that may have a fraction of a byte: the parameters of laws.
+/// Parses a size that may have a fraction of a byte, such as a law's parameter.
 ///
 /// # Errors
-/// When the text is not a finite size of at least 0.
+/// If the text is not a finite size of at least 0.
 pub fn parse_size_f64(text: &str) -> Result<f64, Invalid> {
     let text = text.trim();
     let wrong = || Invalid::new(format!("`{text}` is not a size"), REMEDY);
@@ -85,7 +84,7 @@ pub fn parse_size_f64(text: &str) -> Result<f64, Invalid> {
     }
 }
 
-/// Writes a size with the largest unit that leaves a whole number, preferring powers of 1024.
+/// Formats a size in the largest unit that gives a whole number, preferring powers of 1024.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
     const BINARY: [&str; 5] = ["PiB", "TiB", "GiB", "MiB", "KiB"];
@@ -101,10 +100,10 @@ pub fn format_size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Writes a size that may have a fraction of a byte.
+/// Formats a size that may have a fraction of a byte.
 #[must_use]
 pub fn format_size_f64(bytes: f64) -> String {
-    // 2^53: below it a float without a fraction is exactly that integer.
+    // Below 2^53, a float without a fraction is exactly that integer.
     if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9_007_199_254_740_992.0 {
         format_size(bytes as u64)
     } else {
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_write() {
+    fn errors_say_what_to_write() {
         for text in [
             "",
             "k",

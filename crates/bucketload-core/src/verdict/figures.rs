@@ -1,4 +1,4 @@
-//! The figures a verdict rests on.
+//! The figures behind a verdict.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +26,12 @@ pub struct Slice {
     pub start_ns: u64,
     /// Operations that fell due.
     pub offered: u64,
-    /// Of these, operations not yet sent at the end of the slice nor one interval later.
+    /// Of these, operations sent neither by the end of the slice nor within one more interval.
     pub unsent: u64,
 }
 
 impl Slice {
-    /// Sends over offered operations; 1 for an empty slice.
+    /// Share of offered operations that were sent; 1 for an empty slice.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         if self.offered == 0 {
@@ -51,35 +51,35 @@ pub struct Backlog {
     pub p_value: f64,
     /// Mean of the first quarter of the window.
     pub first_quarter: f64,
-    /// Mean of the last tenth of the window (one reading alone is mostly noise).
+    /// Mean of the last tenth of the window (a single reading is mostly noise).
     pub end: f64,
 }
 
-/// Everything [`super::judge`] looks at, over the measured window unless said otherwise.
+/// The input of [`super::judge`], over the measured window unless noted otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// How the phase ended.
     pub completeness: Completeness,
-    /// Whether operations had due instants that did not depend on the store.
+    /// Whether operations had due instants independent of the store.
     pub open_loop: bool,
     /// Length of the measured window, seconds.
     pub window_s: f64,
     /// Operations that fell due.
     pub offered: u64,
-    /// Of these, operations not sent by the end of the window nor one interval later.
+    /// Of these, operations sent neither by the end of the window nor within one more interval.
     pub unsent: u64,
     /// The slice with the lowest send ratio; `None` for windows below 10 s and closed loops.
     pub worst_slice: Option<Slice>,
     /// Operations that succeeded.
     pub ok: u64,
-    /// Operations that failed, without cancelled ones and without absent objects where the plan
-    /// says that these are no failure.
+    /// Operations that failed, excluding cancelled ones, and excluding absent objects if the plan does not
+    /// count them as failures.
     pub failed: u64,
-    /// Operations that were still under way when the drain ended.
+    /// Operations still in flight at the end of the drain.
     pub cancelled: u64,
-    /// Operations of the whole phase that were handed to a worker.
+    /// Operations handed to a worker, over the whole phase.
     pub issued_in_phase: u64,
-    /// Operations of the whole phase that ended, in whatever way.
+    /// Operations that ended in any way, over the whole phase.
     pub ended_in_phase: u64,
     /// Attempts beyond the first.
     pub retries: u64,
@@ -87,7 +87,7 @@ pub struct Figures {
     pub capped: u64,
     /// The in-flight cap; 0 for closed loops.
     pub max_in_flight: u64,
-    /// Operations that succeeded, per second.
+    /// Successful operations per second.
     pub ok_per_s: f64,
     /// 99th percentile of timer lateness plus build time, nanoseconds.
     pub late_p99_ns: u64,
@@ -97,31 +97,31 @@ pub struct Figures {
     pub service_p99_ns: u64,
     /// 99th percentile of the response time, nanoseconds.
     pub response_p99_ns: u64,
-    /// CPU share of the busiest load thread, 0 to 1; `None` when not measured, or when the thread
-    /// spins by request and its share says nothing.
+    /// CPU share of the busiest load thread, 0 to 1; `None` if not measured, or if the thread spins on
+    /// request, so that its share means nothing.
     pub busiest_thread: Option<f64>,
-    /// CPU time of the program that an operation starts over the operation's mean service time; `None` where
-    /// operations start none, or it was not measured. Above 1 the program computes on several cores.
+    /// CPU time of the program that an operation starts, divided by the operation's mean service time; `None`
+    /// if operations start no program or it was not measured. Above 1 the program uses several cores.
     pub program: Option<f64>,
     /// Busy share of all cores of the machine, soft interrupts included, 0 to 1.
     pub machine_busy: Option<f64>,
-    /// Share of the machine's CPU time that the hypervisor took away, 0 to 1.
+    /// Share of the machine's CPU time taken by the hypervisor, 0 to 1.
     pub machine_steal: Option<f64>,
-    /// Share of the network interface's line rate in the busier direction, 0 to 1; `None` when the
-    /// line rate is unknown.
+    /// Share of the network interface's line rate in the busier direction, 0 to 1; `None` if the line rate is
+    /// unknown.
     pub nic: Option<f64>,
     /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds.
     pub cpu_ns_per_op: Option<f64>,
     /// The null target driven with the same schedule.
     pub calibration: Option<Calibration>,
-    /// Largest step of the wall clock against the monotonic clock between two intervals of the
-    /// run, nanoseconds.
+    /// Largest step of the wall clock relative to the monotonic clock between two intervals of the run,
+    /// nanoseconds.
     pub wall_step_ns: u64,
     /// Growth of the backlog; `None` for closed loops and windows that are too short.
     pub backlog: Option<Backlog>,
-    /// Growth of the jobs under way; `None` for models without jobs that arrive openly and for
-    /// windows that are too short.
+    /// Growth of the number of active jobs; `None` for models without openly arriving jobs and for windows
+    /// that are too short.
     pub jobs: Option<Backlog>,
-    /// Steadiness of each series that was assessed, by name; empty when the phase asks for none.
+    /// Steadiness of each assessed series, by name; empty if the phase requests no assessment.
     pub steadiness: Vec<(String, Assessment)>,
 }

@@ -1,32 +1,32 @@
-//! Whether to believe a result, and why not.
+//! Whether a result is valid, and if not, why.
 //!
 //! [`judge`] applies the rules of docs/spec/statistics.md section 2 to a plain struct of measured
-//! [`Figures`]; it knows nothing of run directories or clocks. Each rule that finds something
-//! contributes a [`Reason`]; the verdict is the gravest [`Word`] among them, or `VALID`.
+//! [`Figures`]. It needs no run directory and no clock. Each rule that finds a problem contributes a
+//! [`Reason`]; the verdict is the most severe [`Word`] among them, or `VALID`.
 //!
 //! | rule | finds | word |
 //! |---|---|---|
-//! | `incomplete` | the run did not end by itself, or nothing succeeded | INCOMPLETE |
+//! | `incomplete` | the run did not complete, or nothing succeeded | INCOMPLETE |
 //! | `conservation` | operations were lost or counted twice | INCOMPLETE |
 //! | `V1` | sends fell behind the schedule | CLIENT-BOUND |
 //! | `V2` | the generator was slow | CLIENT-BOUND |
 //! | `V3` | the tail was made by a limit of the client | CLIENT-BOUND |
 //! | `V4` | the client machine or its network was saturated | CLIENT-BOUND |
 //! | `V5` | the client has no headroom over the null target | CLIENT-BOUND |
-//! | `backlog` | V1, V2 and V4 hold and the operations in flight keep growing | OVERLOADED |
-//! | `unstable` | V1, V2 and V4 hold and the jobs under way keep growing | OVERLOADED |
+//! | `backlog` | V1, V2 and V4 pass, but the operations in flight keep growing | OVERLOADED |
+//! | `unstable` | V1, V2 and V4 pass, but the number of active jobs keeps growing | OVERLOADED |
 //! | `steady` | the measured window is not stationary | UNSTEADY |
 //! | `V6` | the wall clock was set during the run | DEGRADED |
 //! | `V7` | too many operations failed | DEGRADED |
-//! | `unfinished` | operations had not ended when the drain did | DEGRADED |
+//! | `unfinished` | operations were still in flight at the end of the drain | DEGRADED |
 //! | `semi-open` | the in-flight cap was reached | DEGRADED |
 //! | `retries` | operations were repeated | DEGRADED |
 //! | `steal` | the hypervisor took CPU time away | DEGRADED |
 //!
-//! Instants are measured on one monotonic clock, so on one host V6 is only the step of the wall
-//! clock (signatures and logs carry it) and degrades a run instead of voiding it. V7 says that the
-//! store refused work, not that the client was slow, and therefore degrades too; its text tells
-//! whether the run may still be explored or not even that.
+//! Instants are measured on one monotonic clock, so on one host V6 concerns only the step of the wall clock
+//! (used in signatures and logs). It degrades a run instead of voiding it. V7 says that the store refused
+//! work, not that the client was slow, and therefore degrades too; its text says whether the run is still
+//! good for exploration.
 
 mod figures;
 mod rules;
@@ -35,41 +35,32 @@ pub use figures::{Backlog, Completeness, Figures, Slice};
 
 use serde::{Deserialize, Serialize};
 
-/// The verdict, from harmless to grave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// The verdict, from harmless to severe.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+#[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
 pub enum Word {
-    /// The figures mean what they say and may be compared.
-    #[serde(rename = "VALID")]
+    /// The figures are valid and may be compared.
     Valid,
-    /// Measured properly under conditions that forbid comparison.
-    #[serde(rename = "DEGRADED")]
+    /// Measured properly, but under conditions that rule out comparison.
     Degraded,
     /// The measured window drifts: the figures depend on when it began and ended.
-    #[serde(rename = "UNSTEADY")]
     Unsteady,
-    /// The store could not keep up: throughput is the answer, latencies depend on the run length.
-    #[serde(rename = "OVERLOADED")]
+    /// The store could not keep up: throughput is the result, latencies depend on the length of the run.
     Overloaded,
-    /// The client limited the result: it says nothing about the store.
-    #[serde(rename = "CLIENT-BOUND")]
+    /// The client limited the result, which says nothing about the store.
     ClientBound,
     /// The run was cut short or measured nothing.
-    #[serde(rename = "INCOMPLETE")]
     Incomplete,
 }
 
 impl Word {
     /// The word as printed.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Degraded => "DEGRADED",
-            Self::Unsteady => "UNSTEADY",
-            Self::Overloaded => "OVERLOADED",
-            Self::ClientBound => "CLIENT-BOUND",
-            Self::Incomplete => "INCOMPLETE",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -79,10 +70,10 @@ impl std::fmt::Display for Word {
     }
 }
 
-/// A measured figure that a rule looked at.
+/// A measured figure that a rule examined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its value.
     pub value: f64,
@@ -90,12 +81,12 @@ pub struct Figure {
     pub unit: String,
 }
 
-/// A finding of one rule.
+/// A problem found by one rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
     /// The rule's name, as in the module's table.
     pub rule: String,
-    /// What it makes of the run.
+    /// Its consequence for the run.
     pub word: Word,
     /// The condition that was not met.
     pub condition: String,
@@ -107,23 +98,24 @@ pub struct Reason {
     pub figures: Vec<Figure>,
 }
 
-/// What the client cost and how far it was from its own limit.
+/// The client's cost, and its distance from its own limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Client {
-    /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds; `None` when not measured.
+    /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds; `None` if not
+    /// measured.
     pub cpu_ns_per_op: Option<f64>,
-    /// Rate against the null target over the rate measured; `None` without calibration.
+    /// Rate against the null target divided by the measured rate; `None` without calibration.
     pub headroom: Option<f64>,
 }
 
-/// The verdict on a run with its reasons, gravest first.
+/// The verdict on a run with its reasons, most severe first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The gravest word among the reasons, `VALID` without reasons.
+    /// The most severe word among the reasons, or `VALID` without reasons.
     pub word: Word,
     /// Why.
     pub reasons: Vec<Reason>,
-    /// What could not be checked, or should be known; no influence on the word.
+    /// Checks that could not be made, and other remarks; they do not influence the word.
     pub notes: Vec<String>,
     /// The client's cost and headroom.
     pub client: Client,

@@ -1,41 +1,41 @@
-//! The rules of docs/spec/statistics.md section 2, one function each: `None` when the rule is content.
+//! The rules of docs/spec/statistics.md section 2, one function each. A rule returns `None` if it finds no
+//! problem.
 
 use super::{Backlog, Completeness, Figure, Figures, Reason, Word};
 use crate::stats::steady::{MIN_BINS, State};
 
-/// V1: least share of offered operations that must be sent, over the window and in any slice.
+/// V1: minimum share of offered operations that must be sent, over the window and in any slice.
 const SENT_WINDOW: f64 = 0.99;
 const SENT_SLICE: f64 = 0.95;
-/// V1: unsent operations that are put down to the edges of a slice.
+/// V1: number of unsent operations attributed to the edges of a slice.
 const EDGE_OPS: u64 = 2;
-/// V2: largest p99 of lateness and build time: this, or this share of the median service time.
+/// V2: maximum p99 of lateness and build time: the larger of this and this share of the median service time.
 const LATE_NS: u64 = 1_000_000;
 const LATE_SHARE: f64 = 0.05;
-/// V3: largest share of the p99 response time that may be waiting in the client.
+/// V3: maximum share of the p99 response time that may be waiting in the client.
 const WAIT_SHARE: f64 = 0.10;
-/// V4: largest use of the busiest load thread, of all cores, and of the line rate.
+/// V4: maximum use of the busiest load thread, of all cores, and of the line rate.
 const THREAD_SHARE: f64 = 0.85;
 const MACHINE_SHARE: f64 = 0.80;
 const NIC_SHARE: f64 = 0.85;
-/// V5: least headroom, and largest share of the p99 response time found against the null target.
+/// V5: minimum headroom, and maximum share of the p99 response time measured against the null target.
 const HEADROOM: f64 = 1.5;
 const NULL_P99_SHARE: f64 = 0.20;
-/// V6: step of the wall clock. Below it lie slewing (0.5 ms/s) and the preemption between reading
-/// two clocks.
+/// V6: step of the wall clock. Slewing (0.5 ms/s) and preemption between reading two clocks stay below it.
 const WALL_STEP_NS: u64 = 50_000_000;
-/// V7: largest share of failed operations, for comparison and for exploration.
+/// V7: maximum share of failed operations, for comparison and for exploration.
 const FAILED_COMPARE: f64 = 0.001;
 const FAILED_EXPLORE: f64 = 0.01;
-/// Largest share of operations cut off by the end of the run.
+/// Maximum share of operations cut off by the end of the run.
 const UNFINISHED_SHARE: f64 = 0.001;
-/// Largest share of retries and of stolen CPU time.
+/// Maximum share of retries and of stolen CPU time.
 const RETRY_SHARE: f64 = 0.001;
 const STEAL_SHARE: f64 = 0.05;
 /// Backlog: significance of the slope, and growth over the first quarter.
 const BACKLOG_P: f64 = 0.01;
 const BACKLOG_GROWTH: f64 = 2.0;
 
-/// Every rule that needs no other rule's outcome.
+/// Every rule that does not depend on another rule's outcome.
 pub(super) const ALL: [fn(&Figures) -> Option<Reason>; 14] = [
     incomplete,
     conservation,
@@ -133,7 +133,7 @@ fn conservation(f: &Figures) -> Option<Reason> {
     reason(
         "conservation",
         Word::Incomplete,
-        "every operation that was handed to a worker is recorded once",
+        "every operation handed to a worker is recorded exactly once",
         format!(
             "{} operations were handed to workers, {} are recorded",
             f.issued_in_phase, f.ended_in_phase
@@ -163,7 +163,7 @@ fn schedule(f: &Figures) -> Option<Reason> {
     if let Some(s) = slice {
         figures.push(figure("sent/offered in the worst 10 s", s.ratio(), "1"));
         measured += &format!(
-            "; {} in the 10 s from {:.0} s on",
+            "; {} in the 10 s starting at {:.0} s",
             percent(s.ratio()),
             s.start_ns as f64 / 1e9
         );
@@ -287,7 +287,7 @@ fn saturation(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// Rate against the null target over the larger of measured and offered rate.
+/// Rate against the null target divided by the larger of measured and offered rate.
 pub(super) fn headroom(f: &Figures) -> Option<f64> {
     let calibration = f.calibration?;
     let rate = f.ok_per_s.max(calibration.offered_ops_per_s);
@@ -341,12 +341,12 @@ pub(super) fn backlog(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// Whether what is under way keeps growing.
+/// Whether the backlog keeps growing.
 fn grows(b: &Backlog) -> bool {
     b.slope_per_s > 0.0
         && b.p_value < BACKLOG_P
         && b.end > BACKLOG_GROWTH * b.first_quarter
-        // Less than one more is no backlog.
+        // Growth by less than one operation is not a backlog.
         && b.end - b.first_quarter >= 1.0
 }
 
@@ -355,9 +355,9 @@ pub(super) fn unstable(f: &Figures) -> Option<Reason> {
     reason(
         "unstable",
         Word::Overloaded,
-        "the jobs under way do not keep growing",
+        "the number of active jobs does not keep growing",
         format!(
-            "from {:.1} to {:.1} jobs under way, {:+.2} per minute (p = {:.2e})",
+            "from {:.1} to {:.1} active jobs, {:+.2} per minute (p = {:.2e})",
             b.first_quarter,
             b.end,
             60.0 * b.slope_per_s,
@@ -419,7 +419,7 @@ fn wall_clock(f: &Figures) -> Option<Reason> {
         Word::Degraded,
         "the wall clock is not set during the run",
         format!("it jumped by {}", ms(f.wall_step_ns)),
-        "Latencies are not affected; time stamps and request signatures are. Let time synchronisation settle first.",
+        "Latencies are unaffected, but timestamps and request signatures are not. Let time synchronisation settle first.",
         vec![figure("step", f.wall_step_ns as f64, "ns")],
     )
 }
@@ -434,7 +434,7 @@ fn failures(f: &Figures) -> Option<Reason> {
         return None;
     }
     let advice = if share > FAILED_EXPLORE {
-        "Percentiles of what succeeded do not describe this store: remove the cause of the errors that are listed."
+        "Percentiles of the successful operations do not describe this store: remove the cause of the errors that are listed."
     } else {
         "Good for exploration, not for comparison: remove the cause of the errors that are listed."
     };
@@ -463,7 +463,7 @@ fn unfinished(f: &Figures) -> Option<Reason> {
         Word::Degraded,
         "at most 0.1 % of the operations are cut off by the end of the run",
         format!(
-            "{} operations had not ended ({})",
+            "{} operations were still in flight ({})",
             f.cancelled,
             percent(share)
         ),
@@ -517,7 +517,7 @@ fn steal(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// What could not be checked.
+/// Checks that could not be made.
 pub(super) fn notes(f: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if f.calibration.is_none() {

@@ -71,7 +71,7 @@ fn assessment(state: State) -> Assessment {
     }
 }
 
-/// The rule names found after `change`, with the verdict.
+/// Applies `change` and returns the names of the rules that found a problem, with the verdict.
 fn after(change: impl FnOnce(&mut Figures)) -> (Vec<String>, Verdict) {
     let mut figures = good();
     change(&mut figures);
@@ -83,7 +83,7 @@ fn after(change: impl FnOnce(&mut Figures)) -> (Vec<String>, Verdict) {
 }
 
 #[track_caller]
-fn content(change: impl FnOnce(&mut Figures)) {
+fn finds_nothing(change: impl FnOnce(&mut Figures)) {
     let (rules, verdict) = after(change);
     assert!(
         rules.is_empty() && verdict.word == Word::Valid,
@@ -119,15 +119,15 @@ fn incomplete() {
         finds("incomplete", Word::Incomplete, |f| f.completeness = how);
     }
     finds("incomplete", Word::Incomplete, |f| f.ok = 0);
-    content(|f| f.ok = 1);
+    finds_nothing(|f| f.ok = 1);
 }
 
 #[test]
 fn v1_window() {
-    content(|f| f.unsent = 1000);
+    finds_nothing(|f| f.unsent = 1000);
     finds("V1", Word::ClientBound, |f| f.unsent = 1001);
     // Two operations at the edge of a tiny window are no evidence.
-    content(|f| (f.offered, f.unsent) = (20, 2));
+    finds_nothing(|f| (f.offered, f.unsent) = (20, 2));
     finds("V1", Word::ClientBound, |f| (f.offered, f.unsent) = (20, 3));
 }
 
@@ -147,16 +147,16 @@ fn v1_slice() {
             unsent,
         })
     };
-    content(|f| f.worst_slice = slice(500));
+    finds_nothing(|f| f.worst_slice = slice(500));
     let verdict = finds("V1", Word::ClientBound, |f| f.worst_slice = slice(501));
-    assert!(verdict.reasons[0].measured.contains("from 20 s on"));
+    assert!(verdict.reasons[0].measured.contains("starting at 20 s"));
 }
 
 #[test]
 fn v2_absolute_and_relative_limit() {
-    content(|f| f.late_p99_ns = 1_000_000);
+    finds_nothing(|f| f.late_p99_ns = 1_000_000);
     finds("V2", Word::ClientBound, |f| f.late_p99_ns = 1_000_001);
-    content(|f| (f.service_p50_ns, f.late_p99_ns) = (100_000_000, 5_000_000));
+    finds_nothing(|f| (f.service_p50_ns, f.late_p99_ns) = (100_000_000, 5_000_000));
     finds("V2", Word::ClientBound, |f| {
         (f.service_p50_ns, f.late_p99_ns) = (100_000_000, 5_000_001);
     });
@@ -166,7 +166,7 @@ fn v2_absolute_and_relative_limit() {
 fn v3_needs_a_client_limit() {
     let slow =
         |f: &mut Figures, response| (f.service_p99_ns, f.response_p99_ns) = (9_000_000, response);
-    content(|f| slow(f, 50_000_000));
+    finds_nothing(|f| slow(f, 50_000_000));
     let (rules, _) = after(|f| {
         slow(f, 10_000_000);
         f.capped = 5;
@@ -182,13 +182,15 @@ fn v3_needs_a_client_limit() {
 
 #[test]
 fn v4_each_resource() {
-    content(|f| (f.busiest_thread, f.machine_busy, f.nic) = (Some(0.85), Some(0.80), Some(0.85)));
+    finds_nothing(|f| {
+        (f.busiest_thread, f.machine_busy, f.nic) = (Some(0.85), Some(0.80), Some(0.85))
+    });
     finds("V4", Word::ClientBound, |f| f.busiest_thread = Some(0.851));
-    content(|f| f.program = Some(0.85));
+    finds_nothing(|f| f.program = Some(0.85));
     finds("V4", Word::ClientBound, |f| f.program = Some(0.851));
     finds("V4", Word::ClientBound, |f| f.machine_busy = Some(0.801));
     finds("V4", Word::ClientBound, |f| f.nic = Some(0.851));
-    content(|f| (f.busiest_thread, f.machine_busy, f.nic) = (None, None, None));
+    finds_nothing(|f| (f.busiest_thread, f.machine_busy, f.nic) = (None, None, None));
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn v5_headroom_and_null_latency() {
         let c = f.calibration.as_mut().unwrap();
         (c.null_ops_per_s, c.null_p99_ns) = (rate, p99);
     };
-    content(|f| null(f, 1500.0, 2_020_000));
+    finds_nothing(|f| null(f, 1500.0, 2_020_000));
     finds("V5", Word::ClientBound, |f| null(f, 1499.0, 0));
     finds("V5", Word::ClientBound, |f| null(f, 1500.0, 2_020_001));
     let (_, verdict) = after(|f| f.calibration = None);
@@ -207,13 +209,13 @@ fn v5_headroom_and_null_latency() {
 
 #[test]
 fn v6_wall_clock() {
-    content(|f| f.wall_step_ns = 50_000_000);
+    finds_nothing(|f| f.wall_step_ns = 50_000_000);
     finds("V6", Word::Degraded, |f| f.wall_step_ns = 50_000_001);
 }
 
 #[test]
 fn v7_failures() {
-    content(|f| (f.ok, f.failed) = (99_900, 100));
+    finds_nothing(|f| (f.ok, f.failed) = (99_900, 100));
     let explore = finds("V7", Word::Degraded, |f| (f.ok, f.failed) = (99_899, 101));
     assert!(explore.reasons[0].advice.contains("exploration"));
     let (_, bad) = after(|f| (f.ok, f.failed) = (98_999, 1001));
@@ -222,7 +224,7 @@ fn v7_failures() {
 
 #[test]
 fn unfinished_operations_degrade() {
-    content(|f| (f.ok, f.cancelled) = (99_900, 100));
+    finds_nothing(|f| (f.ok, f.cancelled) = (99_900, 100));
     finds("unfinished", Word::Degraded, |f| {
         (f.ok, f.cancelled) = (99_899, 101);
     });
@@ -241,9 +243,9 @@ fn lost_operations_are_no_result() {
 #[test]
 fn degraded_by_cap_retries_and_steal() {
     finds("semi-open", Word::Degraded, |f| f.capped = 1);
-    content(|f| f.retries = 100);
+    finds_nothing(|f| f.retries = 100);
     finds("retries", Word::Degraded, |f| f.retries = 101);
-    content(|f| f.machine_steal = Some(0.05));
+    finds_nothing(|f| f.machine_steal = Some(0.05));
     finds("steal", Word::Degraded, |f| f.machine_steal = Some(0.051));
 }
 
@@ -265,7 +267,7 @@ fn overload_needs_growth_significance_and_a_client_that_kept_up() {
         |b: &mut Backlog| (b.first_quarter, b.end) = (0.1, 1.0),
         |b: &mut Backlog| b.slope_per_s = -1.0,
     ] {
-        content(|f| {
+        finds_nothing(|f| {
             growing(f);
             change(f.backlog.as_mut().unwrap());
         });
@@ -287,7 +289,7 @@ fn unsteady() {
 }
 
 #[test]
-fn the_gravest_word_wins_and_reasons_are_ordered() {
+fn the_most_severe_word_wins_and_reasons_are_ordered() {
     let (rules, verdict) = after(|f| {
         f.capped = 3;
         f.steadiness[0].1 = assessment(State::NonStationary);
@@ -299,7 +301,7 @@ fn the_gravest_word_wins_and_reasons_are_ordered() {
 }
 
 #[test]
-fn words_are_printed_and_stored_alike() {
+fn words_are_printed_and_stored_identically() {
     for word in [
         Word::Valid,
         Word::Degraded,

@@ -41,7 +41,7 @@ impl Noise {
     }
 }
 
-/// Share of trials whose interval from `n` runs per side holds the true ratio, in per cent.
+/// Percentage of trials whose interval from `n` runs per side contains the true ratio.
 fn coverage(seed: u64, n: usize, interval: impl Fn(&[f64], &[f64]) -> Option<(f64, f64)>) -> f64 {
     let mut noise = Noise::new(seed);
     let hits = (0..TRIALS)
@@ -113,7 +113,7 @@ fn unequal_variances_and_numbers_of_runs_are_covered() {
 }
 
 #[test]
-fn the_percentile_bootstrap_is_too_narrow_at_ten_runs_and_refused_below() {
+fn the_percentile_bootstrap_is_too_narrow_at_ten_runs_and_rejected_below() {
     // 300 trials of 10 000 resamples of both sides; 91 % with a standard error of 1.7 %.
     let mut noise = Noise::new(11);
     let hits = (0..300)
@@ -128,9 +128,9 @@ fn the_percentile_bootstrap_is_too_narrow_at_ten_runs_and_refused_below() {
     assert!(resample::percentile(&[1.0; 5], 0.95, 1, mean).is_err());
 }
 
-/// Why requests are not pooled: with 20 000 per run the pooled interval of a p99 ratio is so narrow
-/// that it misses the truth in every third comparison (published: 67 % coverage), and says so with
-/// confidence. The run-level interval of the same data holds what it promises.
+/// Why requests are not pooled: with 20 000 per run, the pooled interval of a p99 ratio is so narrow that it
+/// misses the true value in every third comparison (published: 67 % coverage). The run-level interval of the
+/// same data keeps its nominal coverage.
 #[test]
 fn pooling_requests_gives_confidently_wrong_intervals() {
     const REQUESTS: usize = 20_000;

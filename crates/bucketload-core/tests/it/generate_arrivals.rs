@@ -111,8 +111,8 @@ fn index_of_dispersion() {
     assert_eq!((mean, variance), (1000.0, 0.0));
 }
 
-/// Within a slot of the random-rate process arrivals are a Poisson process: in windows of 1/100 of a
-/// slot the conditional dispersion is 1.
+/// Within a slot of the random-rate process, arrivals form a Poisson process: in windows of 1/100 of a slot
+/// the conditional dispersion is 1.
 #[test]
 fn random_rates_are_poisson_within_a_slot() {
     let law = ArrivalLaw::LognormalRate {
@@ -169,7 +169,7 @@ fn gaps_have_their_moments() {
     }
 }
 
-/// Test 2, schedule part: shares of any number of workers together are the whole schedule.
+/// Test 2, schedule part: the shares of any number of workers add up to the whole schedule.
 #[test]
 fn shares_make_up_the_whole_schedule() {
     for law in laws() {
@@ -192,7 +192,7 @@ fn shares_make_up_the_whole_schedule() {
 }
 
 #[test]
-fn seeds_phases_and_works_have_their_own_schedules() {
+fn seeds_phases_and_works_have_different_schedules() {
     let law = ArrivalLaw::Poisson { rate: 1.0 };
     let first = |seed, phase, work| {
         let schedule = Schedule::new(seed, phase, work, &law).unwrap();
@@ -238,8 +238,8 @@ fn constant_rates_do_not_drift() {
     );
 }
 
-/// A Poisson process is carried through millions of sums; a step law of one rate goes through the
-/// same instants in segments, so any drift of either would show as a difference.
+/// A Poisson process adds millions of gaps; a step law of constant rate passes through the same instants in
+/// segments, so any drift of either would show as a difference.
 #[test]
 fn sums_do_not_drift() {
     let rate = 100_000.0;
@@ -330,7 +330,7 @@ fn a_rate_that_stays_0_ends_the_schedule() {
 }
 
 #[test]
-fn counting_agrees_with_walking() {
+fn counting_agrees_with_iterating() {
     for law in laws() {
         let schedule = schedule(law.clone());
         let (from, to) = (1_234_567_890, 4_321_098_765);
@@ -364,7 +364,7 @@ fn backup_batches() {
     assert!((variance.sqrt() - 26.2).abs() < 0.4, "{}", variance.sqrt());
     assert!(periods.iter().all(|k| (10.0..=100.0).contains(k)));
     assert!((schedule(law.clone()).mean_rate(5 * SECOND) - 11.0).abs() < 1e-9);
-    // All of a batch is due at the tick, and ticks are exactly a period apart.
+    // A whole batch is due at the tick, and ticks are exactly one period apart.
     let mut ticks: Vec<u64> = schedule(law)
         .arrivals()
         .take(5000)
@@ -374,7 +374,7 @@ fn backup_batches() {
     assert!(ticks.windows(2).all(|w| w[1] - w[0] == 5 * SECOND));
 }
 
-/// Spread batches: uniform over the spread, from the tick on.
+/// Spread batches: uniform over the spread, starting at the tick.
 #[test]
 fn spread_batches_are_uniform() {
     let law = ArrivalLaw::PeriodicBatch {
@@ -390,7 +390,7 @@ fn spread_batches_are_uniform() {
         .take(200_000)
         .map(|a| a.due_ns)
         .collect();
-    // The tick is not an arrival here: find it as the common start of all batches.
+    // The tick is not an arrival here; find it as the common start of all batches.
     let phases: Vec<u64> = due.iter().map(|d| d % (5 * SECOND)).collect();
     let start = *phases.iter().min().unwrap();
     let mut cells = [0.0; 10];
@@ -405,7 +405,7 @@ fn spread_batches_are_uniform() {
     }
 }
 
-/// Paced batches: a fixed time apart, from the tick on, also where batches of several clients overlap.
+/// Paced batches: a fixed gap starting at the tick, even if batches of several clients overlap.
 #[test]
 fn paced_batches_keep_their_gap() {
     let law = |clients| ArrivalLaw::PeriodicBatch {
@@ -450,7 +450,7 @@ fn paced_batches_keep_their_gap() {
 }
 
 #[test]
-fn clients_have_phases_of_their_own() {
+fn clients_have_different_phases() {
     let law = ArrivalLaw::PeriodicBatch {
         clients: 1000,
         period_ns: 10 * SECOND,
@@ -469,7 +469,7 @@ fn clients_have_phases_of_their_own() {
 }
 
 #[test]
-fn impossible_laws_are_refused() {
+fn impossible_laws_are_rejected() {
     let batch = |clients, period_ns, min, max, spread_ns| ArrivalLaw::PeriodicBatch {
         clients,
         period_ns,

@@ -1,4 +1,4 @@
-//! What operations do to objects: versions, sizes, ranges, copies, deletes, and popularity by age.
+//! The effect of operations on objects: versions, sizes, ranges, copies, deletes, and popularity by age.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +68,7 @@ fn overwrites_have_new_versions_and_drawn_sizes() {
 }
 
 #[test]
-fn works_that_write_fresh_objects_into_one_key_set_do_not_meet() {
+fn works_that_write_fresh_objects_into_one_key_set_do_not_collide() {
     let put = || vec![entry(OpClass::Put, 1.0, 0, KeyLaw::Fresh)];
     let plan = plan(
         vec![keyset("w", 100, constant(1))],
@@ -85,7 +85,7 @@ fn works_that_write_fresh_objects_into_one_key_set_do_not_meet() {
 
 /// The law by age against a model that remembers every object.
 #[test]
-fn latest_follows_what_is_written() {
+fn latest_follows_the_written_objects() {
     const INITIAL: u64 = 1000;
     let sets = vec![keyset("r", INITIAL, uniform(1, 1000))];
     let theta = 0.99;
@@ -121,7 +121,7 @@ fn latest_follows_what_is_written() {
             "object {} does not exist",
             op.key
         );
-        // The list is ascending: fresh indices grow with seq.
+        // The list is ascending because fresh indices grow with seq.
         let age = written.len() - 1 - written.binary_search(&op.key).unwrap();
         reads += 1.0;
         let total = harmonic[written.len()];
@@ -133,7 +133,7 @@ fn latest_follows_what_is_written() {
     for (i, bound) in bounds.into_iter().enumerate() {
         let p = expected[i] / reads;
         let four_se = 4.0 * (p * (1.0 - p) / reads).sqrt();
-        // Ages beyond 32 are placed by their expected distance: one part in a hundred.
+        // Ages beyond 32 are mapped to their expected distance: within one part in a hundred.
         let tolerance = if bound <= 30 {
             four_se
         } else {
@@ -147,10 +147,10 @@ fn latest_follows_what_is_written() {
     }
 }
 
-/// With a lag nothing is read that one of the latest writes makes; until there is enough, the initial
-/// objects are.
+/// With a lag, no read uses an object of the latest writes; until enough has been written, reads use the
+/// initial objects.
 #[test]
-fn latest_leaves_out_what_may_be_under_way() {
+fn latest_leaves_out_objects_that_may_be_in_flight() {
     const INITIAL: u64 = 20;
     const LAG: u64 = 600;
     let sets = vec![keyset("w", INITIAL, constant(7))];
@@ -181,10 +181,10 @@ fn latest_leaves_out_what_may_be_under_way() {
             old += u64::from(age >= 2 * LAG);
         }
     }
-    // The age of a far object is right up to the fluctuation of the number of writes in between:
-    // four standard deviations of a binomial with 600 successes of probability 0.3 are 82.
+    // The age of a far object is correct up to the fluctuation of the number of writes in between: four
+    // standard deviations of a binomial with 600 successes of probability 0.3 are 82.
     assert!((LAG - 100..LAG + 20).contains(&youngest), "{youngest}");
-    // Beyond the lag the law goes on: ages of 600 more and above, H(n)-H(600) of H(n) at n ≈ 30 000.
+    // Beyond the lag the law continues: ages of 600 more and above, H(n)-H(600) of H(n) at n ≈ 30 000.
     assert!(old as f64 / reads as f64 > 0.2, "{old} of {reads}");
 }
 
@@ -212,9 +212,9 @@ fn ranges_lie_within_their_object() {
     }
     assert!(
         last_blocks > 1000,
-        "the end of objects is read too: {last_blocks}"
+        "the ends of objects are read too: {last_blocks}"
     );
-    // Where sizes are unknown, within the smallest possible object.
+    // If sizes are unknown, ranges lie within the smallest possible object.
     let mut overwritten = set;
     overwritten.overwritten = true;
     overwritten.size = uniform(6000, 50_000);
@@ -228,7 +228,7 @@ fn ranges_lie_within_their_object() {
 }
 
 #[test]
-fn copies_take_existing_sources_and_make_fresh_objects() {
+fn copies_read_existing_sources_and_create_fresh_objects() {
     for keys in [zipf(), KeyLaw::Fresh, KeyLaw::Sequential] {
         let copy = entry(OpClass::Copy, 1.0, 0, keys);
         let gen_ops = OpGen::new(&run(vec![keyset("r", 50, uniform(1, 9))], vec![copy]), 0, 0);

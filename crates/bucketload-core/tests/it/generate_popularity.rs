@@ -78,10 +78,10 @@ fn models() -> Vec<KeyLaw> {
     ]
 }
 
-/// Test 8: the shares of the objects that theory calls the hottest 1, 10 and 100, at 10^6 operations
-/// over 10^5 objects, as the operations name them (through the ranking, not through ranks).
+/// Test 8: the shares of the theoretically hottest 1, 10 and 100 objects, for 10^6 operations over 10^5
+/// objects, as named by the operations (through the ranking, not through ranks).
 #[test]
-fn realised_shares_are_the_theoretical_ones() {
+fn realised_shares_match_the_theoretical_ones() {
     const OPS: u64 = 1_000_000;
     for keys in models() {
         let mut plan = plan(7, 100_000, keys.clone(), SizeAssign::Random);
@@ -123,7 +123,7 @@ fn ranks_follow_the_law_throughout() {
         ranks.sort_unstable();
         let mut worst = 0f64;
         for (i, &rank) in ranks.iter().enumerate() {
-            // The last of a run of equal ranks: there the empirical share is complete.
+            // The last of equal ranks: only there is the empirical share complete.
             if ranks.get(i + 1) != Some(&rank) {
                 let realised = (i + 1) as f64 / DRAWS as f64;
                 worst = worst.max((realised - popularity.share_of_top(rank + 1)).abs());
@@ -161,7 +161,7 @@ fn request_weighted_distance(population: &Population, popularity: &Popularity) -
 
 /// Section 3.3: distances of the request-weighted size law over 100 000 keys.
 #[test]
-fn low_discrepancy_sizes_bring_the_request_weighted_law_to_the_size_law() {
+fn low_discrepancy_sizes_make_the_request_weighted_law_match_the_size_law() {
     for (theta, random, low_discrepancy, digit) in [
         (0.99, 0.080, 0.048, 0.001),
         (0.8, 0.027, 0.013, 0.001),
@@ -174,12 +174,12 @@ fn low_discrepancy_sizes_bring_the_request_weighted_law_to_the_size_law() {
             request_weighted_distance(&Population::new(&plan, 0).unwrap(), &popularity)
         };
         let got = distance(1, SizeAssign::LowDiscrepancy);
-        // The sequence has no seed: the distance is the stated one up to its last printed digit.
+        // The sequence has no seed: the distance matches the stated one to its last printed digit.
         assert!(
             (got - low_discrepancy).abs() <= 0.5 * digit,
             "theta {theta}: {got}"
         );
-        // Random assignment depends on the seed: the mean of a few lies near the stated one.
+        // Random assignment depends on the seed: the mean of several distances is near the stated one.
         let mean = (1..=4)
             .map(|seed| distance(seed, SizeAssign::Random))
             .sum::<f64>()
@@ -189,15 +189,15 @@ fn low_discrepancy_sizes_bring_the_request_weighted_law_to_the_size_law() {
     }
 }
 
-/// What is seen on the wire: the sizes of 10^6 reads keep the stated share below 400 KiB.
+/// On the wire: the sizes of 10^6 reads match the stated share below 400 KiB.
 #[test]
-fn sizes_of_reads_meet_the_stated_fact() {
+fn sizes_of_reads_match_the_stated_share() {
     let plan = plan(3, 100_000, zipf(0.99, true), SizeAssign::LowDiscrepancy);
     let gen_ops = OpGen::new(&plan, 0, 0).unwrap();
     let below = (0..1_000_000)
         .filter(|&seq| gen_ops.op(seq).size < 400 * 1024)
         .count();
-    // Low discrepancy leaves the head's own weight: ±0.6 points instead of ±3 at random.
+    // Low discrepancy leaves only the head's own weight: ±0.6 points instead of ±3 at random.
     assert!((below as f64 / 1e6 - 0.98).abs() < 0.006, "{below}");
 }
 
@@ -213,7 +213,7 @@ fn ranks_and_objects_are_inverse() {
     }
 }
 
-/// The planned operations of 10^9 objects: same code path, nothing allocated per object.
+/// The planned operations on 10^9 objects: same code path, no allocation per object.
 #[test]
 fn a_billion_objects() {
     for count in [1_000, 1_000_000_000] {

@@ -73,8 +73,8 @@ impl Drawn {
         (mean, (squares.sum::<f64>() / (n - 1.0)).sqrt())
     }
 
-    /// The computed mean is the stated one within `rounding`, the realised one within four standard
-    /// errors of it.
+    /// The computed mean matches the stated one within `rounding`, and the realised mean is within four
+    /// standard errors of it.
     #[track_caller]
     fn check_mean(&self, stated: f64, rounding: f64) {
         let theory = self.law.mean();
@@ -120,7 +120,7 @@ fn online_read_sizes() {
         (0.99, 465.1, 4),
         (0.999, 681.5, 4),
     ] {
-        // The figure is printed in KiB: its rounding is that of the KiB digits.
+        // The figure is printed in KiB, so its rounding is that of the KiB digits.
         let half = 0.5 * 10f64.powi(f64::log10(kib).floor() as i32 + 1 - digits) * KIB;
         let quantile = drawn.law.quantile(p) as f64;
         assert!(
@@ -208,8 +208,8 @@ fn alternative_online_write_laws() {
     }
 }
 
-/// 20 % empty; of the rest a share `big` from `threshold` to the cap, the others from 4 KiB on. The
-/// scale factor 2^-10 is applied to threshold and cap: 10 GiB and 64 GiB.
+/// 20 % of the files are empty. Of the rest, a share `big` is between `threshold` and the cap, the others are
+/// 4 KiB or more. The scale factor 2^-10 is applied to threshold and cap: 10 GiB and 64 GiB.
 fn analysis(big: f64, uniform: bool) -> SizeKind {
     let sigma = 1.0 / 1024.0;
     let (threshold, cap) = (10.0 * KIB * MIB * sigma, 64.0 * KIB * MIB * sigma);
@@ -273,9 +273,9 @@ fn analysis_sizes() {
         drawn.check_share(10 << 20, small, 0.0);
         drawn.check_mean(mean * MIB, mean_digit * 1.02 * MIB);
         for (p, mib) in [0.25, 0.5, 0.75, 0.9, 0.99].into_iter().zip(quantiles) {
-            // The printed quantiles are those of a simulation (the exact upper quartile of the last law is
-            // 3.317, printed 3.28): compared in probability, four standard errors plus
-            // the rounding of the printed digits.
+            // The printed quantiles come from a simulation (the exact upper quartile of the last law is
+            // 3.317, printed 3.28), so they are compared in probability, with four standard errors plus the
+            // rounding of the printed digits.
             let rounding = if mib < 0.1 { 0.0005 } else { 0.005 * mib };
             let share = |mib: f64| drawn.law.cdf((mib * MIB) as u64);
             let four_se = 4.0 * (p * (1.0 - p) / DRAWS as f64).sqrt();
@@ -378,7 +378,7 @@ fn backup_sizes() {
     }
 }
 
-/// What the published code writes (section 6.1): p50 1028 B, p90 1175 B, p99 15 957 B, P(< 400 KiB)
+/// Sizes written by the published code (section 6.1): p50 1028 B, p90 1175 B, p99 15 957 B, P(< 400 KiB)
 /// 0.9982, mean 11 183 B, CV 42.6.
 #[test]
 fn write_sizes_of_the_published_code() {
@@ -406,9 +406,9 @@ fn write_sizes_of_the_published_code() {
     drawn.check_shape();
 }
 
-/// Backup files cut into chunks: against chunks counted one by one over the same files.
+/// Backup files cut into chunks, compared with chunks counted one by one over the same files.
 #[test]
-fn chunks_are_those_of_the_files() {
+fn chunks_match_the_files() {
     const CHUNK: u64 = 4 << 20;
     let files = SizeKind::TruncLognormal {
         mu: 10.9119,
@@ -441,7 +441,7 @@ fn chunks_are_those_of_the_files() {
         law.check_share(at, theory, 0.0);
     }
     law.check_mean(law.law.mean(), 0.0);
-    // The same bytes in more requests.
+    // The same bytes, in more requests.
     let per_file = n / DRAWS as f64;
     let ratio = drawn.law.mean() / law.law.mean();
     assert!((ratio / per_file - 1.0).abs() < 0.002, "{ratio} {per_file}");
@@ -464,7 +464,7 @@ fn remaining_laws() {
         },
         1,
     );
-    // Mean exp(mu + sigma²/2); the cap at 64 MiB lies nine sigma out.
+    // Mean exp(mu + sigma²/2); the cap at 64 MiB is nine sigma away.
     drawn.check_mean(9.5f64.exp(), 1.0);
     drawn.check_quantile(0.5, 9f64.exp().round(), 5);
     drawn.check_shape();

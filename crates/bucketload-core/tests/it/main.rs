@@ -1,4 +1,4 @@
-//! Generators and statistics, seen from outside.
+//! Tests of generators and statistics through the public interface.
 
 mod comparison;
 mod generate_arrivals;

@@ -1,4 +1,4 @@
-//! Parses ten million changed samples, or as many as the first argument says: none may panic.
+//! Parses ten million mutated samples, or the number given by the first argument; none may panic.
 //!
 //! ```text
 //! cargo run --release -p bucketload-cosbench --example fuzz [INPUTS] [SEED]

@@ -1,8 +1,8 @@
-//! Small changes of the sample workloads.
+//! Small mutations of the sample workloads.
 
 use std::path::Path;
 
-/// Texts that are put in: what the grammar is made of, and numbers at its edges.
+/// Texts to insert: elements of the grammar, and numbers at its limits.
 const PIECES: [&str; 30] = [
     "<",
     ">",
@@ -40,7 +40,7 @@ const PIECES: [&str; 30] = [
 pub(crate) fn seeds() -> Vec<String> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
     let mut names: Vec<_> = std::fs::read_dir(dir)
-        .expect("the samples are there")
+        .expect("the samples exist")
         .map(|entry| entry.expect("a sample").path())
         .collect();
     names.sort();
@@ -48,11 +48,11 @@ pub(crate) fn seeds() -> Vec<String> {
     names.into_iter().map(read).collect()
 }
 
-/// Makes texts out of others (SplitMix64; Steele, Lea, Flood 2014).
+/// Creates mutated texts (SplitMix64; Steele, Lea, Flood 2014).
 pub(crate) struct Mutator(u64);
 
 impl Mutator {
-    /// The texts of `seed`.
+    /// The mutator for `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

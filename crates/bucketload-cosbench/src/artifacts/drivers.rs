@@ -1,4 +1,4 @@
-//! `DRIVER.csv` and `sI-STAGE-worker.csv`: a line per operation; `all-drivers.csv`: where they are.
+//! `DRIVER.csv` and `sI-STAGE-worker.csv`: one line per operation; `all-drivers.csv`: the drivers' addresses.
 
 use std::fmt::Write as _;
 

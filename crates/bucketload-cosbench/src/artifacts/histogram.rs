@@ -1,4 +1,4 @@
-//! `wN-NAME-rt-histogram.csv`: successes by buckets of 10 ms.
+//! `wN-NAME-rt-histogram.csv`: successes in buckets of 10 ms.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub(super) fn histogram(record: &Record) -> String {
     let columns: Vec<(String, &Row)> = stages
         .flat_map(|(index, stage)| {
             let id = stage.id(index);
-            // Operations with names of their own have no column.
+            // Operations with a custom name have no column.
             let plain = stage.rows.iter().filter(|row| row.name == row.sample);
             plain.map(move |row| {
                 let title = format!("{id}-w{}-{}-{}", row.work + 1, row.work_name, row.name);

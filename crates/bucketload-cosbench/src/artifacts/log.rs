@@ -1,11 +1,11 @@
-//! `workload.log`: the log of each stage and driver under rules with their names.
+//! `workload.log`: the log of each stage and driver, under rules with their names.
 
 use std::fmt::Write as _;
 
 use super::Record;
 use super::text::date;
 
-/// Signs of a rule on each side of its title.
+/// Number of rule characters on each side of the title.
 const RULE: usize = 25;
 
 pub(super) fn log(record: &Record) -> String {
@@ -19,8 +19,8 @@ pub(super) fn log(record: &Record) -> String {
         let rule = "-".repeat(RULE);
         let drivers = record.drivers.len();
         for (number, driver) in record.drivers.iter().enumerate() {
-            let told = stage.log.iter().any(|line| line.driver == number);
-            if !(told || stage.missions.is_empty() || stage.missions.contains(&number)) {
+            let has_lines = stage.log.iter().any(|line| line.driver == number);
+            if !(has_lines || stage.missions.is_empty() || stage.missions.contains(&number)) {
                 continue;
             }
             let mission = index * drivers + number + 1;

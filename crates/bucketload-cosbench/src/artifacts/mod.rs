@@ -1,14 +1,14 @@
-//! The files of COSBench's archive, as its tools read them (specification section 5).
+//! The files of COSBench's archive, in the format its tools read (specification section 5).
 //!
 //! ```text
-//!  Record (what happened) ─ report ─► wN-NAME.csv, workloads.csv, run-history.csv
+//!  Record (the results) ─ report ─► wN-NAME.csv, workloads.csv, run-history.csv
 //!                         ─ timeline ─► sI-STAGE.csv
 //!                         ─ histogram ─► wN-NAME-rt-histogram.csv
 //!                         ─ drivers ─► DRIVER.csv, all-drivers.csv, sI-STAGE-worker.csv
 //!                         ─ log ─► workload.log
 //! ```
 //!
-//! Everything here is text made of figures; nothing is read or written.
+//! This module only formats text; it reads and writes no files.
 
 mod drivers;
 mod histogram;
@@ -26,10 +26,10 @@ pub const HISTORY_HEADER: &str =
 pub const WORKLOADS_HEADER: &str = "Id,Op-Name,Op-Count,Byte-Count,Worker-Count,Avg-ResTime,\
 Avg-ProcTime,60%-ResTime,80%-ResTime,90%-ResTime,95%-ResTime,99%-ResTime,100%-ResTime,Throughput,\
 Bandwidth,Succ-Ratio,Config-Info\n";
-/// Buckets of the response time histogram: 50000 of 10 ms, and one for what takes longer.
+/// Buckets of the response time histogram: 50000 of 10 ms, and one for longer times.
 pub const BUCKETS: usize = 50_001;
 
-/// A state and when it began, milliseconds since 1970.
+/// A state with its start time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Lower-case name.
@@ -38,80 +38,80 @@ pub struct State {
     pub at_ms: u64,
 }
 
-/// What happened in a workload.
+/// The results of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Number in the archive.
     pub number: u64,
     /// Name of the workload.
     pub name: String,
-    /// Its states in order; the last one is final.
+    /// States in order; the last one is final.
     pub states: Vec<State>,
     /// Offset of local time from UTC, seconds.
     pub utc_offset_s: i64,
-    /// Its stages.
+    /// The stages.
     pub stages: Vec<StageRecord>,
-    /// Its drivers: this machine, or the agents that carried it out.
+    /// The drivers: this machine, or the agents that ran the workload.
     pub drivers: Vec<DriverRecord>,
 }
 
-/// What a driver did.
+/// The results of one driver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DriverRecord {
     /// Its name.
     pub name: String,
-    /// Where it was reached.
+    /// The address at which it was reached.
     pub url: String,
-    /// Its part of each operation, in the order of the file.
+    /// Its part of each operation, in file order.
     pub lines: Vec<OperationLine>,
 }
 
-/// What happened in a stage.
+/// The results of one stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StageRecord {
     /// Name of the stage.
     pub name: String,
-    /// Its states in order; the last one is final.
+    /// States in order; the last one is final.
     pub states: Vec<State>,
-    /// A row per operation, in the order of the file; none for a delay.
+    /// One row per operation, in file order; none for a delay.
     pub rows: Vec<Row>,
     /// Figures over time.
     pub snapshots: Vec<Snapshot>,
     /// Figures per worker.
     pub workers: Vec<OperationLine>,
-    /// Indices of the drivers that had a part in it; empty where that is not known.
+    /// Indices of the drivers that took part; empty if unknown.
     pub missions: Vec<usize>,
     /// Lines of the log.
     pub log: Vec<LogLine>,
 }
 
-/// A line of the log of a stage.
+/// A line of a stage's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogLine {
     /// Milliseconds since 1970.
     pub at_ms: u64,
-    /// Index of the driver that it is about.
+    /// Index of the driver that it concerns.
     pub driver: usize,
-    /// What happened.
+    /// The event.
     pub text: String,
 }
 
 /// Figures of an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Successes.
+    /// Number of successes.
     pub ops: u64,
-    /// Bytes of the successes.
+    /// Bytes of the successful operations.
     pub bytes: u64,
-    /// Mean response time of the successes, ms.
+    /// Mean response time of the successful operations, ms.
     pub response_ms: f64,
-    /// Mean time without the transfer of the body, ms.
+    /// Mean time without body transfer, ms.
     pub processing_ms: f64,
     /// Operations per second.
     pub throughput: f64,
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Successes of all operations; `None` when there was none.
+    /// Share of successful operations; `None` if there were no operations.
     pub success: Option<f64>,
 }
 
@@ -128,23 +128,23 @@ pub struct Row {
     pub kind: &'static str,
     /// Type of its samples.
     pub sample: &'static str,
-    /// Workers that performed it.
+    /// Number of workers that performed it.
     pub workers: u32,
     /// Figures.
     pub figures: Figures,
-    /// Response times at 60, 80, 90, 95, 99 and 100 %, ms; `None` without successes, or where none are
-    /// wanted.
+    /// Response times at 60, 80, 90, 95, 99 and 100 %, ms; `None` if there are no successes or percentiles
+    /// are turned off.
     pub percentiles: Option<[f64; 6]>,
-    /// Successes by bucket of the histogram; empty where none is wanted.
+    /// Successes per histogram bucket; empty if the histogram is turned off.
     pub histogram: Vec<(u32, u64)>,
-    /// Per cent of the work's operations.
+    /// Percentage of the work's operations.
     pub ratio: u32,
     /// Config of the operation, without secrets.
     pub config: String,
 }
 
 impl Row {
-    /// The name in reports: that of the samples is added where it differs.
+    /// The name in reports; the sample type is appended if it differs.
     #[must_use]
     pub fn title(&self) -> String {
         match self.name == self.sample {
@@ -154,18 +154,18 @@ impl Row {
     }
 }
 
-/// The figures of all rows at an instant.
+/// The figures of all rows at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Milliseconds since 1970.
     pub at_ms: u64,
-    /// Figures of each column.
+    /// Figures per column.
     pub figures: Vec<Figures>,
     /// Names of the columns; the same in all snapshots of a stage.
     pub names: Vec<String>,
 }
 
-/// An operation of a worker or of a driver.
+/// One operation of a worker or driver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperationLine {
     /// Type of the operation.
@@ -189,8 +189,8 @@ pub struct Files {
     pub files: Vec<(String, String)>,
 }
 
-/// What stands in a cell: no quoting is ever applied, so that commas and line ends cannot stay
-/// (specification section 7, B17).
+/// The text of a cell. Cells are never quoted, so commas and line ends are replaced (specification section 7,
+/// B17).
 pub(crate) fn cell(text: &str) -> String {
     text.replace([',', '\n', '\r'], "-")
 }

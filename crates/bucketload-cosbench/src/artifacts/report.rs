@@ -8,10 +8,10 @@ use super::{Record, Row, StageRecord, cell};
 const HEADER: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,60%-ResTime,\
 80%-ResTime,90%-ResTime,95%-ResTime,99%-ResTime,100%-ResTime,Throughput,Bandwidth,Succ-Ratio,Status,\
 Detailed Status\n";
-/// Cells of figures in a row.
+/// Number of cells with figures in a row.
 const CELLS: usize = 15;
 
-/// Mean times, percentiles, rates and success of a row, each after a comma.
+/// Mean times, percentiles, rates and success of a row, each preceded by a comma.
 fn figures(out: &mut String, row: &Row) {
     let figures = &row.figures;
     let _ = write!(

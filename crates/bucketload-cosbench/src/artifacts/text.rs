@@ -1,4 +1,4 @@
-//! Numbers, shares and dates as COSBench writes them (specification section 4).
+//! Numbers, shares and dates in COSBench's format (specification section 4).
 
 use time::OffsetDateTime;
 
@@ -21,7 +21,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A number above 0, else `N/A`.
+/// A number above 0, otherwise `N/A`.
 pub(super) fn present(value: f64) -> String {
     match value > 0.0 {
         true => number(value),
@@ -54,7 +54,7 @@ pub fn date(at_ms: u64, utc_offset_s: i64) -> String {
     format!("{date} {}", time(at_ms, utc_offset_s))
 }
 
-/// A cell `state @ date` per state, each after a comma.
+/// One cell `state @ date` per state, each preceded by a comma.
 pub(super) fn states(states: &[State], utc_offset_s: i64) -> String {
     let cells = states
         .iter()

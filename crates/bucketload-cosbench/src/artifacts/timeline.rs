@@ -1,4 +1,4 @@
-//! `sI-STAGE.csv`: the figures over time. Every snapshot has every column, so that none is misaligned
+//! `sI-STAGE.csv`: the figures over time. Every snapshot has every column, so none is misaligned
 //! (specification section 7, B8).
 
 use std::fmt::Write as _;

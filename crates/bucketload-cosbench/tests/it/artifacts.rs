@@ -148,7 +148,7 @@ fn run_history() {
         HISTORY_HEADER,
         "Id,Name,Submitted-At,Started-At,Stopped-At,Op-Info,State,Detailed State\n"
     );
-    // No cell is quoted, so that a comma in a name becomes something else.
+    // Cells are never quoted, so a comma in a name is replaced.
     assert_eq!(
         record().files(String::new()).history,
         "w7,a- b,2026-01-31 23:59:59,2026-02-01 00:00:00,2026-02-01 00:00:19,init read,finished,\
@@ -242,7 +242,7 @@ fn drivers_workers_and_log() {
     );
 }
 
-/// Agents are drivers: each has its file, its missions in the log, and its line in the list of all.
+/// Agents are drivers: each has a file, its missions in the log, and a line in the list of all drivers.
 #[test]
 fn several_drivers() {
     let mut record = record();

@@ -1,11 +1,11 @@
-//! Whole workload files: what is understood, what is refused, what is said about the rest.
+//! Whole workload files: accepted files, rejected files, and warnings.
 
 use bucketload_cosbench::{
     Division, OperationKind, Selector, WorkKind, Workload, parse, workload_config,
 };
 use proptest::prelude::*;
 
-/// The shape of the files that people have: every stage, inherited adapters, a mix.
+/// The structure of typical files: every stage, inherited adapters, a mix.
 const SAMPLE: &str = r#"<?xml version="1.0" encoding="UTF-8" ?>
 <workload name="s3-sample" description="sample benchmark for s3">
   <storage type="s3" config="accesskey=AK;secretkey=SK==;endpoint=http://127.0.0.1:9000" />
@@ -38,7 +38,7 @@ fn read(text: &str) -> Workload {
     parse(text).unwrap_or_else(|e| panic!("{e}")).workload
 }
 
-/// A workload with one normal work whose attributes and operations are given.
+/// A workload with one normal work with these attributes and operations.
 fn one(attributes: &str, operations: &str) -> String {
     format!(
         "<workload name=\"w\"><storage type=\"mock\"/><workflow><workstage name=\"m\">\
@@ -49,7 +49,7 @@ fn one(attributes: &str, operations: &str) -> String {
 const READ: &str = "<operation type=\"read\" config=\"containers=u(1,2);objects=u(1,3)\"/>";
 
 #[test]
-fn a_usual_file_is_understood() {
+fn a_typical_file_is_understood() {
     let parsed = parse(SAMPLE).unwrap();
     assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
     let workload = parsed.workload;
@@ -95,7 +95,7 @@ fn a_usual_file_is_understood() {
 }
 
 #[test]
-fn the_written_form_means_the_same() {
+fn the_written_form_is_equivalent() {
     let first = read(SAMPLE);
     let again = read(&workload_config(&first, false));
     assert_eq!(again.stages.len(), first.stages.len());
@@ -120,7 +120,7 @@ fn the_written_form_means_the_same() {
 }
 
 #[test]
-fn adapters_replace_and_configs_add() {
+fn adapters_replace_and_configs_accumulate() {
     let text = "<workload name=\"w\" config=\"cprefix=a;containers=c(1)\">\
         <storage type=\"mock\" config=\"delay=1\"/><workflow config=\"objects=c(2)\">\
         <workstage name=\"m\"><work name=\"x\" workers=\"1\" totalOps=\"9\" config=\"cprefix=b\">\
@@ -139,7 +139,7 @@ fn adapters_replace_and_configs_add() {
 }
 
 #[test]
-fn what_cannot_run_is_refused_at_once() {
+fn impossible_workloads_are_rejected_at_once() {
     let stage = |inner: &str| {
         format!(
             "<workload name=\"w\"><workflow><workstage name=\"s\">{inner}</workstage></workflow></workload>"
@@ -159,7 +159,10 @@ fn what_cannot_run_is_refused_at_once() {
         (stage(""), "no work"),
         (one("runtime=\"1\"", READ), "`workers`"),
         (one("workers=\"0\" runtime=\"1\"", READ), "out of range"),
-        (one("workers=\"x\" runtime=\"1\"", READ), "no whole number"),
+        (
+            one("workers=\"x\" runtime=\"1\"", READ),
+            "not a whole number",
+        ),
         (one("workers=\"1\"", READ), "never end"),
         (
             one("workers=\"5\" totalOps=\"4\"", READ),
@@ -199,7 +202,7 @@ fn what_cannot_run_is_refused_at_once() {
         (stage("<work type=\"delay\"/>"), "stage called `delay`"),
         (
             stage("<work type=\"init\" workers=\"1\" config=\"containers=u(1,2)\"/>"),
-            "one after the other",
+            "one after another",
         ),
         (
             one("workers=\"1\" runtime=\"1\"", READ).replace("\"mock\"", "\"s4\""),
@@ -217,7 +220,7 @@ fn what_cannot_run_is_refused_at_once() {
 }
 
 #[test]
-fn what_would_be_ignored_is_said() {
+fn ignored_settings_are_reported() {
     let text = one(
         "workers=\"1\" Runtime=\"9\" totalOps=\"1\" colour=\"red\"",
         "<operation type=\"read\" config=\"containers=c(1);objects=c(1);hashcheck=true\"/><foo/>",
@@ -226,7 +229,7 @@ fn what_would_be_ignored_is_said() {
     let said: Vec<String> = parsed.warnings.iter().map(ToString::to_string).collect();
     for wanted in [
         "did you mean `runtime`",
-        "`colour` is no attribute",
+        "`colour` is not an attribute",
         "`foo` is ignored",
         "hashCheck",
     ] {

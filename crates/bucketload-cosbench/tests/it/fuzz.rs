@@ -1,5 +1,5 @@
-//! No input makes the parser panic: small changes of the samples, and text of their alphabet. A longer
-//! run of the same is `fuzz` of the examples.
+//! No input makes the parser panic: mutated samples, and text from their alphabet. The example `fuzz` runs
+//! the same for longer.
 
 #[path = "../../examples/fuzz/mutate.rs"]
 mod mutate;
@@ -21,14 +21,14 @@ fn changed_samples_never_panic() {
             let _ = workload_config(&parsed.workload, true);
         }
     }
-    // Changes that leave it a workload are part of the matter.
+    // Mutations that leave a valid workload are intended.
     assert!(accepted > 30, "{accepted}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// What is accepted is accepted again in its expanded form.
+    /// An accepted workload is accepted again in its expanded form.
     #[test]
     fn expanded_workloads_are_workloads(seed in any::<u64>()) {
         let text = Mutator::new(seed).next(&seeds());
@@ -40,9 +40,9 @@ proptest! {
     }
 
     #[test]
-    fn refusals_have_a_place(text in "[<>/\"= a-z0-9;(),|]{0,80}") {
+    fn rejections_have_a_location(text in "[<>/\"= a-z0-9;(),|]{0,80}") {
         if let Err(refused) = parse(&text) {
-            prop_assert!(refused.place.line > 0, "{refused}");
+            prop_assert!(refused.location.line > 0, "{refused}");
         }
     }
 }

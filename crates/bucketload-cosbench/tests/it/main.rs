@@ -1,4 +1,4 @@
-//! COSBench workload files: read, checked, expanded; its archive.
+//! COSBench workload files (reading, validation, expansion) and the COSBench archive.
 
 mod artifacts;
 mod files;

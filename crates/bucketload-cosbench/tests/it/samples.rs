@@ -1,5 +1,5 @@
-//! The sample workloads (specification section 8): each well-formed one parses with no change and means
-//! what it says, each ill-formed one is refused with line and column.
+//! The sample workloads (specification section 8): each well-formed one parses unchanged with its intended
+//! meaning, and each ill-formed one is rejected with line and column.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn every_well_formed_sample_parses_and_is_written_out_again() {
             continue;
         }
         let first = sample(&name).workload;
-        // What COSBench archives can be submitted again and means the same.
+        // A workload archived by COSBench can be submitted again and is equivalent.
         let again =
             parse(&workload_config(&first, false)).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(kinds(&again.workload), kinds(&first), "{name}");
@@ -90,7 +90,7 @@ fn misspelt_and_inherited() {
         .map(|s| s.works[0].storage.config.get("host").unwrap().into_owned())
         .collect();
     assert_eq!(hosts[..4], ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3"]);
-    // A storage replaces the inherited one as a whole.
+    // A storage completely replaces the inherited one.
     assert_eq!(reuse.stages[2].works[0].storage.config.get("policy"), None);
     assert_eq!(
         reuse.stages[0].works[0].operations[0].target.cprefix,
@@ -128,7 +128,7 @@ fn delays() {
 }
 
 #[test]
-fn what_an_expanded_file_says_of_special_works_is_ignored() {
+fn operations_of_special_works_in_an_expanded_file_are_ignored() {
     let parsed = sample("openio-config-sample.xml");
     let prepare = &parsed.workload.stages[1].works[0];
     assert_eq!((prepare.total_ops, prepare.division), (2, Division::Object));
@@ -149,7 +149,7 @@ fn selectors_of_the_samples() {
             .unwrap()
     };
     let zmanda = sizes("zmanda 90-5 large (1).xml", 1);
-    // A constant's further numbers mean nothing.
+    // Further numbers of a constant are ignored.
     assert_eq!(
         (zmanda.selector, zmanda.unit_bytes),
         (Selector::Constant(1), 1_000_000)
@@ -171,21 +171,21 @@ fn selectors_of_the_samples() {
 }
 
 #[test]
-fn the_broken_sample_is_refused_with_its_place() {
+fn the_broken_sample_is_rejected_with_its_location() {
     let refused = parse(&text("librados-sample-annotated.xml")).unwrap_err();
-    assert_eq!(refused.place.line, 8, "{refused}");
+    assert_eq!(refused.location.line, 8, "{refused}");
     assert!(
-        refused.place.column > 0 && refused.to_string().contains("column"),
+        refused.location.column > 0 && refused.to_string().contains("column"),
         "{refused}"
     );
 }
 
-/// As shipped, some files hold `<placeholder>` inside an attribute, which is no XML.
+/// As shipped, some files contain `<placeholder>` inside an attribute, which is not valid XML.
 #[test]
-fn placeholders_are_refused_with_their_place() {
+fn placeholders_are_rejected_with_their_location() {
     let whole = text("s3-config-sample.xml").replace("AKEXAMPLE", "<accesskey>");
     let refused = parse(&whole).unwrap_err();
-    assert_eq!(refused.place.line, 3, "{refused}");
+    assert_eq!(refused.location.line, 3, "{refused}");
 }
 
 /// The negative cases of specification section 8.
@@ -240,7 +240,7 @@ fn outcomes_of_submission() {
         assert_eq!(outcome.is_ok(), accepted, "{text}\n{outcome:?}");
         if let Err(refused) = outcome {
             assert!(
-                refused.place.line > 0 && refused.place.column > 0,
+                refused.location.line > 0 && refused.location.column > 0,
                 "{refused}"
             );
         }

@@ -7,11 +7,11 @@
 pub mod page;
 pub mod text;
 
+use bucketload_core::capacity::Statistic;
 use bucketload_core::capacity::{
-    Bound, Checked, Finding, Judgement, Meaning, Outcome, Search, Settings, Slo, Threshold, Timing,
-    Trial, Word, eval,
+    Bound, CheckedObjective, Judgement, Outcome, Search, Settings, Slo, Threshold, Timing, Trial,
+    TrialEvidence, TrialFinding, TrialMeaning, TrialResult, eval,
 };
-use bucketload_core::capacity::{Evidence, Statistic};
 use bucketload_core::histogram::Histogram;
 use bucketload_core::plan::Plan;
 use bucketload_core::stats::knee::{Knee, Saturation, kneedle, power, saturation};
@@ -117,7 +117,7 @@ impl Record {
     ) -> Option<Self> {
         let phase = result.measured().next()?;
         let ok_per_s = phase.rates.ops_per_s.mean;
-        let evidence = Evidence {
+        let evidence = TrialEvidence {
             tally,
             ok_per_s,
             timeout_ns: plan.timeout_ns,
@@ -174,12 +174,12 @@ impl Record {
 
     /// The trial's finding, as the search needs it.
     #[must_use]
-    pub fn finding(&self) -> Finding {
-        Finding {
-            word: match self.judgement.meaning {
-                Meaning::Pass => Word::Pass,
-                Meaning::Client { .. } => Word::Client,
-                Meaning::Fail { .. } | Meaning::Broken { .. } => Word::Fail,
+    pub fn finding(&self) -> TrialFinding {
+        TrialFinding {
+            result: match self.judgement.meaning {
+                TrialMeaning::Pass => TrialResult::Pass,
+                TrialMeaning::Client { .. } => TrialResult::Client,
+                TrialMeaning::Fail { .. } | TrialMeaning::Broken { .. } => TrialResult::Fail,
             },
             p50_ns: self.p50.ns as f64,
         }
@@ -263,10 +263,10 @@ impl CapacityResult {
             trials
                 .iter()
                 .filter(|r| !r.trial.purpose.is_reference())
-                .filter(|r| r.finding().word != Word::Client)
+                .filter(|r| r.finding().result != TrialResult::Client)
         };
         let passes: Vec<(f64, bool)> = searched()
-            .map(|r| (r.trial.rate, r.finding().word == Word::Pass))
+            .map(|r| (r.trial.rate, r.finding().result == TrialResult::Pass))
             .collect();
         let loads: Vec<(f64, f64)> = searched().map(|r| (r.offered_per_s, r.ok_per_s)).collect();
         let curve = curve(searched());
@@ -279,7 +279,7 @@ impl CapacityResult {
                 .iter()
                 .rev()
                 .find_map(|r| match &r.judgement.meaning {
-                    Meaning::Client { reason } => Some(reason.clone()),
+                    TrialMeaning::Client { reason } => Some(reason.clone()),
                     _ => None,
                 }),
             threshold: Threshold::fit(&passes),
@@ -321,7 +321,7 @@ fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
                 trials: group.len() as u32,
                 passes: group
                     .iter()
-                    .filter(|r| r.finding().word == Word::Pass)
+                    .filter(|r| r.finding().result == TrialResult::Pass)
                     .count() as u32,
             }
         })
@@ -329,7 +329,7 @@ fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
 }
 
 /// A measured value in the unit of its objective.
-fn value(checked: &Checked) -> String {
+fn value(checked: &CheckedObjective) -> String {
     let Some(value) = checked.value else {
         return "nothing measured".to_owned();
     };

@@ -1,6 +1,6 @@
 //! A capacity search as a page.
 
-use bucketload_core::capacity::{Bound, Limit, Meaning};
+use bucketload_core::capacity::{Bound, Limit, TrialMeaning};
 
 use super::{CapacityResult, LoadPoint, text::conclusion, value};
 use crate::kit::svg::log_spaced;
@@ -24,7 +24,7 @@ pub fn html(result: &CapacityResult) -> String {
     let meaning = lines.remove(0);
     let mut facts = vec![("objectives".to_owned(), header.slo.to_string())];
     if let Some(outcome) = &result.outcome {
-        let mut fact = |name: &str, side: Option<bucketload_core::capacity::Side>| {
+        let mut fact = |name: &str, side: Option<bucketload_core::capacity::BracketEnd>| {
             if let Some(side) = side {
                 facts.push((name.to_owned(), format!("{}/s", units::rate(side.rate))));
             }
@@ -121,10 +121,10 @@ fn trials(result: &CapacityResult) -> Section {
         let trial = record.trial;
         let (word, why) = match &record.judgement.meaning {
             _ if trial.purpose.is_reference() => ("reference", ""),
-            Meaning::Pass => ("pass", ""),
-            Meaning::Fail { reason } => ("fail", reason.as_str()),
-            Meaning::Client { reason } => ("client", reason.as_str()),
-            Meaning::Broken { reason } => ("broken", reason.as_str()),
+            TrialMeaning::Pass => ("pass", ""),
+            TrialMeaning::Fail { reason } => ("fail", reason.as_str()),
+            TrialMeaning::Client { reason } => ("client", reason.as_str()),
+            TrialMeaning::Broken { reason } => ("broken", reason.as_str()),
         };
         let mut row = vec![
             (trial.number + 1).to_string(),

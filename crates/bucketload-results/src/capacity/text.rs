@@ -1,6 +1,6 @@
 //! A capacity search for the terminal.
 
-use bucketload_core::capacity::{Limit, Meaning, Outcome, Side};
+use bucketload_core::capacity::{BracketEnd, Limit, Outcome, TrialMeaning};
 
 use super::{CapacityResult, Record, value};
 use crate::{study, units};
@@ -19,10 +19,10 @@ pub fn trial_line(record: &Record) -> String {
         format!("p50 {}", units::ns(record.p50.ns as f64))
     } else {
         match &record.judgement.meaning {
-            Meaning::Pass => format!("pass    {}", figures.join(", ")),
-            Meaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
-            Meaning::Client { reason } => format!("CLIENT  {reason}"),
-            Meaning::Broken { reason } => format!("BROKEN  {reason}"),
+            TrialMeaning::Pass => format!("pass    {}", figures.join(", ")),
+            TrialMeaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
+            TrialMeaning::Client { reason } => format!("CLIENT  {reason}"),
+            TrialMeaning::Broken { reason } => format!("BROKEN  {reason}"),
         }
     };
     format!(
@@ -88,7 +88,7 @@ fn curve(result: &CapacityResult) -> String {
     out
 }
 
-fn side(side: &Side, passed: bool) -> String {
+fn side(side: &BracketEnd, passed: bool) -> String {
     let (count, word) = if passed {
         (side.passes, "passed")
     } else {

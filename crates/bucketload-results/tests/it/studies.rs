@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use bucketload_core::capacity::{Judgement, Limit, Meaning, Recovery, Search, Settings, Trial};
+use bucketload_core::capacity::{
+    Judgement, Limit, Recovery, Search, Settings, Trial, TrialMeaning,
+};
 use bucketload_core::verdict::Word;
 use bucketload_results::capacity::{self, CapacityResult, CapacityStudy, Percentile};
 use bucketload_results::study::{self, StudyWriter};
@@ -65,13 +67,13 @@ fn record(trial: Trial, limit: Option<f64>) -> capacity::Record {
     };
     let p99 = ns(10.3e6);
     let meaning = if limit.is_some_and(|limit| trial.rate > limit) {
-        Meaning::Client {
+        TrialMeaning::Client {
             reason: "V4: the machine was busy".to_owned(),
         }
     } else if p99 < 50_000_000 {
-        Meaning::Pass
+        TrialMeaning::Pass
     } else {
-        Meaning::Fail {
+        TrialMeaning::Fail {
             reason: "p99<50ms is not kept".to_owned(),
         }
     };

@@ -7,7 +7,7 @@ use bucketload_core::driver::Completion;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::inspect::Inspector;
 use bucketload_core::op::{Op, OpClass, Watch};
-use bucketload_core::oracle::register::{Ending, Label, Origin};
+use bucketload_core::oracle::register::{Ending, Origin, RequestLabel};
 use bucketload_core::oracle::{ReadMark, State};
 use bucketload_core::record::Outcome;
 
@@ -339,7 +339,7 @@ impl Ticket<'_> {
 
 impl Oracle {
     fn end_mutation(&self, id: KeyId, version: u32, ending: Ending, context: AnswerContext<'_>) {
-        let label = Label::new(context.request_id);
+        let label = RequestLabel::new(context.request_id);
         self.with(id, |register| {
             register.end(version, ending, label, context.endpoint);
         });

@@ -1,17 +1,17 @@
-//! Key sets with buckets of their own, and phases that go through their objects once.
+//! Key sets with their own buckets, and phases that go through their objects once.
 
+use super::builder::PlanBuilder;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use super::phases::RunPhase;
 use crate::spec::{KeysetSpec, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::buckets::{LONGEST_STEM, MOST_BUCKETS};
 use bucketload_core::plan::{BucketsPlan, ClosedPlan, JobsPlan, KeyLaw, MixEntry, ModelPlan};
 
-/// A run's identifier as long as those that the program gives, for checks of names.
+/// A run identifier of the length that the program generates, for checking names.
 const SAMPLE_ID: &str = "1769903999-5c1f09aa";
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The buckets of a key set.
     pub(super) fn buckets(&mut self, keyset: &str, spec: &KeysetSpec) -> Option<BucketsPlan> {
         let buckets = spec.buckets.as_ref()?;
@@ -34,14 +34,14 @@ impl Lower<'_> {
         if plan.exact && plan.count > 1 {
             self.error(
                 &path("exact"),
-                format!("one name cannot be that of {} buckets", plan.count),
-                "leave `exact` out: names then end in the run's identifier and a number",
+                format!("{} buckets cannot share one name", plan.count),
+                "remove `exact`: names then end in the run's identifier and a number",
             );
         }
         if !plan.exact && plan.name.len() > LONGEST_STEM {
             self.error(
                 &path("name"),
-                format!("it is longer than {LONGEST_STEM} bytes, and an identifier is added to it"),
+                format!("it is longer than {LONGEST_STEM} bytes, and the run's identifier is appended to it"),
                 "choose a shorter one",
             );
         } else if let Err(rule) = plan.service.check(&plan.bucket_name(SAMPLE_ID, 0)) {
@@ -56,17 +56,17 @@ impl Lower<'_> {
             (
                 "prepare",
                 spec.prepare != Some(false),
-                "its buckets do not exist before a phase makes them, so nothing can be prepared",
+                "its buckets do not exist before a phase creates them, so nothing can be prepared",
             ),
             (
                 "shards",
                 spec.shards.unwrap_or(1) > 1,
-                "its objects are spread over buckets, and not over prefixes as well",
+                "its objects are spread over buckets and cannot be spread over prefixes as well",
             ),
             (
                 "existing",
                 spec.existing == Some(true),
-                "the buckets of an earlier run are that run's",
+                "the buckets of an earlier run belong to that run",
             ),
         ] {
             if given {
@@ -80,7 +80,7 @@ impl Lower<'_> {
         Some(plan)
     }
 
-    /// Whatever works on buckets of the workload needs a phase that makes them.
+    /// Checks that a phase creates the buckets of every key set with its own buckets.
     pub(super) fn check_buckets(
         &mut self,
         keysets: &[Keyset],
@@ -105,7 +105,7 @@ impl Lower<'_> {
             if used && !made {
                 self.error(
                     &format!("keysets.{name}.buckets"),
-                    "no phase makes these buckets",
+                    "no phase creates these buckets",
                     "add a phase with mix.make-bucket before the others",
                 );
             }
@@ -122,30 +122,30 @@ impl Lower<'_> {
             if runs.iter().any(jobs) {
                 self.error(
                     &format!("keysets.{name}.buckets"),
-                    "jobs and rounds work in the bucket of the target",
-                    "leave `buckets` out",
+                    "jobs and rounds work in the target's bucket",
+                    "remove `buckets`",
                 );
             }
             if spec.oracle == Some(true) {
                 self.error(
                     "oracle",
                     format!(
-                        "key set `{name}` has buckets of its own, which the oracle does not follow"
+                        "key set `{name}` has its own buckets, which the oracle does not track"
                     ),
-                    "leave the oracle out; `verify` compares every byte",
+                    "turn the oracle off; `verify` compares every byte",
                 );
             }
         }
     }
 
-    /// Sets the limit of phases that go through their objects once. Workers beyond the number of
-    /// operations would have nothing to do.
+    /// Sets the limit of phases that go through their objects once, and lowers the number of workers to the
+    /// number of objects if it is higher.
     pub(super) fn limit_once(&mut self, runs: &mut [RunPhase], keysets: &[Keyset]) {
         for run in runs.iter_mut().filter(|run| run.once) {
             let path = format!("phases.{}.once", run.plan.name);
             let [work] = run.plan.works.as_mut_slice() else {
-                let message = "the phase has several works, and it is not clear which ends it";
-                self.error(&path, message, "give the works phases of their own");
+                let message = "the phase has several works, so it is unclear which one ends it";
+                self.error(&path, message, "put each work into a separate phase");
                 continue;
             };
             let ModelPlan::Closed(ClosedPlan { workers, .. }) = &mut work.model else {
@@ -180,15 +180,15 @@ impl Lower<'_> {
             let objects = of(first);
             if chained {
                 let each = u64::from(*workers).min(objects.max(1));
-                let alike = work
+                let same_count = work
                     .mix
                     .iter()
                     .all(|entry| entry.keyset == first.keyset && of(entry) == objects);
-                if !alike || !objects.is_multiple_of(each) {
+                if !same_count || !objects.is_multiple_of(each) {
                     self.error(
                         &path,
-                        "the chain does not come out even: its entries need equally many objects (and \
-                         buckets), and the workers a number that divides it",
+                        "the chain does not divide evenly: its entries need the same number of objects (and \
+                         buckets), and the number of workers must divide it",
                         format!("give every entry {objects} objects, and use 1 worker"),
                     );
                     continue;

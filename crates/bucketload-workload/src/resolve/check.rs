@@ -1,9 +1,9 @@
-//! Last check of a plan: whether every generator accepts it.
+//! The last check of a plan: whether every generator accepts it.
 //!
-//! The checks before this one speak the language of the workload and come first; this one makes
-//! sure that a plan which resolves can be generated from, whatever they overlook.
+//! Earlier checks use the language of the workload and run first. This one ensures that a plan that resolves
+//! can also be generated, whatever they overlook.
 
-use super::lower::Lower;
+use super::builder::PlanBuilder;
 use super::phases::RunPhase;
 use bucketload_core::generate::LawError;
 use bucketload_core::generate::arrivals::Schedule;
@@ -11,7 +11,7 @@ use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::plan::{JobStart, PhaseKind, Plan};
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     pub(super) fn check_generators(&mut self, plan: &Plan, runs: &[RunPhase]) {
         let measured = plan
             .phases
@@ -58,7 +58,7 @@ impl Lower<'_> {
     }
 
     fn refuse(&mut self, plan: &Plan, path: &str, error: &LawError) {
-        // Errors of populations name the key set by its number.
+        // Errors about populations give the key set's number.
         let keyset = error
             .field
             .strip_prefix("keysets[")

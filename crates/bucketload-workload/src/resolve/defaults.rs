@@ -1,20 +1,20 @@
-//! Values that apply when a workload leaves them open.
+//! Values that apply if a workload leaves them unset.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{ArrivalLaw, KeyLaw};
 
-/// Bytes of objects that the embedded memory store is given by default.
+/// Default limit on the bytes of objects in the embedded memory store.
 pub const EMBEDDED_MEMORY_BUDGET: u64 = 512 << 20;
 
-/// Seed of every random stream: runs are comparable unless the user asks for another schedule.
+/// Seed of every random stream: runs are comparable unless the user requests another schedule.
 pub(super) const SEED: u64 = 1;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Longest duration of an attempt: above any healthy latency, below common server limits of 60 s.
+/// Longest duration of an attempt: above any healthy latency, below the common server limit of 60 s.
 pub(super) const TIMEOUT_NS: u64 = 30 * SECOND;
 
-/// First and longest pause of a retry policy.
+/// First and longest pause of the retry policy.
 pub(super) const BACKOFF_NS: u64 = SECOND / 10;
 pub(super) const MAX_BACKOFF_NS: u64 = 10 * SECOND;
 
@@ -26,20 +26,21 @@ pub(super) const STOP_WINDOW_NS: u64 = 300 * SECOND;
 pub(super) const STOP_HALF_WIDTH: f64 = 0.02;
 pub(super) const STOP_QUANTILE: f64 = 0.99;
 
-/// Jobs of docs/spec/scenarios.md section 4.1: arrivals per second, results kept, operations per second within
-/// a stage (a stage of 14.5 operations lasts about as long as the embedded server needs for them).
+/// Jobs of docs/spec/scenarios.md section 4.1: arrivals per second, number of jobs whose results are kept,
+/// and operations per second within a stage (a stage of 14.5 operations lasts about as long as the embedded
+/// server takes for them).
 pub(super) const JOB_RATE: f64 = 6.0 / 60.0;
 pub(super) const RETAIN_JOBS: u32 = 20;
 pub(super) const STAGE_RATE: f64 = 10.0;
-/// Caps of jobs and of their operations in flight: bounds of memory, far from what is meant to run.
+/// Limits on jobs and on their operations in flight. They bound memory and are far above intended loads.
 pub(super) const MAX_JOBS: u32 = 1000;
 pub(super) const JOBS_IN_FLIGHT: u32 = 1024;
-/// Jobs that have begun are finished: a job of the default scenario lasts some ten seconds.
+/// Jobs that have started are completed: a job of the default scenario takes about ten seconds.
 pub(super) const JOBS_DRAIN_NS: u64 = 300 * SECOND;
 
 /// Part size of multipart operations, bytes.
 pub(super) const PART_SIZE: u64 = 8 << 20;
-/// Keys per page of a list: the most that S3 gives.
+/// Keys per page of a list: the maximum of S3.
 pub(super) const PAGE_SIZE: u64 = 1000;
 
 /// Limits of S3.
@@ -51,8 +52,8 @@ pub(super) const MAX_BATCH: u64 = 1000;
 /// `Days` of RestoreObject is an `xs:int` (Amazon S3 API Reference).
 pub(super) const MAX_RESTORE_DAYS: u64 = i32::MAX as u64;
 
-/// Which objects an operation works on unless the workload says so: reads, appends and touches go everywhere,
-/// writes make new objects, deletes and renames go through the objects once, lists through the shards in turn.
+/// The default key law of each class: reads, appends and touches use all objects, writes create new objects,
+/// deletes and renames go through the objects once, lists go through the shards in turn.
 pub(super) const fn keys(class: OpClass) -> KeyLaw {
     match class {
         OpClass::Put
@@ -79,22 +80,22 @@ pub(super) const fn keys(class: OpClass) -> KeyLaw {
         | OpClass::PutTagging
         | OpClass::GetTagging
         | OpClass::Restore
-        // Fresh keys never meet another writer.
+        // With fresh keys a conditional put would never meet another writer.
         | OpClass::PutIfAbsent
         | OpClass::DeleteTagging => KeyLaw::Uniform,
     }
 }
 
-/// The same for operations on buckets that the workload makes: through the buckets in turn.
-pub(super) fn bucket_keys(class: OpClass, own: bool) -> KeyLaw {
-    match own && class.on_bucket() {
+/// The same for operations on buckets created by the workload: they go through the buckets in turn.
+pub(super) fn bucket_keys(class: OpClass, own_buckets: bool) -> KeyLaw {
+    match own_buckets && class.on_bucket() {
         true => KeyLaw::Sequential,
         false => keys(class),
     }
 }
 
-/// Cap on operations in flight: what arrives in 10 s, so that a store may stall that long before
-/// the run stops being open, within what sockets and memory allow.
+/// Default cap on operations in flight: the arrivals of 10 s, so a store may stall that long before the run
+/// stops being open, within the limits of sockets and memory.
 pub(super) fn max_in_flight(arrival: &ArrivalLaw) -> u32 {
     const SECONDS: f64 = 10.0;
     let arrivals = match arrival {
@@ -104,7 +105,7 @@ pub(super) fn max_in_flight(arrival: &ArrivalLaw) -> u32 {
         | ArrivalLaw::LognormalRate { rate, .. } => rate * SECONDS,
         ArrivalLaw::Ramp { from, to, .. } => from.max(*to) * SECONDS,
         ArrivalLaw::Steps { rates, .. } => rates.iter().copied().fold(0.0, f64::max) * SECONDS,
-        // Three batches, since a tick never waits for the previous one.
+        // Three batches, because a tick never waits for the previous one.
         ArrivalLaw::PeriodicBatch { clients, max, .. } => {
             f64::from(*clients) * f64::from(*max) * 3.0
         }

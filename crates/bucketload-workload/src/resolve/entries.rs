@@ -1,13 +1,13 @@
-//! Entries of a mix: which fields an operation class takes, needs and defaults to.
+//! Mix entries: the fields that each operation class accepts and needs, and their defaults.
 
+use super::builder::PlanBuilder;
 use super::defaults;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use crate::spec::{MixSpec, Weight, WorkSpec, check_weights, suggest};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, RangePlan, SizeLaw};
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The mix of a work and the path of each entry.
     pub(super) fn mix(
         &mut self,
@@ -18,7 +18,11 @@ impl Lower<'_> {
         let path = format!("{path}.mix");
         let Some(mix) = &work.mix else {
             let remedy = "add it, such as mix = { get = 70, put = 30 }";
-            self.error(&path, "nothing says which operations are performed", remedy);
+            self.error(
+                &path,
+                "the work does not say which operations to perform",
+                remedy,
+            );
             return (Vec::new(), Vec::new());
         };
         let one = Weight {
@@ -33,7 +37,7 @@ impl Lower<'_> {
         if let Err(message) = check_weights(&weights) {
             let remedy = "write weights such as { get = 70, put = 30 }, or percentages that add \
                           up to 100";
-            self.error(&path, format!("the mix is impossible: {message}"), remedy);
+            self.error(&path, format!("the mix is invalid: {message}"), remedy);
         }
         let (mut plans, mut paths) = (Vec::new(), Vec::new());
         for ((name, entry), weight) in entries.iter().zip(weights) {
@@ -51,7 +55,7 @@ impl Lower<'_> {
                 self.error(&path, format!("unknown operation `{name}`"), remedy);
                 continue;
             };
-            // An entry of weight 0 stays readable in the file and is switched off.
+            // An entry of weight 0 is switched off but may stay in the file.
             if weight.value > 0.0
                 && let Some(plan) = self.entry(&path, class, weight.value, entry, work, keysets)
             {
@@ -73,23 +77,23 @@ impl Lower<'_> {
     ) -> Option<MixEntry> {
         let keyset = self.keyset_of(path, class, entry, work, keysets)?;
         let set = &keysets[usize::from(keyset)];
-        let own = set.plan.buckets.is_some() && class != OpClass::ListBuckets;
-        self.deny_foreign_fields(path, class, entry, own);
-        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) && !own {
+        let own_buckets = set.plan.buckets.is_some() && class != OpClass::ListBuckets;
+        self.deny_foreign_fields(path, class, entry, own_buckets);
+        if matches!(class, OpClass::MakeBucket | OpClass::DeleteBucket) && !own_buckets {
             self.error(
                 path,
-                format!("`{class}` would act on the bucket of the run itself"),
-                "name a key set with buckets of its own (keysets.NAME.buckets); the bucket of the \
-                 run is made before the run and deleted after it if the run made it",
+                format!("`{class}` would act on the run's own bucket"),
+                "name a key set with its own buckets (keysets.NAME.buckets); the run's bucket is created \
+                 before the run and deleted after it if the run created it",
             );
         }
         let size = self.size(path, class, entry, work, set);
         let keys = match (&entry.keys, &work.keys) {
             (Some(keys), _) => keys.0.clone(),
             (None, Some(keys)) if inherits_keys(class) => keys.0.clone(),
-            _ => defaults::bucket_keys(class, own),
+            _ => defaults::bucket_keys(class, own_buckets),
         };
-        if class.on_bucket() && own && keys == KeyLaw::Fresh {
+        if class.on_bucket() && own_buckets && keys == KeyLaw::Fresh {
             self.error(
                 &format!("{path}.keys"),
                 format!("`fresh` names new objects, but the buckets of `{class}` are numbered"),
@@ -123,10 +127,16 @@ impl Lower<'_> {
         })
     }
 
-    /// Refuses fields that mean nothing for the class.
-    fn deny_foreign_fields(&mut self, path: &str, class: OpClass, entry: &MixSpec, own: bool) {
+    /// Rejects fields that do not apply to the class.
+    fn deny_foreign_fields(
+        &mut self,
+        path: &str,
+        class: OpClass,
+        entry: &MixSpec,
+        own_buckets: bool,
+    ) {
         let list = is_list(class);
-        let on_objects = !class.on_bucket() || own;
+        let on_objects = !class.on_bucket() || own_buckets;
         let given = [
             (
                 "size",
@@ -184,14 +194,14 @@ impl Lower<'_> {
             if is_given && !fits {
                 self.error(
                     &format!("{path}.{field}"),
-                    format!("`{class}` has no `{field}`: that is for {owner}"),
+                    format!("`{class}` has no `{field}`: it applies to {owner}"),
                     "remove it",
                 );
             }
         }
     }
 
-    /// Index of the key set an entry works on: its own, its work's, or the only one.
+    /// Index of the key set for an entry: its own, its work's, or the only one.
     fn keyset_of(
         &mut self,
         path: &str,
@@ -202,7 +212,7 @@ impl Lower<'_> {
     ) -> Option<u16> {
         let names: Vec<&str> = keysets.iter().map(|set| set.plan.name.as_str()).collect();
         if class.on_bucket() {
-            // Without a key set that has buckets it acts on the bucket of the target.
+            // Without a key set that has buckets, it acts on the target's bucket.
             let named = entry.keyset.as_ref().or(work.keyset.as_ref());
             let has_buckets = |set: &Keyset| set.plan.buckets.is_some();
             match named {
@@ -214,7 +224,7 @@ impl Lower<'_> {
                     let owners: Vec<&str> = owners.map(|set| set.plan.name.as_str()).collect();
                     self.error(
                         path,
-                        format!("nothing says whose buckets `{class}` works on"),
+                        format!("`{class}` needs a key set whose buckets it works on"),
                         format!("add `keyset`, one of {}", owners.join(", ")),
                     );
                     return None;
@@ -230,7 +240,7 @@ impl Lower<'_> {
             (None, None) => {
                 let (message, remedy) = if defined {
                     let all = names.join(", ");
-                    let message = format!("nothing says which key set `{class}` works on");
+                    let message = format!("`{class}` needs a key set to work on");
                     (message, format!("add `keyset`, one of {all}"))
                 } else {
                     let message = format!("`{class}` works on objects, but there is no key set");
@@ -251,7 +261,7 @@ impl Lower<'_> {
         index.and_then(|index| u16::try_from(index).ok())
     }
 
-    /// Sizes that the entry writes instead of those of the key set.
+    /// The entry's own sizes, if they replace those of the key set.
     fn size(
         &mut self,
         path: &str,
@@ -264,12 +274,12 @@ impl Lower<'_> {
             return None;
         }
         let size = entry.size.as_ref().or(work.size.as_ref());
-        // With initial objects the key set itself is incomplete, which is reported there.
+        // If it has initial objects, the key set itself is incomplete and reported there.
         if size.is_none() && !set.sized && set.plan.count == 0 {
             let name = &set.plan.name;
             self.error(
                 path,
-                format!("nothing says how large the objects are that `{class}` writes"),
+                format!("the size of the objects that `{class}` writes is missing"),
                 format!("add `size`, or keysets.{name}.size"),
             );
         }
@@ -282,7 +292,7 @@ impl Lower<'_> {
         }
         let align = entry.range_align.map_or(1, |align| align.0);
         if align == 0 {
-            let remedy = "write 1 for any offset, or such as \"4KiB\"";
+            let remedy = "write 1 for any offset, or a size such as \"4KiB\"";
             self.error(
                 &format!("{path}.range-align"),
                 "no offset is a multiple of 0",
@@ -292,7 +302,7 @@ impl Lower<'_> {
         let Some(range) = &entry.range else {
             self.error(
                 path,
-                "nothing says how long the ranges are that `range-get` reads",
+                "the length of the ranges that `range-get` reads is missing",
                 "add `range`, such as range = \"64KiB\"",
             );
             return None;
@@ -301,7 +311,7 @@ impl Lower<'_> {
             let remedy = "clamp it with min=1";
             self.error(
                 &format!("{path}.range"),
-                "a range has at least 1 byte",
+                "a range must have at least 1 byte",
                 remedy,
             );
         }
@@ -318,7 +328,7 @@ impl Lower<'_> {
             match entry.batch {
                 None => self.error(
                     path,
-                    "nothing says how many keys one `delete-many` request deletes",
+                    "the number of keys per `delete-many` request is missing",
                     "add `batch`, such as batch = 100",
                 ),
                 Some(1..=defaults::MAX_BATCH) => {}
@@ -355,7 +365,7 @@ impl Lower<'_> {
                         "{days} days lie outside 1 to {}",
                         defaults::MAX_RESTORE_DAYS
                     ),
-                    "S3 takes a 32-bit number of days, at least 1",
+                    "S3 accepts a 32-bit number of days, at least 1",
                 );
             }
             return days;
@@ -378,7 +388,7 @@ const fn is_multipart(class: OpClass) -> bool {
     )
 }
 
-/// Whether the work's law of keys applies: to operations on existing objects.
+/// Whether the work's key law applies, which it does to operations on existing objects.
 fn inherits_keys(class: OpClass) -> bool {
     defaults::keys(class) == KeyLaw::Uniform
 }

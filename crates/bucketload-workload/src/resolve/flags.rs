@@ -8,7 +8,7 @@ use crate::spec::node::{Node, Table, Value};
 use crate::spec::{Errors, Origin, suggest};
 use bucketload_core::op::OpClass;
 
-/// A setting on its way into the tree.
+/// Applies one setting.
 struct Setter<'a> {
     flag: &'a Arc<str>,
     errors: &'a mut Errors,
@@ -30,24 +30,19 @@ pub(super) fn apply(
         notes,
     };
     let node = Node::parse_flag(&setting.value, &setting.flag);
+    let key = <&'static str>::from(&setting.field);
     match &setting.field {
         Field::Path(path) => setter.set_path(table, path, node),
-        Field::Seed => setter.set(table, "seed", node),
-        Field::Scale => setter.set(table, "scale", node),
-        Field::Verify => setter.set(table, "verify", node),
-        Field::Oracle => setter.set(table, "oracle", node),
-        Field::Timeout => setter.set(table, "timeout", node),
-        Field::Payload => setter.set(table, "payload", node),
-        Field::Keep => setter.set(table, "keep", node),
-        Field::Duration => setter.in_phases(table, "duration", &node),
-        Field::Ops => setter.in_phases(table, "ops", &node),
-        Field::Bytes => setter.in_phases(table, "bytes", &node),
-        Field::Arrival => setter.in_works(table, |s, work| s.set(work, "arrival", node.clone())),
-        Field::Rate => setter.in_works(table, |s, work| s.set(work, "rate", node.clone())),
-        Field::Workers => setter.in_works(table, |s, work| s.set(work, "workers", node.clone())),
-        Field::Think => setter.in_works(table, |s, work| s.set(work, "think", node.clone())),
-        Field::MaxInFlight => {
-            setter.in_works(table, |s, work| s.set(work, "max-in-flight", node.clone()));
+        Field::Seed
+        | Field::Scale
+        | Field::Verify
+        | Field::Oracle
+        | Field::Timeout
+        | Field::Payload
+        | Field::Keep => setter.set(table, key, node),
+        Field::Duration | Field::Ops | Field::Bytes => setter.in_phases(table, key, &node),
+        Field::Arrival | Field::Rate | Field::Workers | Field::Think | Field::MaxInFlight => {
+            setter.in_works(table, |s, work| s.set(work, key, node.clone()));
         }
         Field::Mix => setter.in_works(table, |s, work| s.mix(work, &setting.value)),
         Field::Keys => setter.in_all_works(table, |s, work| s.keys(work, &node)),
@@ -66,7 +61,7 @@ impl Setter<'_> {
         self.errors.push(&origin, field, message, remedy);
     }
 
-    /// Sets a field of a table; fields that the new one excludes go out of force.
+    /// Sets a field of a table and removes the fields that it excludes.
     fn set(&mut self, table: &mut Table, key: &str, node: Node) {
         let removed = exclude(table, key);
         if !removed.is_empty() {
@@ -79,7 +74,7 @@ impl Setter<'_> {
         table.set(key, self.origin(), node);
     }
 
-    /// Runs `f` on every phase that measures.
+    /// Runs `f` on every measuring phase.
     fn each_phase(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &str, &mut Table)) {
         let Some(phases) = root.get_mut("phases").and_then(Node::as_table_mut) else {
             return;
@@ -97,7 +92,7 @@ impl Setter<'_> {
         self.each_phase(root, |s, _, phase| s.set(phase, key, node.clone()));
     }
 
-    /// Runs `f` on every work of every phase that measures.
+    /// Runs `f` on every work of every measuring phase.
     fn in_all_works(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &mut Table)) {
         self.each_phase(root, |s, _, phase| match phase.get_mut("works") {
             None => f(s, phase),
@@ -112,8 +107,8 @@ impl Setter<'_> {
         });
     }
 
-    /// Runs `f` on the only work of every phase that measures; refuses when there are several,
-    /// since it is not clear which one is meant.
+    /// Runs `f` on the only work of every measuring phase. Reports an error if a phase has several works,
+    /// because the flag does not say which one.
     fn in_works(&mut self, root: &mut Table, mut f: impl FnMut(&mut Self, &mut Table)) {
         self.each_phase(root, |s, name, phase| {
             let several = phase
@@ -141,8 +136,7 @@ impl Setter<'_> {
         });
     }
 
-    /// Replaces the operations of a work. Entries that are named again keep what else is said
-    /// about them.
+    /// Replaces the operations of a work. Entries that keep their name keep their other fields.
     fn mix(&mut self, work: &mut Table, text: &str) {
         let origin = self.origin();
         let old = match work.remove("mix") {
@@ -205,8 +199,7 @@ impl Setter<'_> {
         self.set(work, "keys", node.clone());
     }
 
-    /// Sets the size law of every key set and of everything that is written; exactly, so without
-    /// scaling.
+    /// Sets the size law of every key set and of everything that is written, without scaling.
     fn sizes(&mut self, root: &mut Table, node: &Node) {
         if root.remove("size-scale").is_some() {
             self.notes.push(format!(
@@ -231,7 +224,7 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets the number of objects of every key set that has any; exactly, so without scaling.
+    /// Sets the number of objects of every key set that has any, without scaling.
     fn objects(&mut self, root: &mut Table, node: &Node) {
         let keysets = root.get_mut("keysets").and_then(Node::as_table_mut);
         for entry in keysets.into_iter().flat_map(|sets| &mut sets.entries) {
@@ -250,13 +243,13 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets the field at a dotted path. Tables on the way are made, but no new phases, key sets or
-    /// works: a misspelt name would otherwise silently do nothing.
+    /// Sets the field at a dotted path. Creates missing tables on the way, but no phases, key sets or works,
+    /// because a misspelt name would otherwise silently do nothing.
     fn set_path(&mut self, root: &mut Table, path: &str, node: Node) {
         let mut table = root;
         let keys: Vec<&str> = path.split('.').collect();
-        let (last, way) = keys.split_last().unwrap_or((&"", &[]));
-        for (depth, key) in way.iter().enumerate() {
+        let (last, parents) = keys.split_last().unwrap_or((&"", &[]));
+        for (depth, key) in parents.iter().enumerate() {
             if !self.may_enter(table, &keys[..depth], key, path) {
                 return;
             }
@@ -295,9 +288,9 @@ impl Setter<'_> {
         self.set(table, last, node);
     }
 
-    /// Whether `key` may be entered below `way`; reports it when not.
-    fn may_enter(&mut self, table: &Table, way: &[&str], key: &str, path: &str) -> bool {
-        let what = match way.last() {
+    /// Whether `key` may be entered below `parents`; reports an error if not.
+    fn may_enter(&mut self, table: &Table, parents: &[&str], key: &str, path: &str) -> bool {
+        let what = match parents.last() {
             Some(&"phases") if !RESERVED_PHASES.contains(&key) => "phase",
             Some(&"keysets") => "key set",
             Some(&"works") => "work",

@@ -1,27 +1,25 @@
-//! Key sets: populations of objects, and what the phases may do with them.
+//! Key sets: populations of objects, and what phases may do with them.
 
+use super::builder::PlanBuilder;
 use super::defaults;
-use super::lower::Lower;
 use super::phases::RunPhase;
 use super::sizes;
 use crate::spec::{KeysetSpec, Named, WorkloadSpec};
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{
-    KeyLaw, KeysetPlan, MixEntry, SizeAssign, SizeKind, SizeLaw, WorkPlan,
-};
+use bucketload_core::plan::{KeyLaw, KeysetPlan, MixEntry, SizeAssign, SizeLaw, WorkPlan};
 
-/// A key set with what preparation needs to know.
+/// A key set with the data that preparation needs.
 pub(super) struct Keyset {
     pub(super) plan: KeysetPlan,
-    /// Whether its count follows the scale.
+    /// Whether its object count follows the scale.
     pub(super) scaled: bool,
     /// Whether its objects are written before the run.
     pub(super) prepare: bool,
     /// Part size of prepared multipart uploads.
     pub(super) part_size: Option<u64>,
-    /// Whether the workload states the sizes of its objects.
+    /// Whether the workload states the object sizes.
     pub(super) sized: bool,
-    /// Whether the workload asks for preparation in so many words, needed or not.
+    /// Whether the workload requests preparation explicitly, needed or not.
     pub(super) insisted: bool,
     /// Whether any operation works on its objects.
     pub(super) used: bool,
@@ -39,7 +37,7 @@ impl Keyset {
     }
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     pub(super) fn keysets(&mut self, spec: &WorkloadSpec) -> Vec<Keyset> {
         let empty = Named::default();
         let specs = spec.keysets.as_ref().unwrap_or(&empty);
@@ -53,7 +51,7 @@ impl Lower<'_> {
             .collect();
         self.check_prefixes(&keysets);
         if keysets.is_empty() {
-            // Operations on buckets work on no objects, yet every entry belongs to a key set.
+            // Bucket operations use no objects, but every entry belongs to a key set.
             keysets.push(self.keyset("objects", &KeysetSpec::default()));
         }
         keysets
@@ -75,7 +73,7 @@ impl Lower<'_> {
             let remedy = "add it, such as size = \"64KiB\"";
             self.error(&path("size"), "the size of the objects is missing", remedy);
         }
-        // Positions of keys in ranks and indices leave room for written objects.
+        // The upper limit leaves room for written objects in ranks and indices.
         if count > 1 << 48 {
             self.error(
                 &path("count"),
@@ -86,18 +84,10 @@ impl Lower<'_> {
         let shards = spec.shards.unwrap_or(1);
         if !(1..=10_000).contains(&shards) {
             let message = format!("{shards} shards lie outside 1 to 10000");
-            self.error(
-                &path("shards"),
-                message,
-                "write 1 for no spreading over prefixes",
-            );
+            self.error(&path("shards"), message, "write 1 to use a single prefix");
         }
-        let none = SizeLaw {
-            law: SizeKind::Const { bytes: 0 },
-            min: 0,
-            max: 0,
-        };
-        let size = spec.size.as_ref().map_or(none, |size| size.0.clone());
+        let size = spec.size.as_ref();
+        let size = size.map_or(SizeLaw::constant(0), |size| size.0.clone());
         let size = self.scaled_size(&path("size"), &size);
         let part_size = spec.part_size.map(|part| part.0);
         match part_size {
@@ -136,7 +126,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A size law times the workload's factor on sizes.
+    /// A size law multiplied by the workload's size factor.
     pub(super) fn scaled_size(&mut self, path: &str, law: &SizeLaw) -> SizeLaw {
         match sizes::scaled(law, self.size_scale) {
             Ok(law) => law,
@@ -147,7 +137,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Part sizes obey S3's limits and largest objects fit into the most parts.
+    /// Checks part sizes against S3's limits, and that the largest object fits into the maximum number of
+    /// parts.
     pub(super) fn check_parts(&mut self, path: &str, part: u64, largest: u64) {
         use bucketload_core::units::format_size;
         if !(defaults::MIN_PART_SIZE..=defaults::MAX_PART_SIZE).contains(&part) {
@@ -174,7 +165,7 @@ impl Lower<'_> {
         }
     }
 
-    /// No key set's names may begin with another's prefix, else their objects mix.
+    /// Checks that no key set's prefix begins with another's, which would mix their objects.
     fn check_prefixes(&mut self, keysets: &[Keyset]) {
         for (i, a) in keysets.iter().enumerate() {
             for (j, b) in keysets.iter().enumerate() {
@@ -185,17 +176,17 @@ impl Lower<'_> {
                     self.error(
                         &format!("keysets.{}.prefix", b.name),
                         format!(
-                            "the prefix `{}` lies inside that of key set `{}`, `{}`",
+                            "the prefix `{}` lies within the prefix of key set `{}`, `{}`",
                             b.prefix, a.name, a.prefix
                         ),
-                        "give each key set a prefix of its own",
+                        "give each key set a different prefix",
                     );
                 }
             }
         }
     }
 
-    /// Checks that whatever is read is there, and finds out which key sets are overwritten.
+    /// Checks that objects exist before they are read, and determines which key sets are overwritten.
     pub(super) fn check_populations(&mut self, keysets: &mut [Keyset], runs: &[RunPhase]) {
         let mut used = vec![false; keysets.len()];
         // Key sets that an earlier phase writes to.
@@ -231,8 +222,8 @@ impl Lower<'_> {
                 let state = State {
                     name: &keyset.plan.name,
                     count: keyset.plan.count,
-                    // The entries of a chain work on the objects that its first ones wrote.
-                    there: keyset.prepare
+                    // The entries of a chain work on the objects that its first entries wrote.
+                    exist: keyset.prepare
                         || keyset.plan.existing
                         || written[index]
                         || entry.keys == KeyLaw::Chained && written_now[index],
@@ -255,13 +246,13 @@ impl Lower<'_> {
             if !used && keyset.is_prepared() {
                 let name = &keyset.plan.name;
                 self.note(format!(
-                    "no operation uses key set `{name}`, which is prepared all the same"
+                    "key set `{name}` is prepared although no operation uses it"
                 ));
             }
         }
     }
 
-    /// Deleting what others read makes reads fail.
+    /// Warns that deleting objects that others read makes reads fail.
     fn note_vanishing_objects(&mut self, phase: &RunPhase, keysets: &[Keyset]) {
         let deletes = OpClass::removes_objects;
         let deleted: Vec<u16> = phase
@@ -285,7 +276,7 @@ impl Lower<'_> {
     fn check_use(&mut self, entry: &MixEntry, path: &str, state: &State<'_>) {
         let (class, name) = (entry.class, state.name);
         let keys_path = format!("{path}.keys");
-        let law = key_law_name(&entry.keys);
+        let law = <&'static str>::from(&entry.keys);
         let needs_objects = needs_objects(class);
         match entry.keys {
             KeyLaw::Fresh if needs_objects => self.error(
@@ -296,7 +287,7 @@ impl Lower<'_> {
             KeyLaw::Fresh => {}
             KeyLaw::Latest { .. } if class.writes_body() => self.error(
                 &keys_path,
-                format!("`latest` follows what is written; it cannot tell `{class}` where to write"),
+                format!("`latest` follows written objects; it cannot choose where `{class}` writes"),
                 "use fresh or sequential",
             ),
             _ if state.count == 0 && needs_objects && !state.written => self.error(
@@ -318,16 +309,16 @@ impl Lower<'_> {
                     format!("add keysets.{name}.count, or use `fresh`")
                 },
             ),
-            _ if needs_objects && !state.there => self.error(
+            _ if needs_objects && !state.exist => self.error(
                 path,
-                format!("key set `{name}` is not prepared and no earlier phase writes it"),
-                format!("remove keysets.{name}.prepare, or write its objects in a phase before"),
+                format!("key set `{name}` is not prepared, and no earlier phase writes it"),
+                format!("remove keysets.{name}.prepare, or write its objects in an earlier phase"),
             ),
             _ if class.writes_body() && entry.size.is_some() && !state.overwritten => self.error(
                 path,
                 format!(
                     "`{class}` writes the initial objects of key set `{name}`, whose sizes the \
-                     key set states, but it has a size of its own"
+                     key set states, but the entry has its own size"
                 ),
                 format!("move `size` to keysets.{name}"),
             ),
@@ -335,7 +326,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Verification needs to know what was written where.
+    /// Checks that verification knows the version of every object it reads.
     pub(super) fn check_verification(&mut self, keysets: &[Keyset], runs: &[RunPhase]) {
         for (entry, path) in runs.iter().flat_map(RunPhase::entries) {
             let keyset = &keysets[usize::from(entry.keyset)].plan;
@@ -344,29 +335,29 @@ impl Lower<'_> {
                     path,
                     format!(
                         "reads of key set `{}` cannot be verified: the run overwrites its \
-                         objects, and nothing tells which version a read returns",
+                         objects, so the version that a read returns is unknown",
                         keyset.name
                     ),
-                    "write to fresh keys, or do without verification",
+                    "write to fresh keys, or turn verification off",
                 );
             }
         }
     }
 }
 
-/// What is known about a key set when an entry uses it.
+/// A key set's state when an entry uses it.
 struct State<'a> {
     name: &'a str,
     count: u64,
-    /// Its initial objects exist.
-    there: bool,
-    /// This or an earlier phase writes to it.
+    /// Whether its initial objects exist.
+    exist: bool,
+    /// Whether this or an earlier phase writes to it.
     written: bool,
-    /// Its initial objects are written again.
+    /// Whether its initial objects are overwritten.
     overwritten: bool,
 }
 
-/// Classes that fail on an object that does not exist. Copies and renames read their source.
+/// Whether the class fails on an object that does not exist. Copies and renames read their source.
 const fn needs_objects(class: OpClass) -> bool {
     let any_key = matches!(
         class,
@@ -379,35 +370,21 @@ const fn needs_objects(class: OpClass) -> bool {
     !any_key && !class.on_bucket() && !class.writes_body()
 }
 
-/// Whether an entry works on initial objects: writing fresh ones does not.
+/// Whether an entry works on initial objects; writing fresh ones does not.
 fn uses_initial(entry: &MixEntry) -> bool {
     let writes = entry.class.writes_body() || entry.class == OpClass::Touch;
     !(entry.class.on_bucket() || writes && entry.keys == KeyLaw::Fresh)
 }
 
-/// Whether an entry writes to objects that exist already. Copies go to fresh keys; an append to the
-/// same key twice leaves what no plan knows.
+/// Whether an entry writes to existing objects. Copies go to fresh keys. Two appends to the same key leave
+/// content that no plan knows.
 fn overwrites(entry: &MixEntry, keyset: &Keyset) -> bool {
     entry.class.writes_body()
         && match entry.keys {
             KeyLaw::Fresh => false,
             _ if entry.class == OpClass::Append => keyset.plan.count > 0,
-            // The first pass over a key set that is not prepared makes its objects.
+            // The first pass over an unprepared key set creates its objects.
             KeyLaw::Sequential | KeyLaw::Chained => keyset.prepare && keyset.plan.count > 0,
             _ => keyset.plan.count > 0,
         }
-}
-
-const fn key_law_name(law: &KeyLaw) -> &'static str {
-    match law {
-        KeyLaw::Sequential => "sequential",
-        KeyLaw::Chained => "chained",
-        KeyLaw::Fresh => "fresh",
-        KeyLaw::Uniform => "uniform",
-        KeyLaw::Zipf { .. } => "zipf",
-        KeyLaw::ZipfMandelbrot { .. } => "zipf-mandelbrot",
-        KeyLaw::Latest { .. } => "latest",
-        KeyLaw::Hotspot { .. } => "hotspot",
-        KeyLaw::Exponential { .. } => "exponential",
-    }
 }

@@ -7,10 +7,10 @@ use super::overrides::{Field, Overrides};
 use crate::spec::node::{Node, Table, Value};
 use crate::spec::{Errors, Origin, suggest};
 
-/// Names of phases that Bucketload performs by itself.
+/// Names of the phases that Bucketload itself performs.
 pub(super) const RESERVED_PHASES: [&str; 3] = ["init", "prepare", "cleanup"];
 
-/// The effective tree and the name of the profile in use.
+/// The effective tree and the name of the selected profile.
 pub(super) fn apply(
     root: &Node,
     overrides: &Overrides,
@@ -18,7 +18,7 @@ pub(super) fn apply(
     notes: &mut Vec<String>,
 ) -> (Node, String) {
     let mut effective = root.clone();
-    // A profile chosen by --set must be known before it is merged.
+    // A profile chosen by --set must be known before merging.
     for setting in &overrides.settings {
         if setting.field == Field::Path("profile".to_owned()) {
             set_profile(&mut effective, &setting.value, &setting.flag);
@@ -78,8 +78,8 @@ fn merge_profile(root: &mut Node, errors: &mut Errors) -> String {
     name
 }
 
-/// Merges `overlay` into `base`: tables merge, everything else is replaced. Laws are replaced as a
-/// whole, and closed and open loop exclude each other.
+/// Merges `overlay` into `base`: tables are merged, everything else is replaced. Laws are replaced as a
+/// whole, and fields of closed and open loops exclude each other.
 pub(super) fn merge(base: &mut Table, overlay: &Table) {
     for entry in &overlay.entries {
         exclude(base, &entry.key);
@@ -114,13 +114,13 @@ const SINGLE_WORK: [&str; 9] = [
     "size",
 ];
 
-/// Fields of a work that go out of force when another one is set over them: a work is either a
-/// closed or an open loop, and a new arrival process brings its own rate. Returns those removed.
+/// Removes the fields of a work that setting `key` overrides, and returns them: a work is either a closed or
+/// an open loop, and a new arrival process brings its own rate.
 pub(super) fn exclude(work: &mut Table, key: &str) -> Vec<&'static str> {
     let rivals: &[&str] = match key {
         "workers" => &["arrival", "rate", "max-in-flight"],
         "arrival" => &["workers", "think", "rate"],
-        // A phase ends with the last object or after so many operations.
+        // A phase ends either with the last object or after a number of operations.
         "once" => &["ops"],
         "ops" => &["once"],
         // Another pace of jobs has another rate, or none.

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! WorkloadFile ── tree ──┐
-//! profile ───────────────┼─ layers ── effective tree ── WorkloadSpec ── lower ── Plan
+//! profile ───────────────┼─ layers ── effective tree ── WorkloadSpec ── builder ── Plan
 //! Overrides (flags) ─────┘                                   (defaults, checks, scale)
 //! ```
 //!
-//! The effective tree still knows where every value comes from, so a problem that only shows when
-//! everything is put together names the line or the flag that caused it.
+//! The effective tree still records where every value comes from, so a problem found after merging names the
+//! line or flag that caused it.
 
 mod buckets;
+mod builder;
 mod check;
 mod defaults;
 mod dryrun;
@@ -17,7 +18,6 @@ mod entries;
 mod flags;
 mod keysets;
 mod layers;
-mod lower;
 mod models;
 mod overrides;
 mod phases;
@@ -36,33 +36,32 @@ pub use settings::Setting;
 use crate::spec::{Errors, SpecError, TargetSpec, WorkloadFile};
 use bucketload_core::plan::Plan;
 
-/// What the resolver needs to know about the surroundings of a run.
+/// Properties of the run's environment that the resolver needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResolveContext {
-    /// Bytes of objects that the target can hold, when it keeps them in this machine's memory
-    /// ([`EMBEDDED_MEMORY_BUDGET`] for the embedded memory store). Unless a scale is given, object
-    /// counts are scaled down to fit. `None` when the target has its own storage.
+    /// Bytes of objects that the target can hold if it keeps them in this machine's memory
+    /// ([`EMBEDDED_MEMORY_BUDGET`] for the embedded memory store). Unless a scale is given, object counts are
+    /// scaled down to fit. `None` if the target has its own storage.
     pub memory_budget: Option<u64>,
 }
 
 /// A workload that is ready to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// What is done.
+    /// The plan to run.
     pub plan: Plan,
-    /// What the user should know: the scale chosen, settings that change the model, likely
-    /// surprises.
+    /// Notes for the user: the chosen scale, settings that change the model, likely surprises.
     pub notes: Vec<String>,
     /// Target settings of the workload file, if any.
     pub target: TargetSpec,
-    /// The effective value of everything that was set, and where it comes from.
+    /// The effective value and origin of everything that was set.
     pub settings: Vec<Setting>,
 }
 
 /// Resolves a workload into a plan.
 ///
 /// # Errors
-/// All problems found, each with its place (file, line and column, or command-line flag), field and
+/// All problems found, each with its location (file, line and column, or command-line flag), field and
 /// remedy.
 pub fn resolve(
     file: &WorkloadFile,
@@ -76,22 +75,22 @@ pub fn resolve(
     if !errors.is_empty() {
         return Err(errors.into_error());
     }
-    let mut lower = lower::Lower {
+    let mut builder = builder::PlanBuilder {
         root: &root,
         errors,
         notes,
         size_scale: spec.size_scale.map_or(1.0, |factor| factor.0),
     };
-    let plan = lower.plan(file.name(), &profile, &spec, context);
-    if lower.errors.is_empty() {
-        lower.note_memory(&plan, context);
+    let plan = builder.plan(file.name(), &profile, &spec, context);
+    if builder.errors.is_empty() {
+        builder.note_memory(&plan, context);
     }
-    let settings = settings::list(&root, &lower.errors.source);
+    let settings = settings::list(&root, &builder.errors.source);
     let resolved = Resolved {
         plan,
-        notes: std::mem::take(&mut lower.notes),
+        notes: std::mem::take(&mut builder.notes),
         target: spec.target.unwrap_or_default(),
         settings,
     };
-    lower.errors.finish(resolved)
+    builder.errors.finish(resolved)
 }

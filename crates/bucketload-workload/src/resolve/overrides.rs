@@ -1,15 +1,15 @@
-//! Settings from the command line that replace fields of a workload.
+//! Command-line settings that replace fields of a workload.
 
 use std::sync::Arc;
 
 use crate::spec::SpecError;
 
-/// Settings from the command line, in the order in which they apply.
+/// Command-line settings, in the order in which they apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The profile to use instead of the workload's default.
     pub profile: Option<String>,
-    /// Settings, later ones replacing earlier ones.
+    /// The settings; later ones replace earlier ones.
     pub settings: Vec<Override>,
 }
 
@@ -22,11 +22,13 @@ pub struct Override {
     pub(super) flag: Arc<str>,
 }
 
-/// What a setting changes. The named ones reach every place where the quantity occurs, so that
-/// they work with any workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The target of a setting. Named settings apply everywhere the quantity occurs, so they work with any
+/// workload.
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Field {
     /// The field at a dotted path, such as `phases.run.duration`.
+    #[strum(serialize = "set")]
     Path(String),
     /// Arrival process of the measuring phases; makes them open loops.
     Arrival,
@@ -46,17 +48,17 @@ pub enum Field {
     Bytes,
     /// The operations and their weights, such as `get=70,put=30`.
     Mix,
-    /// Sizes of everything that is written.
+    /// Sizes of all written objects.
     Size,
-    /// Number of objects of every key set that is prepared; not scaled.
+    /// Number of objects of every prepared key set; not scaled.
     Objects,
-    /// Law of keys of operations on existing objects.
+    /// Key law of operations on existing objects.
     Keys,
     /// The seed.
     Seed,
     /// The scale.
     Scale,
-    /// Whether what is read is verified.
+    /// Whether to verify the data read.
     Verify,
     /// The consistency oracle.
     Oracle,
@@ -64,49 +66,20 @@ pub enum Field {
     Timeout,
     /// The content of objects.
     Payload,
-    /// Whether what the run created is kept.
+    /// Whether to keep what the run created.
     Keep,
 }
 
-impl Field {
-    /// The flag that sets the field.
-    #[must_use]
-    pub const fn flag(&self) -> &'static str {
-        match self {
-            Self::Path(_) => "--set",
-            Self::Arrival => "--arrival",
-            Self::Rate => "--rate",
-            Self::Workers => "--workers",
-            Self::Think => "--think",
-            Self::MaxInFlight => "--max-in-flight",
-            Self::Duration => "--duration",
-            Self::Ops => "--ops",
-            Self::Bytes => "--bytes",
-            Self::Mix => "--mix",
-            Self::Size => "--size",
-            Self::Objects => "--objects",
-            Self::Keys => "--keys",
-            Self::Seed => "--seed",
-            Self::Scale => "--scale",
-            Self::Verify => "--verify",
-            Self::Oracle => "--oracle",
-            Self::Timeout => "--timeout",
-            Self::Payload => "--payload",
-            Self::Keep => "--keep",
-        }
-    }
-}
-
 impl Override {
-    /// A setting by its named flag. Values are written as in a workload file, without the outer
-    /// quotes.
+    /// A setting given by its flag. Values are written as in a workload file, without the outer quotes.
     #[must_use]
     pub fn new(field: Field, value: &str) -> Self {
+        let name = <&'static str>::from(&field);
         let flag = match (&field, value) {
-            (Field::Path(path), _) => format!("--set {path}={value}"),
+            (Field::Path(path), _) => format!("--{name} {path}={value}"),
             // Switches without a value on the command line.
-            (Field::Verify | Field::Oracle | Field::Keep, "true") => field.flag().to_owned(),
-            _ => format!("{} {value}", field.flag()),
+            (Field::Verify | Field::Oracle | Field::Keep, "true") => format!("--{name}"),
+            _ => format!("--{name} {value}"),
         };
         Self {
             field,
@@ -115,19 +88,19 @@ impl Override {
         }
     }
 
-    /// A setting written `PATH=VALUE`, such as `phases.run.duration=30s`.
+    /// A setting written as `PATH=VALUE`, such as `phases.run.duration=30s`.
     ///
     /// # Errors
-    /// When there is no `=` or the path is not made of names separated by points.
+    /// If there is no `=` or the path is not a sequence of names separated by dots.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         const REMEDY: &str = "write --set PATH=VALUE, such as --set phases.run.duration=30s";
         let flag = || format!("--set {text}");
         let Some((path, value)) = text.split_once('=') else {
-            return Err(SpecError::flag(flag(), "there is no `=`", REMEDY));
+            return Err(SpecError::flag(flag(), "it contains no `=`", REMEDY));
         };
         let path = path.trim();
-        let named = |key: &str| crate::spec::is_name(key);
-        if !path.split('.').all(named) {
+        let is_name = |key: &str| crate::spec::is_name(key);
+        if !path.split('.').all(is_name) {
             let message = format!("`{path}` is not the path of a field");
             return Err(SpecError::flag(flag(), message, REMEDY));
         }

@@ -1,9 +1,9 @@
-//! Phases that measure: limits, stopping rule, works and their models.
+//! Measuring phases: limits, stopping rule, works and their models.
 
+use super::builder::PlanBuilder;
 use super::defaults;
 use super::keysets::Keyset;
 use super::layers::RESERVED_PHASES;
-use super::lower::Lower;
 use super::sizes;
 use crate::spec::law::ArrivalSpec;
 use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
@@ -12,18 +12,18 @@ use bucketload_core::plan::{
     PhaseKind, PhasePlan, StopRule, WorkPlan,
 };
 
-/// Most closed-loop workers whose work is summed separately.
+/// Maximum number of closed-loop workers that are totalled separately.
 const MAX_STREAMS: u64 = 4096;
-/// Most bounds of size classes.
+/// Maximum number of bounds of size classes.
 const MAX_SIZE_CLASSES: usize = 7;
 
-/// A phase that measures, with the place of each of its mix entries in the workload.
+/// A measuring phase, with the location of each of its mix entries in the workload.
 pub(super) struct RunPhase {
     pub(super) plan: PhasePlan,
-    /// The phase only deletes, each object once: it ends with the last one, whose number is known
-    /// when the scale is.
+    /// Whether the phase only deletes, each object once. It then ends with the last object, whose number is
+    /// known once the scale is.
     limited_by_objects: bool,
-    /// The phase goes through its objects once.
+    /// Whether the phase goes through its objects once.
     pub(super) once: bool,
     /// For each work, its path and the path of each entry.
     paths: Vec<(String, Vec<String>)>,
@@ -40,7 +40,7 @@ impl RunPhase {
         let entry = plan_field.split_once("mix[").and_then(|(_, rest)| {
             let (index, field) = rest.split_once(']')?;
             let path = self.paths.get(work)?.1.get(index.parse::<usize>().ok()?)?;
-            // The field of the entry, without what the plan has inside.
+            // The entry's field, without the plan's inner structure.
             match field.trim_start_matches('.').split(['.', '[']).next() {
                 None | Some("") => Some(path.clone()),
                 Some(field) => Some(format!("{path}.{field}")),
@@ -49,7 +49,7 @@ impl RunPhase {
         entry.unwrap_or_else(|| self.work_path(work).to_owned())
     }
 
-    /// The mix entries of all works but those made of jobs, each with its path.
+    /// The mix entries, each with its path, of all works except those that consist of jobs.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&MixEntry, &str)> {
         self.plan
             .works
@@ -60,7 +60,7 @@ impl RunPhase {
     }
 }
 
-/// Whether a single work does nothing but delete or rename objects in turn.
+/// Whether a single work only deletes or renames objects in turn.
 fn deletes_once(works: &[WorkPlan]) -> bool {
     let [work] = works else { return false };
     let [entry] = work.mix.as_slice() else {
@@ -69,7 +69,7 @@ fn deletes_once(works: &[WorkPlan]) -> bool {
     entry.class.removes_objects() && entry.keys == KeyLaw::Sequential
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Sets the limit of phases that delete each object once.
     pub(super) fn limit_deletes(&mut self, runs: &mut [RunPhase], keysets: &[Keyset]) {
         for run in runs.iter_mut() {
@@ -85,7 +85,7 @@ impl Lower<'_> {
             } else if limits.ops > once {
                 let (name, ops) = (&run.plan.name, limits.ops);
                 self.notes.push(format!(
-                    "phase `{name}` removes objects {ops} times, but after {once} all objects are gone"
+                    "phase `{name}` performs {ops} removals, but after {once} no objects are left"
                 ));
             }
         }
@@ -136,8 +136,9 @@ impl Lower<'_> {
                 } else if works.0.is_empty() {
                     self.error(&format!("{path}.works"), "there is no work", "");
                 }
-                let named = works.0.iter();
-                named
+                works
+                    .0
+                    .iter()
                     .map(|(name, work)| (name.clone(), format!("{path}.works.{name}"), work))
                     .collect()
             }
@@ -152,7 +153,7 @@ impl Lower<'_> {
                 }
                 (None, None) => {
                     if work.jobs.is_some() {
-                        let message = "`jobs` describes jobs, but the work is not made of them";
+                        let message = "`jobs` is set, but the work does not consist of jobs";
                         let remedy = "add model = \"jobs\"";
                         self.error(&format!("{path}.jobs"), message, remedy);
                     }
@@ -166,15 +167,15 @@ impl Lower<'_> {
         }
         let deletes = deletes_once(&plans);
         let rounds = |work: &WorkPlan| work.model.rounds().is_some();
-        let through = spec.limits.once == Some(true);
-        if through && spec.limits.ops.is_some() {
+        let goes_once = spec.limits.once == Some(true);
+        if goes_once && spec.limits.ops.is_some() {
             self.error(
                 &format!("{path}.once"),
-                "the phase ends with its last object, and after a number of operations as well",
-                "give one of them: `once` or `ops`",
+                "the phase would end both with its last object and after a number of operations",
+                "use either `once` or `ops`",
             );
         }
-        let once = deletes || through || plans.iter().all(rounds);
+        let once = deletes || goes_once || plans.iter().all(rounds);
         let has_jobs = plans.iter().any(|work| work.model.jobs().is_some());
         let limited = |work: &WorkPlan| work.model.jobs().is_some_and(|jobs| jobs.limit > 0);
         let ends = once || has_jobs && plans.iter().all(limited);
@@ -183,8 +184,8 @@ impl Lower<'_> {
             if spec.limits.ops.is_some() {
                 self.error(
                     &format!("{path}.ops"),
-                    "a limit of operations would break off jobs in the middle",
-                    "limit `duration`, or the number of jobs by jobs.limit",
+                    "a limit on operations would cut jobs short",
+                    "limit `duration`, or the number of jobs with jobs.limit",
                 );
             }
             if spec.limits.drain.is_none() {
@@ -194,7 +195,7 @@ impl Lower<'_> {
         let accounting = self.accounting(&path, &spec.limits, &plans);
         RunPhase {
             limited_by_objects: deletes && spec.limits.ops.is_none(),
-            once: through,
+            once: goes_once,
             plan: PhasePlan {
                 name: name.to_owned(),
                 kind: PhaseKind::Run,
@@ -239,7 +240,7 @@ impl Lower<'_> {
         limits
     }
 
-    /// What is recorded beside the usual figures.
+    /// Additional figures to record.
     fn accounting(&mut self, path: &str, spec: &PhaseLimits, works: &[WorkPlan]) -> Accounting {
         let streams = spec.streams.unwrap_or(false);
         let workers = works.iter().map(|work| {
@@ -251,7 +252,7 @@ impl Lower<'_> {
             self.error(
                 &format!("{path}.streams"),
                 "streams are the workers of closed loops, at most 4096 of them",
-                "use `workers`, or leave `streams` out",
+                "use `workers`, or remove `streams`",
             );
         }
         let size_classes: Vec<u64> = spec
@@ -271,7 +272,7 @@ impl Lower<'_> {
             self.error(
                 &format!("{path}.size-classes"),
                 format!("{} bounds are too many", size_classes.len()),
-                "at most 7 bounds, for 8 classes: each class has histograms of its own",
+                "at most 7 bounds, for 8 classes: each class has its own histograms",
             );
         }
         Accounting {
@@ -301,14 +302,14 @@ impl Lower<'_> {
             let remedy = "write it such as 0.99";
             self.error(
                 &format!("{path}.stop.quantile"),
-                "no number of observations supports the maximum",
+                "the quantile must be at least 0 and below 1",
                 remedy,
             );
         }
         if spec.duration.is_some_and(|d| d.0 <= rule.min_window_ns) {
             self.error(
                 &format!("{path}.stop.min-window"),
-                "the shortest window is not shorter than the phase, so it could never stop early",
+                "the minimum window is not shorter than the phase, so the phase could never stop early",
                 "make `duration` longer or `min-window` shorter",
             );
         }
@@ -322,15 +323,19 @@ impl Lower<'_> {
             (Some(_), true) => self.error(
                 &field("workers"),
                 "`workers` makes a closed loop, `arrival` and `rate` make an open one",
-                "give one of them",
+                "use one or the other",
             ),
             (None, false) => self.error(
                 path,
-                "nothing says when operations are due",
+                "the work does not say when operations are due",
                 "add `rate` or `arrival` for an open loop, or `workers` for a closed one",
             ),
             (Some(0), _) => {
-                self.error(&field("workers"), "0 workers do nothing", "give at least 1");
+                self.error(
+                    &field("workers"),
+                    "at least 1 worker is needed",
+                    "give at least 1",
+                );
             }
             (Some(workers), _) if workers > 1_000_000 => {
                 let message = format!("{workers} workers are too many");
@@ -366,7 +371,7 @@ impl Lower<'_> {
             self.error(
                 &field("max-in-flight"),
                 "with a cap of 0 no operation could ever start",
-                "give at least 1, or leave it out for 10 s worth of arrivals",
+                "give at least 1, or remove it for 10 s worth of arrivals",
             );
         }
         ModelPlan::Open(OpenPlan {
@@ -385,7 +390,7 @@ impl Lower<'_> {
             Some(rate) if !arrival.set_rate(rate.0) => self.error(
                 &format!("{path}.rate"),
                 format!("the arrival process {arrival} has no single rate to set"),
-                "give another `arrival`, such as poisson(200/s), or leave `rate` out",
+                "give another `arrival`, such as poisson(200/s), or remove `rate`",
             ),
             None if arrival.rate() == Some(0.0) => self.error(
                 &format!("{path}.arrival"),

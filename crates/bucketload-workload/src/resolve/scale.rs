@@ -1,23 +1,23 @@
-//! The number of objects that a target in memory can hold.
+//! Fits the number of objects into a target in memory.
 
 use super::ResolveContext;
+use super::builder::PlanBuilder;
 use super::dryrun::DryRun;
 use super::keysets::Keyset;
-use super::lower::Lower;
 use crate::spec::{ScaleSpec, WorkloadSpec};
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::plan::{KeyLaw, MixEntry, Plan};
 use bucketload_core::units::format_size;
 
-/// Memory that a stored object takes besides its content: name, map entry, metadata. An estimate
-/// on the safe side.
+/// Memory that a stored object takes in addition to its content: name, map entry, metadata. A conservative
+/// estimate.
 const OBJECT_OVERHEAD: f64 = 512.0;
 
 const GIB: f64 = 1_073_741_824.0;
 
-/// Chooses the scale, multiplies the counts of scaled key sets by it and explains it. Returns it.
+/// Chooses the scale, multiplies the counts of scaled key sets by it, notes the reason and returns the scale.
 pub(super) fn apply(
-    lower: &mut Lower<'_>,
+    builder: &mut PlanBuilder<'_>,
     spec: &WorkloadSpec,
     keysets: &mut [Keyset],
     budget: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) fn apply(
             Ok(sampler) => sampler.mean(),
             Err(error) => {
                 let path = format!("keysets.{}.size", keyset.plan.name);
-                lower.error(&path, error.to_string(), "");
+                builder.error(&path, error.to_string(), "");
                 return 1.0;
             }
         };
@@ -67,19 +67,19 @@ pub(super) fn apply(
     }
     let automatic = !matches!(spec.scale, Some(ScaleSpec::Factor(_)));
     if let (true, Some(budget), false) = (automatic, budget, changes.is_empty()) {
-        lower.note(format!(
-            "scale {scale}: {}, since the target keeps objects in memory ({} allowed); --scale 1 \
-             asks for all",
+        builder.note(format!(
+            "scale {scale}: {}, because the target keeps objects in memory ({} allowed); --scale 1 \
+             keeps all objects",
             changes.join(", "),
             format_size(budget)
         ));
     } else if !changes.is_empty() {
-        lower.note(format!("scale {scale}: {}", changes.join(", ")));
+        builder.note(format!("scale {scale}: {}", changes.join(", ")));
     }
     if let Some(budget) = budget {
         let needed = scaled * scale + fixed;
         if needed > budget as f64 * 1.001 {
-            lower.note(format!(
+            builder.note(format!(
                 "the objects need about {:.1} GiB of memory in a target that is allowed {}",
                 needed / GIB,
                 format_size(budget)
@@ -89,8 +89,8 @@ pub(super) fn apply(
     scale
 }
 
-impl Lower<'_> {
-    /// Says how much new objects add to a target that keeps everything in memory.
+impl PlanBuilder<'_> {
+    /// Notes how much memory new objects take in a target that keeps everything in memory.
     pub(super) fn note_memory(&mut self, plan: &Plan, context: &ResolveContext) {
         let Some(budget) = context.memory_budget else {
             return;
@@ -99,7 +99,7 @@ impl Lower<'_> {
             .phases
             .iter()
             .flat_map(|phase| &phase.works)
-            // Jobs delete what they write; what they keep is said where their sizes are fitted.
+            // Jobs delete what they write; their retained data is noted where their sizes are fitted.
             .filter(|work| work.model.jobs().is_none())
             .any(|work| {
                 let writes_fresh =
@@ -118,9 +118,7 @@ impl Lower<'_> {
                 written / GIB
             )),
             Some(_) => {}
-            None => {
-                self.note("new objects pile up in the target's memory for as long as the run lasts")
-            }
+            None => self.note("new objects accumulate in the target's memory for the whole run"),
         }
     }
 }

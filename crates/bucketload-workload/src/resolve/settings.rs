@@ -1,16 +1,16 @@
-//! The effective value of everything that was set, and where it comes from.
+//! The effective value and origin of everything that was set.
 
 use crate::spec::node::{Node, Value};
 use crate::spec::{Location, Source};
 
-/// A field that was set, by the workload file or on the command line.
+/// A field that was set by the workload file or on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Dotted path of the field.
     pub path: String,
     /// Its value, written as in a workload file.
     pub value: String,
-    /// Where it comes from: `FILE:LINE:COLUMN` or the flag as typed.
+    /// Its origin: `FILE:LINE:COLUMN` or the flag as typed.
     pub location: Location,
 }
 

@@ -5,7 +5,7 @@ use bucketload_core::plan::{SizeKind, SizeLaw};
 /// `law` with every size multiplied by `factor`. Sizes above 0 stay at least 1 byte, 0 stays 0.
 ///
 /// # Errors
-/// Where a law counts in units of bytes that the factor does not leave whole.
+/// If a law counts in units of bytes that the factor would make fractional.
 pub(super) fn scaled(law: &SizeLaw, factor: f64) -> Result<SizeLaw, String> {
     if factor == 1.0 {
         return Ok(law.clone());
@@ -17,7 +17,7 @@ pub(super) fn scaled(law: &SizeLaw, factor: f64) -> Result<SizeLaw, String> {
     })
 }
 
-/// A size times the factor, rounded; 0 only for 0.
+/// A size multiplied by the factor and rounded; only 0 becomes 0.
 pub(super) fn bytes(size: u64, factor: f64) -> u64 {
     if size == 0 || size == u64::MAX {
         return size;
@@ -29,7 +29,7 @@ fn unit(size: u64, factor: f64) -> Result<u64, String> {
     let scaled = size as f64 * factor;
     if scaled < 1.0 || scaled.fract() != 0.0 {
         return Err(format!(
-            "a law in units of {size} bytes cannot be scaled by {factor}: {scaled} bytes are no unit"
+            "a law in units of {size} bytes cannot be scaled by {factor}: {scaled} bytes is not a valid unit"
         ));
     }
     Ok(scaled as u64)
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn units_that_do_not_divide_are_refused() {
+    fn units_that_do_not_divide_are_errors() {
         let zipf = |unit| SizeLaw {
             law: SizeKind::Zipf {
                 n: 4,

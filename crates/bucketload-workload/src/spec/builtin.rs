@@ -1,4 +1,4 @@
-//! The workloads that ship inside the program.
+//! The workloads built into the program.
 
 use super::error::SpecError;
 use super::file::WorkloadFile;
@@ -10,7 +10,7 @@ macro_rules! builtin {
     };
 }
 
-/// Name and text of every built-in workload, in the order of lists.
+/// Name and text of every built-in workload, in listing order.
 pub const BUILTIN_WORKLOADS: &[(&str, &str)] = builtin![
     "online-service",
     "big-data-analysis",
@@ -42,14 +42,14 @@ impl WorkloadFile {
     /// The built-in workload called `name`.
     ///
     /// # Errors
-    /// When there is none, with the one probably meant.
+    /// If there is none; the error suggests the closest name.
     pub fn builtin(name: &str) -> Result<Self, SpecError> {
         match BUILTIN_WORKLOADS.iter().find(|(known, _)| *known == name) {
             Some((name, text)) => Self::parse(&format!("{name}.toml"), text),
             None => {
                 let names = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name);
                 let remedy = suggest::advice(name, names);
-                let message = "there is no built-in workload of this name";
+                let message = "there is no built-in workload with this name";
                 Err(SpecError::flag(name, message, remedy))
             }
         }

@@ -1,7 +1,7 @@
-//! From the tree of a file to typed values, collecting problems on the way.
+//! Decodes the tree of a file into typed values and collects problems on the way.
 //!
-//! Reading goes on after a problem: a field that cannot be read counts as absent, so that one pass
-//! shows all mistakes.
+//! Decoding continues after a problem: a field that cannot be read counts as absent, so one pass reports all
+//! mistakes.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use super::source::Origin;
 use super::suggest;
 use bucketload_core::units::Invalid;
 
-/// Where the reader is and what it has found wrong.
+/// The decoder's position and the problems it has found.
 pub(crate) struct Cx<'e> {
     pub(crate) errors: &'e mut Errors,
     path: Vec<String>,
 }
 
-/// A type that can be read from a node. `None` after a problem was reported.
+/// A type that can be decoded from a node. `None` after a problem was reported.
 pub(crate) trait Decode: Sized {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self>;
 }
@@ -27,7 +27,7 @@ pub(crate) trait Fields: Sized {
     /// Names of the fields, in Rust spelling.
     const FIELDS: &'static [&'static str];
 
-    /// Reads the fields of this type and ignores others.
+    /// Reads the fields of this type and ignores all others.
     fn read(table: &Table, cx: &mut Cx<'_>) -> Self;
 }
 
@@ -60,13 +60,13 @@ impl<'e> Cx<'e> {
         self.error(origin, invalid.message, invalid.remedy);
     }
 
-    /// The value of a quantity, or a problem with how it is written.
+    /// The value of a quantity; reports a problem if it is malformed.
     pub(crate) fn valid<T>(&mut self, origin: &Origin, parsed: Result<T, Invalid>) -> Option<T> {
         parsed.map_err(|invalid| self.invalid(origin, invalid)).ok()
     }
 
-    /// The text of a quantity, of a plain number as it would be written, or a problem.
-    pub(crate) fn written<'n>(
+    /// The text of a quantity, or a plain number as text; reports a problem for anything else.
+    pub(crate) fn quantity_text<'n>(
         &mut self,
         node: &'n Node,
         expected: &str,
@@ -97,13 +97,13 @@ impl<'e> Cx<'e> {
         result
     }
 
-    /// Reads the field `key` of a table; `None` when it is absent or wrong.
+    /// Reads the field `key` of a table; `None` if it is absent or wrong.
     pub(crate) fn field<T: Decode>(&mut self, table: &Table, key: &str) -> Option<T> {
         let node = table.get(key)?;
         self.inside(key, |cx| T::decode(node, cx))
     }
 
-    /// Reports every key of `table` that is none of `fields` (in Rust spelling).
+    /// Reports every key of `table` that is not among `fields` (in Rust spelling).
     pub(crate) fn deny_unknown(&mut self, table: &Table, fields: &[&[&str]]) {
         let known: Vec<String> = fields.concat().into_iter().map(kebab).collect();
         for entry in &table.entries {
@@ -116,7 +116,7 @@ impl<'e> Cx<'e> {
         }
     }
 
-    /// The node as a table, or a problem.
+    /// The node as a table; reports a problem if it is not one.
     pub(crate) fn table<'n>(&mut self, node: &'n Node) -> Option<&'n Table> {
         let table = node.as_table();
         if table.is_none() {
@@ -125,7 +125,17 @@ impl<'e> Cx<'e> {
         table
     }
 
-    /// The value called by the node's text among `choices`, or a problem.
+    /// The variant of an enum named by the node's text; reports a problem if there is none.
+    pub(crate) fn variant<T>(&mut self, node: &Node) -> Option<T>
+    where
+        T: strum::VariantArray + Copy,
+        &'static str: From<T>,
+    {
+        let variants = T::VARIANTS.iter().map(|&value| (value.into(), value));
+        self.choice(node, &variants.collect::<Vec<_>>())
+    }
+
+    /// The value named by the node's text among `choices`; reports a problem if there is none.
     pub(crate) fn choice<T: Copy>(&mut self, node: &Node, choices: &[(&str, T)]) -> Option<T> {
         let names = choices.iter().map(|(name, _)| *name);
         let Value::Str(text) = &node.value else {
@@ -133,7 +143,7 @@ impl<'e> Cx<'e> {
             self.mismatch(
                 node,
                 "a name",
-                &format!("possible here: {}", all.join(", ")),
+                &format!("possible values: {}", all.join(", ")),
             );
             return None;
         };
@@ -180,7 +190,7 @@ impl Decode for u64 {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
         let number = match &node.value {
             Value::Int(number) => Some(*number),
-            // 2^53: below it a float without a fraction is exactly that integer.
+            // Below 2^53, a float without a fraction is exactly that integer.
             Value::Float(x) if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 => {
                 Some(*x as i128)
             }
@@ -195,7 +205,7 @@ impl Decode for u64 {
         if value.is_none() {
             cx.error(
                 &node.origin,
-                format!("{number} does not lie between 0 and 2^64 - 1"),
+                format!("{number} is not between 0 and 2^64 - 1"),
                 "",
             );
         }
@@ -209,11 +219,7 @@ impl Decode for u32 {
         let value = Self::try_from(number).ok();
         if value.is_none() {
             let message = format!("{number} is too large");
-            cx.error(
-                &node.origin,
-                message,
-                "the largest number here is 4294967295",
-            );
+            cx.error(&node.origin, message, "the maximum is 4294967295");
         }
         value
     }
@@ -247,20 +253,14 @@ impl<T: Decode> Decode for Vec<T> {
             cx.mismatch(node, "a list", "write it in brackets, such as [1, 2]");
             return None;
         };
-        // All items are read, so that one pass shows all mistakes.
+        // Read all items, so one pass reports all mistakes.
         let read: Vec<_> = items.iter().map(|item| T::decode(item, cx)).collect();
         read.into_iter().collect()
     }
 }
 
-impl<T: Decode> Decode for Box<T> {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        T::decode(node, cx).map(Self::new)
-    }
-}
-
-/// Declares a table of a workload file: a struct whose fields are all optional, readable from a
-/// node (unknown fields are problems), writable with serde, and described by a JSON Schema.
+/// Declares a table of a workload file: a struct whose fields are all optional, decoded from a node (unknown
+/// fields are problems), and described by a JSON Schema.
 macro_rules! spec_table {
     (
         $(#[$meta:meta])*
@@ -269,12 +269,11 @@ macro_rules! spec_table {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct $name {
             $(
                 $(#[$field_meta])*
-                #[serde(skip_serializing_if = "Option::is_none")]
                 pub $field: Option<$ty>,
             )*
         }
@@ -309,3 +308,34 @@ macro_rules! spec_table {
     };
 }
 pub(crate) use spec_table;
+
+/// Decodes enums from the names of their variants.
+macro_rules! decode_variants {
+    ($($ty:ty),+ $(,)?) => {$(
+        impl $crate::spec::decode::Decode for $ty {
+            fn decode(
+                node: &$crate::spec::node::Node,
+                cx: &mut $crate::spec::decode::Cx<'_>,
+            ) -> Option<Self> {
+                cx.variant(node)
+            }
+        }
+    )+};
+}
+pub(crate) use decode_variants;
+
+/// Gives a type the JSON Schema `$schema`, called `$name`.
+macro_rules! json_schema_of {
+    ($ty:ty, $name:expr, $schema:expr) => {
+        impl schemars::JsonSchema for $ty {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use json_schema_of;

@@ -1,4 +1,4 @@
-//! What is wrong with a workload: every problem with its place, field and remedy.
+//! Problems of a workload, each with its location, field and remedy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use super::source::{Location, Origin, Snippet, Source};
 /// One problem of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is.
+    /// Where the problem is.
     pub location: Location,
     /// Path of the field, such as `phases.run.rate`; empty for syntax errors.
     pub field: String,
     /// What is wrong, without a final full stop.
     pub message: String,
-    /// What to do about it; empty when the message says it.
+    /// How to correct it; empty if the message already says so.
     pub remedy: String,
 }
 
@@ -43,8 +43,8 @@ fn write_snippet(f: &mut fmt::Formatter<'_>, line: usize, snippet: &Snippet) -> 
     write!(f, "\n  {gutter} | {indent}{mark}")
 }
 
-/// A workload that cannot be used, with all problems that were found. `Display` prints them one
-/// after another, each with the line concerned and a caret.
+/// An unusable workload with all problems found. `Display` prints them one after another, each with the
+/// source line and a caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     problems: Vec<Problem>,
@@ -89,10 +89,10 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// Most problems that are collected: more would scroll the first one away.
+/// Maximum number of problems to collect: more would scroll the first one out of view.
 const MAX_PROBLEMS: usize = 20;
 
-/// Collects problems while a workload is read and resolved.
+/// Collects problems while a workload is decoded and resolved.
 #[derive(Debug)]
 pub(crate) struct Errors {
     pub(crate) source: Arc<Source>,
@@ -129,7 +129,7 @@ impl Errors {
         self.problems.is_empty()
     }
 
-    /// `value`, unless a problem was found.
+    /// Returns `value` unless a problem was found.
     pub(crate) fn finish<T>(self, value: T) -> Result<T, SpecError> {
         if self.problems.is_empty() {
             Ok(value)
@@ -138,7 +138,7 @@ impl Errors {
         }
     }
 
-    /// The problems found, in the order of the file, flags last.
+    /// The problems found, in file order, flags last.
     pub(crate) fn into_error(self) -> SpecError {
         let mut problems = self.problems;
         problems.sort_by_key(|problem| match &problem.location {

@@ -8,8 +8,7 @@ use super::node::Node;
 use super::source::Source;
 use super::tables::WorkloadSpec;
 
-/// A workload file that was read without problems; whether it makes sense is found out when it is
-/// resolved.
+/// A workload file that was read without problems. Resolving it may still find others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadFile {
     pub(crate) source: Arc<Source>,
@@ -18,10 +17,10 @@ pub struct WorkloadFile {
 }
 
 impl WorkloadFile {
-    /// Reads the text of a workload file; `name` is what error messages call it.
+    /// Reads the text of a workload file; error messages refer to it as `name`.
     ///
     /// # Errors
-    /// All problems of syntax, field names and values that were found.
+    /// All problems of syntax, field names and values found.
     pub fn parse(name: &str, text: &str) -> Result<Self, SpecError> {
         let source = Arc::new(Source {
             name: name.to_owned(),
@@ -30,25 +29,14 @@ impl WorkloadFile {
         let mut errors = Errors::new(Arc::clone(&source));
         let root = Node::parse(&mut errors);
         if !errors.is_empty() {
-            // What the parser could recover would only cause further, confusing messages.
+            // A partially parsed tree would only cause further, confusing messages.
             return Err(errors.into_error());
         }
         let spec = decode(&root, &mut errors);
         errors.finish(Self { source, root, spec })
     }
 
-    /// The file that says the same as `spec`, for workloads that come from elsewhere (imported,
-    /// fitted).
-    ///
-    /// # Errors
-    /// When `spec` holds values that a file cannot express, such as a name with a space.
-    pub fn from_spec(name: &str, spec: &WorkloadSpec) -> Result<Self, SpecError> {
-        let text =
-            toml::to_string(spec).map_err(|error| SpecError::flag(name, error.to_string(), ""))?;
-        Self::parse(name, &text)
-    }
-
-    /// What error messages call the file.
+    /// The name of the file in error messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
@@ -60,14 +48,14 @@ impl WorkloadFile {
         &self.source.text
     }
 
-    /// The typed form: what the file says, without profiles, settings and defaults applied.
+    /// The typed form: the file's content before profiles, settings and defaults are applied.
     #[must_use]
     pub const fn spec(&self) -> &WorkloadSpec {
         &self.spec
     }
 }
 
-/// Reads a tree as a workload, with its profiles.
+/// Decodes a tree as a workload, with its profiles.
 pub(crate) fn decode(root: &Node, errors: &mut Errors) -> WorkloadSpec {
     let mut cx = Cx::new(errors);
     let spec = WorkloadSpec::decode(root, &mut cx).unwrap_or_default();

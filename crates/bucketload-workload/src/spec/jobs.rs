@@ -3,82 +3,71 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
-use super::decode::{Cx, Decode, spec_table};
+use super::decode::{Cx, Decode, decode_variants, spec_table};
 use super::node::{Node, Value};
 use super::quantity::PerSecond;
 use bucketload_core::plan::StageKind;
 
-/// Models that have to be named; the others follow from the fields of a work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// Models that must be named; the others follow from the fields of a work.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ModelName {
     /// Jobs arrive; each is a chain of stages.
     Jobs,
 }
 
-impl Decode for ModelName {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &[("jobs", Self::Jobs)])
-    }
-}
+decode_variants!(ModelName, Pace);
 
 spec_table! {
-    /// What a job consists of. `arrival` or `rate` of the work say when jobs arrive (6 per minute
-    /// unless given); `workers` makes a closed loop of that many jobs at a time.
+    /// The structure of a job. The work's `arrival` or `rate` determines when jobs arrive (default: 6 per
+    /// minute); `workers` makes a closed loop with that many concurrent jobs.
     pub struct JobsSpec {
-        /// The stages, in order: "write", "read" (uniformly with replacement from the latest write
-        /// stage) or "read-all" (each of its objects once). write, read, write, read, write unless
-        /// given.
+        /// The stages, in order: "write", "read" (uniformly with replacement from the latest write stage) or
+        /// "read-all" (each of its objects once). Default: write, read, write, read, write.
         pub stages: Option<Stages>,
         /// Operations per stage, such as "10..19" (the default): uniform between the two.
         pub ops: Option<OpsRange>,
-        /// When the operations of a stage are due: "poisson" (the default), "burst" (all at once)
-        /// or "sequential" (each when the one before has ended).
+        /// When the operations of a stage are due: "poisson" (the default), "burst" (all at once) or
+        /// "sequential" (each when the previous one has ended).
         pub pace: Option<Pace>,
-        /// Operations per second within a stage, for the pace "poisson"; 10/s unless given.
+        /// Operations per second within a stage, for the pace "poisson". Default: 10/s.
         pub stage_rate: Option<PerSecond>,
-        /// Key set of temporary objects; "temp" unless given.
+        /// Key set of temporary objects. Default: "temp".
         pub temp: Option<String>,
-        /// Key set of the objects of the last write stage; "results" unless given.
+        /// Key set of the objects of the last write stage. Default: "results".
         pub results: Option<String>,
-        /// The results of a job are deleted when the job that many later arrives; 20 unless given,
-        /// 0 keeps all.
+        /// A job's results are deleted when the job this many arrivals later arrives. Default: 20; 0 keeps
+        /// all.
         pub retain_jobs: Option<u32>,
-        /// Most jobs at the same time; a job that arrives beyond it waits, which marks the run
-        /// semi-open. 1000 unless given.
+        /// Maximum number of concurrent jobs. A job that arrives beyond it waits, which marks the run
+        /// semi-open. Default: 1000.
         pub max_jobs: Option<u32>,
-        /// Jobs in all; as many as begin before the time limit unless given.
+        /// Total number of jobs. Default: as many as start before the time limit.
         pub limit: Option<u64>,
     }
 }
 
 /// When the operations of a stage are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Pace {
     /// With exponential gaps.
     Poisson,
     /// All at once.
     Burst,
-    /// Each when the one before has ended.
+    /// Each when the previous one has ended.
     Sequential,
 }
 
-impl Decode for Pace {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let choices = [
-            ("poisson", Self::Poisson),
-            ("burst", Self::Burst),
-            ("sequential", Self::Sequential),
-        ];
-        cx.choice(node, &choices)
-    }
-}
-
 /// The stages of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 pub struct Stages(pub Vec<StageKind>);
 
 impl Decode for Stages {
@@ -91,22 +80,17 @@ impl Decode for Stages {
             );
             return None;
         };
-        let choices = [
-            ("write", StageKind::Write),
-            ("read", StageKind::Read),
-            ("read-all", StageKind::ReadAll),
-        ];
-        let stages = items.iter().map(|item| cx.choice(item, &choices));
+        let stages = items.iter().map(|item| cx.variant(item));
         stages.collect::<Option<_>>().map(Self)
     }
 }
 
-/// A number of operations between two bounds, both included.
+/// A number of operations between two inclusive bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpsRange {
-    /// Fewest.
+    /// Minimum.
     pub min: u32,
-    /// Most.
+    /// Maximum.
     pub max: u32,
 }
 
@@ -124,17 +108,11 @@ impl Decode for OpsRange {
         if range.is_none() {
             cx.error(
                 &node.origin,
-                "this is no number of operations from 1 to 100000",
-                "write it such as \"10..19\", the fewest first, or 15",
+                "this is not a number of operations from 1 to 100000",
+                "write it such as \"10..19\", the minimum first, or 15",
             );
         }
         range.map(|(min, max)| Self { min, max })
-    }
-}
-
-impl Serialize for OpsRange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}..{}", self.min, self.max))
     }
 }
 
@@ -170,7 +148,7 @@ impl Decode for FactorSpec {
         if factor.is_none() {
             cx.error(
                 &node.origin,
-                "this is no factor above 0",
+                "this is not a factor above 0",
                 "write 1, 0.5, \"2^-10\" or \"1/1024\"",
             );
         }
@@ -186,12 +164,6 @@ fn factor(text: &str) -> Option<f64> {
     match text.split_once('/') {
         Some((a, b)) => Some(number(a)? / number(b)?),
         None => number(text),
-    }
-}
-
-impl Serialize for FactorSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The workload language: what a user writes, in TOML or on the command line.
 //!
-//! A file is read into a tree that remembers lines and columns ([`WorkloadFile`]), and the tree
-//! into typed tables without defaults ([`WorkloadSpec`]). [`crate::resolve`] layers profiles and
-//! command-line settings over the tree and turns the result into a [`bucketload_core::plan::Plan`]. Every
-//! problem names file, line, column, field and remedy ([`SpecError`]); reading goes on after a
-//! problem, so that one pass shows all of them.
+//! A file is parsed into a tree that records lines and columns ([`WorkloadFile`]), and the tree is decoded
+//! into typed tables without defaults ([`WorkloadSpec`]). [`crate::resolve`] layers profiles and command-line
+//! settings over the tree and turns the result into a [`bucketload_core::plan::Plan`]. Every problem names
+//! file, line, column, field and remedy ([`SpecError`]). Decoding continues after a problem, so one pass
+//! reports all of them.
 
 mod builtin;
 pub(crate) mod decode;

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
 
 use super::decode::{Cx, Decode};
 use super::node::Node;
 
-/// Named values in the order in which they were written.
+/// Named values in file order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T>(pub Vec<(String, T)>);
 
@@ -40,7 +39,7 @@ impl<T> Named<T> {
     }
 }
 
-/// Names appear in paths, reports and file names.
+/// Whether `text` is a valid name. Names appear in paths, reports and file names.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
@@ -67,12 +66,6 @@ impl<T: Decode> Decode for Named<T> {
             });
         }
         Some(Self(values))
-    }
-}
-
-impl<T: Serialize> Serialize for Named<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

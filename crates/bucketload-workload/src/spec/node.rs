@@ -1,7 +1,7 @@
-//! The tree of a workload file: values that remember where they come from.
+//! The tree of a workload file: values that record their origin.
 //!
-//! A file, a profile and command-line flags are all trees; layering them is merging trees, and
-//! whatever is wrong later can name the line or the flag that said so.
+//! A file, a profile and command-line flags are all trees. Layering them merges trees, and a later problem
+//! can still name the line or flag that caused it.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -23,14 +23,14 @@ pub(crate) enum Value {
     Int(i128),
     Float(f64),
     Str(String),
-    /// Dates and times, which no field of a workload uses; kept as text.
+    /// Dates and times, kept as text; no field of a workload uses them.
     Date(String),
     Array(Vec<Node>),
     Table(Table),
 }
 
 impl Value {
-    /// What the value is called in messages.
+    /// The name of the value's type in messages.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Bool(_) => "a boolean",
@@ -54,7 +54,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    /// Where the key stands.
+    /// Location of the key.
     pub(crate) at: Origin,
     pub(crate) node: Node,
 }
@@ -75,7 +75,7 @@ impl Table {
             .map(|entry| &mut entry.node)
     }
 
-    /// Sets `key`, keeping its place among the entries if it exists.
+    /// Sets `key`, keeping its position among the entries if it exists.
     pub(crate) fn set(&mut self, key: &str, at: Origin, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => {
@@ -121,9 +121,9 @@ impl Node {
             .try_fold(self, |node, key| node.as_table()?.get(key))
     }
 
-    /// Where a message about the field at a dotted path should point: at its value, or at the
-    /// nearest key on the way to it when it is a table, an entry of a mix or absent.
-    pub(crate) fn place(&self, path: &str) -> &Origin {
+    /// The location to report for the field at a dotted path: its value, or the nearest key on the path if
+    /// the field is a table, an entry of a mix or absent.
+    pub(crate) fn origin_of(&self, path: &str) -> &Origin {
         let (mut node, mut at, mut parent) = (self, &self.origin, "");
         for key in path.split('.') {
             let Some(entry) = node.as_table().and_then(|table| table.entry(key)) else {
@@ -140,7 +140,7 @@ impl Node {
         at
     }
 
-    /// Reads the text of a workload file; syntax errors go to `errors`.
+    /// Parses the text of a workload file; syntax errors go to `errors`.
     pub(crate) fn parse(errors: &mut Errors) -> Self {
         let source = Arc::clone(&errors.source);
         let (table, problems) = DeTable::parse_recoverable(&source.text);
@@ -149,12 +149,12 @@ impl Node {
             let span = problem.span().unwrap_or(0..0);
             let before = source.text.as_bytes().iter().take(span.start);
             let line = before.filter(|byte| **byte == b'\n').count();
-            // Further problems of a line are mostly the parser finding its way again.
+            // Further problems on the same line are mostly consequences of the first.
             if last_line.replace(line) == Some(line) {
                 continue;
             }
             let remedy = if problem.message().contains("duplicate key") {
-                "give each field once"
+                "set each field only once"
             } else {
                 "see https://toml.io for the syntax"
             };
@@ -167,8 +167,8 @@ impl Node {
         }
     }
 
-    /// Reads a value given on the command line: a TOML value if it is one, else a plain string
-    /// (so that `30s` and `zipf(0.99)` need no quotes).
+    /// Parses a value given on the command line: a TOML value if possible, otherwise a plain string (so `30s`
+    /// and `zipf(0.99)` need no quotes).
     pub(crate) fn parse_flag(text: &str, flag: &Arc<str>) -> Self {
         let source = Source {
             name: String::new(),
@@ -215,7 +215,7 @@ fn convert_table(table: DeTable<'_>, errors: &mut Errors) -> Table {
             node: convert(value, errors),
         })
         .collect();
-    // The parser sorts by key; the file's order is the order of phases and of a mix.
+    // The parser sorts by key, but file order determines the order of phases and mix entries.
     entries.sort_by_key(|entry| match &entry.at {
         Origin::File(span) => span.start,
         Origin::Flag(_) => 0,

@@ -1,12 +1,8 @@
 //! Quantities with units as typed values of a workload.
 
-use std::borrow::Cow;
-use std::fmt;
+use schemars::json_schema;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
-
-use super::decode::{Cx, Decode};
+use super::decode::{Cx, Decode, json_schema_of};
 use super::node::{Node, Value};
 use bucketload_core::units;
 
@@ -31,7 +27,7 @@ pub struct Share(pub f64);
 pub struct Weight {
     /// The number, without the percent sign.
     pub value: f64,
-    /// Whether it is a percentage; those of a mix must add up to 100.
+    /// Whether it is a percentage; the percentages of a mix must add up to 100.
     pub percent: bool,
 }
 
@@ -50,11 +46,11 @@ impl Decode for ByteSize {
 
 impl Decode for Nanos {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        // Any other number lacks a unit.
+        // Any other plain number lacks a unit.
         if matches!(node.value, Value::Int(0)) {
             return Some(Self(0));
         }
-        let text = cx.written(node, "a duration", "write it such as \"30s\"")?;
+        let text = cx.quantity_text(node, "a duration", "write it such as \"30s\"")?;
         cx.valid(&node.origin, units::parse_duration(&text))
             .map(Self)
     }
@@ -62,14 +58,14 @@ impl Decode for Nanos {
 
 impl Decode for PerSecond {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let text = cx.written(node, "a rate", "write it such as \"200/s\"")?;
+        let text = cx.quantity_text(node, "a rate", "write it such as \"200/s\"")?;
         let rate = cx.valid(&node.origin, units::parse_rate(&text))?;
         if rate > 0.0 {
             return Some(Self(rate));
         }
         cx.error(
             &node.origin,
-            "the rate is 0, so that no operation would ever be due",
+            "the rate is 0, so no operation would ever be due",
             "give a rate above 0, such as 100/s, or a number of workers for a closed loop",
         );
         None
@@ -78,7 +74,7 @@ impl Decode for PerSecond {
 
 impl Decode for Share {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let text = cx.written(node, "a share", "write it such as 0.7 or \"70%\"")?;
+        let text = cx.quantity_text(node, "a share", "write it such as 0.7 or \"70%\"")?;
         cx.valid(&node.origin, units::parse_share(&text)).map(Self)
     }
 }
@@ -105,57 +101,15 @@ impl Decode for Weight {
     }
 }
 
-impl fmt::Display for ByteSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_size(self.0))
-    }
-}
-
-impl fmt::Display for Nanos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_duration(self.0))
-    }
-}
-
-impl fmt::Display for PerSecond {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_rate(self.0))
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&units::format_share(self.0))
-    }
-}
-
-impl fmt::Display for Weight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.value, if self.percent { "%" } else { "" })
-    }
-}
-
-/// Writes the type with serde as the text it displays, and describes it as that text or a number.
+/// Describes the type as text or a number.
 macro_rules! text_or_number {
     ($ty:ident, $pattern:expr, $description:expr, $number:tt) => {
-        impl Serialize for $ty {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl JsonSchema for $ty {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($ty).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema_of!($ty, stringify!($ty), {
                 json_schema!({
                     "description": $description,
                     "anyOf": [{ "type": "string", "pattern": $pattern }, $number]
                 })
-            }
-        }
+        });
     };
 }
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of workload files, for editors that complete and check them.
+//! The JSON Schema of workload files, for editors with completion and validation.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -15,13 +15,13 @@ pub fn workload_schema() -> String {
     let mut schema = generator.into_root_schema_for::<WorkloadSpec>().to_value();
     schema["title"] = json!("Bucketload workload");
     drop_null(&mut schema);
-    // A value made of strings, numbers and maps with string keys can always be written.
+    // A value of strings, numbers and maps with string keys can always be serialized.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// Removes `null` from the types of optional fields: TOML has none, an optional field is left out.
+/// Removes `null` from the types of optional fields: TOML has no null; an optional field is omitted.
 fn drop_null(schema: &mut Value) {
     let null = json!({ "type": "null" });
     match schema {

@@ -1,4 +1,4 @@
-//! The text of a workload file and where things stand in it.
+//! The text of a workload file, and locations in it.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +11,7 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Bytes of the workload file.
@@ -21,8 +21,8 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The origin of the part `part` of a string value. Exact when the string is written in the
-    /// file as it is (no escapes), else the whole value.
+    /// The origin of part `part` of a string value. Exact if the file contains the string verbatim (without
+    /// escapes), otherwise the whole value.
     pub(crate) fn part(&self, source: &Source, value: &str, part: Range<usize>) -> Self {
         if let Self::File(whole) = self
             && let Some(text) = source.text.get(whole.clone())
@@ -38,10 +38,10 @@ impl Origin {
     }
 }
 
-/// A line of the workload file with a mark under the part that is meant.
+/// A line of the workload file with a mark under the relevant part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// The line, with control characters replaced and long lines cut.
+    /// The line, with control characters replaced and long lines shortened.
     pub line: String,
     /// Characters before the mark.
     pub indent: usize,
@@ -49,10 +49,10 @@ pub struct Snippet {
     pub len: usize,
 }
 
-/// The place a problem refers to.
+/// The location of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A place in a workload file.
+    /// A location in a workload file.
     File {
         /// Name of the file.
         file: String,
@@ -81,7 +81,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Longest part of a line that is shown, in characters.
+/// Maximum number of characters of a line to show.
 const WIDTH: usize = 110;
 
 impl Source {
@@ -104,7 +104,7 @@ impl Source {
         let end = floor_char_boundary(&self.text, range.end.clamp(start, line_end));
         let column = self.text[line_start..start].chars().count();
         let len = self.text[start..end].chars().count().max(1);
-        // A window of the line that shows the mark.
+        // The window of the line that contains the mark.
         let skip = column.saturating_sub(WIDTH / 2);
         let line: String = self.text[line_start..line_end]
             .trim_end_matches('\r')
@@ -125,7 +125,7 @@ impl Source {
     }
 }
 
-/// Replaces control characters, which could act on the terminal, by spaces.
+/// Replaces control characters, which could affect the terminal, with spaces.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -1,11 +1,11 @@
-//! "Did you mean": the known name closest to a misspelt one.
+//! Suggests the known name closest to a misspelt one.
 
-/// The candidate closest to `name`, if one is close enough to be a likely typing error.
+/// The candidate closest to `name`, if it is close enough for a typing error.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // Longer names than any of ours cost time and cannot be a typing error.
+    // Names longer than any known one cost time and cannot be typing errors.
     if name.chars().count() > 40 {
         return None;
     }
@@ -18,7 +18,7 @@ pub(crate) fn closest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// "did you mean `x`?" or the list of everything that is possible.
+/// "did you mean `x`?", or a list of all possible values.
 pub(crate) fn advice<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
@@ -30,7 +30,7 @@ pub(crate) fn advice<'a>(
     if all.is_empty() {
         String::new()
     } else {
-        format!("possible here: {}", all.join(", "))
+        format!("possible values: {}", all.join(", "))
     }
 }
 
@@ -46,8 +46,8 @@ fn normalise(name: &str) -> Vec<char> {
         .collect()
 }
 
-/// Damerau-Levenshtein distance in its optimal-string-alignment form: insertions, deletions,
-/// substitutions and swaps of neighbours.
+/// Damerau-Levenshtein distance in its optimal-string-alignment form: insertions, deletions, substitutions
+/// and swaps of neighbouring characters.
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;
     let mut d = vec![0; (a.len() + 1) * width];

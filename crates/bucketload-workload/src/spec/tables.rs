@@ -1,12 +1,10 @@
-//! The tables of a workload file. All fields are optional; defaults and checks belong to
-//! [`crate::resolve`].
+//! The tables of a workload file. All fields are optional; [`crate::resolve`] applies defaults and checks.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
-use super::decode::{Cx, Decode, Fields, spec_table};
+use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
@@ -16,48 +14,48 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{BucketService, KeyNaming, SizeAssign};
 
 spec_table! {
-    /// A workload: what is done to a store, as a user writes it.
+    /// A workload: the operations to perform on a store, as written by a user.
     pub struct WorkloadSpec {
-        /// Name of the workload; that of the file unless given.
+        /// Name of the workload. Default: the name of the file.
         pub name: Option<String>,
-        /// What the workload is for, in a line or a few.
+        /// The purpose of the workload, in one or a few lines.
         pub description: Option<String>,
-        /// The profile that applies unless another one is chosen on the command line.
+        /// The profile to use unless the command line selects another one.
         pub profile: Option<String>,
         /// Name of another benchmark whose published procedure the workload reproduces, such as
-        /// "ostorebench". Results are labelled with it and never compared with others.
+        /// "ostorebench". Results carry this label and are never compared with others.
         pub compat: Option<String>,
-        /// Named variants: each is merged into the workload when it is chosen.
+        /// Named variants; the selected one is merged into the workload.
         pub profiles: Option<Named<WorkloadSpec>>,
-        /// Seed of every random stream; the same seed gives the same operations. 1 unless given.
+        /// Seed of every random stream; the same seed gives the same operations. Default: 1.
         pub seed: Option<u64>,
-        /// Factor on the object counts of key sets, or "auto" (the default): 1, or what fits into
-        /// the memory of the embedded target.
+        /// Factor on the object counts of key sets, or "auto" (the default): 1, or lower if the objects would
+        /// not fit into the memory of the embedded target.
         pub scale: Option<ScaleSpec>,
-        /// Factor on all sizes, such as "2^-10"; 1 unless given. It is part of the scenario's
-        /// identity: results with different factors are not comparable.
+        /// Factor on all sizes, such as "2^-10". Default: 1. The factor is part of the scenario's identity:
+        /// results with different factors are not comparable.
         pub size_scale: Option<FactorSpec>,
-        /// Content of objects; "random" unless given.
+        /// Content of objects. Default: "random".
         pub payload: Option<PayloadSpec>,
-        /// Whether every byte read is compared with what was written; false unless given.
+        /// Whether to compare every byte read with the bytes written. Default: false.
         pub verify: Option<bool>,
-        /// Whether the consistency oracle judges every answer, and audits all objects at the end;
-        /// false unless given. It takes the place of `verify`.
+        /// Whether the consistency oracle checks every answer and audits all objects at the end. Default:
+        /// false. Replaces `verify`.
         pub oracle: Option<bool>,
-        /// Longest duration of one attempt of an operation; 30s unless given.
+        /// Longest duration of one attempt of an operation. Default: 30s.
         pub timeout: Option<Nanos>,
-        /// What to do about failures that may be retried; nothing unless given.
+        /// How to retry failed operations. Default: no retries.
         pub retry: Option<RetrySpec>,
         /// Whether reading an absent object is a failure (the default) or expected.
         pub not_found: Option<NotFound>,
-        /// Whether what the run created is left in the store; false unless given.
+        /// Whether to leave the objects created by the run in the store. Default: false.
         pub keep: Option<bool>,
-        /// Where the workload runs unless the command line says otherwise.
+        /// The target to use unless the command line names another one.
         pub target: Option<TargetSpec>,
         /// Populations of objects, by name.
         pub keysets: Option<Named<KeysetSpec>>,
-        /// Steps of the run, by name, in the order of the file. The names init, prepare and
-        /// cleanup are reserved for the steps that Bucketload performs by itself.
+        /// Steps of the run, by name, in file order. The names init, prepare and cleanup are reserved for
+        /// steps that Bucketload itself performs.
         pub phases: Option<Named<PhaseSpec>>,
     }
 }
@@ -65,11 +63,11 @@ spec_table! {
 spec_table! {
     /// Retries of one operation. Every attempt is counted.
     pub struct RetrySpec {
-        /// Most attempts per operation; 1 means no retry.
+        /// Maximum number of attempts per operation; 1 means no retry.
         pub attempts: Option<u32>,
-        /// Pause before the first retry; doubles with each further one. 100ms unless given.
+        /// Pause before the first retry; doubles with each further retry. Default: 100ms.
         pub backoff: Option<Nanos>,
-        /// Longest pause; 10s unless given.
+        /// Longest pause. Default: 10s.
         pub max_backoff: Option<Nanos>,
     }
 }
@@ -81,7 +79,7 @@ spec_table! {
         pub url: Option<String>,
         /// Endpoint URL of the service, such as "http://127.0.0.1:9000".
         pub endpoint_url: Option<String>,
-        /// Client engine; "native" unless given.
+        /// Client engine. Default: "native".
         pub engine: Option<String>,
     }
 }
@@ -89,46 +87,45 @@ spec_table! {
 spec_table! {
     /// A population of objects whose names and sizes are functions of an index.
     pub struct KeysetSpec {
-        /// Key prefix inside the run's own prefix; the name and a slash unless given.
+        /// Key prefix below the run's prefix. Default: the name and a slash.
         pub prefix: Option<String>,
-        /// Number of key prefixes that keys are spread over; 1 unless given.
+        /// Number of key prefixes that keys are spread over. Default: 1.
         pub shards: Option<u32>,
-        /// Objects that exist when the run begins; 0 unless given.
+        /// Number of objects that exist when the run starts. Default: 0.
         pub count: Option<u64>,
-        /// Law of object sizes.
+        /// Size law of the objects.
         pub size: Option<SizeSpec>,
         /// How sizes are assigned to objects: "random" (the default) or "low-discrepancy".
         pub assign: Option<SizeAssign>,
-        /// Whether `count` is multiplied by the workload's scale; true unless given.
+        /// Whether the workload's scale multiplies `count`. Default: true.
         pub scaled: Option<bool>,
-        /// Whether the objects are written before the run; true unless given. With false a phase
-        /// of the workload has to write them.
+        /// Whether to write the objects before the run. Default: true. With false, a phase of the workload
+        /// must write them.
         pub prepare: Option<bool>,
-        /// Prepare objects as multipart uploads with parts of this size.
+        /// Prepare objects as multipart uploads with this part size.
         pub part_size: Option<ByteSize>,
-        /// Whether the objects are those of an earlier run, named on the command line with
-        /// --objects-of; they are only read. False unless given.
+        /// Whether the objects belong to an earlier run, named on the command line with --objects-of. They
+        /// are only read. Default: false.
         pub existing: Option<bool>,
-        /// How keys are made: "index" (the default: neighbours in time are neighbours by name) or
-        /// "hashed" (ten hexadecimal digits of a hash come first).
+        /// How keys are built: "index" (the default: objects written one after another are neighbours in key
+        /// order) or "hashed" (keys start with ten hexadecimal digits of a hash).
         pub naming: Option<KeyNaming>,
-        /// The objects lie in buckets that phases of the workload make (make-bucket) and delete again
-        /// (delete-bucket). Needs prepare = false.
+        /// The objects live in buckets that phases of the workload create (make-bucket) and delete
+        /// (delete-bucket). Requires prepare = false.
         pub buckets: Option<BucketsSpec>,
     }
 }
 
 spec_table! {
-    /// Buckets that the workload makes for a key set. Object i lies in bucket i modulo `count`.
+    /// Buckets that the workload creates for a key set. Object i lives in bucket i modulo `count`.
     pub struct BucketsSpec {
-        /// Number of buckets; 1 unless given.
+        /// Number of buckets. Default: 1.
         pub count: Option<u64>,
-        /// What their names begin with; the run's identifier and a number follow. "bucketload" unless
-        /// given.
+        /// What bucket names begin with; the run's identifier and a number follow. Default: "bucketload".
         pub name: Option<String>,
-        /// Whether `name` is the whole name of the one bucket; false unless given.
+        /// Whether `name` is the whole name of a single bucket. Default: false.
         pub exact: Option<bool>,
-        /// The service whose rules names keep: any (the default), amazon-s3, google-cloud-storage,
+        /// The service whose naming rules apply: any (the default), amazon-s3, google-cloud-storage,
         /// azure-blob, swift, minio, riak-cs, s3rver, scality, nimbus-cumulus, s3ninja or fake-s3.
         pub service: Option<BucketService>,
     }
@@ -137,28 +134,28 @@ spec_table! {
 spec_table! {
     /// A stream of operations: when they are due and what they do.
     pub struct WorkSpec {
-        /// "jobs" for works made of jobs; the other models follow from the fields below.
+        /// "jobs" for works that consist of jobs; the other models follow from the fields below.
         pub model: Option<ModelName>,
-        /// What jobs consist of, for the model "jobs".
+        /// The structure of a job, for the model "jobs".
         pub jobs: Option<JobsSpec>,
-        /// Closed loop: number of workers, each performing one operation after the other.
+        /// Closed loop: number of workers, each performing one operation after another.
         pub workers: Option<u32>,
-        /// Closed loop: pause of a worker between operations; none unless given.
+        /// Closed loop: a worker's pause between operations. Default: none.
         pub think: Option<ThinkSpec>,
         /// Open loop: the arrival process.
         pub arrival: Option<ArrivalSpec>,
-        /// Open loop: operations per second; replaces the rate in `arrival`. Alone it means
+        /// Open loop: operations per second; replaces the rate in `arrival`. Without `arrival` it means
         /// Poisson arrivals.
         pub rate: Option<PerSecond>,
-        /// Open loop: most operations in flight; reaching it marks the run semi-open.
+        /// Open loop: maximum number of operations in flight; reaching it marks the run semi-open.
         pub max_in_flight: Option<u32>,
-        /// Which operations, with their weights or percentages by request.
+        /// The operations, with weights or percentages by number of requests.
         pub mix: Option<Mix>,
-        /// Key set of entries of the mix that name none.
+        /// Key set of mix entries that name none.
         pub keyset: Option<String>,
-        /// Law of keys of reading entries of the mix that have none.
+        /// Key law of reading mix entries that have none.
         pub keys: Option<KeySpec>,
-        /// Sizes of writing entries of the mix that have none; those of the key set unless given.
+        /// Sizes for writing mix entries that have none. Default: the sizes of the key set.
         pub size: Option<SizeSpec>,
         /// Rounds of writing, listing, deleting and listing again, instead of a mix.
         pub rounds: Option<RoundsSpec>,
@@ -166,16 +163,15 @@ spec_table! {
 }
 
 spec_table! {
-    /// Rounds that find out how soon a listing shows what was written and deleted. `workers` write
-    /// at the same time.
+    /// Rounds that measure how soon a listing reflects writes and deletes. `workers` write concurrently.
     pub struct RoundsSpec {
-        /// Number of rounds; 200 unless given.
+        /// Number of rounds. Default: 200.
         pub iterations: Option<u32>,
-        /// Objects that each worker writes in a round; 50 unless given.
+        /// Number of objects that each worker writes per round. Default: 50.
         pub objects: Option<u32>,
-        /// Share of the objects that is deleted in a round; 10% unless given.
+        /// Share of the objects to delete in a round. Default: 10%.
         pub delete: Option<Share>,
-        /// How long to list until the listing is right; 300s unless given.
+        /// How long to list until the listing is correct. Default: 300s.
         pub limit: Option<Nanos>,
     }
 }
@@ -183,43 +179,43 @@ spec_table! {
 spec_table! {
     /// One kind of operation in a mix.
     pub struct MixSpec {
-        /// The operation; the entry's name unless given.
+        /// The operation. Default: the entry's name.
         pub op: Option<OpClass>,
-        /// Relative weight, or percentage, by request. 1 unless given.
+        /// Relative weight, or percentage, by number of requests. Default: 1.
         pub weight: Option<Weight>,
-        /// Key set it works on.
+        /// Key set that the operation uses.
         pub keyset: Option<String>,
-        /// Which objects it works on.
+        /// How the operation chooses objects.
         pub keys: Option<KeySpec>,
-        /// Sizes it writes.
+        /// Sizes to write.
         pub size: Option<SizeSpec>,
         /// range-get: lengths of the ranges.
         pub range: Option<SizeSpec>,
-        /// range-get: offsets are multiples of this; 1 unless given.
+        /// range-get: offsets are multiples of this. Default: 1.
         pub range_align: Option<ByteSize>,
         /// delete-many: keys per request.
         pub batch: Option<u64>,
-        /// list: keys per page; 1000 unless given.
+        /// list: keys per page. Default: 1000.
         pub page_size: Option<u64>,
-        /// list: most pages per operation; 0, the default, for all.
+        /// list: maximum number of pages per operation. Default: 0, for all.
         pub pages: Option<u32>,
-        /// list: delimiter; none unless given.
+        /// list: delimiter. Default: none.
         pub delimiter: Option<String>,
         /// multipart operations: size of a part.
         pub part_size: Option<ByteSize>,
-        /// restore: days that the restored copy is kept; 1 unless given.
+        /// restore: days to keep the restored copy. Default: 1.
         pub days: Option<u64>,
     }
 }
 
 spec_table! {
-    /// When a phase may stop before its limits because its result is precise enough.
+    /// Lets a phase stop before its limits once its result is precise enough.
     pub struct StopSpec {
-        /// Shortest measured window; 5m unless given.
+        /// Minimum length of the measured window. Default: 5m.
         pub min_window: Option<Nanos>,
-        /// Largest half-width of the 95 % confidence interval of the throughput; 2% unless given.
+        /// Largest half-width of the throughput's 95 % confidence interval. Default: 2%.
         pub half_width: Option<Share>,
-        /// Highest percentile that must rest on at least 100 observations; 0.99 unless given.
+        /// Highest percentile that needs at least 100 observations beyond it. Default: 0.99.
         pub quantile: Option<Share>,
     }
 }
@@ -227,37 +223,36 @@ spec_table! {
 spec_table! {
     /// When a phase ends and how it is evaluated.
     pub struct PhaseLimits {
-        /// Duration of offering operations.
+        /// How long operations are offered.
         pub duration: Option<Nanos>,
-        /// Operations offered, over all works.
+        /// Number of operations offered, over all works.
         pub ops: Option<u64>,
         /// Object bytes transferred, over all works.
         pub bytes: Option<ByteSize>,
-        /// The phase goes through the objects (for operations on buckets: the buckets) of its key set
-        /// once, in order, and ends with the last one. For a closed loop with one operation.
+        /// Go through the objects of the key set (for bucket operations: through its buckets) once, in order,
+        /// and end with the last one. For a closed loop with one operation.
         pub once: Option<bool>,
-        /// How long to wait for operations in flight after the end; the timeout unless given.
+        /// How long to wait for in-flight operations after the end. Default: the timeout.
         pub drain: Option<Nanos>,
-        /// Whether the warm-up is detected and cut off; true unless given.
+        /// Whether to detect the warm-up and exclude it. Default: true.
         pub steady_state: Option<bool>,
-        /// Stop early when the result is precise enough.
+        /// Stop early once the result is precise enough.
         pub stop: Option<StopSpec>,
-        /// Closed loops: whether the work of each worker is summed separately, for throughput as
-        /// streams see it; false unless given.
+        /// Closed loops: whether to total each worker separately, for throughput per stream. Default: false.
         pub streams: Option<bool>,
-        /// Report latencies by size class too: the lower bounds of the classes after the first,
-        /// ascending, such as ["1B", "10MiB"] for empty, small and large objects.
+        /// Also report latencies by size class: the lower bounds of the classes after the first, ascending,
+        /// such as ["1B", "10MiB"] for empty, small and large objects.
         pub size_classes: Option<Vec<ByteSize>>,
-        /// Largest share of failed operations with which the phase passes; half of them unless given.
+        /// Largest share of failed operations with which the phase still passes. Default: half.
         pub max_failed: Option<Share>,
-        /// Several concurrent streams of operations, by name. A phase with only one has its
-        /// fields itself.
+        /// Several concurrent streams of operations, by name. A phase with a single stream has its fields
+        /// directly.
         pub works: Option<Named<WorkSpec>>,
     }
 }
 
 /// A step of the run: its limits and either `works` or the fields of a single work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct PhaseSpec {
     /// When the phase ends.
@@ -313,12 +308,6 @@ impl Decode for MixEntry {
     }
 }
 
-impl Serialize for Mix {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
 impl JsonSchema for Mix {
     fn schema_name() -> Cow<'static, str> {
         "Mix".into()
@@ -341,7 +330,7 @@ impl JsonSchema for Mix {
 /// Factor on the object counts of key sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScaleSpec {
-    /// 1, or what fits into the memory of the embedded target.
+    /// 1, or lower if the objects would not fit into the memory of the embedded target.
     Auto,
     /// This factor, above 0.
     Factor(f64),
@@ -359,18 +348,9 @@ impl Decode for ScaleSpec {
             cx.error(
                 &node.origin,
                 "the scale must be greater than 0",
-                "write \"auto\", 1 for the workload as it stands, or 0.1 for a tenth of its objects",
+                "write \"auto\", 1 for the workload as written, or 0.1 for a tenth of its objects",
             );
             None
-        }
-    }
-}
-
-impl Serialize for ScaleSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::Factor(factor) => serializer.serialize_f64(*factor),
         }
     }
 }
@@ -387,9 +367,12 @@ impl JsonSchema for ScaleSpec {
     }
 }
 
-/// What reading an absent object counts as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+/// How reading an absent object counts.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum NotFound {
     /// A failure.
     Failure,
@@ -397,38 +380,7 @@ pub enum NotFound {
     Expected,
 }
 
-impl Decode for NotFound {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(
-            node,
-            &[("failure", Self::Failure), ("expected", Self::Expected)],
-        )
-    }
-}
-
-impl Decode for SizeAssign {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(
-            node,
-            &[
-                ("random", Self::Random),
-                ("low-discrepancy", Self::LowDiscrepancy),
-            ],
-        )
-    }
-}
-
-impl Decode for BucketService {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &Self::ALL)
-    }
-}
-
-impl Decode for KeyNaming {
-    fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        cx.choice(node, &[("index", Self::Index), ("hashed", Self::Hashed)])
-    }
-}
+decode_variants!(NotFound, SizeAssign, BucketService, KeyNaming);
 
 impl Decode for OpClass {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Workloads that make buckets: OSSperf's six steps, provisioning, chains, and what is refused.
+//! Workloads that create buckets: OSSperf's six steps, provisioning, chains, and rejected workloads.
 
 use bucketload_core::generate::ops::OpGen;
 use bucketload_core::op::OpClass;
@@ -63,7 +63,7 @@ fn steps(plan: &Plan) -> Vec<(&str, OpClass, u64, u32)> {
 
 /// docs/spec/ossperf.md section 1: six steps in this order; uploads, downloads and deletes go in parallel.
 #[test]
-fn ossperf_is_six_steps_with_as_many_files_as_asked_for() {
+fn ossperf_is_six_steps_with_the_requested_number_of_files() {
     let plan = builtin(
         "ossperf",
         &[("objects", "12"), ("size", "0"), ("workers", "8")],
@@ -87,7 +87,7 @@ fn ossperf_is_six_steps_with_as_many_files_as_asked_for() {
     );
     let sequential = builtin("ossperf", &[]);
     assert!(steps(&sequential).iter().all(|step| step.3 == 1));
-    // A limit of operations takes the place of the number of objects.
+    // A limit on operations replaces the number of objects.
     let limited = builtin("ossperf", &[("ops", "3")]);
     assert_eq!(measured(&limited)[1].limits.ops, 3);
     let file = WorkloadFile::builtin("ossperf").unwrap();
@@ -98,7 +98,7 @@ fn ossperf_is_six_steps_with_as_many_files_as_asked_for() {
 }
 
 #[test]
-fn provisioning_makes_each_bucket_and_then_its_first_object() {
+fn provisioning_creates_each_bucket_and_then_its_first_object() {
     let plan = builtin("bucket-provision", &[]);
     let provision = measured(&plan)[0];
     assert_eq!(provision.limits.ops, 40);
@@ -116,8 +116,8 @@ fn provisioning_makes_each_bucket_and_then_its_first_object() {
 }
 
 proptest! {
-    /// Every worker goes through all entries on one object before its next one, and all workers
-    /// together through every object once.
+    /// Every worker performs all entries on one object before its next one, and all workers together go
+    /// through every object once.
     #[test]
     fn chains_take_every_object_through_every_entry_in_order(
         workers in 1u64..7, rounds in 1u64..20,
@@ -149,7 +149,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_field_and_remedy() {
+fn impossible_workloads_are_rejected_with_field_and_remedy() {
     let file = WorkloadFile::builtin("ossperf").unwrap();
     for (settings, words) in [
         (
@@ -157,7 +157,7 @@ fn what_cannot_work_is_refused_with_field_and_remedy() {
                 ("keysets.files.buckets.name", "under_score"),
                 ("keysets.files.buckets.exact", "true"),
             ][..],
-            &["keysets.files.buckets.name", "hyphens only"][..],
+            &["keysets.files.buckets.name", "hyphens"][..],
         ),
         (
             &[
@@ -187,7 +187,7 @@ fn what_cannot_work_is_refused_with_field_and_remedy() {
             &[("keysets.files.shards", "4")],
             &["shards", "spread over buckets"],
         ),
-        (&[("oracle", "true")], &["oracle", "buckets of its own"]),
+        (&[("oracle", "true")], &["oracle", "its own buckets"]),
         (
             &[("phases.upload.mix.put.keys", "fresh")],
             &["phases.upload.once"],
@@ -211,23 +211,23 @@ fn what_cannot_work_is_refused_with_field_and_remedy() {
     for (text, words) in [
         (
             "buckets = {}\n[phases.run]\nworkers = 1\nonce = true\nmix.put = { keys = \"sequential\" }\n",
-            &["keysets.d.buckets", "no phase makes"][..],
+            &["keysets.d.buckets", "no phase creates"][..],
         ),
         (
             "[phases.run]\nworkers = 1\nops = 1\nmix.make-bucket = {}\n",
-            &["buckets of its own"],
+            &["its own buckets"],
         ),
         (
             "[phases.run]\nworkers = 2\nonce = true\nmix = { put = { keys = \"chained\" }, head = { keys = \"chained\" } }\n",
-            &["come out even"],
+            &["divide evenly"],
         ),
         (
             "[phases.run]\nworkers = 1\nops = 5\nmix = { put = { keys = \"chained\" }, list = { keys = \"sequential\" } }\n",
-            &["chained", "all of them"],
+            &["chained", "all entries"],
         ),
         (
             "[phases.run]\nworkers = 1\nops = 5\nonce = true\nmix.put = { keys = \"sequential\" }\n",
-            &["phases.run.once", "give one of them"],
+            &["phases.run.once", "use either"],
         ),
     ] {
         let error = resolved(&parse(&format!("{head}{text}")), None, &[]).unwrap_err();
@@ -238,7 +238,7 @@ fn what_cannot_work_is_refused_with_field_and_remedy() {
 }
 
 #[test]
-fn made_names_follow_the_service() {
+fn generated_names_follow_the_service() {
     let name = |service: &str| {
         let plan = builtin("ossperf", &[("keysets.files.buckets.service", service)]);
         plan.keysets[0]
@@ -249,7 +249,8 @@ fn made_names_follow_the_service() {
     };
     assert_eq!(name("any"), "ossperf-17-5c-0");
     assert_eq!(name("nimbus-cumulus"), "OSSPERF-17-5C-0");
-    for (text, service) in BucketService::ALL {
+    for service in BucketService::ALL {
+        let text = service.name();
         service
             .check(&name(text))
             .unwrap_or_else(|rule| panic!("{text}: {rule}"));
@@ -267,7 +268,7 @@ fn plans_without_buckets_keep_their_identity() {
     );
 }
 
-/// Files that one phase touches are there for the next one.
+/// Files touched by one phase exist for the next one.
 #[test]
 fn touched_files_can_be_read() {
     let settings = [("size", "0"), ("phases.write.mix.put.op", "touch")];

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 
-use bucketload_core::plan::crews::{Pins, crew, deserted};
+use bucketload_core::plan::crews::{Pins, crew, unassigned_work};
 use bucketload_core::plan::{ModelPlan, NamedPlan, PhasePlan, Plan};
 use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
-/// A plan with one phase whose works have so many workers and are pinned so.
+/// A plan with one phase whose works have these numbers of workers and pins.
 fn plan(works: &[(u32, &str)]) -> Plan {
     let file = WorkloadFile::builtin("get").unwrap();
     let resolved = resolve(&file, &Overrides::default(), &ResolveContext::default());
@@ -58,7 +58,7 @@ fn crews(phase: &PhasePlan, work: usize, of: u32, pins: &Pins) -> Vec<Range<u32>
 }
 
 #[test]
-fn remainders_go_round_from_work_to_work() {
+fn remainders_continue_round_robin_from_work_to_work() {
     let plan = plan(&[(5, ""), (6, ""), (1, "")]);
     let phase = &plan.phases[0];
     let none = Pins::new();
@@ -69,29 +69,29 @@ fn remainders_go_round_from_work_to_work() {
 }
 
 #[test]
-fn a_pinned_work_is_whole_and_its_agent_does_nothing_else() {
+fn a_pinned_work_stays_whole_and_its_agent_does_nothing_else() {
     let plan = plan(&[(5, "d2"), (4, ""), (3, "elsewhere")]);
     let (phase, pins) = (&plan.phases[0], pins(&[("d2", 1), ("d9", 0)]));
     assert_eq!(crews(phase, 0, 3, &pins), [0..0, 0..5, 0..0]);
     assert_eq!(crews(phase, 1, 3, &pins), [0..2, 0..0, 2..4]);
-    // A name that no agent has pins nothing.
+    // A driver name that no agent has pins nothing.
     assert_eq!(crews(phase, 2, 3, &pins), [0..2, 0..0, 2..3]);
     // One agent does everything.
     assert_eq!(crew(phase, 1, (0, 1), &pins), 0..4);
 }
 
 #[test]
-fn a_work_for_which_nobody_is_left_is_named() {
+fn a_work_without_remaining_agents_is_named() {
     let plan = plan(&[(5, "a"), (4, "b"), (3, "")]);
     let both = pins(&[("a", 0), ("b", 1)]);
-    assert!(deserted(&plan, 2, &both).is_some());
-    assert_eq!(deserted(&plan, 3, &both), None);
-    assert_eq!(deserted(&plan, 1, &both), None);
+    assert!(unassigned_work(&plan, 2, &both).is_some());
+    assert_eq!(unassigned_work(&plan, 3, &both), None);
+    assert_eq!(unassigned_work(&plan, 1, &both), None);
 }
 
 proptest! {
     #[test]
-    fn every_worker_is_on_one_agent(
+    fn every_worker_runs_on_exactly_one_agent(
         workers in prop::collection::vec((1u32..40, 0usize..5), 1..5),
         of in 1u32..9,
     ) {
@@ -99,7 +99,7 @@ proptest! {
         let works: Vec<_> = workers.iter().map(|(n, pin)| (*n, names[*pin])).collect();
         let plan = plan(&works);
         let pins = pins(&[("a", 0), ("b", 2)]);
-        prop_assume!(deserted(&plan, of, &pins).is_none());
+        prop_assume!(unassigned_work(&plan, of, &pins).is_none());
         for (index, (n, _)) in works.iter().enumerate() {
             let mut all: Vec<u32> = crews(&plan.phases[0], index, of, &pins).into_iter().flatten().collect();
             all.sort_unstable();

@@ -1,5 +1,5 @@
-//! Works made of jobs: what the built-in workload promises, the laws of docs/spec/scenarios.md section 4 at
-//! 10^6 draws, and mistakes with their places.
+//! Works that consist of jobs: the built-in workload's properties, the laws of docs/spec/scenarios.md section
+//! 4 at 10^6 draws, and mistakes with their locations.
 
 use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::op::OpClass;
@@ -36,7 +36,7 @@ fn jobs(plan: &Plan) -> (u16, &JobsPlan) {
 }
 
 #[test]
-fn the_analysis_scenario_is_what_its_specification_says() {
+fn the_analysis_scenario_matches_its_specification() {
     let resolved = builtin("literal", None);
     let (_, plan) = jobs(&resolved.plan);
     let arrival = ArrivalLaw::Poisson { rate: 0.1 };
@@ -75,8 +75,8 @@ fn the_analysis_scenario_is_what_its_specification_says() {
     assert_eq!(compat.phases[1].works[0].model.open_cap(), None);
 }
 
-/// The table of docs/spec/scenarios.md section 4.2, after scaling by 2^-10: profile, share of empty objects,
-/// of the others the share above 10 MiB, mean and quantiles in MiB.
+/// The table of docs/spec/scenarios.md section 4.2, scaled by 2^-10: profile, share of empty objects, share
+/// of the others above 10 MiB, mean and quantiles in MiB.
 #[test]
 fn sizes_follow_the_published_table() {
     type Row = (&'static str, f64, f64, f64, [(f64, f64); 5]);
@@ -151,7 +151,7 @@ fn sizes_follow_the_published_table() {
         sizes.sort_unstable();
         let n = sizes.len() as f64;
         let share = |up_to: f64| sizes.partition_point(|&s| s as f64 <= up_to * MIB) as f64 / n;
-        // Four standard errors of a share, and half a unit of the printed digits of the figure.
+        // Four standard errors of a share, plus half a unit of the figure's printed digits.
         let near = |got: f64, p: f64, digits: f64, what: &str| {
             let bound = 4.0 * (p * (1.0 - p) / n).sqrt() + digits;
             assert!(
@@ -168,14 +168,14 @@ fn sizes_follow_the_published_table() {
             "above the threshold",
         );
         let got = sizes.iter().map(|&s| s as f64).sum::<f64>() / n / MIB;
-        // The standard deviation of every law is below 22 MiB: four standard errors of 10^6 draws
-        // are 0.09 MiB.
+        // The standard deviation of every law is below 22 MiB: four standard errors of 10^6 draws are 0.09
+        // MiB.
         assert!(
             (got - mean).abs() < 0.09 + 0.05,
             "{profile} mean: {got}, stated {mean}"
         );
         for (q, mib) in quantiles {
-            // The printed value is rounded: the quantile's share lies between those of its edges.
+            // The printed value is rounded: the quantile's share lies between those of its rounding limits.
             let half = if mib < 1.0 {
                 5e-4
             } else if mib < 10.0 {
@@ -206,7 +206,7 @@ fn stages_have_ten_to_nineteen_operations_and_reads_choose_uniformly() {
         for i in 0..ops.ops_in(job, 1) {
             let op = ops.op(job, 1, i);
             let of = (0..n).find(|&j| ops.op(job, 0, j).key == op.key);
-            let j = of.expect("an object of the stage before");
+            let j = of.expect("an object of the previous write stage");
             assert_eq!(op.size, ops.object_size(job, 0, j));
             if n == 10 {
                 positions[j as usize] += 1.0;
@@ -301,7 +301,7 @@ fn problems(text: &str) -> Result<Plan, SpecError> {
 }
 
 #[test]
-fn mistakes_are_named_with_place_and_remedy() {
+fn mistakes_are_reported_with_location_and_remedy() {
     let plan = problems(GOOD).unwrap();
     assert!(
         matches!(&jobs(&plan).1.start, JobStart::Open { arrival } if *arrival == ArrivalLaw::Poisson { rate: 0.2 })
@@ -321,7 +321,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "\"3..2\"",
             14,
             "phases.run.jobs.ops",
-            "no number of operations",
+            "not a number of operations",
             "10..19",
         ),
         (
@@ -329,7 +329,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "0",
             14,
             "phases.run.jobs.ops",
-            "no number of operations",
+            "not a number of operations",
             "10..19",
         ),
         (
@@ -353,7 +353,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "stages = [\"read\"]",
             14,
             "phases.run.jobs.stages",
-            "no stage before it writes",
+            "no earlier stage writes",
             "",
         ),
         (
@@ -361,7 +361,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "stages = [\"write\", \"write\"]",
             14,
             "phases.run.jobs.stages",
-            "right after a stage that writes",
+            "right after another write stage",
             "",
         ),
         (
@@ -385,7 +385,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "",
             12,
             "phases.run.jobs",
-            "not made of them",
+            "not consist of jobs",
             "model = \"jobs\"",
         ),
         (
@@ -393,7 +393,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "ops = 5\nduration =",
             10,
             "phases.run.ops",
-            "in the middle",
+            "cut jobs short",
             "jobs.limit",
         ),
         (
@@ -409,7 +409,7 @@ fn mistakes_are_named_with_place_and_remedy() {
             "[keysets.temp]\ncount = 5",
             3,
             "keysets.temp.count",
-            "make their own objects",
+            "create their own objects",
             "remove",
         ),
         (

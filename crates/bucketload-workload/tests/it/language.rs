@@ -1,5 +1,5 @@
-//! What can be written can be read, built-in workloads resolve to what they promise, and profiles
-//! and flags change what they say.
+//! Formatted workloads parse back, built-in workloads resolve as documented, and profiles and flags change
+//! their fields.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
@@ -7,6 +7,7 @@ use bucketload_core::plan::{
     ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, Limits, ModelPlan, OpenPlan, PhaseKind, Plan,
     SizeAssign, SizeKind, SizeLaw,
 };
+use bucketload_core::units::{format_duration, format_rate, format_size};
 use bucketload_workload::resolve::{
     DryRun, EMBEDDED_MEMORY_BUDGET, Field, Override, Overrides, ResolveContext, Resolved, resolve,
 };
@@ -113,7 +114,7 @@ fn online_service_is_the_scenario() {
         }
     );
     let run = run_phase(&plan);
-    // 60 bins of a second remain after a warm-up of 15 s.
+    // 60 one-second bins remain after a warm-up of 15 s.
     assert_eq!(run.limits.duration_ns, 75_000_000_000);
     assert!(run.steady_state);
     let work = &run.works[0];
@@ -163,7 +164,7 @@ fn online_service_is_the_scenario() {
 fn the_corpus_is_scaled_to_what_fits_into_memory() {
     let scaled = builtin("online-service", &[], &EMBEDDED);
     let count = scaled.plan.keysets[0].count;
-    // 126 KiB and overhead per object into 512 MiB.
+    // 126 KiB and the overhead per object, in 512 MiB.
     assert!((4000..4250).contains(&count), "{count}");
     assert_eq!(count, (scaled.plan.scale * 100_000.0).round() as u64);
     assert!(scaled.notes[0].contains("--scale 1"), "{:?}", scaled.notes);
@@ -282,7 +283,7 @@ fn rate_and_workers_change_the_model_and_say_so() {
 }
 
 #[test]
-fn a_mix_on_the_command_line_keeps_what_the_entries_say() {
+fn a_mix_on_the_command_line_keeps_the_entries_other_fields() {
     let plan = builtin("online-service", &[(Field::Mix, "get=9,put=1")], &WHOLE).plan;
     let mix = &run_phase(&plan).works[0].mix;
     assert_eq!((mix[0].weight, mix[1].weight), (9.0, 1.0));
@@ -310,8 +311,8 @@ fn deleting_ends_with_the_last_object() {
     assert_eq!(ops(&[(Field::Ops, "20001")]), (20_001, 1));
 }
 
-/// Appends leave sizes that no plan knows; renames end with the last object, as deletes do; touches
-/// change no content.
+/// Appends leave sizes that no plan knows; renames end with the last object, as deletes do; touches do not
+/// change content.
 #[test]
 fn appends_renames_and_touches_are_understood() {
     let plan = |mix: &str, more: &str| {
@@ -337,7 +338,7 @@ fn appends_renames_and_touches_are_understood() {
 }
 
 #[test]
-fn settings_tell_where_they_come_from() {
+fn settings_report_their_origin() {
     let resolved = builtin("online-service", &[(Field::Rate, "5/s")], &WHOLE);
     let of = |path: &str| {
         let found = resolved
@@ -521,13 +522,28 @@ fn payloads() -> impl Strategy<Value = PayloadKind> {
 }
 
 proptest! {
-    /// Every law that a plan can hold can be written into a workload and read again.
+    /// Every law that a plan can hold can be written into a workload and read back.
     #[test]
-    fn what_is_written_is_read_again(
+    fn formatted_laws_parse_back(
         keys in key_laws(), arrival in arrivals(), size in sizes(), range in sizes(),
         think in thinks(), payload in payloads(), timeout in any::<u64>(), part in any::<u64>(),
-        rate in 0.001f64..1e9, seed in any::<u64>(),
+        rate in 0.001f64..1e9, seed in 0u64..1 << 63,
     ) {
+        let text = format!(
+            "seed = {seed}\npayload = \"{}\"\ntimeout = \"{}\"\n\
+             [keysets.z]\nsize = \"{}\"\n[keysets.a]\n\
+             [phases.run]\narrival = \"{}\"\nrate = \"{}\"\nthink = \"{}\"\n\
+             [phases.run.mix.range-get]\nkeys = \"{}\"\nrange = \"{}\"\npart-size = \"{}\"\n",
+            PayloadSpec(payload),
+            format_duration(timeout),
+            SizeSpec(size.clone()),
+            ArrivalSpec { law: arrival.clone() },
+            format_rate(rate),
+            ThinkSpec(think),
+            KeySpec(keys.clone()),
+            SizeSpec(range.clone()),
+            format_size(part),
+        );
         let entry = MixSpec {
             keys: Some(KeySpec(keys)),
             range: Some(SizeSpec(range)),
@@ -535,7 +551,7 @@ proptest! {
             ..MixSpec::default()
         };
         let spec = WorkloadSpec {
-            seed: Some(seed >> 1),
+            seed: Some(seed),
             payload: Some(PayloadSpec(payload)),
             timeout: Some(Nanos(timeout)),
             keysets: Some(Named(vec![
@@ -554,7 +570,7 @@ proptest! {
             })])),
             ..WorkloadSpec::default()
         };
-        let file = WorkloadFile::from_spec("generated", &spec);
+        let file = WorkloadFile::parse("generated", &text);
         let file = file.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(file.spec(), &spec);
     }

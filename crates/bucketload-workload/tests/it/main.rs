@@ -1,4 +1,4 @@
-//! The workload language and the plans that come of it, seen from outside.
+//! The workload language and its plans, tested through the public interface.
 
 mod buckets;
 mod crews;

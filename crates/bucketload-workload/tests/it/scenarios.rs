@@ -1,4 +1,4 @@
-//! The built-in scenarios say what docs/spec/scenarios.md sections 3, 5, 6.2, 9 and 10 say.
+//! The built-in scenarios match docs/spec/scenarios.md sections 3, 5, 6.2, 9 and 10.
 
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::fingerprint::schedule_hash;
@@ -53,7 +53,7 @@ fn prepared(plan: &Plan) -> Vec<&str> {
         .collect()
 }
 
-/// Section 5: the stated band, its parameters, and what a batch is.
+/// Section 5: the stated band, its parameters, and the batches.
 #[test]
 fn file_backup_is_the_scenario() {
     for (profile, mu, below) in [
@@ -69,7 +69,10 @@ fn file_backup_is_the_scenario() {
             cap: f64::from(64 << 20),
         };
         assert_eq!(law.law, expected);
-        assert_eq!(plan.keysets[1].size, *law, "what was saved before is alike");
+        assert_eq!(
+            plan.keysets[1].size, *law,
+            "earlier backups have the same sizes"
+        );
         let share = SizeSampler::new(law).unwrap().cdf(100 * 1024);
         assert!((share - below).abs() < 1e-4, "{profile:?}: {share}");
         let [run] = measured(&plan)[..] else {
@@ -80,7 +83,7 @@ fn file_backup_is_the_scenario() {
             max_in_flight,
         }) = &run.works[0].model
         else {
-            panic!("a batch never waits for the last one");
+            panic!("a batch never waits for the previous one");
         };
         assert_eq!(
             *arrival,
@@ -93,7 +96,7 @@ fn file_backup_is_the_scenario() {
                 gap_ns: 0,
             }
         );
-        // Three largest batches of every client fit before the run stops being open.
+        // The three largest batches of every client fit before the run stops being open.
         assert_eq!(*max_in_flight, 2400);
         assert!(run.limits.duration_ns >= 75 * SECOND);
         let [put] = run.works[0].mix.as_slice() else {
@@ -132,7 +135,7 @@ fn file_backup_has_its_options() {
     }
 }
 
-/// A target in memory comes round to the first key again instead of growing without bound.
+/// A target in memory returns to the first key instead of growing without bound.
 #[test]
 fn file_backup_fits_into_memory() {
     let embedded = resolved("file-backup", None, &[], Some(EMBEDDED_MEMORY_BUDGET));
@@ -140,7 +143,7 @@ fn file_backup_fits_into_memory() {
     // 512 MiB over 775 KiB.
     assert!((600..700).contains(&count), "{count}");
     let whole = plan("file-backup", None);
-    // At 88 per second more than a day.
+    // More than a day at 88 per second.
     assert!(whole.keysets[0].count as f64 / 88.0 > 86_400.0);
 }
 
@@ -185,7 +188,7 @@ fn hotspot_runs_three_settings_of_popularity() {
 
 /// Section 6.2: closed loops, labelled, with the sizes and the popularity of the code.
 #[test]
-fn compat_variants_do_what_the_published_code_does() {
+fn compat_variants_match_the_published_code() {
     let online = plan("online-service", Some("compat-ostorebench"));
     let works = &measured(&online)[0].works;
     let workers: Vec<_> = works
@@ -238,8 +241,8 @@ fn compat_variants_do_what_the_published_code_does() {
     }
 }
 
-/// The schedule that everybody gets first is a typical one: the dispersion of its seconds is that of
-/// the law, 4, within four standard errors at 75 windows (√(2/74) · 4 each).
+/// The default schedule is a typical one: the dispersion of its seconds matches that of the law, 4, within
+/// four standard errors at 75 windows (√(2/74) · 4 each).
 #[test]
 fn the_default_schedule_of_online_service_is_typical() {
     let plan = plan("online-service", None);
@@ -259,9 +262,9 @@ fn the_default_schedule_of_online_service_is_typical() {
     assert!((index - 4.0).abs() < 2.63, "{index}");
 }
 
-/// Section 3.1: a share of the reads goes to what this run has written.
+/// Section 3.1: a share of the reads goes to objects written by this run.
 #[test]
-fn online_service_reads_back_when_asked() {
+fn online_service_reads_its_own_writes_on_request() {
     let mix = [(Field::Mix, "get=60,readback=10,put=30")];
     let with = resolved("online-service", None, &mix, None).plan;
     let entries = &measured(&with)[0].works[0].mix;
@@ -277,7 +280,7 @@ fn online_service_reads_back_when_asked() {
     assert_eq!(prepared(&plan("online-service", None)), ["read"]);
 }
 
-/// Section 10, with the constants of the tests.
+/// Section 10, with the constants of PerfKitBenchmarker's tests.
 #[test]
 fn perfkit_tests_have_their_constants() {
     let shape =
@@ -354,9 +357,9 @@ fn perfkit_tests_have_their_constants() {
     }
 }
 
-/// The fingerprint follows what is offered: the seed, the law, the sizes; not the words around them.
+/// The fingerprint depends on the offered load (seed, law, sizes), not on how it is worded.
 #[test]
-fn the_schedule_hash_identifies_what_is_offered() {
+fn the_schedule_hash_identifies_the_offered_load() {
     let base = plan("online-service", None);
     let hash = schedule_hash(&base).unwrap();
     assert_eq!(hash.len(), 16);

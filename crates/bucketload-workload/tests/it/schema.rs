@@ -1,4 +1,4 @@
-//! The published JSON Schema is the one of this code.
+//! The published JSON Schema matches this code.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn the_published_schema_is_current() {
 }
 
 #[test]
-fn unknown_fields_are_refused_and_references_resolve() {
+fn unknown_fields_are_rejected_and_references_resolve() {
     let schema: serde_json::Value = serde_json::from_str(&workload_schema()).unwrap();
     assert_eq!(schema["additionalProperties"], false);
     let definitions = schema["$defs"].as_object().unwrap();

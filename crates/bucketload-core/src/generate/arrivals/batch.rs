@@ -1,4 +1,4 @@
-//! Periodic batches: every period each client offers uniformly many operations.
+//! Periodic batches: in every period each client offers one batch of uniformly distributed size.
 //!
 //! ```text
 //!  client 0   ▐k            ▐k'           ▐k''        phase of client c: U(0, period)
@@ -8,8 +8,8 @@
 //!             0           period
 //! ```
 //!
-//! Batches begin in a fixed order (period by period, clients by phase); a heap holds those that are
-//! under way, at most two per client, and gives their operations in the order of due instants.
+//! Batches start in a fixed order (period by period, clients by phase). A heap holds the active ones, at most
+//! two per client, and yields their operations in order of due instant.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,11 +18,11 @@ use std::collections::binary_heap::PeekMut;
 use crate::generate::elementary::{exp_m1, ln};
 use crate::generate::rng::{Draws, Purpose, Stream};
 
-/// A batch that still has operations to give.
+/// A batch with operations still to yield.
 #[derive(Clone, Debug)]
 struct Active {
     due_ns: u64,
-    /// Order of the batch: breaks ties, and addresses its random numbers.
+    /// Position in the order of batches: breaks ties and addresses the batch's random numbers.
     number: u64,
     start_ns: u64,
     /// Operations left, including the one due next.
@@ -33,10 +33,10 @@ struct Active {
 }
 
 impl Active {
-    /// Finds the due instant of the next operation. The smallest of m uniform variables on the rest
-    /// of the spread lies at 1 - U^(1/m) of it, so sorted positions come one by one.
+    /// Determines the due instant of the next operation. The smallest of m uniform variables on the rest of
+    /// the spread is at the fraction 1 - U^(1/m), so sorted positions can be drawn one by one.
     #[inline]
-    fn place(&mut self, spread_ns: u64) {
+    fn schedule_next(&mut self, spread_ns: u64) {
         if spread_ns > 0 {
             let share = -exp_m1(ln(self.draws.next_open()) / f64::from(self.left));
             self.position += (1.0 - self.position) * share;
@@ -137,7 +137,7 @@ impl Batches {
             draws: Draws::new(self.seed, self.spread, number),
         };
         if batch.left > 0 {
-            batch.place(self.spread_ns);
+            batch.schedule_next(self.spread_ns);
             self.active.push(Reverse(batch));
         }
     }
@@ -145,7 +145,7 @@ impl Batches {
     /// The next due instant.
     #[inline]
     pub(super) fn step(&mut self) -> Option<u64> {
-        // A batch that begins later than the earliest operation under way cannot precede it.
+        // A batch that starts after the earliest active operation cannot precede it.
         while self
             .active
             .peek()
@@ -158,7 +158,7 @@ impl Batches {
         let due_ns = batch.due_ns;
         batch.left -= 1;
         if batch.left > 0 {
-            batch.place(self.spread_ns);
+            batch.schedule_next(self.spread_ns);
             batch.due_ns = batch.due_ns.saturating_add(self.gap_ns);
         } else {
             PeekMut::pop(first);

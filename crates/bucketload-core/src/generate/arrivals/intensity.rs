@@ -1,25 +1,25 @@
 //! Poisson arrivals whose intensity varies: constant, steps, a linear ramp, or random per slot.
 //!
-//! A unit-rate Poisson process (exponential gaps E_0, E_1, …) is carried through the inverse of the
-//! integrated intensity Λ: arrival i is due where Λ(t) = E_0 + … + E_i. Λ is made of segments with
-//! constant or linear intensity:
+//! A unit-rate Poisson process (exponential gaps E_0, E_1, …) is mapped through the inverse of the integrated
+//! intensity Λ: arrival i is due where Λ(t) = E_0 + … + E_i. Λ consists of segments with constant or linear
+//! intensity:
 //!
 //! ```text
 //!  intensity ▲      ┌──────┐         a gap of size E covers the area E,
-//!            │ ┌────┘▒▒▒▒▒▒└───┐     across as many segments as it takes
+//!            │ ┌────┘▒▒▒▒▒▒└───┐     across as many segments as needed
 //!            │ │    │▒▒▒▒▒▒│▒▒ └────
 //!            └─┴────┴──────┴────────▶ t
 //! ```
 //!
-//! Within a slot of constant rate R this is exactly "Poisson(R·slot) arrivals at sorted uniform
-//! instants", without holding or sorting them.
+//! Within a slot of constant rate R, this is exactly "Poisson(R·slot) arrivals at sorted uniform instants",
+//! without storing or sorting them.
 
 use super::{Instant, NS, Words};
 use crate::generate::elementary::{exp, ln};
 use crate::generate::math::normal_quantile;
 use crate::plan::ArrivalLaw;
 
-/// The course of the intensity, in arrivals per nanosecond.
+/// The intensity over time, in arrivals per nanosecond.
 #[derive(Clone, Debug)]
 pub(super) enum Intensity {
     Constant {
@@ -45,7 +45,7 @@ pub(super) enum Intensity {
     },
 }
 
-/// A stretch of time with linear intensity.
+/// A period with linear intensity.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     /// Intensity at its start, per nanosecond.
@@ -53,7 +53,7 @@ struct Segment {
     /// Change of the intensity, per nanosecond squared.
     slope: f64,
     start_ns: u64,
-    /// `u64::MAX` for the last one.
+    /// `u64::MAX` for the last segment.
     end_ns: u64,
 }
 
@@ -85,7 +85,7 @@ impl Intensity {
         }
     }
 
-    /// The `index`-th segment; those after the last repeat it.
+    /// The segment with index `index`; indices past the last one return the last.
     fn segment(&mut self, index: u64) -> Segment {
         let flat = |rate, start_ns, end_ns| Segment {
             rate,
@@ -178,7 +178,7 @@ impl Modulated {
         }
     }
 
-    /// The due instant of arrival `seq`; `None` when the intensity stays 0.
+    /// The due instant of arrival `seq`; `None` once the intensity stays 0.
     #[inline]
     pub(super) fn step(&mut self, seq: u64) -> Option<u64> {
         let mut area = -ln(self.words.next_open(seq));
@@ -187,7 +187,7 @@ impl Modulated {
             let Segment { rate, slope, .. } = self.segment;
             if slope == 0.0 {
                 let gap = area / rate;
-                // Also false for a rate of 0, where the gap is infinite.
+                // This is also false for a rate of 0, where the gap is infinite.
                 if gap < left {
                     self.now.advance(gap);
                     return Some(self.now.whole_ns);
@@ -199,7 +199,7 @@ impl Modulated {
                 let here = (rate + slope * elapsed).max(0.0);
                 let rest = (left * (here + 0.5 * slope * left)).max(0.0);
                 if area < rest {
-                    // The root of slope/2·t² + here·t = area that is free of cancellation.
+                    // The root of slope/2·t² + here·t = area, in the form that avoids cancellation.
                     let root = (here * here + 2.0 * slope * area).max(0.0).sqrt();
                     self.now.advance((2.0 * area / (here + root)).min(left));
                     return Some(self.now.whole_ns);

@@ -5,14 +5,13 @@
 //!                       └─ shard(1 of 3) ─> 1     4     7 …      every third of the same instants
 //! ```
 //!
-//! Sharding strides over sequence numbers of the one schedule, so the law of arrivals does not
-//! change with the number of workers: the superposition of W independent log-normal renewal
-//! processes would tend to Poisson. Every gap is a function of (seed, index), and every walker adds
-//! the same gaps in the same order, so all see identical instants.
+//! Sharding strides over the sequence numbers of one schedule, so the law of arrivals does not change with
+//! the number of workers. (The superposition of W independent log-normal renewal processes would tend towards
+//! Poisson.) Every gap is a function of (seed, index), and every iterator adds the same gaps in the same
+//! order, so all see identical instants.
 //!
-//! Instants never drift: they are sums kept as whole nanoseconds plus a fraction below 1 ns
-//! (`Instant`), whose rounding error stays below 1 ns over 10^9 arrivals at rates of 1 per second
-//! and above.
+//! Instants never drift. They are sums stored as whole nanoseconds plus a fraction below 1 ns (`Instant`),
+//! whose rounding error stays below 1 ns over 10^9 arrivals at rates of 1 per second and above.
 
 mod batch;
 mod intensity;
@@ -51,7 +50,7 @@ impl Shard {
     pub const ALL: Self = Self { index: 0, of: 1 };
 }
 
-/// A point in time that sums do not blur: whole nanoseconds and a fraction in [0, 1).
+/// A point in time that sums without loss of precision: whole nanoseconds and a fraction in [0, 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Instant {
     whole_ns: u64,
@@ -59,7 +58,7 @@ struct Instant {
 }
 
 impl Instant {
-    /// Advances by `gap_ns` ≥ 0; stays at the end of time (584 years) when it would overflow.
+    /// Advances by `gap_ns` ≥ 0; saturates at the largest instant (584 years).
     #[inline]
     fn advance(&mut self, gap_ns: f64) {
         let sum = self.fraction + gap_ns;
@@ -68,7 +67,7 @@ impl Instant {
         self.fraction = (sum - whole as f64).max(0.0);
     }
 
-    /// Nanoseconds from here to the whole instant `to_ns`; 0 when it is past.
+    /// Nanoseconds until the whole instant `to_ns`; 0 if it has passed.
     #[inline]
     fn until(self, to_ns: u64) -> f64 {
         (to_ns.saturating_sub(self.whole_ns) as f64 - self.fraction).max(0.0)
@@ -82,7 +81,7 @@ impl Instant {
     }
 }
 
-/// Uniform words by position, two to a Philox block, read mostly in order.
+/// Uniform random words by position, two per Philox block, read mostly in order.
 #[derive(Clone, Debug)]
 struct Words {
     seed: u64,
@@ -92,7 +91,7 @@ struct Words {
 }
 
 impl Words {
-    /// The number in (0, 1) at `index`; successive calls go through 0, 1, 2, ….
+    /// The number in (0, 1) at `index`. Calls must use the indices 0, 1, 2, … in order.
     #[inline]
     fn next_open(&mut self, index: u64) -> f64 {
         if index & 1 == 1 {
@@ -122,14 +121,14 @@ enum Process {
     Batches(Box<Batches>),
 }
 
-/// The arrivals of a schedule, or of a share of it, in order. Ends only where the law's rate stays
-/// at 0 for ever; the caller stops at the end of the phase.
+/// The arrivals of a schedule, or of a share of it, in order. Ends only if the law's rate stays at 0 forever;
+/// the caller stops at the end of the phase.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     process: Process,
     /// Sequence number of the next arrival of the process.
     next: u64,
-    /// Arrivals to pass over before the next one of the share.
+    /// Arrivals to skip before the next one of the share.
     skip: u64,
     stride: u64,
 }
@@ -158,8 +157,8 @@ impl Arrivals {
     }
 }
 
-/// seq / rate in nanoseconds, from 0. One rounding each for product and quotient: exact to 2^-52
-/// relative, which is below 1 ns for the first 50 days.
+/// seq / rate in nanoseconds. Product and quotient are rounded once each: exact to a relative 2^-52, which is
+/// below 1 ns for the first 50 days.
 #[inline]
 fn constant_due(seq: u64, rate: f64) -> u64 {
     (seq as f64 * NS / rate) as u64

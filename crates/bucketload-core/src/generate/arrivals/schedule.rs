@@ -1,4 +1,4 @@
-//! A checked arrival law with its seed: starts walks over the schedule and says what to expect of it.
+//! A validated arrival law with its seed: yields the schedule and the expected numbers of arrivals.
 
 use super::batch::Batches;
 use super::intensity::{Intensity, Modulated};
@@ -8,7 +8,7 @@ use crate::generate::rng::{Purpose, Stream};
 use crate::generate::{LawError, not_negative, positive};
 use crate::plan::ArrivalLaw;
 
-/// An arrival law with its seed: gives the schedule and what to expect of it.
+/// An arrival law with its seed: yields the schedule and the expected numbers of arrivals.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     law: ArrivalLaw,
@@ -18,10 +18,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a work of a phase (indices in the plan) of a run with `seed`.
+    /// The schedule of work `work` in phase `phase` (indices in the plan) of a run with `seed`.
     ///
     /// # Errors
-    /// When a parameter of the law lies outside its range.
+    /// If a parameter of the law lies outside its range.
     ///
     /// # Panics
     /// If `phase` is not below [`Stream::MAX_PHASES`].
@@ -43,14 +43,14 @@ impl Schedule {
         }
     }
 
-    /// The whole schedule. Costs at most about 50 ns per arrival.
+    /// The whole schedule. Takes at most about 50 ns per arrival.
     #[must_use]
     pub fn arrivals(&self) -> Arrivals {
         self.shard(Shard::ALL)
     }
 
-    /// A share of the schedule. Arrivals of other shares are computed and passed over, so each of
-    /// its arrivals costs as much as `of` of the whole (constant rates: as much as one).
+    /// A share of the schedule. Arrivals of other shares are computed and skipped, so each of its arrivals
+    /// costs as much as `of` arrivals of the whole schedule (with constant rates: as much as one).
     ///
     /// # Panics
     /// If the shard's index is not below its number of shares.
@@ -101,11 +101,11 @@ impl Schedule {
         }
     }
 
-    /// Expected number of arrivals from `from_ns` up to (not including) `to_ns` of the phase.
+    /// Expected number of arrivals from `from_ns` to `to_ns` (exclusive) of the phase.
     ///
-    /// Exact for Poisson laws of any intensity and for the mean of the random-rate law; for renewal
-    /// and periodic laws the long-run rate times the time, which misses start effects of at most a
-    /// few arrivals ((cv² - 1)/2 for log-normal gaps).
+    /// Exact for Poisson laws of any intensity and for the mean of the random-rate law. For renewal and
+    /// periodic laws it is the long-run rate times the time, which neglects start effects of at most a few
+    /// arrivals ((cv² - 1)/2 for log-normal gaps).
     #[must_use]
     pub fn expected_between(&self, from_ns: u64, to_ns: u64) -> f64 {
         let seconds = to_ns.saturating_sub(from_ns) as f64 / NS;
@@ -131,8 +131,8 @@ impl Schedule {
         }
     }
 
-    /// Exact number of arrivals of this schedule from `from_ns` up to (not including) `to_ns` of
-    /// the phase. Walks the schedule from its start (constant rates: computed).
+    /// Exact number of arrivals of this schedule from `from_ns` to `to_ns` (exclusive) of the phase. Iterates
+    /// over the schedule from its start (for constant rates it is computed).
     #[must_use]
     pub fn offered_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         if let ArrivalLaw::Constant { rate } = self.law {
@@ -166,13 +166,13 @@ impl Schedule {
     }
 }
 
-/// Refuses laws that no schedule can follow.
+/// Rejects laws that no schedule can follow.
 fn check(law: &ArrivalLaw) -> Result<(), LawError> {
     let at_least_1 = |field: &str, value: u64| match value {
         0 => Err(LawError::new(field, "is 0, must be at least 1")),
         _ => Ok(()),
     };
-    // Faster than one per nanosecond cannot be told apart.
+    // Faster rates than one arrival per nanosecond are indistinguishable.
     let rate_ok = |field: &str, rate: f64| {
         if rate > NS {
             let reason = format!("is {rate}, must be at most 10^9 per second");
@@ -216,7 +216,7 @@ fn check(law: &ArrivalLaw) -> Result<(), LawError> {
                 return Err(LawError::new("spread_ns", reason));
             }
             if *spread_ns > 0 && *gap_ns > 0 {
-                let reason = "is given together with spread_ns; a batch is either spread or paced";
+                let reason = "is set together with spread_ns; a batch is either spread or paced";
                 return Err(LawError::new("gap_ns", reason));
             }
             if u64::from(max - 1).saturating_mul(*gap_ns) > *period_ns {

@@ -1,14 +1,14 @@
-//! Exponential and logarithm with the same bits on every machine.
+//! Exponential and logarithm with identical bits on every machine.
 //!
-//! The functions of the standard library call the platform's mathematical library, whose last digit
-//! depends on its version and on the processor (fused multiply-add or not). Two agents would then
-//! disagree, rarely, about the size of an object or the rank of an operation. These use additions,
-//! multiplications, divisions and bit patterns only, which IEEE 754 determines completely.
+//! The standard library calls the platform's mathematical library, whose last digit depends on its version
+//! and on the processor (fused multiply-add or not). Two agents would then occasionally disagree about the
+//! size of an object or the rank of an operation. The functions here use only additions, multiplications,
+//! divisions and bit patterns, which IEEE 754 defines completely.
 //!
-//! `exp` and `ln`, which every operation needs several times, look up the nearest of 128 points and
-//! add a short polynomial: no division, errors below 2 units in the last place. `exp_m1` and `ln_1p`
-//! follow fdlibm (Sun Microsystems, 1993): reduction by multiples of ln 2, then a rational
-//! approximation; errors below 3 units.
+//! `exp` and `ln`, which every operation calls several times, look up the nearest of 128 points and add a
+//! short polynomial: no division, errors below 2 units in the last place. `exp_m1` and `ln_1p` follow fdlibm
+//! (Sun Microsystems, 1993): reduction by multiples of ln 2, then a rational approximation, with errors below
+//! 3 units.
 
 mod tables;
 
@@ -18,10 +18,10 @@ use std::f64::consts::LN_2;
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
 
-/// Adding and subtracting 1.5·2^52 rounds to the nearest integer, which the low bits then hold.
+/// Adding and then subtracting 1.5·2^52 rounds to the nearest integer, which the low bits then hold.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// x = k·ln 2 + r with |r| ≤ ln 2 / 2: gives k and exp(r) - 1.
+/// x = k·ln 2 + r with |r| ≤ ln 2 / 2: returns k and exp(r) - 1.
 #[inline(always)]
 fn reduce(x: f64) -> (i32, f64) {
     let shifted = x * std::f64::consts::LOG2_E + ROUND;
@@ -31,7 +31,7 @@ fn reduce(x: f64) -> (i32, f64) {
     let low = turns * LN2_LOW;
     let r = high - low;
     let t = r * r;
-    // r·coth(r/2)-like approximation on t: exp(r) = 1 + r + r·c/(2 - c).
+    // Approximation like r·coth(r/2) on t: exp(r) = 1 + r + r·c/(2 - c).
     let c = r - t
         * (0.166_666_666_666_666_02
             + t * (-0.002_777_777_777_701_559_3
@@ -107,13 +107,13 @@ fn ln_of_normal(u: f64, correction: f64) -> f64 {
     k * LN2_HIGH - ((half - (s * (half + odd + even) + (k * LN2_LOW + correction))) - f)
 }
 
-/// ln x. Minus infinity at 0 (and below the smallest normal number), not a number below 0.
+/// ln x. Minus infinity at 0 (and below the smallest normal number), NaN below 0.
 #[inline]
 #[must_use]
 pub fn ln(x: f64) -> f64 {
     if (f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
-        // x = 2^k·m, m = c·(1 + r) with c = 1 + i/128 the nearest such point to m; from √2 on c/2
-        // and k+1 take the place of c and k, so that nothing cancels near 1.
+        // x = 2^k·m, m = c·(1 + r) with c = 1 + i/128 the nearest such point to m. From √2 on, c/2 and k+1
+        // replace c and k to avoid cancellation near 1.
         let bits = x.to_bits();
         let mantissa = bits & 0x000f_ffff_ffff_ffff;
         let i = (mantissa + (1 << 44)) >> 45;
@@ -147,13 +147,13 @@ static INVERSE: [f64; 129] = {
     inverse
 };
 
-/// ln(1 + d), accurate near 0. Minus infinity at -1, not a number below.
+/// ln(1 + d), accurate near 0. Minus infinity at -1, NaN below.
 #[inline]
 #[must_use]
 pub fn ln_1p(d: f64) -> f64 {
     let u = 1.0 + d;
     if u > 0.0 && u < f64::INFINITY {
-        // What the sum 1 + d lost, relative to it.
+        // The rounding error of the sum 1 + d, relative to the sum.
         let lost = if d < 1.0 {
             d - (u - 1.0)
         } else {

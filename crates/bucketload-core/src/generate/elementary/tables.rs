@@ -1,6 +1,6 @@
-//! Tables of the exponential and the logarithm, as bit patterns of the correctly rounded values.
+//! Tables for the exponential and the logarithm, as bit patterns of the correctly rounded values.
 
-/// The numbers with the given bits.
+/// Converts bit patterns to numbers.
 const fn values<const N: usize>(bits: [u64; N]) -> [f64; N] {
     let mut values = [0.0; N];
     let mut i = 0;
@@ -143,7 +143,7 @@ pub(super) static EXP2: [f64; 128] = values([
     0x3fff_d3c2_2b8f_71f1,
 ]);
 
-/// ln(1 + i/128) for i below 53, ln(1 + i/128) - ln 2 from there to 128.
+/// ln(1 + i/128) for i below 53, ln(1 + i/128) - ln 2 for i from 53 to 128.
 pub(super) static LN: [f64; 129] = values([
     0x0000_0000_0000_0000,
     0x3f7f_e02a_6b10_6789,
@@ -281,7 +281,7 @@ mod tests {
     use super::{EXP2, LN};
 
     #[test]
-    fn entries_are_what_they_say() {
+    fn entries_match_their_formulas() {
         for (i, got) in EXP2.into_iter().enumerate() {
             let want = (i as f64 / 128.0).exp2();
             assert!((got / want - 1.0).abs() < 4e-16, "{i}: {got} {want}");

@@ -1,4 +1,4 @@
-//! Which mix entries make sense for their key set, and what they do to its objects.
+//! Checks which mix entries are valid for their key set, and what they do to its objects.
 
 use super::entry::Role;
 use crate::generate::LawError;
@@ -18,7 +18,7 @@ pub(super) fn error(field: &str, reason: impl Into<String>) -> LawError {
     LawError::new(field, reason)
 }
 
-/// Words the refusal of an empty key set for the one who wrote the mix.
+/// Rewords the error about an empty key set for the author of the mix.
 pub(super) fn empty(e: LawError, entry: &MixEntry) -> LawError {
     if e.field == "count" {
         let reason = format!(
@@ -31,13 +31,13 @@ pub(super) fn empty(e: LawError, entry: &MixEntry) -> LawError {
     }
 }
 
-/// Checks that the entry makes sense for its key set and finds what it does to the objects.
+/// Checks that the entry is valid for its key set and determines its effect on objects.
 pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<Role, LawError> {
     let class = entry.class;
     if entry.size.is_some() && !class.writes_body() {
         return Err(error(
             "size",
-            format!("has no meaning for {class}, which writes no body"),
+            format!("does not apply to {class}, which writes no body"),
         ));
     }
     match (&entry.range, class) {
@@ -45,7 +45,7 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
             return Err(error("range", "is missing, range-get needs one"));
         }
         (Some(_), other) if other != OpClass::RangeGet => {
-            return Err(error("range", format!("has no meaning for {other}")));
+            return Err(error("range", format!("does not apply to {other}")));
         }
         _ => {}
     }
@@ -53,7 +53,7 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         if entry.keys == KeyLaw::Fresh {
             return Ok(Role::WriteFresh);
         }
-        // What an append adds is never the object's initial content.
+        // The content that an append adds is never the object's initial content.
         if set.overwritten() && !prepare || class == OpClass::Append {
             return Ok(Role::Overwrite);
         }
@@ -92,7 +92,7 @@ pub(super) fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawErro
         OpClass::DeleteMany => "keys per request",
         OpClass::List | OpClass::ListV1 | OpClass::ListUploads => "keys per page",
         OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
-        OpClass::Restore => "days that the copy is kept",
+        OpClass::Restore => "days to keep the copy",
         _ => return Ok(entry.count),
     };
     if entry.count == 0 {

@@ -1,4 +1,4 @@
-//! A mix entry, checked and with everything precomputed that its operations need.
+//! A validated mix entry with everything precomputed for its operations.
 
 use super::FRESH_STRIDE;
 use super::check::{check_count, empty, error, role};
@@ -11,12 +11,12 @@ use crate::generate::sizes::SizeSampler;
 use crate::op::OpClass;
 use crate::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeLaw};
 
-/// How the object is found.
+/// How an entry chooses the object.
 #[derive(Clone, Debug)]
 pub(super) enum Keys {
     /// `seq · stride` modulo `count`.
     Sequential { count: Divisor, stride: u64 },
-    /// By the place in the worker's chain; see [`super::Chain`].
+    /// By the position in the worker's chain; see [`super::Chain`].
     Chained { count: u64 },
     /// A new object per operation.
     Fresh,
@@ -24,21 +24,21 @@ pub(super) enum Keys {
     Ranked {
         popularity: Popularity,
         ranking: Ranking,
-        /// Whether `ranking` is the one that sizes are assigned by.
-        own_ranking: bool,
+        /// Whether `ranking` also determines sizes.
+        ranks_sizes: bool,
     },
     /// By age.
     Latest(Box<Latest>),
 }
 
-/// What the operation does to the object, as far as size and version are concerned.
+/// The operation's effect on the object's size and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Neither size nor version matter.
+    /// Neither size nor version matters.
     Plain,
-    /// Reads it (or its metadata).
+    /// Reads the object or its metadata.
     Read,
-    /// Reads a range of it.
+    /// Reads a range of the object.
     ReadRange,
     /// Writes the initial content of an initial object.
     WriteInitial,
@@ -46,17 +46,17 @@ pub(super) enum Role {
     WriteFresh,
     /// Writes a new version of an existing object.
     Overwrite,
-    /// Copies it to a new object.
+    /// Copies the object to a new one.
     Copy,
 }
 
-/// Ranges of a range-get entry.
+/// The ranges of a range-get entry.
 #[derive(Clone, Debug)]
 pub(super) struct RangeLaw {
     pub(super) len: SizeSampler,
     pub(super) align: Divisor,
-    /// Smallest size any object of the key set can have: what is surely there to be read where the
-    /// size is not known.
+    /// Smallest size that any object of the key set can have: the part that can certainly be read if the size
+    /// is unknown.
     pub(super) least_size: u64,
 }
 
@@ -66,12 +66,12 @@ pub(super) struct Entry {
     pub(super) class: OpClass,
     pub(super) role: Role,
     pub(super) keyset: u16,
-    /// Position of the key set's population in the generator.
+    /// Index of the key set's population in the generator.
     pub(super) set: usize,
     pub(super) keys: Keys,
-    /// Copies whose key law is fresh draw their source from a stream of its own.
+    /// Whether a copy with a fresh key law draws its source from a separate stream.
     pub(super) from_source_stream: bool,
-    /// Sizes written, where the entry has its own law.
+    /// Sizes to write, if the entry has its own law.
     pub(super) sizes: Option<SizeSampler>,
     pub(super) range: Option<RangeLaw>,
     pub(super) count: u64,
@@ -109,7 +109,7 @@ fn fresh_base(plan: &Plan, (phase, work): (usize, usize), keyset: u16, count: u6
     count.saturating_add(earlier * FRESH_STRIDE)
 }
 
-/// Works of the whole plan that create fresh objects in a key set.
+/// Number of works in the whole plan that create fresh objects in a key set.
 pub(super) fn writers(plan: &Plan, keyset: u16) -> u64 {
     let creates = |entry: &MixEntry| entry.keyset == keyset && creates_fresh(entry);
     let works = plan.phases.iter().flat_map(|phase| &phase.works);
@@ -117,7 +117,7 @@ pub(super) fn writers(plan: &Plan, keyset: u16) -> u64 {
 }
 
 /// Smallest object that any write of the plan can put into the key set.
-fn least_size(plan: &Plan, keyset: u16, own: &SizeSampler) -> u64 {
+fn least_size(plan: &Plan, keyset: u16, initial: &SizeSampler) -> u64 {
     plan.phases
         .iter()
         .flat_map(|phase| &phase.works)
@@ -125,7 +125,7 @@ fn least_size(plan: &Plan, keyset: u16, own: &SizeSampler) -> u64 {
         .filter(|entry| entry.keyset == keyset && entry.class.writes_body())
         .filter_map(|entry| SizeSampler::new(entry.size.as_ref()?).ok())
         .map(|sizes| sizes.support().0)
-        .fold(own.support().0, u64::min)
+        .fold(initial.support().0, u64::min)
 }
 
 fn sampler(field: &str, law: &SizeLaw) -> Result<SizeSampler, LawError> {
@@ -133,7 +133,7 @@ fn sampler(field: &str, law: &SizeLaw) -> Result<SizeSampler, LawError> {
 }
 
 impl Entry {
-    /// Moves the fresh objects `strides` times [`FRESH_STRIDE`] further on.
+    /// Moves the fresh objects up by `strides` times [`FRESH_STRIDE`].
     pub(super) fn shift_fresh(&mut self, strides: u64) {
         let by = strides.saturating_mul(FRESH_STRIDE);
         self.fresh_base = self.fresh_base.saturating_add(by);
@@ -142,7 +142,7 @@ impl Entry {
         }
     }
 
-    /// Entry `i` of the mix of a work; `sets` are the populations that the work uses.
+    /// Builds entry `i` of the mix of a work; `sets` are the populations that the work uses.
     pub(super) fn new(
         plan: &Plan,
         (phase, work, i): (usize, usize, usize),
@@ -167,7 +167,7 @@ impl Entry {
         let keys = match entry.keys {
             KeyLaw::Fresh if !entry.class.has_source() => Keys::Fresh,
             KeyLaw::Sequential => {
-                // Refuses a key set without objects.
+                // Rejects a key set without objects.
                 Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?;
                 Keys::Sequential {
                     count: Divisor::new(count),
@@ -198,7 +198,7 @@ impl Entry {
                 let ranking = Ranking::new(&entry.keys, plan.seed, entry.keyset, count);
                 Keys::Ranked {
                     popularity: Popularity::new(&entry.keys, count).map_err(|e| empty(e, entry))?,
-                    own_ranking: ranking.same(population.ranking()),
+                    ranks_sizes: ranking.same(population.ranking()),
                     ranking,
                 }
             }

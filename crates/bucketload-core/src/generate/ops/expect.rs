@@ -1,4 +1,4 @@
-//! What theory says about a work's operations: shares of the mix, popularity, bytes.
+//! The theoretical properties of a work's operations: shares of the mix, popularity, bytes.
 
 use super::OpGen;
 use super::entry::{Keys, Role};
@@ -6,7 +6,7 @@ use crate::generate::popularity::Shares;
 use crate::op::OpClass;
 
 impl OpGen {
-    /// Share of mix entry `entry` in the operations.
+    /// Share of operations that belong to mix entry `entry`.
     ///
     /// # Panics
     /// If the mix has no such entry.
@@ -15,8 +15,8 @@ impl OpGen {
         self.entries[usize::from(entry)].probability
     }
 
-    /// Theoretical popularity of the objects that mix entry `entry` works on; `None` for fresh
-    /// objects, which are used once each.
+    /// Theoretical popularity of the objects that mix entry `entry` works on; `None` for fresh objects, which
+    /// are each used once.
     ///
     /// # Panics
     /// If the mix has no such entry.
@@ -33,9 +33,8 @@ impl OpGen {
 
     /// Expected object bytes that one operation of mix entry `entry` transfers.
     ///
-    /// Reads count with their popularity: the sizes of the 1000 most popular objects exactly, the
-    /// rest at the mean of the size law. Ranges count as the smaller of the mean length and the
-    /// mean size.
+    /// Reads are weighted by popularity: the sizes of the 1000 most popular objects exactly, all others with
+    /// the mean of the size law. Ranges count as the smaller of the mean length and the mean size.
     ///
     /// # Panics
     /// If the mix has no such entry.
@@ -69,13 +68,5 @@ impl OpGen {
             Role::ReadRange => entry.range.as_ref().map_or(0.0, |r| r.len.mean().min(mean)),
             Role::Read | Role::Plain | Role::Copy => 0.0,
         }
-    }
-
-    /// Expected object bytes transferred per operation, over the mix.
-    #[must_use]
-    pub fn mean_bytes_per_op(&self) -> f64 {
-        (0..self.entries.len())
-            .map(|i| self.entries[i].probability * self.mean_bytes(i as u16))
-            .sum()
     }
 }

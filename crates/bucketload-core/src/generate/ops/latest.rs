@@ -1,35 +1,35 @@
-//! Popularity by age: the newest object is the most popular, as it is written.
+//! Popularity by age: the newest object is the most popular, even while objects are being written.
 //!
 //! The objects that exist before operation `seq` are the initial ones and the fresh ones of earlier
-//! operations of the same work. Which earlier operations wrote one is known only by recomputing
-//! their mix choice, so an age is turned into an object without counting them all:
+//! operations of the same work. Whether an earlier operation wrote an object is known only by recomputing its
+//! mix choice, so an age is converted to an object without counting all of them:
 //!
 //! ```text
 //!  seq:   0 … ─────────────────────────────────────── seq-1      w: operation wrote an object
 //!  initial objects │ w    w  w      w     w w   w   w  w
-//!                    └── far: age ≈ p·distance ──┘└─ near: counted backwards, exact ─┘
+//!                    └── far: age ≈ p·distance ──┘└─ near: counted back exactly ─┘
 //! ```
 //!
-//! Near ages (up to 32) are counted. Farther ones are placed at their expected distance age/p, where
-//! p is the share of writes, and drawn again when that operation wrote nothing; initial objects are
-//! thinned by the same p, so all keep their relative weight. The age of a far object is thereby right
-//! up to the random fluctuation of the number of writes, about 1/√age relative.
+//! Near ages (up to 32) are counted. Farther ages are mapped to their expected distance age/p, where p is the
+//! share of writes, and redrawn if that operation wrote nothing. Initial objects are thinned by the same p,
+//! so all objects keep their relative weight. The age of a far object is therefore correct up to the random
+//! fluctuation of the number of writes, about 1/√age relative.
 //!
-//! With a lag, ages begin at it: the newest objects, which may still be under way, are left out.
+//! With a lag, ages start at it: the newest objects, which may still be in flight, are left out.
 
 use crate::generate::LawError;
 use crate::generate::popularity::{Popularity, Shares};
 use crate::generate::rng::Draws;
 use crate::plan::KeyLaw;
 
-/// Below this share of writes finding one by trial would take too long.
+/// With a smaller share of writes, finding one by trial would take too long.
 const LEAST_SHARE: f64 = 0.01;
 
 /// Zipf over age.
 #[derive(Clone, Debug)]
 pub(super) struct Latest {
     popularity: Popularity,
-    /// Initial objects.
+    /// Number of initial objects.
     count: u64,
     /// Index of the fresh object of operation 0.
     base: u64,
@@ -37,9 +37,9 @@ pub(super) struct Latest {
     writers: Box<[bool]>,
     /// Their share of the operations.
     share: f64,
-    /// Ages below this are counted.
+    /// Ages below this are counted exactly.
     near: u64,
-    /// The newest objects that are left out.
+    /// Number of newest objects to leave out.
     lag: u64,
 }
 
@@ -53,7 +53,7 @@ impl Latest {
     ) -> Result<Self, LawError> {
         if share > 0.0 && share < LEAST_SHARE {
             let reason = format!(
-                "latest cannot follow writes that are {share} of the operations; make them at \
+                "latest cannot follow writes with a share of {share} of the operations; make it at \
                  least {LEAST_SHARE}, or none"
             );
             return Err(LawError::new("theta", reason));
@@ -69,7 +69,7 @@ impl Latest {
         })
     }
 
-    /// Moves the fresh objects `by` indices further on.
+    /// Moves the fresh objects up by `by` indices.
     pub(super) fn shift_fresh(&mut self, by: u64) {
         self.base = self.base.saturating_add(by);
     }
@@ -85,7 +85,7 @@ impl Latest {
         self.popularity.shares()
     }
 
-    /// The object for operation `seq`; `wrote(s)` tells whether operation `s` wrote one.
+    /// The object for operation `seq`; `wrote(s)` says whether operation `s` wrote an object.
     #[inline]
     pub(super) fn pick(&self, seq: u64, mut draws: Draws, wrote: impl Fn(u64) -> bool) -> u64 {
         let Some(law) = self.popularity.power() else {
@@ -97,7 +97,7 @@ impl Latest {
         let written = self.share * seq as f64;
         let n = (self.count + written as u64).saturating_sub(self.lag);
         if n == 0 {
-            // Everything written so far is too new: the initial objects are not.
+            // Everything written so far is too new, but the initial objects are not.
             return self.initial(law.sample(&mut draws));
         }
         let mut age = law.sample_below(&mut draws, n) + self.lag;
@@ -122,7 +122,7 @@ impl Latest {
         }
     }
 
-    /// The initial object of age `age` among the initial ones; the oldest for any greater age.
+    /// The initial object of age `age`; the oldest one for greater ages.
     #[inline]
     fn initial(&self, age: u64) -> u64 {
         self.count - 1 - age.min(self.count - 1)

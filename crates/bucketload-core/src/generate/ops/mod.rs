@@ -1,8 +1,8 @@
 //! Operations as a function of the sequence number.
 //!
-//! [`OpGen::op`] decides, each from its own stream of random numbers at index `seq`: the mix entry,
-//! the object, the size, the range. Nothing is carried from one operation to the next, so any
-//! worker, agent or verifier can compute any operation.
+//! [`OpGen::op`] chooses the mix entry, the object, the size and the range, each from its own random stream
+//! at index `seq`. No state passes from one operation to the next, so any worker, agent or verifier can
+//! compute any operation.
 //!
 //! ```text
 //!  seq ──choice──> entry ──keys──> object ─┬─ reads:  size from the population (if never overwritten)
@@ -11,11 +11,11 @@
 //!                                          └─ overwrites: version seq+1, size from stream `size`
 //! ```
 //!
-//! Indices of objects: initial objects are `0..count` of the key set; the fresh object of operation
-//! `seq` is `count + seq`. Where several works write fresh objects into one key set, the second
-//! starts [`FRESH_STRIDE`] further on, the third twice that, and so on in plan order, so that no two
-//! works write the same object. Later measurements on the same data set write their fresh objects
-//! beyond those of earlier ones ([`OpGen::of_generation`]).
+//! Object indices: initial objects are `0..count` of the key set, and the fresh object of operation `seq` is
+//! `count + seq`. If several works write fresh objects into one key set, the second work's objects start
+//! [`FRESH_STRIDE`] higher, the third's twice that, and so on in plan order, so no two works write the same
+//! object. Later measurements on the same data set write their fresh objects beyond those of earlier ones
+//! ([`OpGen::of_generation`]).
 
 mod check;
 mod entry;
@@ -30,11 +30,11 @@ use super::rng::{Draws, Purpose, Stream};
 use crate::op::{ByteRange, Op, OpClass};
 use crate::plan::{KeyLaw, MixEntry, Plan, WorkPlan};
 
-/// Distance between the fresh objects of successive works that write into the same key set; a work
-/// may offer as many operations without meeting the next work's objects.
+/// Distance between the fresh objects of successive works that write into the same key set. A work can offer
+/// this many operations before reaching the next work's objects.
 pub const FRESH_STRIDE: u64 = 1_000_000_000_000;
 
-/// What an object's bytes are a function of, for [`crate::payload::Arena::content`].
+/// The inputs that determine an object's bytes, for [`crate::payload::Arena::content`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentId {
     /// Index of the key set.
@@ -48,8 +48,8 @@ pub struct ContentId {
 }
 
 impl ContentId {
-    /// The content that `op` writes, or reads and can be compared with; `None` for operations
-    /// without a body and for reads of objects that may have been overwritten.
+    /// The content that `op` writes, or reads and can be compared with; `None` for operations without a body
+    /// and for reads of objects that may have been overwritten.
     #[inline]
     #[must_use]
     pub fn of(op: &Op) -> Option<Self> {
@@ -63,15 +63,14 @@ impl ContentId {
     }
 }
 
-/// The object an operation was given, with its popularity rank in the population's own ranking
-/// where the draw yields it.
+/// The object chosen for an operation, with its rank in the population's ranking if the draw yields it.
 #[derive(Clone, Copy)]
-struct Place {
+struct ChosenObject {
     key: u64,
     rank: Option<u64>,
 }
 
-/// A chain: worker `w` of `workers` performs the sequence numbers `w + t · workers`; its turn `t` is
+/// A chain: worker `w` of `workers` performs the sequence numbers `w + t · workers`. Its turn `t` performs
 /// entry `t mod entries` on object `(t div entries) · workers + w`.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
@@ -80,14 +79,15 @@ struct Chain {
 }
 
 impl Chain {
-    /// The chain of a work, if its mix is one.
+    /// The chain of a work, if its mix forms one.
     fn of(work: &WorkPlan) -> Result<Option<Self>, LawError> {
         let chained = |entry: &MixEntry| entry.keys == KeyLaw::Chained;
         if !work.mix.iter().any(chained) {
             return Ok(None);
         }
         if !work.mix.iter().all(chained) {
-            let reason = "has the law `chained` in some entries only; all of them have it, or none";
+            let reason =
+                "has the law `chained` in only some entries; either all entries have it or none";
             return Err(LawError::new("mix", reason));
         }
         match work.model.closed() {
@@ -103,7 +103,7 @@ impl Chain {
         }
     }
 
-    /// Entry and object of sequence number `seq`.
+    /// The entry and object of sequence number `seq`.
     #[inline]
     const fn at(self, seq: u64) -> (u64, u64) {
         let (worker, turn) = (seq % self.workers, seq / self.workers);
@@ -122,33 +122,32 @@ struct Streams {
     source: Stream,
 }
 
-/// The operations of one work of one phase. Immutable: share one between threads or clone it.
+/// The operations of one work of one phase. Immutable: share it between threads or clone it.
 #[derive(Clone, Debug)]
 pub struct OpGen {
     seed: u64,
     streams: Streams,
     /// `None` for a mix of one entry, which needs no choice.
     mix: Option<AliasTable>,
-    /// For works whose workers perform the whole mix on one object after the other.
+    /// For works whose workers perform the whole mix on one object after another.
     chain: Option<Chain>,
     entries: Box<[Entry]>,
-    /// The populations that the entries use, with their key set's index.
+    /// The populations that the entries use, each with its key set's index.
     sets: Box<[(u16, Population)]>,
 }
 
 impl OpGen {
     /// The operations of work number `work` of phase number `phase`.
     ///
-    /// Key laws, by class: copies and renames take their *source* by the key law (fresh: uniformly from the
-    /// initial objects) and write a fresh object of the same key set; lists take the prefix of the
-    /// object's shard; delete-many takes consecutive objects from the drawn one on, and its
-    /// sequential law advances by whole batches. Puts that name existing objects write their
-    /// initial content again where the key set is not marked as overwritten (as in a prepare
-    /// phase) and new versions where it is.
+    /// How classes use key laws: copies and renames choose their *source* by the key law (fresh: uniformly
+    /// among the initial objects) and write a fresh object of the same key set. Lists list the prefix of the
+    /// object's shard. Delete-many deletes consecutive objects starting at the drawn one, and its sequential
+    /// law advances by whole batches. Puts to existing objects rewrite their initial content if the key set
+    /// is not marked as overwritten (as in a prepare phase), otherwise they write new versions.
     ///
     /// # Errors
-    /// When a law cannot be generated from, or an entry contradicts its key set: the error names
-    /// the field of the plan and what would be right.
+    /// If a law is invalid or an entry contradicts its key set. The error names the field of the plan and the
+    /// valid values.
     pub fn new(plan: &Plan, phase: usize, work: usize) -> Result<Self, LawError> {
         let field = format!("phases[{phase}].works[{work}]");
         let Some(work_plan) = plan.phases.get(phase).and_then(|p| p.works.get(work)) else {
@@ -195,10 +194,9 @@ impl OpGen {
         })
     }
 
-    /// The same operations with the fresh objects of measurement number `generation` on one data
-    /// set, which differ from those of every other generation; generation 0 is what
-    /// [`OpGen::new`] makes. Everything but the names of fresh objects stays the same. `plan` must
-    /// be the plan that the generator was made from.
+    /// The same operations with the fresh objects of measurement number `generation` on one data set, which
+    /// differ from those of every other generation; [`OpGen::new`] builds generation 0. Only the names of
+    /// fresh objects change. `plan` must be the plan from which the generator was built.
     #[must_use]
     pub fn of_generation(mut self, plan: &Plan, generation: u32) -> Self {
         for entry in &mut self.entries {
@@ -216,36 +214,41 @@ impl OpGen {
         op
     }
 
-    /// Makes `op` the operation with sequence number `seq`, where it stays: the processor waits for what is copied in
-    /// wider pieces than it has just been written in.
+    /// Writes the operation with sequence number `seq` into `op` in place. Returning it by value would copy
+    /// it in wider pieces than it was just written in, which stalls the processor.
     #[inline]
     pub fn op_into(&self, seq: u64, op: &mut Op) {
         let index = self.entry_of(seq);
         let entry = &self.entries[index];
-        self.op_at(index, seq, self.place(entry, seq), op);
+        self.op_at(index, seq, self.choose(entry, seq), op);
     }
 
-    /// The operation of mix entry `entry` on object `key`, for models that choose both by
-    /// themselves; `seq` numbers the operations of the work.
+    /// The operation of mix entry `entry` on object `key`, for models that choose both themselves; `seq`
+    /// numbers the operations of the work.
     ///
     /// # Panics
     /// If the mix has no such entry.
     #[must_use]
     pub fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         let mut op = Op::new(OpClass::Get);
-        self.op_at(usize::from(entry), seq, Place { key, rank: None }, &mut op);
+        self.op_at(
+            usize::from(entry),
+            seq,
+            ChosenObject { key, rank: None },
+            &mut op,
+        );
         op
     }
 
     #[inline]
-    fn op_at(&self, index: usize, seq: u64, place: Place, op: &mut Op) {
+    fn op_at(&self, index: usize, seq: u64, object: ChosenObject, op: &mut Op) {
         let entry = &self.entries[index];
         *op = Op {
             seq,
             class: entry.class,
             entry: index as u16,
             keyset: entry.keyset,
-            key: place.key,
+            key: object.key,
             source_key: 0,
             source_keyset: entry.keyset,
             version: 0,
@@ -256,21 +259,21 @@ impl OpGen {
         };
         match entry.role {
             Role::Plain => {}
-            Role::Read => op.size = self.known_size(entry, place),
+            Role::Read => op.size = self.known_size(entry, object),
             Role::ReadRange => {
-                op.size = self.known_size(entry, place);
+                op.size = self.known_size(entry, object);
                 op.range = self.range(entry, seq, op.size);
             }
-            Role::WriteInitial => op.size = self.known_size(entry, place),
+            Role::WriteInitial => op.size = self.known_size(entry, object),
             Role::WriteFresh => op.size = self.drawn_size(entry, seq),
             Role::Overwrite => {
                 op.size = self.drawn_size(entry, seq);
-                // Never 0, the version of the initial content, even after 2^32 operations.
+                // Never 0, the version of initial content, even after 2^32 operations.
                 op.version = (seq % u64::from(u32::MAX)) as u32 + 1;
             }
             Role::Copy => {
-                op.size = self.known_size(entry, place);
-                op.source_key = place.key;
+                op.size = self.known_size(entry, object);
+                op.source_key = object.key;
                 op.key = entry.fresh_base + seq;
             }
         }
@@ -289,11 +292,11 @@ impl OpGen {
     }
 
     #[inline]
-    fn place(&self, entry: &Entry, seq: u64) -> Place {
-        let unranked = |key| Place { key, rank: None };
+    fn choose(&self, entry: &Entry, seq: u64) -> ChosenObject {
+        let unranked = |key| ChosenObject { key, rank: None };
         match &entry.keys {
             Keys::Sequential { count, stride } => {
-                // The product may need 128 bits; dividing so many is a call of a function.
+                // The product may need 128 bits, and dividing those takes a function call.
                 unranked(match seq.checked_mul(*stride) {
                     Some(product) => count.remainder(product),
                     None => (u128::from(seq) * u128::from(*stride) % u128::from(count.by())) as u64,
@@ -306,7 +309,7 @@ impl OpGen {
             Keys::Ranked {
                 popularity,
                 ranking,
-                own_ranking,
+                ranks_sizes,
             } => {
                 let stream = if entry.from_source_stream {
                     self.streams.source
@@ -314,9 +317,9 @@ impl OpGen {
                     self.streams.key
                 };
                 let rank = popularity.rank(&mut Draws::new(self.seed, stream, seq));
-                Place {
+                ChosenObject {
                     key: ranking.object(rank),
-                    rank: own_ranking.then_some(rank),
+                    rank: ranks_sizes.then_some(rank),
                 }
             }
             Keys::Latest(latest) => {
@@ -327,28 +330,28 @@ impl OpGen {
         }
     }
 
-    /// The size that the object has as long as nobody overwrites it.
+    /// The size of the object unless somebody overwrites it.
     #[inline]
-    fn known_size(&self, entry: &Entry, place: Place) -> u64 {
+    fn known_size(&self, entry: &Entry, object: ChosenObject) -> u64 {
         let set = &self.sets[entry.set].1;
         match set.fixed_size() {
-            Some(size) if place.key < set.count() && !set.overwritten() => size,
-            _ => self.sampled_size(entry, place),
+            Some(size) if object.key < set.count() && !set.overwritten() => size,
+            _ => self.sampled_size(entry, object),
         }
     }
 
-    fn sampled_size(&self, entry: &Entry, place: Place) -> u64 {
+    fn sampled_size(&self, entry: &Entry, object: ChosenObject) -> u64 {
         let set = &self.sets[entry.set].1;
         if set.overwritten() && entry.role != Role::WriteInitial {
             Op::UNKNOWN_SIZE
-        } else if place.key < set.count() {
-            match place.rank {
-                Some(rank) => set.object_size_ranked(place.key, rank),
-                None => set.object_size(place.key),
+        } else if object.key < set.count() {
+            match object.rank {
+                Some(rank) => set.object_size_ranked(object.key, rank),
+                None => set.object_size(object.key),
             }
         } else {
-            // A fresh object of this work, found by the latest law.
-            let seq = place.key - entry.fresh_base;
+            // A fresh object of this work, chosen by the latest law.
+            let seq = object.key - entry.fresh_base;
             self.drawn_size(&self.entries[self.entry_of(seq)], seq)
         }
     }
@@ -360,9 +363,9 @@ impl OpGen {
         sizes.sample(&mut Draws::new(self.seed, self.streams.size, seq))
     }
 
-    /// A range within an object of `size` bytes: a length by the law, at most the object's, at an
-    /// offset that is uniform among the multiples of the alignment where that length fits. `None`
-    /// for an empty object, of which there is no range.
+    /// A range within an object of `size` bytes. Its length follows the law but is at most the object's size;
+    /// its offset is uniform among the multiples of the alignment at which that length fits. `None` for an
+    /// empty object.
     #[inline]
     fn range(&self, entry: &Entry, seq: u64, size: u64) -> Option<ByteRange> {
         let law = entry.range.as_ref()?;
@@ -387,8 +390,8 @@ impl OpGen {
         Some(&set.1)
     }
 
-    /// Size of initial object `key` of key set `keyset`, in bytes; `None` where the work does not
-    /// use the key set or `key` is no initial object.
+    /// Size of initial object `key` of key set `keyset`, in bytes; `None` if the work does not use the key
+    /// set or `key` is not an initial object.
     #[must_use]
     pub fn object_size(&self, keyset: u16, key: u64) -> Option<u64> {
         let set = self.population(keyset)?;

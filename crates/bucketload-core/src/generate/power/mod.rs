@@ -1,10 +1,10 @@
-//! The zipf family: P(k) ~ (v + k)^-s for k = 0..n, any s > 0, any v > 0.
+//! The Zipf family: P(k) ~ (v + k)^-s for k = 0..n, any s > 0, any v > 0.
 //!
-//! Weights are kept as w(k) = (1 + k/v)^-s, so that w(0) = 1 and neither a large shift nor a large
-//! exponent costs digits. [`PowerSum`] gives partial sums of the weights in constant time (distribution function,
-//! quantiles, theoretical shares); [`PowerLaw`] adds exact sampling by rejection-inversion
-//! (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 1996). Neither keeps anything per value of k.
+//! Weights are stored as w(k) = (1 + k/v)^-s, so w(0) = 1 and neither a large shift nor a large exponent
+//! loses digits. [`PowerSum`] computes partial sums of the weights in constant time (distribution function,
+//! quantiles, theoretical shares). [`PowerLaw`] adds exact sampling by rejection-inversion (Hörmann and
+//! Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS
+//! 1996). Neither stores anything per value of k.
 
 mod sum;
 
@@ -20,11 +20,11 @@ pub struct PowerLaw {
     sum: PowerSum,
     total: f64,
     inv_v: f64,
-    /// Areas are integrals in units of v: where the region of k = 0 ends (at 1/2) …
+    /// Areas are integrals in units of v. This is where the region of k = 0 ends (at 1/2).
     first_end: f64,
-    /// … where that region begins …
+    /// Where the region of k = 0 begins.
     area_low: f64,
-    /// … and where that of k = n - 1 ends.
+    /// Where the region of k = n - 1 ends.
     area_high: f64,
     /// Candidates at most this far below their integer are accepted without a test.
     quick: f64,
@@ -34,7 +34,7 @@ impl PowerLaw {
     /// P(k) ~ (v + k)^-s for k in 0..n.
     ///
     /// # Errors
-    /// When `n` is 0, or `s` or `v` is not a positive number.
+    /// If `n` is 0, or `s` or `v` is not a positive number.
     pub fn new(n: u64, s: f64, v: f64) -> Result<Self, LawError> {
         if n == 0 {
             return Err(LawError::new("n", "is 0, must be at least 1"));
@@ -68,13 +68,13 @@ impl PowerLaw {
         self.n
     }
 
-    /// One value.
+    /// Draws one value.
     #[inline]
     pub fn sample(&self, draws: &mut Draws) -> u64 {
         self.sample_within(draws, self.n, self.area_high)
     }
 
-    /// One value of the law restricted to 0..n for any `n` ≥ 1, even above that of the law.
+    /// Draws one value of the law restricted to 0..n for any `n` ≥ 1, even above the law's own n.
     #[inline]
     pub fn sample_below(&self, draws: &mut Draws, n: u64) -> u64 {
         let area_high = self.sum.integral.at((n as f64 - 0.5) * self.inv_v);
@@ -86,7 +86,7 @@ impl PowerLaw {
         let PowerSum { s, v, integral, .. } = self.sum;
         loop {
             let area = self.area_low + (area_high - self.area_low) * draws.next_unit();
-            // All of the first region belongs to 0: no inversion needed.
+            // The whole first region belongs to 0, so no inversion is needed.
             if area <= self.first_end || n == 1 {
                 return 0;
             }
@@ -144,7 +144,7 @@ mod tests {
     use crate::generate::rng::{Draws, Purpose, Stream};
 
     #[test]
-    fn bad_parameters_are_refused() {
+    fn bad_parameters_are_rejected() {
         for (n, s, v) in [
             (0, 1.0, 1.0),
             (5, 0.0, 1.0),
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Chi-square of the sampler against exact probabilities, at shapes that use each branch.
+    /// Chi-square of the sampler against exact probabilities, for shapes that exercise each branch.
     #[test]
     fn samples_have_the_exact_probabilities() {
         for (case, (n, s, v)) in [

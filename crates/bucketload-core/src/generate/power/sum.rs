@@ -2,10 +2,10 @@
 
 use crate::generate::elementary::{exp, exp_m1, ln, ln_1p, pow};
 
-/// Terms summed directly; beyond them the Euler-Maclaurin tail is exact to rounding.
+/// Number of terms summed directly; beyond them the Euler-Maclaurin tail is exact to rounding.
 const DIRECT: u64 = 64;
 
-/// Below this, 1 - s is treated as 0: the power integral differs from the logarithm by less than
+/// Below this, 1 - s is treated as 0: the power integral then differs from the logarithm by less than
 /// rounding over the whole range of 64-bit ranks.
 const LOG_LIMIT: f64 = 1e-12;
 
@@ -36,8 +36,8 @@ impl Integral {
         }
     }
 
-    /// As [`Integral::inverse`], faster, for sampling: cell boundaries move by up to 1e-12 of their
-    /// distance from -v, which moves no probability by more than that.
+    /// A faster version of [`Integral::inverse`] for sampling. Cell boundaries move by up to 1e-12 of their
+    /// distance from -v, and no probability moves by more than that.
     #[inline]
     pub(super) fn inverse_for_sampling(self, area: f64) -> f64 {
         if self.q.abs() < 1e-3 {
@@ -72,7 +72,7 @@ pub struct PowerSum {
 }
 
 impl PowerSum {
-    /// Sums for exponent `s` (any sign, so that moments can be formed) and shift `v` > 0.
+    /// Sums for exponent `s` (of any sign, so that moments can be computed) and shift `v` > 0.
     #[must_use]
     pub fn new(s: f64, v: f64) -> Self {
         let integral = Integral::new(s);
@@ -91,12 +91,12 @@ impl PowerSum {
         }
     }
 
-    /// w(0) + … + w(m-1), to about 1e-14 relative (for s up to 10; for larger s the tail itself is
-    /// below that).
+    /// w(0) + … + w(m-1), with a relative accuracy of about 1e-14 (for s up to 10; for larger s the tail
+    /// itself is below that).
     ///
-    /// Beyond 64 terms by the Euler-Maclaurin formula in its midpoint form (Olver, "Asymptotics
-    /// and Special Functions", chapter 8): the integral between half-integers, corrected by the
-    /// odd derivatives at its ends.
+    /// Beyond 64 terms it uses the Euler-Maclaurin formula in its midpoint form (Olver, "Asymptotics and
+    /// Special Functions", chapter 8): the integral between half-integers, corrected by the odd derivatives
+    /// at its ends.
     #[must_use]
     pub fn partial(&self, m: u64) -> f64 {
         if m <= DIRECT {

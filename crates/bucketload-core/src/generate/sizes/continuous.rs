@@ -10,7 +10,7 @@ use crate::plan::SizeKind;
 pub(super) enum Continuous {
     /// exp(U(ln a, ln b)).
     Loguniform { ln_a: f64, ln_b: f64 },
-    /// Log-normal restricted to at most `cap`; `below_cap` = Φ((ln cap - mu)/sigma), 1 without cap.
+    /// Log-normal restricted to at most `cap`; `below_cap` = Φ((ln cap - mu)/sigma), 1 without a cap.
     Lognormal {
         mu: f64,
         sigma: f64,
@@ -126,7 +126,7 @@ impl Continuous {
     }
 }
 
-/// Refuses `high` unless it is a number above `low`.
+/// Rejects `high` unless it is a number above `low`.
 fn ordered(field: &str, high: f64, low_name: &str, low: f64) -> Result<(), LawError> {
     if high.is_finite() && high > low {
         Ok(())

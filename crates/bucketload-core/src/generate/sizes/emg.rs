@@ -1,9 +1,9 @@
 //! The exponentially modified Gaussian, N(mu, sigma²) + Exp(mean tau), and its inverse.
 //!
-//! F(x) = Φ(z) - exp(-(x-mu)/tau + sigma²/(2 tau²))·Φ(z - sigma/tau) with z = (x-mu)/sigma has no
-//! closed inverse. As a function of y = ln(u/(1-u)) the quantile is smooth over the whole range (a
-//! straight line in the exponential tail, a square root in the Gaussian one), so it is tabulated on
-//! equal steps of y and interpolated by cubic Hermite pieces from exact values and slopes:
+//! F(x) = Φ(z) - exp(-(x-mu)/tau + sigma²/(2 tau²))·Φ(z - sigma/tau) with z = (x-mu)/sigma has no closed
+//! inverse. As a function of y = ln(u/(1-u)) the quantile is smooth over the whole range (a straight line in
+//! the exponential tail, a square root in the Gaussian one), so it is tabulated at equal steps of y and
+//! interpolated by cubic Hermite pieces from exact values and slopes:
 //!
 //! ```text
 //!   u ──logit──> y ──cell, Hermite──> x ──(only where the table is too coarse) Newton──> x
@@ -16,7 +16,7 @@ use crate::generate::{LawError, positive};
 
 /// The logit of 1 - 2^-53, the largest u below 1, is 36.7.
 const Y_MAX: f64 = 37.0;
-/// Cells of the table: 64 KiB.
+/// Number of table cells: 64 KiB.
 const CELLS: usize = 4096;
 /// Accuracy of the quantile relative to max(|x|, sigma/1000).
 const ACCURACY: f64 = 1e-9;
@@ -29,12 +29,12 @@ pub struct Emg {
     tau: f64,
     /// Quantile and its slope times the cell width, at y = -Y_MAX + i·width.
     nodes: Box<[[f64; 2]]>,
-    /// Whether the table alone does not reach the accuracy.
+    /// Whether the table alone misses the required accuracy.
     refine: bool,
 }
 
 /// Survival function, distribution function and density at one point.
-struct At {
+struct PointValues {
     survival: f64,
     cdf: f64,
     density: f64,
@@ -44,7 +44,7 @@ impl Emg {
     /// The law with Gaussian part N(mu, sigma²) and exponential part of mean tau.
     ///
     /// # Errors
-    /// When `sigma` or `tau` is not a positive number or `mu` is not a number.
+    /// If `sigma` or `tau` is not a positive number or `mu` is not a number.
     pub fn new(mu: f64, sigma: f64, tau: f64) -> Result<Self, LawError> {
         if !mu.is_finite() {
             return Err(LawError::new("mu", format!("is {mu}, must be a number")));
@@ -59,7 +59,7 @@ impl Emg {
             refine: false,
         };
         let width = 2.0 * Y_MAX / CELLS as f64;
-        // Below every quantile: the exponential part is positive.
+        // A lower bound for every quantile, because the exponential part is positive.
         let mut x = mu + sigma * normal_quantile(1.0 / (1.0 + exp(Y_MAX)));
         let mut nodes = Vec::with_capacity(CELLS + 1);
         for i in 0..=CELLS {
@@ -77,18 +77,18 @@ impl Emg {
         Ok(emg)
     }
 
-    fn at(&self, x: f64) -> At {
+    fn at(&self, x: f64) -> PointValues {
         let z = (x - self.mu) / self.sigma;
         let ratio = self.sigma / self.tau;
         let b = z - ratio;
-        // exp(-z·ratio + ratio²/2)·Φ(b); for b < 0 rewritten with erfcx, as the exponential
-        // overflows where Φ underflows.
+        // exp(-z·ratio + ratio²/2)·Φ(b); for b < 0 rewritten with erfcx, because the exponential overflows
+        // where Φ underflows.
         let product = if b < 0.0 {
             0.5 * exp(-0.5 * z * z) * erfcx(-b * std::f64::consts::FRAC_1_SQRT_2)
         } else {
             exp(ratio * (0.5 * ratio - z)) * normal_cdf(b)
         };
-        At {
+        PointValues {
             survival: normal_cdf(-z) + product,
             cdf: normal_cdf(z) - product,
             density: product / self.tau,
@@ -107,15 +107,15 @@ impl Emg {
         self.at(x).survival
     }
 
-    /// One value: the sum of the two draws that define the law.
+    /// Draws one value: the sum of the two draws that define the law.
     #[inline]
     pub fn sample(&self, draws: &mut Draws) -> f64 {
         let gaussian = normal_quantile(draws.next_open());
         self.mu + self.sigma * gaussian - self.tau * ln(draws.next_open())
     }
 
-    /// The x with F(x) = u, to 1e-9 relative to max(|x|, sigma/1000). The ends of the unit interval
-    /// give finite values beyond which less than 2^-53 of the law lies.
+    /// The x with F(x) = u, accurate to 1e-9 relative to max(|x|, sigma/1000). At the ends of the unit
+    /// interval the values are finite; less than 2^-53 of the law lies beyond them.
     #[inline]
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
@@ -124,7 +124,7 @@ impl Emg {
         if !self.refine {
             return x;
         }
-        // The table is right to 1e-6 or better; one quadratic step suffices.
+        // The table is accurate to 1e-6 or better, so one quadratic step suffices.
         self.newton(x, Tail::at_logit(y))
     }
 
@@ -142,7 +142,7 @@ impl Emg {
     /// dx/dy at the quantile x of logit y: u(1-u)/f(x).
     fn slope(&self, x: f64, y: f64) -> f64 {
         let at = self.at(x);
-        // In the far tails u(1-u)/f is a ratio of tiny numbers; take the tail that is accurate.
+        // In the far tails u(1-u)/f is a ratio of tiny numbers; use the tail that is accurate.
         let tail = if y < 0.0 { at.cdf } else { at.survival };
         tail / at.density / (1.0 + exp(-y.abs()))
     }
@@ -157,8 +157,8 @@ impl Emg {
         }
     }
 
-    /// Newton steps from `x` until they no longer matter. The logarithms of both tails are concave
-    /// (the density is log-concave), so the iteration converges from any start after one step.
+    /// Newton steps from `x` until they no longer matter. The logarithms of both tails are concave (because
+    /// the density is log-concave), so the iteration converges from any start after one step.
     fn solve(&self, y: f64, mut x: f64) -> f64 {
         for _ in 0..100 {
             let next = self.newton(x, Tail::at_logit(y));
@@ -172,7 +172,7 @@ impl Emg {
     }
 }
 
-/// The smaller of the two tails that a quantile cuts off, by the logarithm of its share.
+/// The smaller of the two tails that a quantile cuts off, as the logarithm of its probability.
 #[derive(Clone, Copy)]
 enum Tail {
     Lower(f64),

@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// As [`Kind::sample`]; not inlined, since the most common law needs none of what these do.
+    /// Like [`Kind::sample`], but not inlined, because the most common law needs none of this code.
     #[inline(never)]
     fn draw(&self, draws: &mut Draws) -> u64 {
         match self {
@@ -153,8 +153,8 @@ fn round(x: f64) -> u64 {
     (x + 0.5) as u64
 }
 
-/// Mean of X clamped to `min..=max`: min plus the integral of P(X > x) from min to max, taken over
-/// ln x where the law spreads over decades. Exact to about 1e-6 relative.
+/// Mean of X clamped to `min..=max`: min plus the integral of P(X > x) from min to max, taken over ln x if
+/// the law spans decades. Relative accuracy about 1e-6.
 pub(super) fn mean_of_survival(
     survival: impl Fn(f64) -> f64,
     (low, high): (f64, f64),
@@ -176,4 +176,22 @@ pub(super) fn mean_of_survival(
         PANELS,
     );
     from + linear + decades
+}
+
+/// The smallest size in `low..=high` that `reaches` accepts, or `high`. Bisection, on the logarithm while the
+/// bracket spans more than a factor of 4.
+pub(super) fn smallest(mut low: u64, mut high: u64, reaches: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let mid = if high / 4 > low.max(1) {
+            (((low.max(1) as f64) * (high as f64)).sqrt() as u64).clamp(low, high - 1)
+        } else {
+            low + (high - low) / 2
+        };
+        if reaches(mid) {
+            high = mid;
+        } else {
+            low = mid + 1;
+        }
+    }
+    low
 }

@@ -1,15 +1,15 @@
 //! Finite mixtures of size laws and weighted lists of sizes.
 
-use super::kind::Kind;
+use super::kind::{Kind, smallest};
 use crate::generate::LawError;
 use crate::generate::alias::AliasTable;
 use crate::generate::rng::Draws;
 use crate::plan::SizeKind;
 
-/// Points of the table that brackets a mixture's quantiles.
+/// Number of intervals in the table that brackets a mixture's quantiles.
 const GRID: usize = 1024;
 
-/// A part is chosen by its weight, then a size from it.
+/// Chooses a part by its weight, then a size from that part.
 #[derive(Clone, Debug)]
 pub(super) struct Mixture {
     alias: AliasTable,
@@ -62,22 +62,9 @@ impl Mixture {
         self.search(u, self.grid[cell], self.grid[cell + 1])
     }
 
-    /// The smallest x in `low..=high` with F(x) ≥ u, or `high`. Bisection, on the logarithm while
-    /// the bracket spans more than a factor of 4.
-    fn search(&self, u: f64, mut low: u64, mut high: u64) -> u64 {
-        while low < high {
-            let mid = if high / 4 > low.max(1) {
-                (((low.max(1) as f64) * (high as f64)).sqrt() as u64).clamp(low, high - 1)
-            } else {
-                low + (high - low) / 2
-            };
-            if self.cdf(mid) >= u {
-                high = mid;
-            } else {
-                low = mid + 1;
-            }
-        }
-        low
+    /// The smallest x in `low..=high` with F(x) ≥ u, or `high`.
+    fn search(&self, u: f64, low: u64, high: u64) -> u64 {
+        smallest(low, high, |x| self.cdf(x) >= u)
     }
 
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {
@@ -99,7 +86,7 @@ impl Mixture {
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     alias: AliasTable,
-    /// Sizes, ascending, each with the probability of not exceeding it.
+    /// Sizes in ascending order, each with its cumulative probability.
     bins: Box<[(u64, f64)]>,
 }
 

@@ -1,9 +1,9 @@
-//! Object sizes: every law of [`crate::plan::SizeKind`] with sampler, distribution function,
-//! quantile and mean.
+//! Object sizes: sampler, distribution function, quantile and mean for every law of
+//! [`crate::plan::SizeKind`].
 //!
-//! [`SizeSampler`] works in whole bytes: continuous laws are rounded to the nearest byte, then every
-//! result is clamped to `min..=max` of the [`SizeLaw`]; distribution function and quantile are those
-//! of that rounded and clamped size, so they describe what is sent.
+//! [`SizeSampler`] works in whole bytes: continuous laws are rounded to the nearest byte, then every result
+//! is clamped to `min..=max` of the [`SizeLaw`]. Distribution function and quantile are those of the rounded
+//! and clamped size, so they describe the sizes sent.
 //!
 //! ```text
 //!   continuous.rs  uniform, loguniform, lognormal (truncated), bounded pareto  ┐
@@ -34,11 +34,11 @@ pub struct SizeSampler {
 }
 
 impl SizeSampler {
-    /// Prepares `law`. Costs about a millisecond for exponentially modified Gaussians (a table is
-    /// computed) and microseconds for the others.
+    /// Prepares `law`. Takes about a millisecond for exponentially modified Gaussians (it computes a table)
+    /// and microseconds for the others.
     ///
     /// # Errors
-    /// When a parameter lies outside its range.
+    /// If a parameter lies outside its range.
     pub fn new(law: &SizeLaw) -> Result<Self, LawError> {
         if law.min > law.max {
             let reason = format!("is {}, must be at least min = {}", law.max, law.min);
@@ -51,13 +51,13 @@ impl SizeSampler {
         })
     }
 
-    /// One size, in bytes.
+    /// Draws one size, in bytes.
     #[inline]
     pub fn sample(&self, draws: &mut Draws) -> u64 {
         self.kind.sample(draws).clamp(self.min, self.max)
     }
 
-    /// The only size, in bytes, where there is but one.
+    /// The size, in bytes, if only one is possible.
     pub(crate) fn fixed(&self) -> Option<u64> {
         match self.kind {
             Kind::Const(bytes) => Some(bytes.clamp(self.min, self.max)),
@@ -84,7 +84,8 @@ impl SizeSampler {
         }
     }
 
-    /// Mean size, in bytes, to about 1e-6 relative (continuous laws: of the size before rounding).
+    /// Mean size, in bytes, with a relative accuracy of about 1e-6 (continuous laws: of the size before
+    /// rounding).
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.kind.clamped_mean(self.min, self.max)
@@ -113,8 +114,7 @@ mod tests {
         SizeSampler::new(&SizeLaw { law, min, max }).unwrap()
     }
 
-    /// Parameters of a truncated log-normal law whose cap lies where the law has sizes below it: others
-    /// are refused.
+    /// Parameters of a truncated log-normal law whose cap leaves sizes below it; other caps are rejected.
     fn truncated() -> impl Strategy<Value = (f64, f64, f64)> {
         (1f64..14.0, 0.1f64..3.0, -2f64..6.0)
             .prop_map(|(mu, sigma, z)| (mu, sigma, (mu + z * sigma).exp().max(1.0)))
@@ -202,7 +202,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(80))]
         /// The mean equals the average of many quantiles.
         #[test]
-        fn mean_is_that_of_the_quantiles(law in kinds(), min in 0u64..2000, span in 0u64..1 << 20) {
+        fn mean_matches_the_quantiles(law in kinds(), min in 0u64..2000, span in 0u64..1 << 20) {
             let s = sampler(law, min, min + span);
             let n = 5000;
             let average = (0..n)

@@ -5,7 +5,7 @@ use crate::generate::power::PowerLaw;
 use crate::generate::rng::Draws;
 use crate::plan::SizeKind;
 
-/// unit · (k + first), optionally filled down within the unit.
+/// unit · (k + first), optionally reduced by a random part of the unit.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
     law: PowerLaw,
@@ -82,10 +82,10 @@ impl Ranked {
         below + (self.law.share_below(units + 1) - below) * inside
     }
 
-    /// Mean of the clamped size: ranks cut by a limit one by one, ranks beyond a limit at the limit,
-    /// the ranks between by their sum.
+    /// Mean of the clamped size. Ranks that a limit cuts are computed one by one, ranks beyond a limit count
+    /// as the limit, and the ranks between are summed.
     pub(super) fn clamped_mean(&self, min: u64, max: u64) -> f64 {
-        // The mean of what the offset is added to, clamped to what is left of the limits.
+        // The mean without the offset, clamped to the limits minus the offset.
         let below = min.saturating_sub(self.offset);
         let Some(above) = max.checked_sub(self.offset) else {
             return max as f64;
@@ -95,7 +95,7 @@ impl Ranked {
 
     fn clamped_mean_of_units(&self, min: u64, max: u64) -> f64 {
         let n = self.law.n();
-        // All sizes of ranks below `low` are at most min, all of ranks from `high` on at least max.
+        // All sizes of ranks below `low` are at most min, and all from rank `high` on at least max.
         let low = (min / self.unit).saturating_sub(self.first).min(n);
         let high = (max / self.unit).saturating_add(2).min(n);
         let inner_low = low.saturating_add(3).min(high);
@@ -131,7 +131,7 @@ impl Ranked {
         if low == high {
             return low as f64;
         }
-        // Sizes below and above the limits count as the limit, the others as themselves.
+        // Sizes beyond a limit count as the limit.
         let middle = (high - low + 1) as f64 * 0.5 * (low as f64 + high as f64);
         let outside = (low - bottom) as f64 * low as f64 + (top - high) as f64 * high as f64;
         (middle + outside) / (top - bottom + 1) as f64

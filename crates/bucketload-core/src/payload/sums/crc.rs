@@ -1,18 +1,18 @@
-//! Checksums of the arena's beginnings, for processors without wide vectors.
+//! Checksums of the arena's prefixes, for processors without wide vectors.
 //!
-//! The CRC-64/NVME of the arena's first n bytes is kept for every multiple of [`STEP`]. Continued over
-//! the received bytes from the value before them, the CRC must arrive at the value after them:
+//! The CRC-64/NVME of the arena's first n bytes is stored for every multiple of [`STEP`]. Starting from the
+//! stored value before the received bytes, the CRC over them must yield the value after them:
 //!
 //! ```text
 //! arena   0 ───────────── a ═══════════════ b ─────────
 //! kept       s(a) ────────┘ received a..b   └── s(b) ?
 //! ```
 //!
-//! Every change within 64 bits is found, any other but for one in 2^64.
+//! Every change confined to 64 bits is found, and any other change except with probability 2^-64.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// Bytes between the values kept: finding the one at any offset reads half as much on average.
+/// Bytes between stored values: computing the value at an arbitrary offset reads half as many on average.
 const STEP: usize = 512;
 
 /// The CRC after every [`STEP`] bytes of the arena.
@@ -30,7 +30,7 @@ impl Sums {
         Self(sums.into())
     }
 
-    /// The CRC of the first `n` bytes of `arena`, which the sums were made of.
+    /// The CRC of the first `n` bytes of `arena`, from which the sums were computed.
     fn at(&self, arena: &[u8], n: usize) -> Digest {
         let block = n / STEP;
         let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc64Nvme, self.0[block]);
@@ -38,10 +38,10 @@ impl Sums {
         digest
     }
 
-    /// Whether `bytes` are those that stand at `from` in `arena`.
+    /// Whether `bytes` equal those at `from` in `arena`.
     ///
     /// # Panics
-    /// When the arena is not long enough.
+    /// If the arena is too short.
     pub(super) fn matches(&self, arena: &[u8], from: usize, bytes: &[u8]) -> bool {
         let mut digest = self.at(arena, from);
         digest.update(bytes);

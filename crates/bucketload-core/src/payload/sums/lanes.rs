@@ -1,21 +1,21 @@
 //! Sums of the arena's blocks in eight lanes of 64 bits, for processors with AVX-512 or AVX2.
 //!
-//! A block is rows of eight words. Each word `x` of a row goes to its own lane, with the constant `k`
-//! of its row and lane:
+//! A block consists of rows of eight words. Each word `x` of a row updates its own lane, using the constant
+//! `k` of its row and lane:
 //!
 //! ```text
 //! sum   += x                            mod 2^64
 //! mixed += low32(x ^ k) * high32(x ^ k) mod 2^64
 //! ```
 //!
-//! There are constants for as many rows as AVX-512 has room for in its registers, a *group*; then
-//! they come again, and `mixed` is rotated in between. Blocks lie at multiples of [`BLOCK`] in the arena. What a run has of a block at either end is
-//! compared byte by byte.
+//! There are constants for as many rows as fit in AVX-512's registers, a *group*. The next group uses the
+//! same constants, and `mixed` is rotated in between. Blocks lie at multiples of [`BLOCK`] in the arena.
+//! Partial blocks at either end of a run are compared byte by byte.
 //!
-//! Eight words in succession are in eight lanes, and a lane's `sum` differs when one of its words
-//! does: every change within 57 bytes is found. Others must cancel each other in both numbers of
-//! each lane that they touch. `mixed` is that of NH (Black, Halevi, Krawczyk, Krovetz, Rogaway,
-//! UMAC, CRYPTO '99, section 4), as XXH3 has it, with xor in place of addition.
+//! Eight consecutive words fall into eight lanes, and a lane's `sum` changes if one of its words does: every
+//! change within 57 bytes is found. Other changes must cancel out in both numbers of each lane they touch.
+//! `mixed` is the function NH (Black, Halevi, Krawczyk, Krovetz, Rogaway, UMAC, CRYPTO '99, section 4) in the
+//! form used by XXH3, with xor in place of addition.
 
 use std::arch::x86_64::{
     __m256i, __m512i, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mul_epu32, _mm256_or_si256,
@@ -27,21 +27,22 @@ use std::arch::x86_64::{
 
 use crate::generate::rng::mix64;
 
-/// Bytes that have sums of their own.
+/// Bytes covered by one pair of sums.
 const BLOCK: usize = 4096;
-/// Words of a row.
+/// Words per row.
 const LANES: usize = 8;
-/// Rows of a group.
+/// Rows per group.
 const ROWS: usize = 16;
-/// Bytes of a group.
+/// Bytes per group.
 const GROUP: usize = ROWS * LANES * 8;
-/// Bits that `mixed` is rotated by after each group.
+/// Bits by which `mixed` is rotated after each group.
 const TURN: i32 = 21;
 
 type Row = [u64; LANES];
 type Block = [u8; BLOCK];
 
-/// The constants of a group's rows and lanes. Any would do in which neither half appears twice in a lane.
+/// The constants of a group's rows and lanes. Any constants work as long as neither half repeats within a
+/// lane.
 static KEYS: [Row; ROWS] = {
     let mut keys = [[0; LANES]; ROWS];
     let mut i = 0;
@@ -52,7 +53,7 @@ static KEYS: [Row; ROWS] = {
     keys
 };
 
-/// What is kept of a block.
+/// The sums of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sum {
     sum: Row,
@@ -61,7 +62,7 @@ struct Sum {
 
 impl Sum {
     fn of(block: &Block) -> Self {
-        let mut it = Self {
+        let mut sums = Self {
             sum: [0; LANES],
             mixed: [0; LANES],
         };
@@ -70,49 +71,51 @@ impl Sum {
             let (row, lane) = (i / LANES % ROWS, i % LANES);
             let x = u64::from_le_bytes(*word);
             let y = x ^ KEYS[row][lane];
-            it.sum[lane] = it.sum[lane].wrapping_add(x);
+            sums.sum[lane] = sums.sum[lane].wrapping_add(x);
             let product = (y & 0xffff_ffff) * (y >> 32);
-            it.mixed[lane] = it.mixed[lane].wrapping_add(product);
+            sums.mixed[lane] = sums.mixed[lane].wrapping_add(product);
             if row == ROWS - 1 {
-                it.mixed[lane] = it.mixed[lane].rotate_left(TURN as u32);
+                sums.mixed[lane] = sums.mixed[lane].rotate_left(TURN as u32);
             }
         }
-        it
+        sums
     }
 }
 
 /// The sums of an arena's whole blocks.
 pub(super) struct Sums {
     blocks: Box<[Sum]>,
-    equal: Equal,
+    comparer: Comparer,
 }
 
-/// Whether the blocks have these sums, one each.
+/// The instruction set used to compare blocks with their sums.
 #[derive(Clone, Copy)]
-enum Equal {
+enum Comparer {
     Avx512,
     Avx2,
 }
 
 impl Sums {
-    /// `None` where the processor has not what it takes.
+    /// `None` if the processor lacks the instructions.
     pub(super) fn of(arena: &[u8]) -> Option<Self> {
-        let equal = Equal::all().next()?;
-        Some(Self::made(arena, equal))
+        let comparer = Comparer::all().next()?;
+        Some(Self::made(arena, comparer))
     }
 
-    fn made(arena: &[u8], equal: Equal) -> Self {
+    fn made(arena: &[u8], comparer: Comparer) -> Self {
         let (blocks, _) = arena.as_chunks();
         Self {
             blocks: blocks.iter().map(Sum::of).collect(),
-            equal,
+            comparer,
         }
     }
 
-    /// By each set of instructions that the processor has.
+    /// One for each instruction set that the processor supports.
     #[cfg(test)]
     pub(super) fn all(arena: &[u8]) -> Vec<Self> {
-        Equal::all().map(|equal| Self::made(arena, equal)).collect()
+        Comparer::all()
+            .map(|comparer| Self::made(arena, comparer))
+            .collect()
     }
 
     pub(super) fn matches(&self, arena: &[u8], from: usize, bytes: &[u8]) -> bool {
@@ -121,14 +124,14 @@ impl Sums {
         let (blocks, tail) = bytes[head..].as_chunks();
         let first = (from + head) / BLOCK;
         let sums = &self.blocks[first..first + blocks.len()];
-        self.equal.holds(sums, blocks)
+        self.comparer.matches(sums, blocks)
             && bytes[..head] == want[..head]
             && *tail == want[want.len() - tail.len()..]
     }
 }
 
-impl Equal {
-    /// Those that the processor can do, the fastest first.
+impl Comparer {
+    /// The supported instruction sets, fastest first.
     fn all() -> impl Iterator<Item = Self> {
         let avx512 = is_x86_feature_detected!("avx512f");
         let avx2 = is_x86_feature_detected!("avx2");
@@ -137,11 +140,11 @@ impl Equal {
             .flatten()
     }
 
-    fn holds(self, sums: &[Sum], blocks: &[Block]) -> bool {
+    fn matches(self, sums: &[Sum], blocks: &[Block]) -> bool {
         match self {
-            // SAFETY: made only where the processor has AVX-512F.
+            // SAFETY: this variant is only created if the processor has AVX-512F.
             Self::Avx512 => unsafe { equal_avx512(sums, blocks) },
-            // SAFETY: made only where the processor has AVX2.
+            // SAFETY: this variant is only created if the processor has AVX2.
             Self::Avx2 => unsafe { equal_avx2(sums, blocks) },
         }
     }
@@ -150,7 +153,7 @@ impl Equal {
 #[target_feature(enable = "avx512f")]
 fn equal_avx512(sums: &[Sum], blocks: &[Block]) -> bool {
     let load = |row: &[u8; 64]| {
-        // SAFETY: 64 bytes are behind the reference, and the load asks for no alignment.
+        // SAFETY: the reference covers 64 bytes, and the load requires no alignment.
         unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
     };
     let words = |row: &Row| {
@@ -181,7 +184,7 @@ fn equal_avx512(sums: &[Sum], blocks: &[Block]) -> bool {
 #[target_feature(enable = "avx2")]
 fn equal_avx2(sums: &[Sum], blocks: &[Block]) -> bool {
     let load = |half: &[u8; 32]| {
-        // SAFETY: 32 bytes are behind the reference, and the load asks for no alignment.
+        // SAFETY: the reference covers 32 bytes, and the load requires no alignment.
         unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
     };
     let words = |half: &[u64; 4]| {
@@ -224,7 +227,7 @@ mod tests {
     use super::{KEYS, LANES};
 
     #[test]
-    fn neither_half_of_a_constant_appears_twice_in_a_lane() {
+    fn neither_half_of_a_constant_repeats_within_a_lane() {
         for lane in 0..LANES {
             let low: HashSet<u32> = KEYS.iter().map(|row| row[lane] as u32).collect();
             let high: HashSet<u64> = KEYS.iter().map(|row| row[lane] >> 32).collect();

@@ -1,9 +1,9 @@
-//! Whose imbalance it is: the workload's or the system's.
+//! Whether imbalance is caused by the workload or by the system.
 //!
 //! ```text
-//! objects per node ── how evenly data is placed
-//! expected requests: key popularity × placement / copies ── what the workload alone causes
-//! observed requests ── beyond expected: what routing and caching of the system cause
+//! objects per node ── how evenly the data is placed
+//! expected requests: key popularity × placement / copies ── imbalance caused by the workload alone
+//! observed requests ── any excess is caused by the system's routing and caching
 //! ```
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Indices;
 use crate::driver::PlacementOracle;
 
-/// Loads of the nodes of a store, counted key by key.
+/// Loads of a store's nodes, counted key by key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeLoads {
     /// Requests per node.
@@ -25,7 +25,7 @@ pub struct NodeLoads {
 }
 
 impl NodeLoads {
-    /// No load on `nodes` nodes.
+    /// Zero load on `nodes` nodes.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self {
@@ -35,8 +35,8 @@ impl NodeLoads {
         }
     }
 
-    /// Adds one request of `bytes` bytes, spread evenly over `copies`; a node index beyond the
-    /// nodes, or no copy at all, makes it unknown.
+    /// Adds one request of `bytes` bytes, spread evenly over `copies`. It counts as unknown if there are no
+    /// copies or an index is not below the number of nodes.
     pub fn add(&mut self, copies: &[u32], bytes: u64) {
         let nodes = self.requests.len();
         if copies.is_empty() || copies.iter().any(|&node| node as usize >= nodes) {
@@ -50,7 +50,7 @@ impl NodeLoads {
         }
     }
 
-    /// Adds requests whose nodes are known, as (node, bytes): a server log joined on the key.
+    /// The loads of requests whose nodes are known, as (node, bytes): a server log joined on the key.
     pub fn observed(nodes: usize, requests: impl IntoIterator<Item = (u32, u64)>) -> Self {
         let mut loads = Self::new(nodes);
         for (node, bytes) in requests {
@@ -59,8 +59,8 @@ impl NodeLoads {
         loads
     }
 
-    /// What requests on keys, as (key, bytes), are expected to put on the nodes that hold the keys,
-    /// when each of the first `read_copies` copies answers equally often (0 = all copies).
+    /// The load that requests on keys, as (key, bytes), are expected to put on the nodes that hold the keys,
+    /// if each of the first `read_copies` copies answers equally often (0 = all copies).
     pub fn expected<'a>(
         oracle: &dyn PlacementOracle,
         bucket: &str,
@@ -80,7 +80,7 @@ impl NodeLoads {
     }
 }
 
-/// Nodes by key, from a table: a placement that was looked up elsewhere, or a server log.
+/// Nodes by key, from a table: placements looked up elsewhere, or a server log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlacementTable {
     names: Vec<String>,
@@ -88,7 +88,7 @@ pub struct PlacementTable {
 }
 
 impl PlacementTable {
-    /// Adds that `node` holds a copy of `key`.
+    /// Records that `node` holds a copy of `key`.
     pub fn insert(&mut self, key: &str, node: &str) {
         let index = match self.names.iter().position(|name| name == node) {
             Some(index) => index,
@@ -132,7 +132,8 @@ impl PlacementOracle for PlacementTable {
     }
 }
 
-/// The same indices for data, for what the workload alone causes, and for what was observed.
+/// The same indices for the data, for the requests expected from the workload alone, and for the observed
+/// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attribution {
     /// Objects per node.
@@ -143,12 +144,12 @@ pub struct Attribution {
     pub observed: Option<Indices>,
     /// Peak factor of the expected requests: caused by the workload.
     pub by_workload: Option<f64>,
-    /// Observed over expected peak factor: caused by the system's routing and caching; 1 = nothing.
+    /// Observed divided by expected peak factor: caused by the system's routing and caching; 1 = none.
     pub by_system: Option<f64>,
 }
 
 impl Attribution {
-    /// Compares loads per node; each slice may be empty when it is not known.
+    /// Compares loads per node; pass an empty slice for an unknown load.
     #[must_use]
     pub fn of(objects: &[f64], expected: &[f64], observed: &[f64]) -> Self {
         let (expected, observed) = (Indices::of(expected), Indices::of(observed));
@@ -162,9 +163,9 @@ impl Attribution {
     }
 }
 
-/// Lower bound of the peak factor from one key: if the hottest key has share `share` of all
-/// requests and `copies` nodes (at least 1) serve it, the busiest of `nodes` nodes has at least
-/// `nodes * share / copies` times the mean load.
+/// Lower bound of the peak factor due to one key: if the hottest key has share `share` of all requests and
+/// `copies` nodes (at least 1) serve it, the busiest of `nodes` nodes has at least `nodes * share / copies`
+/// times the mean load.
 #[must_use]
 pub fn one_key_bound(nodes: usize, share: f64, copies: usize) -> f64 {
     (nodes as f64 * share / copies.max(1) as f64).max(1.0)
@@ -176,7 +177,7 @@ mod tests {
     use crate::driver::PlacementOracle;
     use crate::generate::rng::mix64;
 
-    /// Places keys by hash on `nodes` nodes, with neighbours as further copies.
+    /// Places keys by hash on `nodes` nodes, with the next nodes as further copies.
     struct Hashed {
         nodes: u32,
         copies: u32,
@@ -218,7 +219,7 @@ mod tests {
         // Bound 3, plus the node's even share of the other half: 0.5.
         assert!((3.3..3.7).contains(&expected_peak), "{expected_peak}");
         assert!(expected_peak >= one_key_bound(6, 0.5, 1));
-        // A system that reads any of two copies does half as badly, and is not to blame.
+        // A system that reads either of two copies does half as badly, and is not to blame.
         let two = Hashed {
             nodes: 6,
             copies: 2,
@@ -231,7 +232,7 @@ mod tests {
             (1.6..2.0).contains(&found.by_workload.unwrap()),
             "{found:?}"
         );
-        // If it then reads the first copy only, that is the system's doing.
+        // If it then reads only the first copy, the system is the cause.
         assert!((1.7..2.1).contains(&found.by_system.unwrap()), "{found:?}");
     }
 

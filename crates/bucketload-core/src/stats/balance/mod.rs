@@ -1,8 +1,8 @@
 //! How evenly load is spread over nodes or endpoints (docs/spec/statistics.md section 8).
 //!
-//! [`Indices`] describe one distribution of load, [`Null`] says what chance alone does to even
-//! routing, [`Attribution`] tells what the workload causes from what the system causes, and
-//! [`windows`] looks at the course of time. All are pure functions of loads per node.
+//! [`Indices`] describe one distribution of load, [`Null`] describes the effect of chance under even routing,
+//! [`Attribution`] separates the workload's part from the system's, and [`windows`] covers changes over time.
+//! All are pure functions of loads per node.
 
 mod attribution;
 pub mod windows;
@@ -12,15 +12,14 @@ pub use attribution::{Attribution, NodeLoads, PlacementTable, one_key_bound};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
-/// Indices of how unevenly `n` nodes are loaded. One hot node of `n` and even load are the ends of
-/// each scale.
+/// Indices of how unevenly `n` nodes are loaded. Even load and a single hot node are the ends of each scale.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Indices {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
     /// Sum of the loads.
     pub total: f64,
-    /// Largest load over the mean: 1 (even) to n.
+    /// Largest load divided by the mean: 1 (even) to n.
     pub peak: f64,
     /// Coefficient of variation with the population's standard deviation: 0 to sqrt(n - 1).
     pub cv: f64,
@@ -28,18 +27,18 @@ pub struct Indices {
     pub jain: f64,
     /// Gini coefficient: 0 to (n - 1)/n.
     pub gini: f64,
-    /// Entropy of the shares over ln n: 1 to 0.
+    /// Entropy of the shares divided by ln n: 1 to 0.
     pub entropy: f64,
-    /// Nodes that would be equally effective if evenly loaded, 1 / sum p^2: n to 1.
+    /// Number of evenly loaded nodes with the same effect, 1 / sum p^2: n to 1.
     pub effective: f64,
-    /// Share of the nodes' joint capacity that is usable when the busiest node is full, mean over
+    /// Share of the nodes' total capacity that is usable when the busiest node is full, mean divided by
     /// maximum: 1 to 1/n.
     pub usable: f64,
 }
 
 impl Indices {
-    /// The indices of `loads`, one value of at least 0 per node; `None` for fewer than two nodes or
-    /// without any load.
+    /// The indices of `loads`, one value of at least 0 per node; `None` for fewer than two nodes or zero
+    /// total load.
     #[must_use]
     pub fn of(loads: &[f64]) -> Option<Self> {
         let n = loads.len() as f64;
@@ -73,8 +72,8 @@ impl Indices {
     }
 }
 
-/// What chance does to `requests` requests that are routed independently, each to node i with
-/// probability `share[i]`.
+/// The effect of chance on `requests` requests routed independently, each to node i with probability
+/// `share[i]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Null {
     /// Expected coefficient of variation under even routing, about sqrt((n - 1) / m).
@@ -88,8 +87,8 @@ pub struct Null {
     pub chi_square: f64,
     /// Its degrees of freedom, n - 1.
     pub df: f64,
-    /// Probability of a statistic at least as large when routing follows the shares. At millions of
-    /// requests everything is significant: read the indices then.
+    /// Probability of a statistic at least as large if routing follows the shares. With millions of requests
+    /// every deviation is significant: read the indices instead.
     pub p_value: f64,
 }
 
@@ -194,8 +193,8 @@ mod tests {
         }
     }
 
-    /// Simulated even routing: the stated bounds hold in 95 % of the runs, within three standard
-    /// errors of 2000 runs (1.5 percentage points), and reproduce docs/spec/statistics.md section 8.
+    /// Simulated even routing: the stated bounds hold in 95 % of the runs, within three standard errors of
+    /// 2000 runs (1.5 percentage points), and reproduce docs/spec/statistics.md section 8.
     #[test]
     fn bounds_of_even_routing_hold() {
         let (nodes, requests, runs) = (6usize, 10_000u64, 2_000u64);

@@ -1,11 +1,11 @@
-//! Balance over time: whether one node is hot all the time, or another one in each moment.
+//! Balance over time: whether the same node is hot all the time or the hot node changes.
 
 use serde::{Deserialize, Serialize};
 
 use super::Indices;
 use crate::generate::math::normal_quantile;
 
-/// Balance in windows of time.
+/// Balance over windows of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverTime {
     /// Windows with load.
@@ -14,14 +14,13 @@ pub struct OverTime {
     pub peak_median: f64,
     /// 95th percentile of the windows' peak factors.
     pub peak_p95: f64,
-    /// Mean rank correlation of the nodes' loads between consecutive windows: near 1 the same
-    /// nodes stay hot, near 0 hot moments wander. `None` when no pair of windows has a ranking.
+    /// Mean rank correlation of the nodes' loads between consecutive windows: near 1 the same nodes stay hot,
+    /// near 0 the hot node changes. `None` if no pair of windows has a ranking.
     pub persistence: Option<f64>,
 }
 
 impl OverTime {
-    /// Describes loads per window and node; `None` without a window that has load on at least two
-    /// nodes' worth of ranking.
+    /// Describes loads per window and node; `None` if no window has load on at least two nodes.
     #[must_use]
     pub fn of(windows: &[Vec<f64>]) -> Option<Self> {
         let mut peaks: Vec<f64> = windows
@@ -50,7 +49,7 @@ impl OverTime {
     }
 }
 
-/// Spearman's rank correlation, ties at their mean rank; `None` when one side has no ranking or the
+/// Spearman's rank correlation, with ties at their mean rank; `None` if one side has no ranking or the
 /// lengths differ.
 #[must_use]
 pub fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
@@ -90,10 +89,10 @@ fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (a.len() >= 2 && xx > 0.0 && yy > 0.0).then(|| sum(&|x, y| x * y) / (xx * yy).sqrt())
 }
 
-/// How the tail goes with imbalance, window by window. A correlation, not a cause.
+/// How the tail varies with imbalance, window by window. A correlation, not a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TailLink {
-    /// Windows compared.
+    /// Number of windows compared.
     pub windows: u32,
     /// Pearson's correlation of the windows' peak factors with their 99th percentiles.
     pub correlation: f64,
@@ -102,8 +101,8 @@ pub struct TailLink {
 }
 
 impl TailLink {
-    /// Relates the peak factor of each window to its 99th percentile of the response time; `None`
-    /// with fewer than 10 windows or without variation.
+    /// Relates the peak factor of each window to its 99th percentile of the response time; `None` with fewer
+    /// than 10 windows or without variation.
     #[must_use]
     pub fn of(peaks: &[f64], p99: &[f64]) -> Option<Self> {
         let n = peaks.len();
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_linked_where_it_is() {
+    fn the_tail_is_linked_only_if_correlated() {
         let peaks: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i % 7) / 10.0).collect();
         let linked: Vec<f64> = peaks.iter().map(|p| 5.0 * p + 1.0).collect();
         let link = TailLink::of(&peaks, &linked).unwrap();

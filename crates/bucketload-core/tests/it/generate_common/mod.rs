@@ -1,4 +1,4 @@
-//! Plans for the tests of the generators.
+//! Plans for the generator tests.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
@@ -41,15 +41,8 @@ pub(crate) fn keyset(name: &str, count: u64, size: SizeLaw) -> KeysetPlan {
 /// A mix entry without options.
 pub(crate) fn entry(class: OpClass, weight: f64, keyset: u16, keys: KeyLaw) -> MixEntry {
     MixEntry {
-        class,
         weight,
-        keyset,
-        keys,
-        size: None,
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
+        ..MixEntry::new(class, keyset, keys)
     }
 }
 
@@ -57,21 +50,11 @@ pub(crate) fn entry(class: OpClass, weight: f64, keyset: u16, keys: KeyLaw) -> M
 pub(crate) fn phase(kind: PhaseKind, mixes: Vec<Vec<MixEntry>>) -> PhasePlan {
     let work = |mix| WorkPlan {
         name: "work".into(),
-        model: ModelPlan::Closed(ClosedPlan {
-            workers: 1,
-            think: GapLaw::None,
-        }),
+        model: ModelPlan::Closed(ClosedPlan::without_pauses(1)),
         mix,
     };
-    PhasePlan {
-        name: "phase".into(),
-        kind,
-        works: mixes.into_iter().map(work).collect(),
-        limits: Limits::default(),
-        steady_state: false,
-        stop: None,
-        accounting: Accounting::default(),
-    }
+    let works = mixes.into_iter().map(work).collect();
+    PhasePlan::new("phase", kind, works, Limits::default())
 }
 
 /// A plan of these phases.
@@ -86,11 +69,7 @@ pub(crate) fn plan(keysets: Vec<KeysetPlan>, phases: Vec<PhasePlan>) -> Plan {
         payload: PayloadKind::Random,
         verify: false,
         timeout_ns: 1,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
+        retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets,
         phases,

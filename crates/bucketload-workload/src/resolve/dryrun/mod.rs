@@ -1,4 +1,4 @@
-//! What a plan will do, computed without doing it.
+//! Computes what a plan will do without doing it.
 
 mod text;
 
@@ -13,7 +13,7 @@ use bucketload_core::plan::{Limits, PhaseKind, Plan, WorkPlan};
 
 use super::models;
 
-/// Expected extent of a plan, by phase and in total.
+/// Expected load of a plan, by phase and in total.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DryRun {
     /// Name of the workload.
@@ -36,16 +36,16 @@ pub struct DryRun {
     pub prepared_objects: u64,
     /// Bytes written before the measurement.
     pub prepared_bytes: f64,
-    /// What the measuring phases do.
+    /// Load of the measuring phases.
     pub measured: Outlook,
 }
 
-/// Expected extent of a phase.
+/// Expected load of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseOutlook {
     /// Name of the phase.
     pub name: String,
-    /// Whether it prepares or measures.
+    /// Whether the phase prepares or measures.
     pub kind: PhaseKind,
     /// Time limit, nanoseconds; 0 for none.
     pub duration_ns: u64,
@@ -55,22 +55,22 @@ pub struct PhaseOutlook {
     pub total: Outlook,
 }
 
-/// Expected extent of a work.
+/// Expected load of a work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkOutlook {
     /// Name of the work.
     pub name: String,
-    /// How operations are due, in words.
+    /// The workload model, in words.
     pub model: String,
-    /// Operations per second, where the schedule says.
+    /// Operations per second, if the schedule determines them.
     pub ops_per_s: Option<f64>,
     /// Share of each operation class, largest first.
     pub mix: Vec<(OpClass, f64)>,
-    /// What the work does.
+    /// Load of the work.
     pub total: Outlook,
 }
 
-/// Expected counts. `None` where they depend on how fast the store answers.
+/// Expected counts; `None` if they depend on how fast the store answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Outlook {
     /// Operations.
@@ -79,11 +79,11 @@ pub struct Outlook {
     pub bytes_read: Option<f64>,
     /// Object bytes written.
     pub bytes_written: Option<f64>,
-    /// Seconds of offering operations.
+    /// Seconds during which operations are offered.
     pub seconds: Option<f64>,
 }
 
-/// Arrivals and how many operations each brings.
+/// Arrivals and the number of operations per arrival.
 struct Offer {
     schedule: Schedule,
     per_arrival: f64,
@@ -99,7 +99,7 @@ impl Offer {
     }
 }
 
-/// Bytes per operation of a work, and how often which class occurs.
+/// Bytes per operation of a work, and the share of each class.
 #[derive(Default)]
 pub(super) struct Rates {
     pub(super) read: f64,
@@ -111,7 +111,7 @@ impl DryRun {
     /// Computes what `plan` will do.
     ///
     /// # Errors
-    /// When the plan cannot be generated from, which a resolved plan can.
+    /// If the plan's operations cannot be generated; for a resolved plan they always can.
     pub fn new(plan: &Plan) -> Result<Self, LawError> {
         let mut out = Self {
             workload: plan.workload.clone(),
@@ -124,12 +124,7 @@ impl DryRun {
             phases: Vec::new(),
             prepared_objects: 0,
             prepared_bytes: 0.0,
-            measured: Outlook {
-                ops: Some(0.0),
-                bytes_read: Some(0.0),
-                bytes_written: Some(0.0),
-                seconds: Some(0.0),
-            },
+            measured: Outlook::NONE,
         };
         for (index, phase) in plan.phases.iter().enumerate() {
             match phase.kind {
@@ -154,7 +149,14 @@ impl DryRun {
 }
 
 impl Outlook {
-    /// Both, one after the other.
+    const NONE: Self = Self {
+        ops: Some(0.0),
+        bytes_read: Some(0.0),
+        bytes_written: Some(0.0),
+        seconds: Some(0.0),
+    };
+
+    /// The sum of two loads that follow one another.
     fn then(&self, other: &Self) -> Self {
         let add = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         Self {
@@ -209,13 +211,9 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
             }
         })
         .collect();
-    let none = Outlook {
-        ops: Some(0.0),
-        bytes_read: Some(0.0),
-        bytes_written: Some(0.0),
-        seconds: Some(0.0),
-    };
-    let mut total = works.iter().fold(none, |sum, work| sum.then(&work.total));
+    let mut total = works
+        .iter()
+        .fold(Outlook::NONE, |sum, work| sum.then(&work.total));
     total.seconds = seconds;
     Ok(PhaseOutlook {
         name: phase.name.clone(),
@@ -226,14 +224,14 @@ fn phase_outlook(plan: &Plan, index: usize) -> Result<PhaseOutlook, LawError> {
     })
 }
 
-/// How long the phase offers operations: its time limit, or less where the limits of operations or
-/// bytes are expected to be reached earlier. `None` where that depends on the store.
+/// How long the phase offers operations: its time limit, or less if the limits on operations or bytes are
+/// expected to be reached earlier. `None` if that depends on the store.
 fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Offer>)]) -> Option<f64> {
     let time = (limits.duration_ns > 0).then_some(limits.duration_ns as f64 / 1e9);
     if limits.ops == 0 && limits.bytes == 0 {
         return time;
     }
-    // All works must be open for the end to be known in advance.
+    // The end is known in advance only if all works are open.
     let mut schedules = Vec::new();
     for (_, rates, schedule) in parts {
         schedules.push((schedule.as_ref()?, rates.read + rates.written));
@@ -249,7 +247,7 @@ fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Offer>)]) -> Opt
         (limits.ops > 0 && offered(false) >= limits.ops as f64)
             || (limits.bytes > 0 && offered(true) >= limits.bytes as f64)
     };
-    // A run of more than ten years is no run.
+    // No run lasts more than ten years.
     let last = time.unwrap_or(3.2e8);
     if !reached(last) {
         return time;
@@ -262,7 +260,7 @@ fn duration(limits: &Limits, parts: &[(&WorkPlan, Rates, Option<Offer>)]) -> Opt
     Some(high)
 }
 
-/// Operations that a closed loop performs, where a limit says so.
+/// The number of operations of a closed loop, if a limit determines it.
 pub(super) fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
     let by_ops = (limits.ops > 0).then_some(limits.ops as f64);
     let per_op = rates.read + rates.written;
@@ -277,7 +275,7 @@ pub(super) fn ops_by_limits(limits: &Limits, rates: &Rates) -> Option<f64> {
     }
 }
 
-/// Rates of a work whose operations are drawn from its mix.
+/// Rates of a work that draws its operations from its mix.
 pub(super) fn mix_rates(plan: &Plan, phase: usize, work: usize) -> Result<Rates, LawError> {
     let ops = OpGen::new(plan, phase, work)?;
     let (mut read, mut written) = (0.0, 0.0);
@@ -296,7 +294,7 @@ pub(super) fn mix_rates(plan: &Plan, phase: usize, work: usize) -> Result<Rates,
     Ok(Rates { read, written, mix })
 }
 
-/// Sums of shares by class, largest first.
+/// Sums shares by class, largest first.
 pub(super) fn by_class(shares: impl Iterator<Item = (OpClass, f64)>) -> Vec<(OpClass, f64)> {
     let mut mix: Vec<(OpClass, f64)> = Vec::new();
     for (class, share) in shares {

@@ -1,4 +1,4 @@
-//! The expected extent of a plan as text.
+//! Formats the expected load of a plan as text.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{DryRun, Outlook};
 use bucketload_core::plan::PhaseKind;
 use bucketload_core::units::format_duration;
 
-/// `12.3 GiB`, for expected values.
+/// Formats an expected size as `12.3 GiB`.
 fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes, 0);
@@ -21,7 +21,7 @@ fn bytes(bytes: f64) -> String {
     }
 }
 
-/// `1 234 567`.
+/// Formats a number as `1 234 567`.
 fn count(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
     let mut out = String::new();

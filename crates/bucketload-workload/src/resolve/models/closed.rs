@@ -29,7 +29,7 @@ impl DescribedModel for ClosedPlan {
     }
 }
 
-/// A closed loop of so many workers, in words.
+/// A closed loop of `workers` workers, in words.
 pub(super) fn workers(workers: u32) -> String {
     let plural = if workers == 1 { "" } else { "s" };
     format!("closed loop, {workers} worker{plural}")

@@ -1,10 +1,10 @@
-//! Works made of jobs: which fields they take, need and default to.
+//! Works that consist of jobs: the fields they accept and need, and their defaults.
 
 use super::DescribedModel;
+use crate::resolve::builder::PlanBuilder;
 use crate::resolve::defaults;
 use crate::resolve::dryrun::{Rates, by_class};
 use crate::resolve::keysets::Keyset;
-use crate::resolve::lower::Lower;
 use crate::resolve::phases::RunPhase;
 use crate::resolve::sizes;
 use crate::spec::law::ArrivalSpec;
@@ -18,7 +18,7 @@ use bucketload_core::plan::{
 };
 use bucketload_core::units::format_size;
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// The model and the mix of a work with `model = "jobs"`, with the path of each entry.
     pub(in crate::resolve) fn jobs(
         &mut self,
@@ -38,7 +38,11 @@ impl Lower<'_> {
         };
         if work.workers == Some(0) {
             let remedy = "give at least 1";
-            self.error(&format!("{path}.workers"), "0 jobs do nothing", remedy);
+            self.error(
+                &format!("{path}.workers"),
+                "at least 1 job is needed",
+                remedy,
+            );
         }
         let rate = spec.stage_rate.map_or(defaults::STAGE_RATE, |rate| rate.0);
         let pace = match spec.pace.unwrap_or(Pace::Poisson) {
@@ -67,8 +71,8 @@ impl Lower<'_> {
             ("limit", spec.limit),
         ] {
             if value == Some(0) {
-                let remedy = "give at least 1, or leave it out";
-                self.error(&field(name), "with 0 no job could ever begin", remedy);
+                let remedy = "give at least 1, or remove it";
+                self.error(&field(name), "with 0 no job could ever start", remedy);
             }
         }
         let jobs = JobsPlan {
@@ -93,14 +97,14 @@ impl Lower<'_> {
             self.error(
                 &format!("{path}.max-in-flight"),
                 "with a cap of 0 no operation could ever start",
-                "give at least 1, or leave it out",
+                "give at least 1, or remove it",
             );
         }
         if jobs.temp == jobs.results && jobs.stages.len() > 1 {
             self.error(
                 &field("results"),
                 "temporary objects and results are in the same key set",
-                "give them a key set each",
+                "use a separate key set for each",
             );
         }
         let plans: Vec<_> = keysets.iter().map(|set| set.plan.clone()).collect();
@@ -121,10 +125,14 @@ impl Lower<'_> {
         (ModelPlan::Jobs(jobs), mix, paths)
     }
 
-    /// Refuses what only other models have.
+    /// Rejects fields that only other models have.
     fn deny_fields_of_others(&mut self, path: &str, work: &WorkSpec) {
         let given = [
-            ("mix", work.mix.is_some(), "its stages say what is done"),
+            (
+                "mix",
+                work.mix.is_some(),
+                "its stages define the operations",
+            ),
             (
                 "keyset",
                 work.keyset.is_some(),
@@ -133,22 +141,18 @@ impl Lower<'_> {
             (
                 "keys",
                 work.keys.is_some(),
-                "a stage reads what the stage before it wrote",
+                "a stage reads the objects of the write stage before it",
             ),
-            (
-                "size",
-                work.size.is_some(),
-                "sizes are those of its key sets",
-            ),
+            ("size", work.size.is_some(), "its key sets define the sizes"),
             (
                 "think",
                 work.think.is_some(),
-                "jobs.pace says when operations are due",
+                "jobs.pace defines when operations are due",
             ),
         ];
         for (name, is_given, why) in given {
             if is_given {
-                let message = format!("a work made of jobs has no `{name}`: {why}");
+                let message = format!("a work that consists of jobs has no `{name}`: {why}");
                 self.error(&format!("{path}.{name}"), message, "remove it");
             }
         }
@@ -191,7 +195,7 @@ impl Lower<'_> {
         if set.plan.count > 0 {
             self.error(
                 &format!("keysets.{wanted}.count"),
-                "jobs make their own objects, this key set has others already",
+                "jobs create their own objects, but this key set already has others",
                 "remove `count`",
             );
         }
@@ -203,7 +207,7 @@ impl Lower<'_> {
         index as u16
     }
 
-    /// Key sets of jobs belong to one work alone.
+    /// Checks that the key sets of jobs belong to a single work.
     pub(in crate::resolve) fn check_job_keysets(&mut self, runs: &[RunPhase]) {
         let mut owners: Vec<(u16, String)> = Vec::new();
         for run in runs {
@@ -213,18 +217,18 @@ impl Lower<'_> {
                 };
                 let path = run.work_path(work).to_owned();
                 for set in [jobs.temp, jobs.results] {
-                    let taken = owners
+                    let in_use = owners
                         .iter()
                         .any(|(other, by)| *other == set && *by != path)
                         || runs
                             .iter()
                             .flat_map(RunPhase::entries)
                             .any(|(e, _)| e.keyset == set);
-                    if taken {
+                    if in_use {
                         self.error(
                             &format!("{path}.jobs"),
                             "another work uses the key set of these jobs",
-                            "give the jobs key sets of their own",
+                            "give the jobs separate key sets",
                         );
                     }
                     owners.push((set, path.clone()));
@@ -233,8 +237,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Makes objects smaller until what the jobs keep fits into a target in memory, unless the user
-    /// has stated a scale. Returns the factor on the sizes of the jobs' key sets.
+    /// Makes objects smaller until the data kept by the jobs fits into a target in memory, unless the user
+    /// set a scale. Returns the factor on the sizes of the jobs' key sets.
     pub(in crate::resolve) fn fit_jobs(
         &mut self,
         spec: &WorkloadSpec,
@@ -288,8 +292,8 @@ impl Lower<'_> {
             }
         }
         self.note(format!(
-            "size scale {}: objects are {} times smaller than the workload states, since the \
-             target keeps them in memory ({} allowed); --scale 1 asks for all",
+            "size scale {}: objects are {} times smaller than the workload states, because the \
+             target keeps them in memory ({} allowed); --scale 1 keeps full sizes",
             Factor(self.size_scale * factor),
             1.0 / factor,
             format_size(budget)
@@ -298,8 +302,8 @@ impl Lower<'_> {
     }
 }
 
-/// Expected bytes that the jobs of a phase keep in the store at a time: retained results, and two
-/// stages of temporary objects per running job.
+/// Expected bytes that a phase's jobs keep in the store at any time: retained results, and two stages of
+/// temporary objects per running job.
 fn resident(phase: &PhasePlan, keysets: &[Keyset]) -> f64 {
     let mean = |set: u16| {
         let law = &keysets[usize::from(set)].plan.size;
@@ -382,7 +386,7 @@ impl DescribedModel for JobsPlan {
     }
 }
 
-/// A factor; powers of two as such, `2^-10`.
+/// A factor, formatted as `2^-10` if it is a power of two.
 struct Factor(f64);
 
 impl std::fmt::Display for Factor {

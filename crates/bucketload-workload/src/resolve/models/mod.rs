@@ -1,7 +1,7 @@
-//! The workload models in the language: what a workload says of each, what a dry run expects of it, and
-//! how results describe it.
+//! The workload models in the language: how a workload specifies each, its expected load, and its description
+//! in results.
 //!
-//! A model is one file here; [`of`] is the registry.
+//! Each model is one file here; [`of`] is the registry.
 
 mod closed;
 mod jobs;
@@ -16,7 +16,7 @@ use bucketload_core::plan::{Limits, Model, ModelPlan, Plan, WorkPlan};
 
 use super::dryrun::{Rates, mix_rates, ops_by_limits};
 
-/// What answers for a model.
+/// The description of a model.
 pub(super) fn of(model: &ModelPlan) -> &dyn DescribedModel {
     match model {
         ModelPlan::Closed(plan) => plan,
@@ -29,13 +29,13 @@ pub(super) fn of(model: &ModelPlan) -> &dyn DescribedModel {
     }
 }
 
-/// A workload model in words, as results show it.
+/// A workload model in words, as shown in results.
 #[must_use]
 pub fn describe(model: &ModelPlan) -> String {
     of(model).in_results()
 }
 
-/// A workload model, as dry runs and results see it.
+/// A workload model, as seen by dry runs and results.
 pub(super) trait DescribedModel: Model {
     /// The model in words, for a dry run.
     fn in_outlook(&self) -> String;
@@ -50,14 +50,14 @@ pub(super) trait DescribedModel: Model {
         mix_rates(plan, phase, work)
     }
 
-    /// Operations of a work without arrivals, where limits say so; `alone` where the phase has no other
-    /// work.
+    /// Number of operations of a work without arrivals, if limits determine it. `alone` is true if the phase
+    /// has no other work.
     fn ops(&self, _work: &WorkPlan, limits: &Limits, rates: &Rates, alone: bool) -> Option<f64> {
-        // Only a limit that concerns this work alone tells how much a closed loop does.
+        // Only a limit that concerns this work alone determines the operations of a closed loop.
         ops_by_limits(limits, rates).filter(|_| alone)
     }
 
-    /// Objects that the work writes besides those that its phase's limit counts.
+    /// Objects that the work writes in addition to those counted by its phase's limit.
     fn written(&self, _work: &WorkPlan) -> u64 {
         0
     }

@@ -12,7 +12,7 @@ fn count(pattern: &NamePattern) -> u64 {
     bounds.map_or(0, |(lo, hi)| u64::from(hi - lo) + 1)
 }
 
-/// Operations of a walk, without the making and deleting of buckets beside it.
+/// Number of operations of a walk, excluding the creation and deletion of buckets.
 fn walked(entry: &NamedEntry) -> u64 {
     count(&entry.bucket).saturating_mul(entry.object.as_ref().map_or(1, count))
 }
@@ -55,7 +55,7 @@ impl DescribedModel for NamedPlan {
                 .iter()
                 .map(|file| file.bytes as f64)
                 .sum::<f64>();
-            // What is read is estimated from what is written.
+            // Read sizes are estimated from written sizes.
             let written_sizes = entry.size.as_ref().map(|size| match size.law {
                 SizeKind::Const { bytes } => bytes as f64,
                 _ => 0.0,

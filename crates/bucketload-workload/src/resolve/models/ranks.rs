@@ -21,7 +21,7 @@ impl DescribedModel for RanksPlan {
         format!("{} ranks, names as {names}{wall}", self.ranks)
     }
 
-    /// How much they do is decided while they do it.
+    /// The number of operations is decided during the run.
     fn rates(&self, _: &Plan, _: usize, _: usize) -> Result<Rates, LawError> {
         Ok(Rates::default())
     }

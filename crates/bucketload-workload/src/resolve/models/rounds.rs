@@ -1,8 +1,8 @@
-//! Works in rounds: what the workload must say about them, and the key set that they need.
+//! Works in rounds: the fields they accept, and the key set that they need.
 
 use super::DescribedModel;
+use crate::resolve::builder::PlanBuilder;
 use crate::resolve::keysets::Keyset;
-use crate::resolve::lower::Lower;
 use crate::resolve::phases::RunPhase;
 use crate::spec::{RoundsSpec, WorkSpec};
 use bucketload_core::op::OpClass;
@@ -15,7 +15,7 @@ const OBJECTS: u32 = 50;
 const DELETE: f64 = 0.1;
 const LIMIT_NS: u64 = 300_000_000_000;
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Model and mix (with the path of each entry) of a work in rounds.
     pub(in crate::resolve) fn rounds(
         &mut self,
@@ -37,7 +37,7 @@ impl Lower<'_> {
             self.error(
                 &format!("{path}.{field}"),
                 format!(
-                    "`rounds` say by themselves what is done when, so `{field}` has no meaning"
+                    "`rounds` defines the operations and their order, so `{field}` does not apply"
                 ),
                 "remove it, or `rounds`",
             );
@@ -63,12 +63,12 @@ impl Lower<'_> {
         if !(0.0..1.0).contains(&plan.delete) {
             self.error(
                 &format!("{path}.rounds.delete"),
-                "the share that is deleted must leave something to list",
+                "the deleted share must leave something to list",
                 "write it such as \"10%\"",
             );
         }
         if plan.limit_ns == 0 {
-            let message = "with a limit of 0 no listing could ever be right";
+            let message = "with a limit of 0 no listing could ever be correct";
             self.error(&format!("{path}.rounds.limit"), message, "");
         }
         let names: Vec<&str> = keysets.iter().map(|set| set.plan.name.as_str()).collect();
@@ -79,38 +79,23 @@ impl Lower<'_> {
         };
         let Some(keyset) = keyset else {
             let remedy = format!("add `keyset`, one of {}", names.join(", "));
-            self.error(
-                path,
-                "nothing says which key set the rounds work on",
-                remedy,
-            );
+            self.error(path, "the rounds need a key set to work on", remedy);
             return (ModelPlan::Rounds(plan), (Vec::new(), Vec::new()));
         };
-        let entry = |class: OpClass, count| MixEntry {
-            class,
-            weight: 1.0,
-            keyset: keyset as u16,
-            keys: if class == OpClass::List {
-                KeyLaw::Fresh
-            } else {
-                KeyLaw::Sequential
-            },
-            size: None,
-            range: None,
-            count,
-            pages: 0,
-            delimiter: String::new(),
-        };
+        let entry = |class: OpClass, keys| MixEntry::new(class, keyset as u16, keys);
         let mix = vec![
-            entry(OpClass::Put, 0),
-            entry(OpClass::List, crate::resolve::defaults::PAGE_SIZE),
-            entry(OpClass::Delete, 0),
+            entry(OpClass::Put, KeyLaw::Sequential),
+            MixEntry {
+                count: crate::resolve::defaults::PAGE_SIZE,
+                ..entry(OpClass::List, KeyLaw::Fresh)
+            },
+            entry(OpClass::Delete, KeyLaw::Sequential),
         ];
         let paths = vec![path.to_owned(); mix.len()];
         (ModelPlan::Rounds(plan), (mix, paths))
     }
 
-    /// Gives the key sets of works in rounds the objects and prefixes that the rounds need.
+    /// Sets the object counts and prefixes that the rounds need in their key sets.
     pub(in crate::resolve) fn keysets_of_rounds(
         &mut self,
         keysets: &mut [Keyset],
@@ -122,16 +107,16 @@ impl Lower<'_> {
                     continue;
                 };
                 let users = runs.iter().flat_map(RunPhase::entries);
-                let own = users
+                let entries = users
                     .filter(|(other, _)| other.keyset == entry.keyset)
                     .count();
                 let keyset = &mut keysets[usize::from(entry.keyset)];
-                if own > work.mix.len() || keyset.plan.count > 0 {
+                if entries > work.mix.len() || keyset.plan.count > 0 {
                     let name = keyset.plan.name.clone();
                     self.error(
                         run.work_path(number),
-                        format!("the rounds need key set `{name}` for themselves, and empty"),
-                        "give them a key set without `count` that nothing else uses",
+                        format!("the rounds need exclusive use of key set `{name}`, and it must be empty"),
+                        "use a key set without `count` that nothing else uses",
                     );
                     continue;
                 }

@@ -1,17 +1,14 @@
 //! When the operations of an open loop are due.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::call::Call;
+use super::expr::LawExpr;
 use super::table::Kind::{Count, Positive, Rate, Time};
 use super::table::Need::{Default, Optional, Required};
-use super::table::{Built, Given, LawDef, Param, build, family_schema, param, read_call};
-use crate::spec::decode::{Cx, Decode};
+use super::table::{Built, LawDef, Param, ParamValue, build, family_schema, param, read_expr};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{Nanos, PerSecond};
 use bucketload_core::plan::ArrivalLaw;
@@ -20,13 +17,13 @@ use bucketload_core::units::{format_duration, format_rate};
 /// An arrival process, such as `"poisson(200/s)"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrivalSpec {
-    /// The process. Its rate is 0 when it is still to be supplied.
+    /// The process. Its rate is 0 until it is supplied.
     pub law: ArrivalLaw,
 }
 
 const WHAT: &str = "an arrival process";
 
-/// The rate may stand in the field `rate` of the work instead.
+/// The work's field `rate` may give the rate instead.
 const RATE: Param = param(
     "rate",
     Rate,
@@ -79,11 +76,11 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
             param(
                 "slot",
                 Time,
-                Default(Given::U(1_000_000_000)),
-                "how long a rate lasts, 1s unless given",
+                Default(ParamValue::U(1_000_000_000)),
+                "how long each rate lasts (default: 1s)",
             ),
         ],
-        doc: "In each slot a log-normal rate and Poisson arrivals at that rate (Cox process)",
+        doc: "A log-normal rate in each slot, with Poisson arrivals at that rate (Cox process)",
         build: |v| {
             if v[2].u() == 0 {
                 return Err((2, "the slot must be longer than 0".into()));
@@ -104,28 +101,38 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
                 Required,
                 "the time between the batches of a client",
             ),
-            param("min", Count, Required, "the fewest operations of a batch"),
-            param("max", Count, Required, "the most operations of a batch"),
+            param(
+                "min",
+                Count,
+                Required,
+                "the minimum number of operations per batch",
+            ),
+            param(
+                "max",
+                Count,
+                Required,
+                "the maximum number of operations per batch",
+            ),
             param(
                 "clients",
                 Count,
-                Default(Given::U(1)),
+                Default(ParamValue::U(1)),
                 "the number of clients",
             ),
             param(
                 "spread",
                 Time,
-                Default(Given::U(0)),
+                Default(ParamValue::U(0)),
                 "the time over which a batch is spread, 0s for all at once",
             ),
             param(
                 "gap",
                 Time,
-                Default(Given::U(0)),
+                Default(ParamValue::U(0)),
                 "the time between the operations of a batch, 0s for all at once",
             ),
         ],
-        doc: "Each client offers a batch of uniformly many operations every period",
+        doc: "In every period each client offers one batch of operations, of uniformly distributed size",
         build: periodic_batch,
     },
     LawDef {
@@ -135,7 +142,7 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
             param("to", Rate, Required, "the rate at the end"),
             param("over", Time, Required, "the duration of the change"),
         ],
-        doc: "Poisson arrivals whose rate changes linearly and then stays",
+        doc: "Poisson arrivals whose rate changes linearly and then stays constant",
         build: |v| {
             if v[2].u() == 0 {
                 return Err((2, "the ramp must last longer than 0".into()));
@@ -149,7 +156,7 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
     },
 ];
 
-fn periodic_batch(v: &[Given]) -> Built<ArrivalLaw> {
+fn periodic_batch(v: &[ParamValue]) -> Built<ArrivalLaw> {
     let small =
         |index: usize| u32::try_from(v[index].u()).map_err(|_| (index, "is too large".to_owned()));
     let (min, max, clients) = (small(1)?, small(2)?, small(3)?);
@@ -159,7 +166,7 @@ fn periodic_batch(v: &[Given]) -> Built<ArrivalLaw> {
     if min > max {
         return Err((
             1,
-            format!("the fewest operations, {min}, exceed the most, {max}"),
+            format!("the minimum number of operations, {min}, exceeds the maximum, {max}"),
         ));
     }
     if v[4].u() > v[0].u() {
@@ -189,11 +196,11 @@ fn periodic_batch(v: &[Given]) -> Built<ArrivalLaw> {
 
 const STEPS: &str = "steps";
 
-/// `steps(100/s, 200/s, 400/s, step=30s)`: any number of rates, so not a row of the table.
-fn steps(call: &Call, cx: &mut Cx<'_>) -> Option<ArrivalLaw> {
+/// `steps(100/s, 200/s, 400/s, step=30s)`: takes any number of rates, so it is not a row of the table.
+fn steps(expr: &LawExpr, cx: &mut Cx<'_>) -> Option<ArrivalLaw> {
     const USAGE: &str = "write steps(rate, rate, …, step=duration)";
     let (mut rates, mut step, mut sound) = (Vec::new(), None, true);
-    for arg in &call.args {
+    for arg in &expr.args {
         let node = &arg.value;
         match (
             arg.name.as_ref().map(|(name, _)| name.as_str()),
@@ -228,7 +235,7 @@ fn steps(call: &Call, cx: &mut Cx<'_>) -> Option<ArrivalLaw> {
     if sound && (rates.is_empty() || step.is_none()) {
         let missing = if rates.is_empty() { "rates" } else { "step" };
         cx.error(
-            &call.name.1,
+            &expr.name.1,
             format!("`{missing}` of `steps` is missing"),
             USAGE,
         );
@@ -241,18 +248,18 @@ fn steps(call: &Call, cx: &mut Cx<'_>) -> Option<ArrivalLaw> {
 
 impl Decode for ArrivalSpec {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let call = read_call(node, WHAT, cx)?;
-        let law = if call.name.0 == STEPS {
-            steps(&call, cx)
+        let expr = read_expr(node, WHAT, cx)?;
+        let law = if expr.name.0 == STEPS {
+            steps(&expr, cx)
         } else {
-            build(LAWS, WHAT, &call, cx)
+            build(LAWS, WHAT, &expr, cx)
         };
         law.map(|law| Self { law })
     }
 }
 
 impl ArrivalSpec {
-    /// The rate of the process, if it is described by one rate; 0 when it is to be supplied.
+    /// The rate, if a single rate describes the process; 0 if it is still to be supplied.
     #[must_use]
     pub const fn rate(&self) -> Option<f64> {
         match self.law {
@@ -266,7 +273,7 @@ impl ArrivalSpec {
         }
     }
 
-    /// Sets the rate; false when the process is not described by one rate.
+    /// Sets the rate; returns false if a single rate does not describe the process.
     pub const fn set_rate(&mut self, per_second: f64) -> bool {
         match &mut self.law {
             ArrivalLaw::Constant { rate }
@@ -285,7 +292,7 @@ impl ArrivalSpec {
 
 impl fmt::Display for ArrivalSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A rate that is still to be supplied is not written.
+        // A rate still to be supplied is not written.
         let first = |rate: f64| {
             if rate > 0.0 {
                 format_rate(rate)
@@ -347,31 +354,19 @@ impl fmt::Display for ArrivalSpec {
     }
 }
 
-impl Serialize for ArrivalSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for ArrivalSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "ArrivalProcess".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let steps = json!({
-            "type": "object",
-            "description": "Poisson arrivals whose rate changes in steps; the last rate stays. \
-                            Compact form: steps(rate, rate, …, step=duration)",
-            "properties": {
-                "law": { "const": STEPS },
-                "rates": { "type": "array", "items": { "type": ["number", "string"] } },
-                "step": { "type": "string", "description": "the duration of a step" }
-            },
-            "required": ["law", "rates", "step"],
-            "additionalProperties": false
-        });
-        let description = "When the operations of an open loop are due";
-        family_schema(LAWS, &[], description, &[steps])
-    }
-}
+json_schema_of!(ArrivalSpec, "ArrivalProcess", {
+    let steps = json!({
+        "type": "object",
+        "description": "Poisson arrivals whose rate changes in steps; the last rate persists. \
+                        Compact form: steps(rate, rate, …, step=duration)",
+        "properties": {
+            "law": { "const": STEPS },
+            "rates": { "type": "array", "items": { "type": ["number", "string"] } },
+            "step": { "type": "string", "description": "the duration of a step" }
+        },
+        "required": ["law", "rates", "step"],
+        "additionalProperties": false
+    });
+    let description = "When the operations of an open loop are due";
+    family_schema(LAWS, &[], description, &[steps])
+});

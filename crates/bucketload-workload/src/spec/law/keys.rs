@@ -1,28 +1,24 @@
-//! Which objects an operation works on.
+//! How an operation chooses objects.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
 use super::table::Kind::{Count, Flag, Number, Positive, Share};
 use super::table::Need::{Default, Required};
-use super::table::{Given, LawDef, Param, build, family_schema, param, read_call};
-use crate::spec::decode::{Cx, Decode};
+use super::table::{LawDef, Param, ParamValue, build, family_schema, param, read_expr};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::plan::KeyLaw;
 
-/// A law of keys, such as `"zipf(0.99)"`.
+/// A key law, such as `"zipf(0.99)"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeySpec(pub KeyLaw);
 
-const WHAT: &str = "a law of keys";
+const WHAT: &str = "a key law";
 
 const SCRAMBLE: Param = param(
     "scramble",
     Flag,
-    Default(Given::B(true)),
+    Default(ParamValue::B(true)),
     "whether popularity ranks are spread over the objects by a fixed permutation",
 );
 
@@ -30,7 +26,7 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "sequential",
         params: &[],
-        doc: "Objects 0, 1, 2, … in turn; reads start again after the last one",
+        doc: "Objects 0, 1, 2, … in turn; reads start over after the last one",
         build: |_| Ok(KeyLaw::Sequential),
     },
     LawDef {
@@ -49,13 +45,18 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "uniform",
         params: &[],
-        doc: "Every object equally",
+        doc: "Every object with equal probability",
         build: |_| Ok(KeyLaw::Uniform),
     },
     LawDef {
         name: "zipf",
         params: &[
-            param("theta", Positive, Default(Given::F(0.99)), "the exponent"),
+            param(
+                "theta",
+                Positive,
+                Default(ParamValue::F(0.99)),
+                "the exponent",
+            ),
             SCRAMBLE,
         ],
         doc: "P(rank i) ~ i^-theta",
@@ -85,15 +86,20 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "latest",
         params: &[
-            param("theta", Positive, Default(Given::F(0.99)), "the exponent"),
+            param(
+                "theta",
+                Positive,
+                Default(ParamValue::F(0.99)),
+                "the exponent",
+            ),
             param(
                 "lag",
                 Count,
-                Default(Given::U(0)),
-                "how many of the newest objects are left out, since they may still be under way",
+                Default(ParamValue::U(0)),
+                "how many of the newest objects to leave out because they may still be in flight",
             ),
         ],
-        doc: "The newest objects are the most popular: zipf over age",
+        doc: "The newest objects are the most popular: Zipf over age",
         build: |v| {
             Ok(KeyLaw::Latest {
                 theta: v[0].f(),
@@ -107,23 +113,23 @@ const LAWS: &[LawDef<KeyLaw>] = &[
             param(
                 "data",
                 Share,
-                Default(Given::F(0.2)),
+                Default(ParamValue::F(0.2)),
                 "the share of objects that is hot",
             ),
             param(
                 "ops",
                 Share,
-                Default(Given::F(0.8)),
+                Default(ParamValue::F(0.8)),
                 "the share of operations that goes to hot objects",
             ),
             SCRAMBLE,
         ],
-        doc: "A share of the operations goes to a share of the objects, uniform inside each part",
+        doc: "A share of the operations goes to a share of the objects, uniformly within each part",
         build: |v| {
             if v[0].f() <= 0.0 || v[0].f() >= 1.0 {
                 return Err((
                     0,
-                    "the hot share of the objects must lie between 0 and 1".into(),
+                    "the hot share of the objects must be between 0 and 1".into(),
                 ));
             }
             Ok(KeyLaw::Hotspot {
@@ -139,13 +145,13 @@ const LAWS: &[LawDef<KeyLaw>] = &[
             param(
                 "percentile",
                 Share,
-                Default(Given::F(0.95)),
+                Default(ParamValue::F(0.95)),
                 "the share of operations that falls into `fraction` of the objects",
             ),
             param(
                 "fraction",
                 Number,
-                Default(Given::F(0.857)),
+                Default(ParamValue::F(0.857)),
                 "the share of objects",
             ),
             SCRAMBLE,
@@ -153,10 +159,10 @@ const LAWS: &[LawDef<KeyLaw>] = &[
         doc: "Exponentially decreasing popularity",
         build: |v| {
             if v[0].f() <= 0.0 || v[0].f() >= 1.0 {
-                return Err((0, "the share of operations must lie between 0 and 1".into()));
+                return Err((0, "the share of operations must be between 0 and 1".into()));
             }
             if v[1].f() <= 0.0 || v[1].f() > 1.0 {
-                return Err((1, "the share of objects must lie between 0 and 1".into()));
+                return Err((1, "the share of objects must be between 0 and 1".into()));
             }
             Ok(KeyLaw::Exponential {
                 percentile: v[0].f(),
@@ -169,8 +175,8 @@ const LAWS: &[LawDef<KeyLaw>] = &[
 
 impl Decode for KeySpec {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let call = read_call(node, WHAT, cx)?;
-        build(LAWS, WHAT, &call, cx).map(Self)
+        let expr = read_expr(node, WHAT, cx)?;
+        build(LAWS, WHAT, &expr, cx).map(Self)
     }
 }
 
@@ -212,18 +218,8 @@ impl fmt::Display for KeySpec {
     }
 }
 
-impl Serialize for KeySpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for KeySpec {
-    fn schema_name() -> Cow<'static, str> {
-        "KeyLaw".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        family_schema(LAWS, &[], "Which objects an operation works on", &[])
-    }
-}
+json_schema_of!(
+    KeySpec,
+    "KeyLaw",
+    family_schema(LAWS, &[], "How an operation chooses objects", &[])
+);

@@ -1,15 +1,11 @@
-//! What the bytes of objects look like.
+//! The content of objects.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 
 use super::table::Kind::{Positive, Share};
 use super::table::Need::Required;
-use super::table::{LawDef, build, family_schema, param, read_call};
-use crate::spec::decode::{Cx, Decode};
+use super::table::{LawDef, build, family_schema, param, read_expr};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::payload::PayloadKind;
 
@@ -38,16 +34,13 @@ const LAWS: &[LawDef<PayloadKind>] = &[
             "ratio",
             Positive,
             Required,
-            "the original size over the compressed size, 1 to 1000",
+            "the original size divided by the compressed size, 1 to 1000",
         )],
-        doc: "Random bytes mixed with zeros so that a compressor reaches about the ratio",
+        doc: "Random bytes mixed with zeros so that a compressor reaches about this ratio",
         build: |v| {
             let ratio = v[0].f();
             if !(1.0..=1000.0).contains(&ratio) {
-                return Err((
-                    0,
-                    "the compression ratio must lie between 1 and 1000".into(),
-                ));
+                return Err((0, "the compression ratio must be between 1 and 1000".into()));
             }
             Ok(PayloadKind::Compressible { ratio })
         },
@@ -67,8 +60,8 @@ const LAWS: &[LawDef<PayloadKind>] = &[
 
 impl Decode for PayloadSpec {
     fn decode(node: &Node, cx: &mut Cx<'_>) -> Option<Self> {
-        let call = read_call(node, WHAT, cx)?;
-        build(LAWS, WHAT, &call, cx).map(Self)
+        let expr = read_expr(node, WHAT, cx)?;
+        build(LAWS, WHAT, &expr, cx).map(Self)
     }
 }
 
@@ -79,24 +72,14 @@ impl fmt::Display for PayloadSpec {
             PayloadKind::Zeros => f.write_str("zeros"),
             PayloadKind::Compressible { ratio } => write!(f, "compressible({ratio})"),
             PayloadKind::Duplicate { fraction } => write!(f, "duplicate({fraction})"),
-            // No workload file can ask for it.
+            // Workload files cannot select it.
             PayloadKind::Timestamp(_) => f.write_str("timestamp"),
         }
     }
 }
 
-impl Serialize for PayloadSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for PayloadSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Payload".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        family_schema(LAWS, &[], "What the bytes of objects look like", &[])
-    }
-}
+json_schema_of!(
+    PayloadSpec,
+    "Payload",
+    family_schema(LAWS, &[], "The content of objects", &[])
+);

@@ -1,9 +1,9 @@
-//! Definitions of laws as rows of tables, and how arguments are matched with parameters.
+//! Definitions of laws as rows of tables, and the matching of arguments with parameters.
 
 use schemars::Schema;
 use serde_json::{Map, json};
 
-use super::call::{Arg, Call};
+use super::expr::{LawArg, LawExpr};
 use crate::spec::decode::{Cx, Decode};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{ByteSize, Nanos, PerSecond, Share};
@@ -11,7 +11,7 @@ use crate::spec::source::Origin;
 use crate::spec::suggest;
 use bucketload_core::units;
 
-/// What a parameter measures, and thereby how it is written and which values it may have.
+/// The kind of a parameter: determines how it is written and which values are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bytes, fractions allowed, at least 0.
@@ -41,21 +41,21 @@ pub(crate) enum Kind {
 pub(crate) enum Need {
     Required,
     Optional,
-    Default(Given),
+    Default(ParamValue),
 }
 
 /// The value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Given {
-    /// Not given and without default.
+pub(crate) enum ParamValue {
+    /// Neither given nor having a default.
     Absent,
     F(f64),
     U(u64),
     B(bool),
 }
 
-impl Given {
-    /// The value of a floating-point parameter; 0 when absent.
+impl ParamValue {
+    /// The value of a floating-point parameter; 0 if absent.
     pub(crate) const fn f(self) -> f64 {
         match self {
             Self::F(x) => x,
@@ -63,7 +63,7 @@ impl Given {
         }
     }
 
-    /// The value of an integer parameter; 0 when absent.
+    /// The value of an integer parameter; 0 if absent.
     pub(crate) const fn u(self) -> u64 {
         match self {
             Self::U(x) => x,
@@ -71,7 +71,7 @@ impl Given {
         }
     }
 
-    /// The value of a flag; false when absent.
+    /// The value of a flag; false if absent.
     pub(crate) const fn b(self) -> bool {
         matches!(self, Self::B(true))
     }
@@ -96,20 +96,20 @@ pub(crate) const fn param(name: &'static str, kind: Kind, need: Need, doc: &'sta
     }
 }
 
-/// A law, or the index of the parameter at fault and what is wrong with it.
+/// A law, or the index of the faulty parameter and the problem.
 pub(crate) type Built<T> = Result<T, (usize, String)>;
 
-/// A law: how it is called, what it needs and what it makes.
+/// A law: its name, its parameters and how to build it.
 pub(crate) struct LawDef<T> {
     pub(crate) name: &'static str,
     pub(crate) params: &'static [Param],
     pub(crate) doc: &'static str,
     /// Builds the law from the values, in the order of `params`.
-    pub(crate) build: fn(&[Given]) -> Built<T>,
+    pub(crate) build: fn(&[ParamValue]) -> Built<T>,
 }
 
 impl<T> LawDef<T> {
-    /// How the law is written, such as `zipf(theta, [scramble])`.
+    /// The notation of the law, such as `zipf(theta, [scramble])`.
     fn usage(&self) -> String {
         let params: Vec<String> = self
             .params
@@ -127,25 +127,25 @@ impl<T> LawDef<T> {
     }
 }
 
-/// The node as a call in compact or table notation.
-pub(crate) fn read_call(node: &Node, what: &str, cx: &mut Cx<'_>) -> Option<Call> {
+/// Parses a node in compact or table notation.
+pub(crate) fn read_expr(node: &Node, what: &str, cx: &mut Cx<'_>) -> Option<LawExpr> {
     match &node.value {
         Value::Str(text) => {
             let source = std::sync::Arc::clone(&cx.errors.source);
-            Call::parse(text, &node.origin, &source)
+            LawExpr::parse(text, &node.origin, &source)
                 .map_err(|(origin, invalid)| cx.invalid(&origin, invalid))
                 .ok()
         }
         Value::Table(table) => {
-            let call = Call::from_table(table);
-            if call.is_none() {
+            let expr = LawExpr::from_table(table);
+            if expr.is_none() {
                 cx.error(
                     &node.origin,
                     format!("the table lacks `law`, the name of {what}"),
                     "write { law = \"…\", … } or the compact form \"name(…)\"",
                 );
             }
-            call
+            expr
         }
         _ => {
             cx.mismatch(node, what, "");
@@ -154,43 +154,52 @@ pub(crate) fn read_call(node: &Node, what: &str, cx: &mut Cx<'_>) -> Option<Call
     }
 }
 
-/// Builds the law that `call` names, reporting every problem of its arguments.
-pub(crate) fn build<T>(defs: &[LawDef<T>], what: &str, call: &Call, cx: &mut Cx<'_>) -> Option<T> {
-    let (name, at) = &call.name;
+/// Builds the law named by `expr`, reporting every problem with its arguments.
+pub(crate) fn build<T>(
+    defs: &[LawDef<T>],
+    what: &str,
+    expr: &LawExpr,
+    cx: &mut Cx<'_>,
+) -> Option<T> {
+    let (name, at) = &expr.name;
     let Some(def) = defs.iter().find(|def| def.name == name) else {
         let remedy = suggest::advice(name, defs.iter().map(|def| def.name));
         cx.error(at, format!("`{name}` is not {what}"), remedy);
         return None;
     };
-    let (values, places) = match_args(def, call, cx)?;
+    let (values, locations) = match_args(def, expr, cx)?;
     match (def.build)(&values) {
         Ok(law) => Some(law),
         Err((param, message)) => {
-            let place = places.get(param).cloned().flatten();
-            cx.error(place.as_ref().unwrap_or(at), message, "");
+            let location = locations.get(param).cloned().flatten();
+            cx.error(location.as_ref().unwrap_or(at), message, "");
             None
         }
     }
 }
 
-type Matched = (Vec<Given>, Vec<Option<Origin>>);
+type Matched = (Vec<ParamValue>, Vec<Option<Origin>>);
 
-/// Assigns arguments to parameters: first by position, then by name.
-fn match_args<T>(def: &LawDef<T>, call: &Call, cx: &mut Cx<'_>) -> Option<Matched> {
-    let mut values = vec![Given::Absent; def.params.len()];
-    let mut places: Vec<Option<Origin>> = vec![None; def.params.len()];
+/// Assigns arguments to parameters by position or by name.
+fn match_args<T>(def: &LawDef<T>, expr: &LawExpr, cx: &mut Cx<'_>) -> Option<Matched> {
+    let mut values = vec![ParamValue::Absent; def.params.len()];
+    let mut locations: Vec<Option<Origin>> = vec![None; def.params.len()];
     let mut sound = true;
-    for (position, arg) in call.args.iter().enumerate() {
+    for (position, arg) in expr.args.iter().enumerate() {
         let Some(index) = parameter_of(def, position, arg, cx) else {
             sound = false;
             continue;
         };
-        if places[index].is_some() {
+        if locations[index].is_some() {
             let name = def.params[index].name;
-            cx.error(&arg.value.origin, format!("`{name}` is given twice"), "");
+            cx.error(
+                &arg.value.origin,
+                format!("`{name}` is given more than once"),
+                "",
+            );
             sound = false;
         }
-        places[index] = Some(arg.value.origin.clone());
+        locations[index] = Some(arg.value.origin.clone());
         match read(&arg.value, def.params[index], cx) {
             Some(value) => values[index] = value,
             None => sound = false,
@@ -198,23 +207,28 @@ fn match_args<T>(def: &LawDef<T>, call: &Call, cx: &mut Cx<'_>) -> Option<Matche
     }
     for (index, param) in def.params.iter().enumerate() {
         match param.need {
-            Need::Required if places[index].is_none() => {
+            Need::Required if locations[index].is_none() => {
                 let message = format!("`{}` of `{}` is missing", param.name, def.name);
                 let remedy = format!("write {}: {} is {}", def.usage(), param.name, param.doc);
-                cx.error(&call.name.1, message, remedy);
+                cx.error(&expr.name.1, message, remedy);
                 sound = false;
             }
-            Need::Default(value) if places[index].is_none() => values[index] = value,
+            Need::Default(value) if locations[index].is_none() => values[index] = value,
             _ => {}
         }
     }
-    sound.then_some((values, places))
+    sound.then_some((values, locations))
 }
 
-fn parameter_of<T>(def: &LawDef<T>, position: usize, arg: &Arg, cx: &mut Cx<'_>) -> Option<usize> {
+fn parameter_of<T>(
+    def: &LawDef<T>,
+    position: usize,
+    arg: &LawArg,
+    cx: &mut Cx<'_>,
+) -> Option<usize> {
     let usage = def.usage();
     if let Some(weight) = &arg.weight {
-        let message = format!("`{}` takes no weights", def.name);
+        let message = format!("`{}` does not accept weights", def.name);
         cx.error(&weight.origin, message, format!("write {usage}"));
         return None;
     }
@@ -243,25 +257,25 @@ fn parameter_of<T>(def: &LawDef<T>, position: usize, arg: &Arg, cx: &mut Cx<'_>)
     }
 }
 
-fn read(node: &Node, param: Param, cx: &mut Cx<'_>) -> Option<Given> {
+fn read(node: &Node, param: Param, cx: &mut Cx<'_>) -> Option<ParamValue> {
     cx.inside(param.name, |cx| match param.kind {
-        Kind::Bytes => bytes(node, cx).map(Given::F),
-        Kind::SomeBytes => positive(bytes(node, cx)?, node, cx).map(Given::F),
-        Kind::WholeBytes => ByteSize::decode(node, cx).map(|size| Given::U(size.0)),
+        Kind::Bytes => bytes(node, cx).map(ParamValue::F),
+        Kind::SomeBytes => positive(bytes(node, cx)?, node, cx).map(ParamValue::F),
+        Kind::WholeBytes => ByteSize::decode(node, cx).map(|size| ParamValue::U(size.0)),
         Kind::Count => {
             let count = u64::decode(node, cx)?;
             if count == 0 {
                 cx.error(&node.origin, "must be at least 1", "");
                 return None;
             }
-            Some(Given::U(count))
+            Some(ParamValue::U(count))
         }
-        Kind::Number => f64::decode(node, cx).map(Given::F),
-        Kind::Positive => positive(f64::decode(node, cx)?, node, cx).map(Given::F),
-        Kind::Rate => PerSecond::decode(node, cx).map(|rate| Given::F(rate.0)),
-        Kind::Time => Nanos::decode(node, cx).map(|time| Given::U(time.0)),
-        Kind::Share => Share::decode(node, cx).map(|share| Given::F(share.0)),
-        Kind::Flag => bool::decode(node, cx).map(Given::B),
+        Kind::Number => f64::decode(node, cx).map(ParamValue::F),
+        Kind::Positive => positive(f64::decode(node, cx)?, node, cx).map(ParamValue::F),
+        Kind::Rate => PerSecond::decode(node, cx).map(|rate| ParamValue::F(rate.0)),
+        Kind::Time => Nanos::decode(node, cx).map(|time| ParamValue::U(time.0)),
+        Kind::Share => Share::decode(node, cx).map(|share| ParamValue::F(share.0)),
+        Kind::Flag => bool::decode(node, cx).map(ParamValue::B),
     })
 }
 
@@ -275,7 +289,7 @@ fn positive(value: f64, node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
 }
 
 fn bytes(node: &Node, cx: &mut Cx<'_>) -> Option<f64> {
-    let text = cx.written(node, "a size", "write it such as 4096 or \"4KiB\"")?;
+    let text = cx.quantity_text(node, "a size", "write it such as 4096 or \"4KiB\"")?;
     cx.valid(&node.origin, units::parse_size_f64(&text))
 }
 

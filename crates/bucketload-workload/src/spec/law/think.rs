@@ -1,16 +1,13 @@
-//! Pauses between the operations of a worker of a closed loop.
+//! Pauses between the operations of a closed-loop worker.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::table::Kind::Time;
 use super::table::Need::Required;
-use super::table::{LawDef, build, family_schema, param, read_call};
-use crate::spec::decode::{Cx, Decode};
+use super::table::{LawDef, build, family_schema, param, read_expr};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::Nanos;
 use bucketload_core::plan::GapLaw;
@@ -80,8 +77,8 @@ impl Decode for ThinkSpec {
         if plain {
             return Nanos::decode(node, cx).map(|time| Self(constant(time.0)));
         }
-        let call = read_call(node, WHAT, cx)?;
-        build(LAWS, WHAT, &call, cx).map(Self)
+        let expr = read_expr(node, WHAT, cx)?;
+        build(LAWS, WHAT, &expr, cx).map(Self)
     }
 }
 
@@ -103,19 +100,7 @@ impl fmt::Display for ThinkSpec {
     }
 }
 
-impl Serialize for ThinkSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for ThinkSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "ThinkTime".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let description = "Pause of a worker between operations; a duration is a constant pause";
-        family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
-    }
-}
+json_schema_of!(ThinkSpec, "ThinkTime", {
+    let description = "A worker's pause between operations; a duration means a constant pause";
+    family_schema(LAWS, &[], description, &[json!({ "const": 0 })])
+});

@@ -1,4 +1,4 @@
-//! Whatever is written, nothing panics.
+//! Arbitrary input never panics.
 
 use bucketload_workload::resolve::{
     DryRun, EMBEDDED_MEMORY_BUDGET, Field, Override, Overrides, ResolveContext, resolve,
@@ -14,7 +14,7 @@ proptest! {
         let _ = run(&text, &Overrides::default());
     }
 
-    /// Cuts, repeats and overwrites parts of good workloads.
+    /// Cuts, repeats and overwrites parts of valid workloads.
     #[test]
     fn mutated_workloads_never_panic(
         which in 0usize..16, from in 0usize..2000, len in 0usize..40, to in 0usize..2000,
@@ -33,7 +33,7 @@ proptest! {
             .and_then(|file| resolve(&file, &Overrides::default(), &in_memory));
         match resolved {
             Ok(resolved) => {
-                // What resolves can be generated from.
+                // A workload that resolves can be generated.
                 let outlook = DryRun::new(&resolved.plan);
                 let outlook = outlook.map_err(|e| TestCaseError::fail(e.to_string()))?;
                 prop_assert!(!outlook.to_string().is_empty());

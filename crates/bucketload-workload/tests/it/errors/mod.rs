@@ -1,6 +1,6 @@
 //! Every mistake in a workload is reported with file, line, column, field and remedy.
 //!
-//! `table`: one mistake per row; `flags`: those of the command line; `arbitrary`: text that nobody would write.
+//! `table`: one mistake per row; `flags`: command-line mistakes; `arbitrary`: random text.
 
 mod arbitrary;
 mod flags;
@@ -69,7 +69,7 @@ fn display_shows_the_line_with_a_caret() {
 }
 
 #[test]
-fn a_read_only_workload_on_an_empty_key_set_is_impossible() {
+fn a_read_only_workload_on_an_empty_key_set_is_rejected() {
     let text = GOOD.replace("count = 100\n", "").replace(", put = 30", "");
     let found = problems(&text);
     assert_eq!(found.len(), 1);
@@ -81,7 +81,7 @@ fn a_read_only_workload_on_an_empty_key_set_is_impossible() {
 }
 
 #[test]
-fn verification_of_overwritten_objects_is_refused() {
+fn verification_of_overwritten_objects_is_rejected() {
     let overwriting = GOOD.replace("put = 30", "put = { weight = 30, keys = \"uniform\" }");
     assert_eq!(problems(&overwriting), []);
     let found = problems(&format!("verify = true\n{overwriting}"));
@@ -127,7 +127,7 @@ fn several_mistakes_are_reported_at_once() {
 }
 
 #[test]
-fn syntax_errors_have_a_place() {
+fn syntax_errors_have_a_location() {
     let found = problems(&GOOD.replace("\"10s\"", "\"10s"));
     assert_eq!(line_and_column(&found[0]).0, 7, "{found:#?}");
     assert!(!found[0].message.is_empty());

@@ -1,4 +1,4 @@
-//! Mistakes in a file that is good otherwise: what is replaced, and what is said about it.
+//! Mistakes in an otherwise valid file: the replacement, and the resulting message.
 
 use super::{line_and_column, problem};
 
@@ -78,7 +78,7 @@ fn mistakes_in_values() {
             (4, 8),
             "keysets.data.size",
             "exceeds",
-            "exchange",
+            "swap",
         ),
         (
             "\"4KiB\"",
@@ -165,7 +165,7 @@ fn mistakes_in_values() {
 }
 
 #[test]
-fn mistakes_that_only_show_together() {
+fn mistakes_across_fields() {
     let cases: [Case; 25] = [
         (
             "get = 70",
@@ -204,7 +204,7 @@ fn mistakes_that_only_show_together() {
             "range-get = 7",
             (9, 9),
             "phases.run.mix.range-get",
-            "how long",
+            "length of the ranges",
             "`range`",
         ),
         (
@@ -212,7 +212,7 @@ fn mistakes_that_only_show_together() {
             "delete-many = 7",
             (9, 9),
             "phases.run.mix.delete-many",
-            "how many keys",
+            "number of keys",
             "batch",
         ),
         (
@@ -236,7 +236,7 @@ fn mistakes_that_only_show_together() {
             "get = { weight = 70, days = 3 }",
             (9, 37),
             "phases.run.mix.get.days",
-            "that is for restore",
+            "applies to restore",
             "remove it",
         ),
         (
@@ -252,8 +252,8 @@ fn mistakes_that_only_show_together() {
             "delete-bucket = 1",
             (9, 9),
             "phases.run.mix.delete-bucket",
-            "bucket of the run itself",
-            "buckets of its own",
+            "the run's own bucket",
+            "its own buckets",
         ),
         (
             "get = 70",
@@ -317,7 +317,7 @@ fn mistakes_that_only_show_together() {
             (8, 11),
             "phases.run.workers",
             "closed loop",
-            "one of them",
+            "one or the other",
         ),
         (
             "rate",
@@ -340,7 +340,7 @@ fn mistakes_that_only_show_together() {
             "workers = 0",
             (8, 11),
             "phases.run.workers",
-            "do nothing",
+            "at least 1 worker",
             "1",
         ),
         (

@@ -1,11 +1,11 @@
-//! The simple size laws as rows, and the bounds that each law has of itself.
+//! The simple size laws as rows, and the natural bounds of each law.
 
 use crate::spec::law::table::Kind::{Bytes, Count, Flag, Number, Positive, SomeBytes, WholeBytes};
 use crate::spec::law::table::Need::{Default, Optional, Required};
-use crate::spec::law::table::{Given, LawDef, Param, param};
+use crate::spec::law::table::{LawDef, Param, ParamValue, param};
 use bucketload_core::plan::SizeKind;
 
-/// The parameters that every size law has besides its own.
+/// The parameters that every size law has in addition to its own.
 pub(super) const BOUNDS: [Param; 2] = [
     param(
         "min",
@@ -16,8 +16,7 @@ pub(super) const BOUNDS: [Param; 2] = [
     param("max", WholeBytes, Optional, "larger sizes become this size"),
 ];
 
-/// Largest size of an unbounded law unless `max` is given: the largest object that S3 accepts in
-/// one PUT.
+/// Largest size of an unbounded law unless `max` is given: the largest object that S3 accepts in one PUT.
 const UNBOUNDED_MAX: u64 = 5 << 30;
 
 pub(super) const LAWS: &[LawDef<SizeKind>] = &[
@@ -33,7 +32,7 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
             param("a", WholeBytes, Required, "the smallest size"),
             param("b", WholeBytes, Required, "the largest size"),
         ],
-        doc: "Every size from a to b equally",
+        doc: "Every size from a to b with equal probability",
         build: |v| {
             let (a, b) = (v[0].u(), v[1].u());
             if a > b {
@@ -137,14 +136,14 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
             param(
                 "unit",
                 WholeBytes,
-                Default(Given::U(1)),
+                Default(ParamValue::U(1)),
                 "the bytes per rank",
             ),
             param(
                 "align",
                 Flag,
-                Default(Given::B(true)),
-                "whether sizes are whole units (else U{0..unit-1} is subtracted)",
+                Default(ParamValue::B(true)),
+                "whether sizes are whole units (otherwise U{0..unit-1} is subtracted)",
             ),
         ],
         doc: "unit * rank, P(rank i) ~ i^-s, i = 1..n",
@@ -167,13 +166,13 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
             param(
                 "unit",
                 WholeBytes,
-                Default(Given::U(1)),
+                Default(ParamValue::U(1)),
                 "the bytes per rank",
             ),
             param(
                 "offset",
                 WholeBytes,
-                Default(Given::U(0)),
+                Default(ParamValue::U(0)),
                 "the bytes added to every size",
             ),
         ],
@@ -210,7 +209,7 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     },
 ];
 
-/// The unit must not be 0 and the largest size must fit into 64 bits.
+/// Checks that the unit is not 0 and the largest size fits into 64 bits.
 fn check_units(n: u64, unit: u64) -> Result<(), (usize, String)> {
     if unit == 0 {
         return Err((2, "the unit must be at least 1 byte".to_owned()));
@@ -221,7 +220,7 @@ fn check_units(n: u64, unit: u64) -> Result<(), (usize, String)> {
     }
 }
 
-/// Smallest and largest size a law yields unless it is clamped otherwise.
+/// Smallest and largest size that a law yields unless clamped.
 pub(crate) fn natural_bounds(law: &SizeKind) -> (u64, u64) {
     match law {
         SizeKind::Const { bytes } => (*bytes, *bytes),

@@ -1,22 +1,18 @@
 //! Sizes of objects and ranges.
 //!
-//! A size law is written as a size (`"4KiB"`), a size mix (`"4k/70:1m/30"`), a law
-//! (`"emg(32KiB, 8KiB, 93.98KiB, max=64MiB)"`) or a table. `min` and `max` clamp any law; unless
-//! given they are the law's own bounds.
+//! A size law is written as a size (`"4KiB"`), a size mix (`"4k/70:1m/30"`), a law (`"emg(32KiB, 8KiB,
+//! 93.98KiB, max=64MiB)"`) or a table. `min` and `max` clamp any law; by default they are the law's natural
+//! bounds.
 
 mod laws;
 mod text;
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use self::laws::{BOUNDS, LAWS};
-use super::call::{Arg, Call};
-use super::table::{build, family_schema, read_call};
-use crate::spec::decode::{Cx, Decode};
+use super::expr::{LawArg, LawExpr};
+use super::table::{build, family_schema, read_expr};
+use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{ByteSize, Weight};
 use bucketload_core::plan::{SizeKind, SizeLaw};
@@ -28,13 +24,13 @@ pub(crate) use self::laws::natural_bounds;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeSpec(pub SizeLaw);
 
-const WHAT: &str = "a law of sizes";
+const WHAT: &str = "a size law";
 const MIXTURE: &str = "mixture";
 const HISTOGRAM: &str = "histogram";
 const CHUNKED: &str = "chunked";
 
 impl SizeSpec {
-    /// The law with its own bounds.
+    /// The law with its natural bounds.
     #[must_use]
     pub fn unclamped(law: SizeKind) -> Self {
         let (min, max) = natural_bounds(&law);
@@ -47,10 +43,10 @@ impl Decode for SizeSpec {
         if let Some(law) = plain(node, cx) {
             return law.map(Self::unclamped);
         }
-        let mut call = read_call(node, WHAT, cx)?;
-        let min = take_bound(&mut call, "min", cx);
-        let max = take_bound(&mut call, "max", cx);
-        let kind = kind(&call, cx)?;
+        let mut expr = read_expr(node, WHAT, cx)?;
+        let min = remove_bound(&mut expr, "min", cx);
+        let max = remove_bound(&mut expr, "max", cx);
+        let kind = kind(&expr, cx)?;
         let (min, max) = (min.ok()?, max.ok()?);
         let mut law = Self::unclamped(kind).0;
         law.min = min.unwrap_or(law.min.min(max.unwrap_or(u64::MAX)));
@@ -60,7 +56,7 @@ impl Decode for SizeSpec {
             cx.error(
                 &node.origin,
                 format!("the smallest size, {min} bytes, exceeds the largest, {max} bytes"),
-                "exchange `min` and `max`",
+                "swap `min` and `max`",
             );
             return None;
         }
@@ -68,8 +64,7 @@ impl Decode for SizeSpec {
     }
 }
 
-/// A single size or a size mix. `None` when the node is something else, `Some(None)` after a
-/// problem.
+/// A single size or a size mix. `None` if the node is something else, `Some(None)` after a problem.
 fn plain(node: &Node, cx: &mut Cx<'_>) -> Option<Option<SizeKind>> {
     let bytes = match &node.value {
         Value::Int(_) | Value::Float(_) => ByteSize::decode(node, cx),
@@ -85,13 +80,13 @@ fn plain(node: &Node, cx: &mut Cx<'_>) -> Option<Option<SizeKind>> {
     Some(bytes.map(|ByteSize(bytes)| SizeKind::Const { bytes }))
 }
 
-/// Removes the argument `name` from the call and reads it as a size.
-fn take_bound(call: &mut Call, name: &str, cx: &mut Cx<'_>) -> Result<Option<u64>, ()> {
-    let is_bound = |arg: &Arg| arg.name.as_ref().is_some_and(|(given, _)| given == name);
-    match call.args.iter().position(is_bound) {
+/// Removes the argument `name` from the expression and decodes it as a size.
+fn remove_bound(expr: &mut LawExpr, name: &str, cx: &mut Cx<'_>) -> Result<Option<u64>, ()> {
+    let is_bound = |arg: &LawArg| arg.name.as_ref().is_some_and(|(given, _)| given == name);
+    match expr.args.iter().position(is_bound) {
         None => Ok(None),
         Some(index) => {
-            let arg = call.args.remove(index);
+            let arg = expr.args.remove(index);
             cx.inside(name, |cx| ByteSize::decode(&arg.value, cx))
                 .map(|size| Some(size.0))
                 .ok_or(())
@@ -99,17 +94,17 @@ fn take_bound(call: &mut Call, name: &str, cx: &mut Cx<'_>) -> Result<Option<u64
     }
 }
 
-fn kind(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
-    match call.name.0.as_str() {
-        MIXTURE => mixture(call, cx),
-        HISTOGRAM => histogram(call, cx),
-        CHUNKED => chunked(call, cx),
-        // These are no rows; mention them among the alternatives.
-        _ => build(LAWS, WHAT, call, cx),
+fn kind(expr: &LawExpr, cx: &mut Cx<'_>) -> Option<SizeKind> {
+    match expr.name.0.as_str() {
+        MIXTURE => mixture(expr, cx),
+        HISTOGRAM => histogram(expr, cx),
+        CHUNKED => chunked(expr, cx),
+        // The special laws are not rows; `build` only knows the rows.
+        _ => build(LAWS, WHAT, expr, cx),
     }
 }
 
-/// The law of a part of a mixture: without bounds of its own.
+/// The law of a part of a mixture, which has no bounds.
 fn part(node: &Node, cx: &mut Cx<'_>) -> Option<SizeKind> {
     if let Some(law) = plain(node, cx) {
         return law;
@@ -118,21 +113,21 @@ fn part(node: &Node, cx: &mut Cx<'_>) -> Option<SizeKind> {
     if let Some(table) = node.as_table_mut() {
         table.remove("weight");
     }
-    let call = read_call(&node, WHAT, cx)?;
-    kind(&call, cx)
+    let expr = read_expr(&node, WHAT, cx)?;
+    kind(&expr, cx)
 }
 
 /// `mixture(weight: law, …)` or `{ law = "mixture", parts = [{ weight, law, … }] }`.
-fn mixture(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
+fn mixture(expr: &LawExpr, cx: &mut Cx<'_>) -> Option<SizeKind> {
     const USAGE: &str = "write mixture(20%: const(0), 80%: uniform(1KiB, 1MiB))";
-    let parts = weighted(call, "parts", USAGE, cx, part)?;
+    let parts = weighted(expr, "parts", USAGE, cx, part)?;
     Some(SizeKind::Mixture { parts })
 }
 
 /// `histogram(size: weight, …)` or `{ law = "histogram", bins = [{ size, weight }] }`.
-fn histogram(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
+fn histogram(expr: &LawExpr, cx: &mut Cx<'_>) -> Option<SizeKind> {
     const USAGE: &str = "write histogram(70: 4KiB, 30: 1MiB), weights first, or 4k/70:1m/30";
-    let bins = weighted(call, "bins", USAGE, cx, |node, cx| {
+    let bins = weighted(expr, "bins", USAGE, cx, |node, cx| {
         let size = match node.as_table() {
             Some(table) => cx.field::<ByteSize>(table, "size"),
             None => ByteSize::decode(node, cx),
@@ -147,11 +142,11 @@ fn histogram(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
 }
 
 /// `chunked(law, size)` or `{ law = "chunked", files = law, chunk = size }`.
-fn chunked(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
+fn chunked(expr: &LawExpr, cx: &mut Cx<'_>) -> Option<SizeKind> {
     const USAGE: &str = "write chunked(uniform(1KiB, 64MiB), 4MiB): the law of the files, then the \
                          size of a chunk";
     let (mut files, mut chunk) = (None, None);
-    for (i, arg) in call.args.iter().enumerate() {
+    for (i, arg) in expr.args.iter().enumerate() {
         let name = match (&arg.name, i) {
             (Some((name, _)), _) => name.as_str(),
             (None, 0) => "files",
@@ -175,14 +170,14 @@ fn chunked(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
     }
     let (Some(files), Some(ByteSize(chunk))) = (files, chunk) else {
         cx.error(
-            &call.name.1,
+            &expr.name.1,
             format!("an argument of `{CHUNKED}` is missing"),
             USAGE,
         );
         return None;
     };
     if chunk == 0 {
-        cx.error(&call.name.1, "a chunk has at least 1 byte", USAGE);
+        cx.error(&expr.name.1, "a chunk must have at least 1 byte", USAGE);
         return None;
     }
     Some(SizeKind::Chunked {
@@ -191,17 +186,16 @@ fn chunked(call: &Call, cx: &mut Cx<'_>) -> Option<SizeKind> {
     })
 }
 
-/// Reads weighted items: `weight: item` arguments, or tables with a field `weight` in the array
-/// `field`.
+/// Reads weighted items: `weight: item` arguments, or tables with a field `weight` in the array `field`.
 fn weighted<T>(
-    call: &Call,
+    expr: &LawExpr,
     field: &str,
     usage: &str,
     cx: &mut Cx<'_>,
     mut item: impl FnMut(&Node, &mut Cx<'_>) -> Option<T>,
 ) -> Option<Vec<(f64, T)>> {
     let mut pairs: Vec<(Option<Node>, Node)> = Vec::new();
-    for arg in &call.args {
+    for arg in &expr.args {
         match (&arg.name, &arg.value.value) {
             (None, _) => pairs.push((arg.weight.clone(), arg.value.clone())),
             (Some((name, _)), Value::Array(items)) if name == field => {
@@ -233,13 +227,14 @@ fn weighted<T>(
         }
     }
     if sound && let Err(message) = check_weights(&weights) {
-        cx.error(&call.name.1, message, usage);
+        cx.error(&expr.name.1, message, usage);
         sound = false;
     }
     sound.then_some(out)
 }
 
-/// Weights must not all be zero, percentages must be used throughout and add up to 100.
+/// Checks that the weights are not all zero and that percentages, if used, are used throughout and add up to
+/// 100.
 pub(crate) fn check_weights(weights: &[Weight]) -> Result<(), String> {
     let sum: f64 = weights.iter().map(|weight| weight.value).sum();
     let percentages = weights.iter().filter(|weight| weight.percent).count();
@@ -256,68 +251,56 @@ pub(crate) fn check_weights(weights: &[Weight]) -> Result<(), String> {
     }
 }
 
-impl Serialize for SizeSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for SizeSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "SizeLaw".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let bound = json!({ "type": ["integer", "string"] });
-        let others = [
-            json!({ "type": "integer", "minimum": 0, "description": "One size in bytes" }),
-            json!({
-                "type": "object",
-                "description": "A weighted mixture of laws. Compact form: \
-                                mixture(20%: const(0), 80%: uniform(1KiB, 1MiB))",
-                "properties": {
-                    "law": { "const": MIXTURE },
-                    "parts": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": { "type": "object", "required": ["weight", "law"] }
-                    },
-                    "min": bound, "max": bound
+json_schema_of!(SizeSpec, "SizeLaw", {
+    let bound = json!({ "type": ["integer", "string"] });
+    let others = [
+        json!({ "type": "integer", "minimum": 0, "description": "One size in bytes" }),
+        json!({
+            "type": "object",
+            "description": "A weighted mixture of laws. Compact form: \
+                            mixture(20%: const(0), 80%: uniform(1KiB, 1MiB))",
+            "properties": {
+                "law": { "const": MIXTURE },
+                "parts": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "object", "required": ["weight", "law"] }
                 },
-                "required": ["law", "parts"],
-                "additionalProperties": false
-            }),
-            json!({
-                "type": "object",
-                "description": "Weighted sizes. Compact forms: 4k/70:1m/30 and \
-                                histogram(70: 4KiB, 30: 1MiB)",
-                "properties": {
-                    "law": { "const": HISTOGRAM },
-                    "bins": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": { "type": "object", "required": ["weight", "size"] }
-                    },
-                    "min": bound, "max": bound
+                "min": bound, "max": bound
+            },
+            "required": ["law", "parts"],
+            "additionalProperties": false
+        }),
+        json!({
+            "type": "object",
+            "description": "Weighted sizes. Compact forms: 4k/70:1m/30 and \
+                            histogram(70: 4KiB, 30: 1MiB)",
+            "properties": {
+                "law": { "const": HISTOGRAM },
+                "bins": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "object", "required": ["weight", "size"] }
                 },
-                "required": ["law", "bins"],
-                "additionalProperties": false
-            }),
-            json!({
-                "type": "object",
-                "description": "Chunks that the files of a law are cut into. Compact form: \
-                                chunked(uniform(1KiB, 64MiB), 4MiB)",
-                "properties": {
-                    "law": { "const": CHUNKED },
-                    "files": { "type": ["object", "string", "integer"] },
-                    "chunk": { "type": ["integer", "string"] },
-                    "min": bound, "max": bound
-                },
-                "required": ["law", "files", "chunk"],
-                "additionalProperties": false
-            }),
-        ];
-        let description = "Sizes in bytes; `min` and `max` clamp any law";
-        family_schema(LAWS, &BOUNDS, description, &others)
-    }
-}
+                "min": bound, "max": bound
+            },
+            "required": ["law", "bins"],
+            "additionalProperties": false
+        }),
+        json!({
+            "type": "object",
+            "description": "Chunks cut from the files of a law. Compact form: \
+                            chunked(uniform(1KiB, 64MiB), 4MiB)",
+            "properties": {
+                "law": { "const": CHUNKED },
+                "files": { "type": ["object", "string", "integer"] },
+                "chunk": { "type": ["integer", "string"] },
+                "min": bound, "max": bound
+            },
+            "required": ["law", "files", "chunk"],
+            "additionalProperties": false
+        }),
+    ];
+    let description = "Sizes in bytes; `min` and `max` clamp any law";
+    family_schema(LAWS, &BOUNDS, description, &others)
+});

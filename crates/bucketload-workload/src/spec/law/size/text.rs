@@ -21,7 +21,7 @@ impl fmt::Display for SizeSpec {
     }
 }
 
-/// Writes a law with further arguments `more`.
+/// Writes a law with the additional arguments `more`.
 fn write_law(law: &SizeKind, more: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = format_size_f64;
     match law {

@@ -1,4 +1,4 @@
-//! Turns the effective workload into a plan: defaults, checks across fields, order of phases.
+//! Turns the effective workload into a plan: defaults, cross-field checks, order of phases.
 
 use super::defaults;
 use super::keysets::Keyset;
@@ -9,12 +9,12 @@ use crate::spec::{Errors, NotFound, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    Accounting, ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
-    RetryPlan, WorkPlan,
+    ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
+    WorkPlan,
 };
 
-/// The state of turning one workload into a plan.
-pub(super) struct Lower<'a> {
+/// The state while turning one workload into a plan.
+pub(super) struct PlanBuilder<'a> {
     pub(super) root: &'a Node,
     pub(super) errors: Errors,
     pub(super) notes: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Lower<'a> {
     pub(super) size_scale: f64,
 }
 
-impl Lower<'_> {
+impl PlanBuilder<'_> {
     /// Reports a problem with the field at `path`, or with the table that lacks it.
     pub(super) fn error(
         &mut self,
@@ -30,16 +30,16 @@ impl Lower<'_> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        let place = self.root.place(path);
-        self.errors.push(place, path, message, remedy);
+        let origin = self.root.origin_of(path);
+        self.errors.push(origin, path, message, remedy);
     }
 
-    /// Adds something that the user should know.
+    /// Adds a note for the user.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// The plan; meaningless when a problem was reported.
+    /// Builds the plan; it is meaningless if a problem was reported.
     pub(super) fn plan(
         &mut self,
         file: &str,
@@ -69,8 +69,8 @@ impl Lower<'_> {
             self.check_oracle(spec);
             let mut works = runs.iter().flat_map(|run| &run.plan.works);
             if works.any(|work| work.model.rounds().is_some()) {
-                let message = "works in rounds judge listings by themselves, without the oracle";
-                self.error("oracle", message, "leave the oracle out");
+                let message = "works in rounds judge listings themselves, without the oracle";
+                self.error("oracle", message, "turn the oracle off");
             }
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
@@ -79,15 +79,8 @@ impl Lower<'_> {
         self.check_job_keysets(&runs);
         let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);
 
-        let phase = |name: &str, kind: PhaseKind| PhasePlan {
-            name: name.to_owned(),
-            kind,
-            works: Vec::new(),
-            limits: Limits::default(),
-            steady_state: false,
-            stop: None,
-            accounting: Accounting::default(),
-        };
+        let phase =
+            |name: &str, kind: PhaseKind| PhasePlan::new(name, kind, Vec::new(), Limits::default());
         let mut phases = vec![phase("init", PhaseKind::Init)];
         phases.extend(self.prepare_phases(spec, &keysets, timeout_ns));
         phases.extend(runs.iter().map(|run| run.plan.clone()));
@@ -118,19 +111,19 @@ impl Lower<'_> {
         plan
     }
 
-    /// The oracle needs content that tells by itself which version it is.
+    /// Checks that the payload lets the oracle recognise versions by their content.
     fn check_oracle(&mut self, spec: &WorkloadSpec) {
         let payload = spec.payload.map_or(PayloadKind::Random, |p| p.0);
         if payload != PayloadKind::Random {
             self.error(
                 "oracle",
                 "the oracle tells versions apart by their content, which this payload does not allow",
-                "use payload = \"random\", or do without the oracle",
+                "use payload = \"random\", or turn the oracle off",
             );
         }
         if spec.verify == Some(true) {
             self.note(
-                "the oracle takes the place of verification: it judges every byte of the objects \
+                "the oracle replaces verification: it checks every byte of the objects \
                  that it tracks",
             );
         }
@@ -160,8 +153,7 @@ impl Lower<'_> {
         plan
     }
 
-    /// One phase per key set that has to be written, so that each ends exactly with its last
-    /// object.
+    /// One phase per key set to prepare, so each phase ends exactly with the key set's last object.
     fn prepare_phases(
         &mut self,
         spec: &WorkloadSpec,
@@ -182,43 +174,30 @@ impl Lower<'_> {
                 None => (OpClass::Put, 0),
             };
             let entry = MixEntry {
-                class,
-                weight: 1.0,
-                keyset: index as u16,
-                keys: KeyLaw::Sequential,
-                size: None,
-                range: None,
                 count,
-                pages: 0,
-                delimiter: String::new(),
+                ..MixEntry::new(class, index as u16, KeyLaw::Sequential)
             };
-            PhasePlan {
-                name: if single {
-                    "prepare".to_owned()
-                } else {
-                    format!("prepare-{name}")
-                },
-                kind: PhaseKind::Prepare,
-                works: vec![WorkPlan {
-                    name: name.clone(),
-                    model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
-                    mix: vec![entry],
-                }],
-                limits: Limits {
-                    ops: keyset.plan.count,
-                    drain_ns: timeout_ns,
-                    ..Limits::default()
-                },
-                steady_state: false,
-                stop: None,
-                accounting: Accounting::default(),
-            }
+            let work = WorkPlan {
+                name: name.clone(),
+                model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
+                mix: vec![entry],
+            };
+            let limits = Limits {
+                ops: keyset.plan.count,
+                drain_ns: timeout_ns,
+                ..Limits::default()
+            };
+            let name = match single {
+                true => "prepare".to_owned(),
+                false => format!("prepare-{name}"),
+            };
+            PhasePlan::new(&name, PhaseKind::Prepare, vec![work], limits)
         };
         prepared.into_iter().map(phase).collect()
     }
 
-    /// Checks the tables of the phases that Bucketload performs by itself; returns the number of
-    /// workers of preparation.
+    /// Checks the tables of the phases that Bucketload itself performs; returns the number of preparation
+    /// workers.
     fn reserved_phases(&mut self, spec: &WorkloadSpec) -> u32 {
         let mut workers = defaults::PREPARE_WORKERS;
         for name in RESERVED_PHASES {
@@ -238,7 +217,9 @@ impl Lower<'_> {
                         &format!("{path}.{key}"),
                         format!("the phase `{name}` has no field `{key}`"),
                         match name {
-                            "prepare" => "it has only `workers`; objects are described by key sets",
+                            "prepare" => {
+                                "its only field is `workers`; key sets describe the objects"
+                            }
                             "cleanup" => "it has no fields; `keep = true` leaves the objects",
                             _ => "it has no fields",
                         },
@@ -249,7 +230,7 @@ impl Lower<'_> {
             if let Some(given) = phase.and_then(|phase| phase.work.workers) {
                 workers = given;
                 if given == 0 && name == "prepare" {
-                    self.error("phases.prepare.workers", "0 workers write nothing", "");
+                    self.error("phases.prepare.workers", "at least 1 worker is needed", "");
                 }
             }
         }
@@ -257,7 +238,7 @@ impl Lower<'_> {
     }
 }
 
-/// `online` for `some/where/online.toml`.
+/// Returns `online` for `some/where/online.toml`.
 fn file_stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.strip_suffix(".toml").unwrap_or(base);

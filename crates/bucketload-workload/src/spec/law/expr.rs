@@ -6,47 +6,47 @@ use crate::spec::node::{Node, Table, Value};
 use crate::spec::source::{Origin, Source};
 use bucketload_core::units::Invalid;
 
-/// A law as written, before its parameters are understood.
+/// A law as written, before its parameters are interpreted.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
-    /// Name in lower case with hyphens, and where it stands.
+pub(crate) struct LawExpr {
+    /// Name in lower case with hyphens, and its location.
     pub(crate) name: (String, Origin),
-    pub(crate) args: Vec<Arg>,
+    pub(crate) args: Vec<LawArg>,
 }
 
 /// An argument of a law.
 #[derive(Clone, Debug)]
-pub(crate) struct Arg {
-    /// `parameter` of `parameter=value`, and where it stands.
+pub(crate) struct LawArg {
+    /// `parameter` of `parameter=value`, and its location.
     pub(crate) name: Option<(String, Origin)>,
     /// `weight` of `weight: value`.
     pub(crate) weight: Option<Node>,
     pub(crate) value: Node,
 }
 
-/// Deepest nesting of parentheses: a mixture of mixtures of simple laws.
+/// Maximum nesting of parentheses: a mixture of mixtures of simple laws.
 const MAX_DEPTH: usize = 4;
 
 const REMEDY: &str = "write it as name(value, parameter=value), such as zipf(0.99)";
 
-/// Law names are written with hyphens or underscores.
+/// Law names may be written with hyphens or underscores.
 pub(crate) fn canonical(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }
 
-impl Call {
-    /// Reads the compact notation.
+impl LawExpr {
+    /// Parses the compact notation.
     ///
     /// # Errors
-    /// What is wrong and the bytes of `text` concerned.
+    /// The problem and its location within `text`.
     pub(crate) fn parse(
         text: &str,
         origin: &Origin,
         source: &Source,
     ) -> Result<Self, (Origin, Invalid)> {
-        let place = |range: Range<usize>| origin.part(source, text, range);
+        let located = |range: Range<usize>| origin.part(source, text, range);
         let wrong =
-            |range: Range<usize>, message: String| (place(range), Invalid::new(message, REMEDY));
+            |range: Range<usize>, message: String| (located(range), Invalid::new(message, REMEDY));
         let whole = trim(text, 0..text.len());
         let body = &text[whole.clone()];
         let name_len = body
@@ -61,7 +61,7 @@ impl Call {
         }
         let name = (
             canonical(&text[name_range.clone()]),
-            place(name_range.clone()),
+            located(name_range.clone()),
         );
         let rest = trim(text, name_range.end..whole.end);
         if rest.is_empty() {
@@ -96,16 +96,17 @@ impl Call {
                 }
                 let node = |range: Range<usize>| Node {
                     value: Value::Str(text[range.clone()].to_owned()),
-                    origin: place(range),
+                    origin: located(range),
                 };
                 let (name, weight) = match piece.label {
                     None => (None, None),
-                    Some((range, b'=')) => {
-                        (Some((canonical(&text[range.clone()]), place(range))), None)
-                    }
+                    Some((range, b'=')) => (
+                        Some((canonical(&text[range.clone()]), located(range))),
+                        None,
+                    ),
                     Some((range, _)) => (None, Some(node(range))),
                 };
-                Ok(Arg {
+                Ok(LawArg {
                     name,
                     weight,
                     value: node(piece.value),
@@ -125,7 +126,7 @@ impl Call {
             .entries
             .iter()
             .filter(|entry| entry.key != "law")
-            .map(|entry| Arg {
+            .map(|entry| LawArg {
                 name: Some((entry.key.clone(), entry.at.clone())),
                 weight: None,
                 value: entry.node.clone(),
@@ -143,8 +144,8 @@ struct Piece {
     value: Range<usize>,
 }
 
-/// Splits the text after an opening parenthesis at commas outside of inner parentheses. Returns
-/// the pieces and the position of the closing parenthesis.
+/// Splits the text after an opening parenthesis at commas outside inner parentheses. Returns the pieces and
+/// the position of the closing parenthesis.
 fn split(text: &str, range: Range<usize>) -> Result<(Vec<Piece>, usize), (Range<usize>, String)> {
     let mut pieces = Vec::new();
     let mut depth = 0;
@@ -191,7 +192,7 @@ fn pieces_empty(text: &str, range: Range<usize>) -> bool {
     text[range].trim().is_empty()
 }
 
-/// The range without white space at its ends.
+/// The range without surrounding white space.
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let part = &text[range.clone()];
     let start = range.start + (part.len() - part.trim_start().len());
@@ -203,15 +204,15 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Call, Value};
+    use super::{LawExpr, Value};
     use crate::spec::source::{Origin, Source};
 
-    fn parse(text: &str) -> Result<Call, String> {
+    fn parse(text: &str) -> Result<LawExpr, String> {
         let source = Source {
             name: String::new(),
             text: format!("\"{text}\""),
         };
-        Call::parse(text, &Origin::File(0..source.text.len()), &source)
+        LawExpr::parse(text, &Origin::File(0..source.text.len()), &source)
             .map_err(|(origin, invalid)| format!("{origin:?} {invalid}"))
     }
 
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_placed() {
+    fn mistakes_are_located() {
         for (text, at) in [
             ("zipf(0.99", "File(5..10)"),
             ("zipf 0.99", "File(6..10)"),
