@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bucketload_token::AccessToken;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
@@ -16,7 +17,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::auth::Token;
 use crate::web::api::{JobInfo, LiveInfo};
 
 /// Longest time for a request: the controller checks a workload for up to a minute.
@@ -44,7 +44,7 @@ pub struct Client {
     port: u16,
     authority: String,
     tls: Option<TlsConnector>,
-    token: Option<Token>,
+    token: Option<AccessToken>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -63,7 +63,11 @@ impl Client {
     ///
     /// # Errors
     /// When the URL or the file is wrong.
-    pub fn new(url: &str, token: Option<Token>, ca: Option<&Path>) -> Result<Self, ClientError> {
+    pub fn new(
+        url: &str,
+        token: Option<AccessToken>,
+        ca: Option<&Path>,
+    ) -> Result<Self, ClientError> {
         let wrong = || {
             ClientError::Usage(format!(
                 "--controller {url}: this is no URL; write one such as http://127.0.0.1:19088"

@@ -32,5 +32,4 @@ mod live;
 mod matrix;
 mod upload;
 
-pub use auth::Token;
 pub use web::api::{JobInfo, LiveInfo};

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
-use bucketload_gateway::{Address, Token};
+use bucketload_gateway::{AccessToken, Address};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
 use crate::arguments::Where;
@@ -305,8 +305,11 @@ fn open(settings: &Settings, place: &Place) -> Where {
     };
     let failed = |fault: String| Failure::new(Status::FailedToInitializeRequest, fault);
     let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
-    let token = settings.token_file.as_deref().map(Token::read).transpose();
-    let token = token.map_err(|error| failed(error.to_string()))?;
+    let token = settings.token_file.as_deref();
+    let token = token.map(|file| AccessToken::read("the gateway's token", file));
+    let token = token
+        .transpose()
+        .map_err(|error| failed(error.to_string()))?;
     Ok(Arc::new(Backend::remote(address, token)))
 }
 

@@ -15,8 +15,9 @@ use bucketload_console::options::{Kind, OPTIONS};
 use bucketload_console::server::Server;
 use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
 use bucketload_console::web::{Console, ConsoleConfig, router};
-use bucketload_console::{JobInfo, Token, tui};
+use bucketload_console::{JobInfo, tui};
 use bucketload_results::rundir::Manifest;
+use bucketload_token::AccessToken;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
@@ -170,18 +171,8 @@ fn check_exposure(args: &ControllerArgs, token: bool) -> Result<(), Failure> {
 }
 
 /// The token from a file, or from the environment.
-pub(crate) fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
-    if let Some(path) = file {
-        let at = |e: String| Failure::usage(format!("--token-file {}: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
-        return Token::from_text(&text).map(Some).map_err(at);
-    }
-    match std::env::var(TOKEN_ENV) {
-        Ok(text) if !text.is_empty() => Token::from_text(&text)
-            .map(Some)
-            .map_err(|e| Failure::usage(format!("{TOKEN_ENV}: {e}"))),
-        _ => Ok(None),
-    }
+pub(crate) fn token(file: Option<&Path>) -> Result<Option<AccessToken>, Failure> {
+    AccessToken::find("the console's token", file, TOKEN_ENV).or_usage()
 }
 
 fn unix_ms() -> u64 {

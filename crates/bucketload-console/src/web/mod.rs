@@ -36,9 +36,10 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
+use bucketload_token::AccessToken;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Auth, Token};
+use crate::auth::Auth;
 use crate::controller::Controller;
 use crate::fleet::Fleet;
 use crate::upload::MAX_FILE;
@@ -55,7 +56,7 @@ type Answer = Result<Response, Response>;
 #[derive(Clone, Debug, Default)]
 pub struct ConsoleConfig {
     /// The token that is asked for.
-    pub token: Option<Token>,
+    pub token: Option<AccessToken>,
     /// Whether connections are encrypted.
     pub tls: bool,
     /// Names under which the console is reached, beside `localhost` and addresses.

@@ -9,13 +9,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
-use bucketload_console::Token;
 use bucketload_console::controller::{Controller, ControllerConfig, Source};
 use bucketload_console::fleet::Fleet;
 use bucketload_console::launcher::{Boxed, Checked, Launcher, Running, Task};
 use bucketload_console::options::RunOptions;
 use bucketload_console::queue::{Ended, JobId, State};
 use bucketload_console::web::{Console, ConsoleConfig, router};
+use bucketload_token::AccessToken;
 use http_body_util::BodyExt as _;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
@@ -162,7 +162,7 @@ pub(crate) fn site_with(closed: bool, fleet: Arc<Fleet>) -> Site {
     let script = Script::new(false);
     let controller = controller(dir.path(), &script);
     let config = ConsoleConfig {
-        token: closed.then(|| Token::from_text(TOKEN).unwrap()),
+        token: closed.then(|| AccessToken::parse("", TOKEN).unwrap()),
         tls: closed,
         fleet,
         ..ConsoleConfig::default()
