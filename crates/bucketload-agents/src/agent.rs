@@ -104,12 +104,7 @@ pub async fn listen(
 ) -> Result<(), AgentsError> {
     let (ended, mut end) = mpsc::channel(1);
     let access = Arc::new(options.access.clone());
-    let waiting = Arc::new(WaitingAgent {
-        options,
-        busy: Mutex::new(None),
-        runtime: tokio::runtime::Handle::current(),
-        ended: once.then_some(ended.clone()),
-    });
+    let waiting = WaitingAgent::new(options, once.then_some(ended.clone()));
     let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
@@ -138,12 +133,7 @@ pub async fn serve_stdio(options: AgentOptions) -> Result<(), AgentsError> {
     })?;
     let (ended, mut end) = mpsc::channel(1);
     let access = Arc::new(options.access.clone());
-    let waiting = Arc::new(WaitingAgent {
-        options,
-        busy: Mutex::new(None),
-        runtime: tokio::runtime::Handle::current(),
-        ended: Some(ended),
-    });
+    let waiting = WaitingAgent::new(options, Some(ended));
     let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
@@ -201,6 +191,8 @@ pub(crate) async fn call_until(
     }
 }
 
+type OutcomeSender = mpsc::Sender<Result<(), AgentsError>>;
+
 /// An agent that waits for a coordinator to call.
 struct WaitingAgent {
     options: AgentOptions,
@@ -208,10 +200,19 @@ struct WaitingAgent {
     busy: Mutex<Option<String>>,
     runtime: tokio::runtime::Handle,
     /// Receives the outcome of the only run, with `once`.
-    ended: Option<mpsc::Sender<Result<(), AgentsError>>>,
+    ended: Option<OutcomeSender>,
 }
 
 impl WaitingAgent {
+    fn new(options: AgentOptions, ended: Option<OutcomeSender>) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            busy: Mutex::new(None),
+            runtime: tokio::runtime::Handle::current(),
+            ended,
+        })
+    }
+
     fn busy(&self) -> std::sync::MutexGuard<'_, Option<String>> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -65,24 +65,22 @@ impl CallError {
 
 /// Describes a gRPC status with its causes.
 pub(crate) fn status_text(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut cause = std::error::Error::source(status);
+    with_causes(status.message().to_owned(), status)
+}
+
+/// Describes a transport error with its causes.
+pub(crate) fn transport_text(error: &tonic::transport::Error) -> String {
+    with_causes(error.to_string(), error)
+}
+
+/// Appends the causes of `error` that `text` does not mention yet.
+fn with_causes(mut text: String, error: &dyn std::error::Error) -> String {
+    let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
-        cause = error.source();
-    }
-    text
-}
-
-/// Describes a transport error with its causes.
-pub(crate) fn transport_text(error: &tonic::transport::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
         cause = error.source();
     }
     text

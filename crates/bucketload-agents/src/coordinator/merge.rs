@@ -215,7 +215,7 @@ impl Merger {
 /// Adds an agent's readings to those of an interval.
 fn read_gauges(pending: &mut Pending, agent_progress: &mut AgentProgress, head: &Head) {
     let now = head.gauges;
-    // Without an earlier reading, the run's own counters began at 0; the machine's count from this reading on.
+    // Without an earlier reading, the run's counters began at 0; clock offset and network counters start here.
     let last = agent_progress.last.replace(now).unwrap_or(Gauges {
         wall_offset_ns: now.wall_offset_ns,
         nic_rx_bytes: now.nic_rx_bytes,

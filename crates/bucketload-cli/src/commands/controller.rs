@@ -9,8 +9,8 @@ use bucketload_agents::{Access, probe_async};
 use bucketload_console::agents::AgentAddress;
 use bucketload_console::client::{Client, ClientError};
 use bucketload_console::controller::{Controller, ControllerConfig};
-use bucketload_console::fleet::{Answer, Fleet, Prober};
-use bucketload_console::launcher::{Boxed, ProcessLauncher};
+use bucketload_console::fleet::{Fleet, ProbeAnswer, Prober};
+use bucketload_console::launcher::{BoxFuture, ProcessLauncher};
 use bucketload_console::options::{Kind, OPTIONS};
 use bucketload_console::server::Server;
 use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
@@ -84,7 +84,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
                 eprintln!("bucketload: the controller ends; a run under way is stopped and kept");
                 stopper.stop();
             });
-            tokio::spawn(fleet.look_after(controller.clone()));
+            tokio::spawn(fleet.poll(controller.clone()));
             let serving = tokio::spawn(server.serve(router(console), controller.stopping()));
             controller.drive().await;
             match serving.await {
@@ -100,7 +100,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
 struct AgentProber(Access);
 
 impl Prober for AgentProber {
-    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> Boxed<'a, Result<Answer, String>> {
+    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> BoxFuture<'a, Result<ProbeAnswer, String>> {
         Box::pin(async move {
             let address = agent.to_string();
             let found = probe_async(&address, &self.0, PROBE_TIMEOUT).await;
@@ -109,7 +109,7 @@ impl Prober for AgentProber {
                 let reason = e.message.strip_prefix(&format!("{address}: "));
                 reason.unwrap_or(&e.message).to_owned()
             })?;
-            Ok(Answer {
+            Ok(ProbeAnswer {
                 version: found.answer.version,
                 host: found.answer.host,
                 busy: found.answer.busy,

@@ -1,7 +1,7 @@
 //! The state machine, without a clock and without processes.
 
 use super::store::Store;
-use super::{Ended, JobId, MAX_JOBS, MAX_WAITING, NewJob, Queue, QueueError, State};
+use super::{JobId, MAX_JOBS, MAX_WAITING, NewJob, ProcessExit, Queue, QueueError, State};
 
 fn submit(queue: &mut Queue, now_ms: u64) -> JobId {
     let id = queue.next_id(|_| false).unwrap();
@@ -28,7 +28,7 @@ fn jobs_run_one_at_a_time_in_their_order() {
     assert_eq!(queue.start(10), Some(a));
     assert_eq!(queue.start(11), None, "one at a time");
     assert_eq!(queue.running().unwrap().started_ms, 10);
-    queue.ended(a, Ended::Code(0), String::new(), 20);
+    queue.record_exit(a, ProcessExit::Code(0), String::new(), 20);
     assert_eq!(
         (state(&queue, a), queue.get(a).unwrap().ended_ms),
         (State::Finished, 20)
@@ -38,21 +38,21 @@ fn jobs_run_one_at_a_time_in_their_order() {
 }
 
 #[test]
-fn ends_have_the_words_of_cosbench() {
+fn exits_map_to_the_states_of_cosbench() {
     for (ended, word) in [
-        (Ended::Code(0), State::Finished),
-        (Ended::Code(1), State::Failed),
-        (Ended::Code(2), State::Terminated),
-        (Ended::Code(3), State::Terminated),
-        (Ended::Code(4), State::Terminated),
-        (Ended::Code(5), State::Finished),
-        (Ended::Code(130), State::Terminated),
-        (Ended::Signal(9), State::Terminated),
+        (ProcessExit::Code(0), State::Finished),
+        (ProcessExit::Code(1), State::Failed),
+        (ProcessExit::Code(2), State::Terminated),
+        (ProcessExit::Code(3), State::Terminated),
+        (ProcessExit::Code(4), State::Terminated),
+        (ProcessExit::Code(5), State::Finished),
+        (ProcessExit::Code(130), State::Terminated),
+        (ProcessExit::Signal(9), State::Terminated),
     ] {
         let mut queue = Queue::default();
         let id = submit(&mut queue, 0);
         queue.start(1);
-        queue.ended(id, ended, "why".into(), 2);
+        queue.record_exit(id, ended, "why".into(), 2);
         assert_eq!(state(&queue, id), word, "{ended:?}");
         assert_eq!(queue.get(id).unwrap().message, "why");
     }
@@ -67,11 +67,15 @@ fn cancelling_depends_on_the_state() {
         submit(&mut queue, 0),
     );
     queue.start(1);
-    assert_eq!(queue.cancel(b, 2), Ok(false), "nothing has to be stopped");
+    assert_eq!(queue.cancel(b, 2), Ok(false), "no process must be stopped");
     assert_eq!(state(&queue, b), State::Cancelled);
     assert_eq!(queue.cancel(a, 3), Ok(true));
-    assert_eq!(state(&queue, a), State::Processing, "until it has ended");
-    queue.ended(a, Ended::Code(130), String::new(), 4);
+    assert_eq!(
+        state(&queue, a),
+        State::Processing,
+        "until the process has exited"
+    );
+    queue.record_exit(a, ProcessExit::Code(130), String::new(), 4);
     assert_eq!(state(&queue, a), State::Cancelled);
     assert_eq!(
         queue.cancel(a, 5),
@@ -81,10 +85,10 @@ fn cancelling_depends_on_the_state() {
         queue.cancel(JobId(99), 5),
         Err(QueueError::Unknown(JobId(99)))
     );
-    // The run was over before the signal came.
+    // The run completed before the signal arrived.
     queue.start(6);
     assert_eq!(queue.cancel(c, 7), Ok(true));
-    queue.ended(c, Ended::Code(0), String::new(), 8);
+    queue.record_exit(c, ProcessExit::Code(0), String::new(), 8);
     assert_eq!(state(&queue, c), State::Finished);
 }
 
@@ -109,7 +113,7 @@ fn waiting_jobs_can_be_moved() {
 }
 
 #[test]
-fn the_list_is_bounded_and_never_loses_what_is_not_over() {
+fn the_list_is_bounded_and_never_loses_jobs_that_have_not_ended() {
     let mut queue = Queue::default();
     let first = submit(&mut queue, 0);
     for n in 0..MAX_JOBS as u64 + 10 {
@@ -128,14 +132,14 @@ fn the_list_is_bounded_and_never_loses_what_is_not_over() {
 }
 
 #[test]
-fn numbers_are_used_up_by_jobs_alone() {
+fn only_jobs_use_up_ids() {
     let mut queue = Queue::default();
     for _ in 0..3 {
         assert_eq!(queue.next_id(|_| false), Ok(JobId(1)));
     }
     let first = submit(&mut queue, 0);
     queue.cancel(first, 1).unwrap();
-    // A directory that is there already is nobody's to write into.
+    // An existing directory is not reused.
     assert_eq!(queue.next_id(|id| id.0 < 5), Ok(JobId(5)));
     assert_eq!(submit(&mut queue, 2), JobId(2));
 }

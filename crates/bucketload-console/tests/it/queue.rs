@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bucketload_console::controller::{Controller, Source, SubmitError};
 use bucketload_console::options::RunOptions;
-use bucketload_console::queue::{Ended, JobId, State};
+use bucketload_console::queue::{JobId, ProcessExit, State};
 
 use crate::support::{GRACE, Script, controller, state, until};
 
@@ -37,11 +37,11 @@ async fn workloads_run_one_after_the_other_in_their_order() {
     assert_eq!(first.task.workload, "get");
     assert_eq!(first.task.arguments, ["--rate=5/s"]);
     assert_eq!(script.count(), 1, "one at a time");
-    first.end(Ended::Code(0));
+    first.end(ProcessExit::Code(0));
     assert_eq!(script.process(1).await.task.workload, "mixed");
     assert_eq!(state(&controller, a), State::Finished);
-    script.process(1).await.end(Ended::Code(1));
-    script.process(2).await.end(Ended::Signal(11));
+    script.process(1).await.end(ProcessExit::Code(1));
+    script.process(2).await.end(ProcessExit::Signal(11));
     until(&controller, b, State::Terminated).await;
     assert_eq!(state(&controller, c), State::Failed);
     controller.stop();
@@ -64,7 +64,7 @@ async fn a_cancelled_run_is_asked_to_stop() {
     controller.cancel(a).unwrap();
     until(&controller, a, State::Cancelled).await;
     assert_eq!(process.signals(), ["INT"]);
-    assert_eq!(script.count(), 1, "the cancelled one never ran");
+    assert_eq!(script.count(), 1, "the cancelled job never ran");
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn a_run_that_does_not_stop_is_killed_after_the_grace_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_is_stopped_keeps_its_queue() {
+async fn a_stopped_controller_keeps_its_queue() {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     let first = controller(dir.path(), &script);
@@ -109,7 +109,7 @@ async fn a_run_whose_controller_died_is_terminated_and_the_next_one_runs() {
     let (a, b) = (submit(&first, "get").await, submit(&first, "put").await);
     let driving = drive(&first);
     script.process(0).await;
-    // As a SIGKILL: nothing of the controller runs any more.
+    // Like a SIGKILL: nothing of the controller runs any more.
     driving.abort();
     let _ = driving.await;
     drop(first);
@@ -157,7 +157,7 @@ async fn a_refused_workload_leaves_nothing_behind() {
         .submit(source, RunOptions::default())
         .await
         .unwrap();
-    assert_eq!(id, JobId(1), "what was refused used up no number");
+    assert_eq!(id, JobId(1), "a refused workload uses up no id");
     assert_eq!((count("jobs"), count("incoming")), (1, 0));
     let kept = controller.job_dir(id).join("x.toml");
     assert_eq!(std::fs::read(&kept).unwrap(), b"name = \"x\"");
@@ -171,7 +171,7 @@ async fn a_refused_workload_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_a_killed_controller_left_is_nobodys() {
+async fn leftovers_of_a_killed_controller_are_not_reused() {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     // A submission that was being checked, and one that was about to be listed.
@@ -217,7 +217,7 @@ async fn only_workloads_in_xml_have_an_archive() {
     ] {
         let process = script.process(n).await;
         assert_eq!(process.task.archive, archive);
-        process.end(Ended::Code(0));
+        process.end(ProcessExit::Code(0));
     }
     controller.stop();
     driving.await.unwrap();

@@ -1,6 +1,6 @@
-//! AWS CloudTrail data events of S3 (docs/spec/traces.md section 2.3): `{"Records":[…]}`. `eventTime` is when
-//! the request completed, in whole seconds, and there is no duration, so starts are biased by the
-//! duration; sizes are known only from the bytes transferred.
+//! AWS CloudTrail data events of S3 (docs/spec/traces.md section 2.3): `{"Records":[…]}`. `eventTime` is the end of the
+//! request, in whole seconds. Durations are not recorded, so starts are late by the duration. Sizes are known only from
+//! the bytes transferred.
 
 use bucketload_core::trace::TraceOp;
 
@@ -60,7 +60,7 @@ struct Transferred {
     sent: Int,
 }
 
-/// The importer; events do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct CloudTrail {
     record: Parsed,
@@ -78,12 +78,12 @@ fn operation(name: &str) -> TraceOp {
         "CompleteMultipartUpload" => TraceOp::MpuComplete,
         "AbortMultipartUpload" => TraceOp::MpuAbort,
         "ListObjects" | "ListObjectsV2" | "ListObjectVersions" => TraceOp::List,
-        // Bulk deletes name no keys; the keys stand in events of their own if those are enabled.
+        // Bulk deletes do not name keys; separate events have the keys, if those are enabled.
         _ => TraceOp::Other,
     }
 }
 
-/// The status that an error code stands for: CloudTrail does not record it.
+/// The status for an error code, because CloudTrail does not record the status.
 fn status(error: &str) -> u16 {
     match error {
         "" => 200,
@@ -131,7 +131,7 @@ impl Importer for CloudTrail {
                 r.sent = transferred.sent.0;
                 match crate::text::fields::byte_range(parameters.range.bytes(), -1) {
                     Some((off, len)) => (r.off, r.len) = (off, if len < 0 { r.sent } else { len }),
-                    // Whether it was a range is not known: what was sent bounds the size from below.
+                    // It may have been a range, so the sent bytes are a lower bound of the size.
                     None => r.len = -1,
                 }
             }

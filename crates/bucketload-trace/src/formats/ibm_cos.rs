@@ -1,6 +1,6 @@
 //! IBM Cloud Object Storage traces (SNIA IOTTA set 36305; docs/spec/traces.md section 2.1):
-//! `ms REST.OP.OBJECT id [size [first last]]`, ranges inclusive, milliseconds since the collection
-//! began. Only requests that were answered 200 are recorded.
+//! `ms REST.OP.OBJECT id [size [first last]]`, with inclusive ranges, and milliseconds since the start of the
+//! collection. Only requests with status 200 are recorded.
 
 use bucketload_core::trace::TraceOp;
 
@@ -8,7 +8,7 @@ use super::{Emit, Importer, MS};
 use crate::parsed::{Parsed, Reason};
 use crate::text::fields::{signed, unsigned};
 
-/// The importer; lines do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct IbmCos {
     record: Parsed,

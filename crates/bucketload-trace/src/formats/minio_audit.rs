@@ -1,5 +1,5 @@
-//! MinIO audit logs (docs/spec/traces.md section 2.4 a). `time` is written at the end of a request; the
-//! durations are decimal strings of nanoseconds.
+//! MinIO audit logs (docs/spec/traces.md section 2.4 a). `time` is the end of a request; durations are decimal
+//! strings of nanoseconds.
 
 use bucketload_core::trace::TraceOp;
 
@@ -57,13 +57,13 @@ struct Object<'a> {
     name: Text<'a>,
 }
 
-/// The importer; entries do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct MinioAudit {
     record: Parsed,
 }
 
-/// The value of a header or parameter whatever the case of its name.
+/// The value of a header or parameter; its name is case-insensitive.
 fn value<'m>(map: &'m Option<BTreeMap<&str, Text<'_>>>, name: &str) -> &'m [u8] {
     let found = map
         .iter()

@@ -1,6 +1,6 @@
-//! MinIO's live trace (docs/spec/traces.md section 2.4 b): lines of `mc admin trace --json` and the server's
-//! own records (`madmin` TraceInfo; older servers put request, response and stats at the top
-//! level). `time` is the start. Byte counts include headers, so without `-v` sizes are estimates.
+//! MinIO's live trace (docs/spec/traces.md section 2.4 b): lines of `mc admin trace --json`, and the server's own
+//! records (`madmin` TraceInfo; older servers have request, response and stats at the top level). `time` is the start.
+//! Byte counts include headers, so without `-v` sizes are estimates.
 
 use bucketload_core::trace::TraceOp;
 
@@ -109,7 +109,7 @@ fn header<'m>(map: &'m Option<BTreeMap<&str, Values<'_>>>, name: &str) -> &'m [u
     }
 }
 
-/// The importer; records do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct MinioTrace {
     record: Parsed,
@@ -126,7 +126,7 @@ fn first<'t>(one: &'t Text<'_>, other: &'t Text<'_>) -> &'t [u8] {
 impl Importer for MinioTrace {
     fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
         let o: Record<'_> = super::from_json(object)?;
-        // Newer servers write a bit set; bit 1 << 2 is S3 there and the name of the call tells too.
+        // Newer servers write a bit set, in which bit 1 << 2 is S3; the name of the call tells too.
         let s3 = matches!(o.r#type.0.as_ref(), "" | "s3" | "http" | "4");
         if !s3 && !o.api.0.starts_with("s3.") {
             return Err(Reason::Foreign);
@@ -172,7 +172,7 @@ impl Importer for MinioTrace {
             }
             _ => r.key.extend_from_slice(key),
         }
-        // A multi-object delete does not say what it deleted.
+        // A multi-object delete does not name its keys, so it is rejected here.
         r.need_key()?;
         r.set_part(parameters)?;
         copy_source(header(&request.headers, "X-Amz-Copy-Source"), &mut r.source);

@@ -54,13 +54,13 @@ struct Deleted<'a> {
     key: Text<'a>,
 }
 
-/// The importer; entries do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct Rgw {
     record: Parsed,
 }
 
-/// The operation by RGW's name and the HTTP method; parts are writes with a part number.
+/// Maps RGW's name and the HTTP method to the operation; writes with a part number are parts.
 fn operation(name: &str, method: &[u8], part: bool) -> TraceOp {
     match (name, method) {
         ("get_obj" | "stat_obj", b"HEAD") | ("stat_obj", _) => TraceOp::Head,

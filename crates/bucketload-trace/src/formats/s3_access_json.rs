@@ -1,5 +1,5 @@
-//! S3 server access logs as JSON, as delivered to CloudWatch Logs (docs/spec/traces.md section 2.2): the
-//! fields of the text form by name, with milliseconds in `request_time`.
+//! S3 server access logs as JSON, as delivered to CloudWatch Logs (docs/spec/traces.md section 2.2): the fields of the
+//! text form by name, with milliseconds in `request_time`.
 
 use serde::Deserialize;
 
@@ -39,7 +39,7 @@ struct Record<'a> {
     total_time: Int,
 }
 
-/// The importer; objects do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct S3AccessJson {
     record: Parsed,

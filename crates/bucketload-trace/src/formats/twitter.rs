@@ -7,13 +7,13 @@ use super::{Emit, Importer, SECOND};
 use crate::parsed::{Parsed, Reason};
 use crate::text::fields::{signed, unsigned};
 
-/// The importer; lines do not depend on each other.
+/// The importer.
 #[derive(Debug)]
 pub(super) struct Twitter {
     record: Parsed,
-    /// Leave out append, prepend, incr and decr instead of reading and writing.
+    /// Leave out append, prepend, incr and decr instead of converting each to a read and a write.
     skip_updates: bool,
-    /// Delete what was written when its time to live is over.
+    /// Delete written objects when their time to live has expired.
     expire: bool,
 }
 
@@ -36,7 +36,7 @@ enum Kind {
 
 impl Importer for Twitter {
     fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
-        // Keys may contain commas, the other fields do not.
+        // Only keys may contain commas.
         let first = memchr::memchr(b',', line).ok_or(Reason::Truncated)?;
         let mut fields = line[first + 1..].rsplitn(6, |&c| c == b',');
         let mut next = || fields.next().ok_or(Reason::Truncated);

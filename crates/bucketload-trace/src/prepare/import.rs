@@ -1,5 +1,5 @@
-//! The first pass: files to sorted records. Parses, filters, samples, numbers names and learns what
-//! the later passes need of the whole trace.
+//! The first pass, from files to sorted records: parses, filters, samples, numbers names, and collects what later
+//! passes need to know about the whole trace.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,16 +19,16 @@ use crate::formats::{Format, detect};
 use crate::frames::{Frame, Frames};
 use crate::hash::{first64, hash64, hash128};
 use crate::input;
+use crate::named_record::NamedRecord;
 use crate::parsed::{NO_TIME, Parsed, Reason};
-use crate::rec::Rec;
 use crate::spill::{Sorter, Spill};
 use crate::text::fields::split_at;
 
-/// Samples of unreadable lines in the side file, and bytes of each.
+/// Maximum number of sampled unparsable lines, and maximum length of a sample, bytes.
 const SAMPLES: u64 = 100;
 const SAMPLE_BYTES: usize = 400;
 
-/// What the first pass learnt.
+/// The results of the first pass.
 pub(crate) struct Imported {
     pub(crate) sorter: Sorter,
     pub(crate) files: Vec<FileFacts>,
@@ -39,43 +39,42 @@ pub(crate) struct Imported {
     pub(crate) dropped: [u64; Reason::ALL.len()],
     /// The coarsest power of ten of nanoseconds that divides every instant.
     pub(crate) resolution_ns: i64,
-    /// Whether records had no instant and are numbered instead.
+    /// Whether the records have no instants and are numbered instead.
     pub(crate) untimed: bool,
-    /// Steps backwards of more than 1 s from one record to the next.
+    /// Number of backward steps of more than 1 s between consecutive records.
     pub(crate) backward_steps: u64,
 }
 
-/// Everything that a record goes through in the first pass.
-struct Intake<'o> {
+/// The state of the first pass.
+struct FirstPass<'o> {
     options: &'o PrepareOptions,
     sorter: Sorter,
     buckets: Names,
     clients: Names,
     law: SizeSketch,
     top: TopKeys,
-    rec: Rec,
+    rec: NamedRecord,
     dropped: [u64; Reason::ALL.len()],
     resolution_ns: i64,
     timed: u64,
     untimed: u64,
     last_ts: i64,
     backward_steps: u64,
-    /// Line number of the first key of recent multi-object deletes, so that the keys of one
-    /// request stay together.
+    /// Line number of the first key of recent multi-object deletes, which keeps the keys of a request together.
     groups: HashMap<u64, u64>,
     failed: Option<TraceError>,
 }
 
 /// Reads all files.
 pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Imported, TraceError> {
-    let mut intake = Intake {
+    let mut pass = FirstPass {
         options,
         sorter: Sorter::new(Spill::new(&options.temp)?),
         buckets: Names::default(),
         clients: Names::default(),
         law: SizeSketch::default(),
         top: TopKeys::default(),
-        rec: Rec::default(),
+        rec: NamedRecord::default(),
         dropped: [0; Reason::ALL.len()],
         resolution_ns: 1_000_000_000,
         timed: 0,
@@ -86,7 +85,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
         failed: None,
     };
     // Number 0 is the unknown client.
-    intake.clients.id(b"");
+    pass.clients.id(b"");
     let mut samples = Samples::new(&options.samples);
     let mut files = Vec::new();
     let mut frames = 0;
@@ -94,7 +93,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
         files.push(read_file(
             path,
             options,
-            &mut intake,
+            &mut pass,
             &mut samples,
             &mut frames,
         )?);
@@ -102,23 +101,23 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
     let unparsable: u64 = Reason::ALL
         .iter()
         .filter(|reason| reason.is_unparsable())
-        .map(|reason| intake.dropped[*reason as usize])
+        .map(|reason| pass.dropped[*reason as usize])
         .sum();
     if unparsable * 1000 > frames && !options.lenient {
         return Err(TraceError::TooManyUnparsable {
             unparsable,
             frames,
-            reasons: list(&intake.dropped),
+            reasons: counts_by_reason(&pass.dropped, Reason::is_unparsable),
             samples: options.samples.clone(),
         });
     }
-    if intake.timed > 0 && intake.untimed > 0 {
+    if pass.timed > 0 && pass.untimed > 0 {
         return Err(TraceError::Option(format!(
-            "{} records have an instant and {} have none: replay such files apart",
-            intake.timed, intake.untimed
+            "{} records have an instant and {} have none: replay such files separately",
+            pass.timed, pass.untimed
         )));
     }
-    if intake.untimed > 0 && options.untimed.is_none() {
+    if pass.untimed > 0 && options.untimed.is_none() {
         return Err(TraceError::Option(
             "the records have no instants: give --untimed RATE, such as 1000/s, poisson:1000/s \
              or span:5h"
@@ -126,38 +125,40 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
         ));
     }
     Ok(Imported {
-        sorter: intake.sorter,
+        sorter: pass.sorter,
         files,
-        buckets: intake.buckets,
-        law: intake.law,
-        top: intake.top,
+        buckets: pass.buckets,
+        law: pass.law,
+        top: pass.top,
         frames,
-        dropped: intake.dropped,
-        resolution_ns: if intake.untimed > 0 {
+        dropped: pass.dropped,
+        resolution_ns: if pass.untimed > 0 {
             1
         } else {
-            intake.resolution_ns
+            pass.resolution_ns
         },
-        untimed: intake.untimed > 0,
-        backward_steps: intake.backward_steps,
+        untimed: pass.untimed > 0,
+        backward_steps: pass.backward_steps,
     })
 }
 
-/// The unreadable lines by reason, for a message.
-fn list(dropped: &[u64; Reason::ALL.len()]) -> String {
+/// The counts of the reasons that `include` selects, for a message.
+pub(super) fn counts_by_reason(
+    dropped: &[u64; Reason::ALL.len()],
+    include: impl Fn(Reason) -> bool,
+) -> String {
     let rows = Reason::ALL
         .iter()
-        .filter(|r| r.is_unparsable() && dropped[**r as usize] > 0);
-    let rows: Vec<String> = rows
-        .map(|r| format!("{} {}", dropped[*r as usize], r.name()))
-        .collect();
-    rows.join(", ")
+        .map(|&reason| (reason, dropped[reason as usize]))
+        .filter(|&(reason, n)| n > 0 && include(reason))
+        .map(|(reason, n)| format!("{n} {}", reason.name()));
+    rows.collect::<Vec<_>>().join(", ")
 }
 
 fn read_file(
     path: &Path,
     options: &PrepareOptions,
-    intake: &mut Intake<'_>,
+    pass: &mut FirstPass<'_>,
     samples: &mut Samples,
     frames: &mut u64,
 ) -> Result<FileFacts, TraceError> {
@@ -167,7 +168,7 @@ fn read_file(
     } else {
         Box::new(File::open(path).map_err(TraceError::io(path))?)
     };
-    let hashed = Box::new(Hashed {
+    let hashed = Box::new(HashingReader {
         inner: raw,
         facts: Arc::clone(&facts),
     });
@@ -194,16 +195,16 @@ fn read_file(
             Frame::Broken(reason, bytes) => (bytes, Err(reason)),
             Frame::Whole(bytes) => (
                 bytes,
-                importer.read(bytes, &mut |parsed| intake.take(parsed, src)),
+                importer.read(bytes, &mut |parsed| pass.take(parsed, src)),
             ),
         };
         if let Err(reason) = problem {
-            intake.dropped[reason as usize] += 1;
+            pass.dropped[reason as usize] += 1;
             if reason.is_unparsable() {
                 samples.add(path, number, reason, bytes)?;
             }
         }
-        if let Some(error) = intake.failed.take() {
+        if let Some(error) = pass.failed.take() {
             return Err(error);
         }
     }
@@ -220,13 +221,13 @@ fn read_file(
     })
 }
 
-/// Hashes what is read through it.
-struct Hashed {
+/// Hashes and counts the bytes that are read.
+struct HashingReader {
     inner: Box<dyn Read + Send>,
     facts: Arc<Mutex<(Sha256, u64)>>,
 }
 
-impl Read for Hashed {
+impl Read for HashingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         if let Ok(mut facts) = self.facts.lock() {
@@ -237,7 +238,7 @@ impl Read for Hashed {
     }
 }
 
-/// The side file with unreadable lines, made when the first one turns up.
+/// The file with samples of unparsable lines, created with the first sample.
 struct Samples {
     path: PathBuf,
     file: Option<File>,
@@ -278,7 +279,7 @@ impl Samples {
     }
 }
 
-impl Intake<'_> {
+impl FirstPass<'_> {
     fn take(&mut self, parsed: &Parsed, src: u64) {
         if let Err(reason) = self.check(parsed) {
             self.dropped[reason as usize] += 1;
@@ -338,8 +339,7 @@ impl Intake<'_> {
         Ok(())
     }
 
-    /// Learns the step of the clock and how it jumps. Returns the instant, or the number of a
-    /// record that has none.
+    /// Tracks the resolution and backward steps of the clock. Returns the instant, or the number of a record without one.
     fn clock(&mut self, ts_ns: i64) -> i64 {
         if ts_ns == NO_TIME {
             self.untimed += 1;
@@ -391,8 +391,7 @@ impl Intake<'_> {
     }
 }
 
-/// The record with names replaced by salted hashes: equal names stay equal, nothing else can be
-/// told from them.
+/// Replaces names by salted hashes: equal names stay equal, and nothing else can be learned from them.
 fn anonymised(parsed: &Parsed, salt: &[u8]) -> Parsed {
     let hex = |parts: &[&[u8]]| -> Vec<u8> {
         let hash = hash128(parts);

@@ -1,4 +1,4 @@
-//! Every importer on invented lines: the examples of docs/spec/traces.md give the records that it states.
+//! Every importer on invented lines. The examples of docs/spec/traces.md give the records that it states.
 
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const T: i64 = 1_931_246_813_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// Reads everything and returns the records and the reasons why frames gave none.
+/// Reads everything. Returns the records, and the reasons for frames without records.
 fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, Vec<Reason>) {
     let mut importer = format.importer(options).unwrap();
     importer.start_file();
@@ -30,7 +30,7 @@ fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, V
     (records, reasons)
 }
 
-/// Reads a sample whose format is found out, and whose lines are all good.
+/// Reads a sample whose format is detected and whose lines are all valid.
 fn sample(text: &str, format: Format) -> Vec<Parsed> {
     assert_eq!(
         detect(text.as_bytes(), &FormatOptions::default()),
@@ -52,7 +52,7 @@ fn record(ts_ns: i64, op: TraceOp, bucket: &str, key: &str, client: &str) -> Par
     }
 }
 
-/// Compares without the hashes of ids, which are opaque, but whether there is one.
+/// Compares records. Of the id hashes, which are opaque, only their presence counts.
 fn assert_same(found: &[Parsed], expected: &[Parsed]) {
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
@@ -116,7 +116,7 @@ fn s3_server_access_log() {
         "203.0.113.41",
     );
     (get.status, get.size, get.sent) = (206, 8_388_608, 1_048_576);
-    // Where the range lay is not logged.
+    // The position of the range is not logged.
     (get.off, get.len, get.dur_ns, get.id) = (-1, 1_048_576, 37 * MS, 1);
     let mut part = record(T + 1000 * MS, MpuPart, "bench-src", "big", "203.0.113.42");
     (
@@ -163,7 +163,7 @@ fn s3_server_access_log() {
     ] {
         let (records, reasons) = read(Format::S3Access, &FormatOptions::default(), line.as_bytes());
         if reason == Reason::NoKey {
-            // Other requests are kept as such, for the pipeline to count.
+            // Other requests are kept as `Other`, and the pipeline counts them.
             assert_eq!(records[0].op, Other);
         } else {
             assert_eq!(reasons, [reason], "{line}");
@@ -215,7 +215,7 @@ fn cloudtrail() {
 #[test]
 fn minio_audit() {
     let records = sample(include_str!("../data/minio-audit.json"), Format::MinioAudit);
-    // The log says when the request ended.
+    // The log has the end of the request.
     let mut get = record(T + 627_300_000, Get, "bench", "k/000042", "203.0.113.41");
     (get.status, get.sent, get.dur_ns, get.id) = (206, 65_536, 4_200_000, 1);
     (get.off, get.len) = (131_072, 65_536);
@@ -285,7 +285,7 @@ fn swift_proxy() {
     let (records, reasons) = read(Format::Swift, &FormatOptions::default(), text.as_bytes());
     let mut put = record(T + 12_345_678, Put, "bench", "obj-000042", "203.0.113.41");
     (put.status, put.size, put.dur_ns, put.id) = (201, 262_144, 41_700_000, 1);
-    // An old release: no start, so the end less the duration.
+    // An old release has no start, so it is the end minus the duration.
     let mut list = record(T + 750 * MS, List, "bench", "a/b", "203.0.113.41");
     (list.status, list.dur_ns, list.id) = (200, 250 * MS, 1);
     assert_same(&records, &[put, list]);
@@ -464,7 +464,7 @@ fn mapped_csv() {
 }
 
 #[test]
-fn what_is_no_trace_is_not_recognised() {
+fn other_files_are_not_detected() {
     for text in [
         "",
         "hello\nworld\n",
@@ -484,7 +484,7 @@ fn what_is_no_trace_is_not_recognised() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// No bytes make an importer panic, and damaged samples only ever lose lines.
+    /// No input makes an importer panic, and damaged samples only lose lines.
     #[test]
     fn arbitrary_bytes_are_survived(noise in vec(any::<u8>(), 0..300), cut in 0usize..2000, at in 0usize..2000) {
         let samples: [&[u8]; 13] = [
@@ -509,7 +509,7 @@ proptest! {
 }
 
 #[test]
-fn own_operation_log() {
+fn bucketload_operation_log() {
     let records = sample(include_str!("../data/op-log.csv"), Format::OpLog);
     let mut put = record(1000, Put, "", "bucketload-1/d/0", "3");
     (put.size, put.status, put.dur_ns) = (4096, 200, 300);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bucketload_core::trace::{Batch, RecordStream, TraceRecord};
 use bucketload_trace::{Canonical, PrepareOptions, Summary, TraceError, prepare};
 
-/// A record with its key and further keys.
+/// A record with its key and other keys.
 pub(crate) type Row = (TraceRecord, String, Vec<String>);
 
 /// A prepared trace.
