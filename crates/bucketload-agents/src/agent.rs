@@ -13,8 +13,8 @@
 //! agent stops the load at once: nobody would see its results.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use crate::access::Access;
 use crate::conductor::Conductor;
 use crate::error::{AgentsError, CallError, status_text};
 use crate::host;
+use crate::lock;
 use crate::message::{
     Assignment, Frame, Greeting, Problem, ToAgent, ToCoordinator, control, parse,
 };
@@ -65,6 +66,21 @@ pub struct ProbeAnswer {
     pub wall_unix_ns: u64,
 }
 
+impl ProbeAnswer {
+    /// The answer of this process, encoded.
+    pub(crate) fn encode(access: &Access, busy: Option<String>) -> Bytes {
+        let answer = Self {
+            version: access.version.clone(),
+            protocol: access.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            busy,
+            wall_unix_ns: host::unix_ns(),
+        };
+        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+    }
+}
+
 /// An agent's settings.
 #[derive(Clone)]
 pub struct AgentOptions {
@@ -81,12 +97,8 @@ pub struct AgentOptions {
 impl AgentOptions {
     fn greeting(&self) -> Greeting {
         Greeting {
-            version: self.access.version.clone(),
-            protocol: self.access.protocol,
-            host: host::name(),
-            pid: std::process::id(),
             rank: self.rank,
-            timeout_ns: 0,
+            ..Greeting::new(&self.access)
         }
     }
 }
@@ -137,7 +149,7 @@ pub async fn serve_stdio(options: AgentOptions) -> Result<(), AgentsError> {
     let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
-        match tokio::time::timeout(FIRST_TIMEOUT, waiting.begun()).await {
+        match tokio::time::timeout(FIRST_TIMEOUT, waiting.first_call()).await {
             Ok(()) => {
                 if let Some(how) = end.recv().await {
                     outcome = how;
@@ -214,7 +226,7 @@ impl WaitingAgent {
     }
 
     fn busy(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.busy)
     }
 
     /// Tells the user why the agent does not exit at once, if a run is in progress.
@@ -225,7 +237,7 @@ impl WaitingAgent {
     }
 
     /// Waits for the first call.
-    async fn begun(&self) {
+    async fn first_call(&self) {
         while self.busy().is_none() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -266,16 +278,7 @@ impl Handler for Arc<WaitingAgent> {
     }
 
     fn probe(&self) -> Bytes {
-        let greeting = self.options.greeting();
-        let answer = ProbeAnswer {
-            version: greeting.version,
-            protocol: greeting.protocol,
-            host: greeting.host,
-            pid: greeting.pid,
-            busy: self.busy().clone(),
-            wall_unix_ns: host::unix_ns(),
-        };
-        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+        ProbeAnswer::encode(&self.options.access, self.busy().clone())
     }
 }
 

@@ -46,8 +46,8 @@ impl OffsetEstimate {
     /// Adds an exchange: sent at `t0` and its answer received at `t3` on this clock, received at `t1` and
     /// answered at `t2` on the other clock, all in nanoseconds. Returns the round trip.
     pub fn add(&mut self, t0: u64, t1: u64, t2: u64, t3: u64) -> u64 {
-        let there = t2.saturating_sub(t1);
-        let round_trip_ns = t3.saturating_sub(t0).saturating_sub(there);
+        let processing_ns = t2.saturating_sub(t1);
+        let round_trip_ns = t3.saturating_sub(t0).saturating_sub(processing_ns);
         let out = i128::from(t1) - i128::from(t0);
         let back = i128::from(t2) - i128::from(t3);
         let offset = (out + back).div_euclid(2);

@@ -23,6 +23,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use crate::lock;
 use crate::message::{self, AgentPhaseEnd, Problem, ToAgent, ToCoordinator, control};
 use crate::service::Outbox;
 
@@ -86,7 +87,7 @@ struct Gate {
 
 impl StartGate for Gate {
     fn start_ns(&self, phase: u16) -> Option<u64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if state.reported_ready != Some(phase) {
             state.reported_ready = Some(phase);
             self.outbox.send(&ToCoordinator::Ready { phase });
@@ -113,7 +114,7 @@ impl RunHandle {
     /// Passes an order of the coordinator on.
     pub(crate) fn order(&self, order: &ToAgent) {
         let give = |order| {
-            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+            let orders = lock(&self.orders);
             // A run thread that has ended has reported why.
             let _ = orders.as_ref().map(|orders| orders.send(order));
         };
@@ -127,7 +128,7 @@ impl RunHandle {
             } => {
                 self.agreement.begins(*phase, *unix_s);
                 let state = &self.gate.state;
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = lock(&state);
                 state.agreed = Some((*phase, *at_ns));
             }
             ToAgent::Agreed { phase, steps } => self.agreement.agree(*phase, *steps),
@@ -144,7 +145,7 @@ impl RunHandle {
     pub(crate) fn abandon(&self) {
         stop(&self.stop, 2);
         self.gate.outbox.dead.store(true, Ordering::Release);
-        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orders = lock(&self.orders);
         *orders = None;
     }
 }
@@ -410,7 +411,7 @@ impl OpLogSender {
     }
 
     fn state(&self) -> MutexGuard<'_, (u64, u64)> {
-        self.flush.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.flush)
     }
 
     fn asked(&self) -> u64 {

@@ -40,7 +40,14 @@ mod varint;
 pub use access::{Access, TOKEN_ENV, Tls, TlsFiles};
 pub use agent::{AgentOptions, Executor, ProbeAnswer, dial, listen, serve_stdio};
 pub use conductor::Conductor;
-pub use coordinator::{Child, Fleet, FleetLoad, GatherOptions, Watch};
+pub use coordinator::{AgentCommand, Fleet, FleetLoad, FleetWatch, GatherOptions};
 pub use error::AgentsError;
 pub use message::{Assignment, PROTOCOL, Problem};
 pub use probe::{ProbeResult, probe, probe_async};
+
+/// Locks a mutex, even if another thread panicked while it held the lock.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -33,7 +33,8 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::tally;
+use crate::access::Access;
+use crate::{host, tally};
 
 /// Version of the protocol; raised with every change of the messages.
 pub const PROTOCOL: u32 = 3;
@@ -97,6 +98,19 @@ pub(crate) struct Greeting {
     pub(crate) rank: Option<u32>,
     /// Silence after which the other side counts as lost, nanoseconds; set by the coordinator.
     pub(crate) timeout_ns: u64,
+}
+
+impl Greeting {
+    /// The greeting of this process, without rank and time-out.
+    pub(crate) fn new(access: &Access) -> Self {
+        Self {
+            version: access.version.clone(),
+            protocol: access.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            ..Self::default()
+        }
+    }
 }
 
 /// A control message of the coordinator.

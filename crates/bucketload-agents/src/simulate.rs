@@ -75,11 +75,8 @@ pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
     say(
         &out,
         &ToCoordinator::Hello(Greeting {
-            version: access.version.clone(),
-            protocol: access.protocol,
             host: "simulated".to_owned(),
-            pid: std::process::id(),
-            ..Greeting::default()
+            ..Greeting::new(access)
         }),
     )
     .await;

@@ -15,7 +15,7 @@ use bucketload_core::tally::{Cell, FINE_BINS, Gauges, Interval, Tally};
 use crate::varint::{Reader, put, put_signed, put_text};
 
 /// Maximum number of cells, spans, endpoints or size cells; larger counts are taken for damage.
-const MOST: usize = 1 << 16;
+const MAX_COUNT: usize = 1 << 16;
 
 /// The fields of an interval other than its tally.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,7 +200,7 @@ fn class(r: &mut Reader<'_>) -> Option<OpClass> {
 }
 
 fn length(r: &mut Reader<'_>) -> Option<usize> {
-    r.small().filter(|&n| n <= MOST)
+    r.small().filter(|&n| n <= MAX_COUNT)
 }
 
 /// Reads everything before the tally.

@@ -5,8 +5,9 @@
 //! session's CSRF token, which other sites cannot know.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::lock;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use bucketload_token::{AccessToken, same};
@@ -122,7 +123,7 @@ impl Auth {
             return token.matches(given.trim()).then_some(Caller::Program);
         }
         let id = cookie(headers, self.cookie())?;
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         let session = sessions.get_mut(id)?;
         if now_ms.saturating_sub(session.used_ms) > SESSION_MS {
             sessions.remove(id);
@@ -148,7 +149,7 @@ impl Auth {
             return Ok(None);
         }
         let (id, csrf) = (random()?, random()?);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         if sessions.len() >= MAX_SESSIONS {
             let oldest = sessions
                 .iter()
@@ -169,10 +170,7 @@ impl Auth {
     /// Ends the session of a request. Returns the value of a `Set-Cookie` header.
     pub(crate) fn logout(&self, headers: &HeaderMap) -> String {
         if let Some(id) = cookie(headers, self.cookie()) {
-            self.sessions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(id);
+            lock(&self.sessions).remove(id);
         }
         self.set_cookie("", 0)
     }

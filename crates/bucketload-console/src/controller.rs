@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bucketload_results::rundir::Manifest;
@@ -21,8 +21,9 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::launcher::{CheckResult, Launcher, RUN, Task, last_messages};
 use crate::live::LiveRun;
+use crate::lock;
 use crate::options::RunOptions;
-use crate::queue::store::Store;
+use crate::queue::data_dir::DataDir;
 use crate::queue::{Job, JobId, NewJob, ProcessExit, Queue, QueueError};
 use crate::upload::Upload;
 
@@ -77,7 +78,7 @@ pub struct Controller {
 
 struct Inner {
     config: ControllerConfig,
-    store: Store,
+    data_dir: DataDir,
     queue: Mutex<Queue>,
     /// Counts changes of the queue.
     changes: watch::Sender<u64>,
@@ -110,12 +111,12 @@ impl Controller {
         // Jobs run in other working directories, so the path must be absolute.
         config.data = std::path::absolute(&config.data)
             .map_err(|e| format!("--data {}: {e}", config.data.display()))?;
-        let store = Store::open(&config.data)?;
-        let queue = store.load()?;
+        let data_dir = DataDir::open(&config.data)?;
+        let queue = data_dir.load()?;
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                store,
+                data_dir,
                 queue: Mutex::new(queue),
                 changes: watch::Sender::new(0),
                 wake: Notify::new(),
@@ -134,10 +135,7 @@ impl Controller {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.inner
-            .queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.queue)
     }
 
     /// Returns a receiver that is notified of changes of the queue.
@@ -161,7 +159,7 @@ impl Controller {
     /// The directory of a job.
     #[must_use]
     pub fn job_dir(&self, id: JobId) -> PathBuf {
-        self.inner.store.job(id)
+        self.inner.data_dir.job(id)
     }
 
     /// The directory of all jobs.
@@ -171,7 +169,7 @@ impl Controller {
 
     /// Directory of COSBench's archive, for XML workloads.
     pub(crate) fn archive(&self) -> PathBuf {
-        self.inner.store.archive()
+        self.inner.data_dir.archive()
     }
 
     /// The run directory of a job.
@@ -182,11 +180,7 @@ impl Controller {
 
     /// The followed run of a job, if it is the latest one.
     pub(crate) fn live(&self, id: JobId) -> Option<Arc<LiveRun>> {
-        let live = self
-            .inner
-            .live
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let live = lock(&self.inner.live);
         live.clone().filter(|live| live.id == id)
     }
 
@@ -210,7 +204,7 @@ impl Controller {
             }
         };
         let number = self.inner.incoming.fetch_add(1, Ordering::Relaxed);
-        let incoming = Incoming(self.inner.store.incoming(number));
+        let incoming = Incoming(self.inner.data_dir.incoming(number));
         let storage =
             |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", incoming.0.display()));
         make_dir(&incoming.0).map_err(storage)?;
@@ -259,7 +253,7 @@ impl Controller {
         fs::rename(&incoming.0, &dir).map_err(storage)?;
         let before = queue.clone();
         queue.submit(id, job, self.now_ms());
-        if let Err(e) = self.inner.store.save(&queue) {
+        if let Err(e) = self.inner.data_dir.save(&queue) {
             *queue = before;
             // Moves it back to be removed.
             let _ = fs::rename(&dir, &incoming.0);
@@ -342,7 +336,7 @@ impl Controller {
     fn changed(&self) {
         let saved = {
             let queue = self.queue();
-            self.inner.store.save(&queue)
+            self.inner.data_dir.save(&queue)
         };
         if let Err(e) = saved {
             eprintln!("bucketload: the queue could not be saved: {e}");
@@ -410,11 +404,7 @@ impl Controller {
             }
         };
         let live = LiveRun::new(id);
-        *self
-            .inner
-            .live
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+        *lock(&self.inner.live) = Some(Arc::clone(&live));
         self.inner.changes.send_modify(|n| *n += 1);
         let over = watch::Sender::new(false);
         let watching = tokio::spawn(live.follow(self.run_dir(id), over.subscribe()));

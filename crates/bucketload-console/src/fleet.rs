@@ -4,7 +4,7 @@
 //! run the coordinator hears from them constantly (`agents.json` in the run directory), and nothing else disturbs
 //! them. A [`Prober`] does the probing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -15,6 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::agents::AgentAddress;
 use crate::controller::Controller;
 use crate::launcher::BoxFuture;
+use crate::lock;
 
 /// Time between two rounds of probes.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -110,8 +111,7 @@ impl Fleet {
     /// The status of every agent.
     #[must_use]
     pub fn statuses(&self) -> Vec<AgentStatus> {
-        let statuses = self.statuses.lock();
-        statuses.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.statuses).clone()
     }
 
     /// The number of agents that answer, and of all agents.
@@ -174,7 +174,7 @@ impl Fleet {
                     reason: reason.chars().take(MAX_REASON).collect(),
                 },
             };
-            let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut statuses = lock(&self.statuses);
             if let Some(status) = statuses.get_mut(index) {
                 status.health = health;
                 status.asked_ms = now_ms;

@@ -18,7 +18,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, Command};
 
 use crate::queue::ProcessExit;
-use crate::queue::store::open_private;
+use crate::queue::data_dir::open_private;
 
 /// A boxed future, for trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

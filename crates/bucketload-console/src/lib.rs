@@ -33,3 +33,10 @@ mod receiver_stream;
 mod upload;
 
 pub use web::api::{JobInfo, LiveInfo};
+
+/// Locks a mutex, even if another thread panicked while it held the lock.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,12 +1,13 @@
 //! Follows a run while its process writes the run directory.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bucketload_results::rundir::Follow;
 use tokio::sync::watch;
 
+use crate::lock;
 use crate::monitor::RunMonitor;
 use crate::queue::JobId;
 
@@ -43,13 +44,13 @@ impl LiveRun {
 
     /// Reads the monitor, if there is one.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&RunMonitor) -> T) -> Option<T> {
-        let monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        let monitor = lock(&self.monitor);
         monitor.as_ref().map(look)
     }
 
     /// Changes the monitor and notifies all watchers.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Option<RunMonitor>)) {
-        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut monitor = lock(&self.monitor);
         change(&mut monitor);
         drop(monitor);
         self.changes.send_modify(|n| *n += 1);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The syntax of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionKind {
     /// A value.
     Text,
     /// A flag without a value.
@@ -23,7 +23,7 @@ pub struct OptionRow {
     /// Name of the flag of `bucketload run`.
     pub name: &'static str,
     /// The syntax.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Group in the submission form: `load`, `target`, `cosbench` or `more`.
     pub group: &'static str,
     /// Label in the form.
@@ -34,7 +34,7 @@ pub struct OptionRow {
 
 const fn row(
     name: &'static str,
-    kind: Kind,
+    kind: OptionKind,
     group: &'static str,
     label: &'static str,
     example: &'static str,
@@ -48,7 +48,7 @@ const fn row(
     }
 }
 
-use Kind::{Flag, Many, Text};
+use OptionKind::{Flag, Many, Text};
 
 /// All allowed options.
 #[rustfmt::skip]

@@ -13,18 +13,6 @@ pub const MIN_LENGTH: usize = 16;
 #[derive(Clone)]
 pub struct AccessToken(String);
 
-/// Why a token cannot be used. The message names the token, its source and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenError(String);
-
-impl fmt::Display for TokenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TokenError {}
-
 impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AccessToken(***)")
@@ -36,15 +24,15 @@ impl AccessToken {
     /// token it is and where it comes from, for the error message.
     ///
     /// # Errors
-    /// When the line has fewer than [`MIN_LENGTH`] characters, or others than visible ASCII: it must fit
-    /// into an HTTP header.
-    pub fn parse(name: &str, text: &str) -> Result<Self, TokenError> {
+    /// When the line has fewer than [`MIN_LENGTH`] characters, or others than visible ASCII, because it must fit into an
+    /// HTTP header. The message has the name and a remedy.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let token = text.trim().lines().next().unwrap_or_default().trim_end();
         if token.len() < MIN_LENGTH || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(TokenError(format!(
+            return Err(format!(
                 "{name} must have at least {MIN_LENGTH} visible ASCII characters; make one with: \
                  head -c 24 /dev/urandom | base64"
-            )));
+            ));
         }
         Ok(Self(token.to_owned()))
     }
@@ -53,9 +41,9 @@ impl AccessToken {
     ///
     /// # Errors
     /// When the file cannot be read, and as [`AccessToken::parse`].
-    pub fn read(name: &str, file: &Path) -> Result<Self, TokenError> {
+    pub fn read(name: &str, file: &Path) -> Result<Self, String> {
         let name = format!("{name} in {}", file.display());
-        let text = std::fs::read_to_string(file).map_err(|e| TokenError(format!("{name}: {e}")))?;
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{name}: {e}"))?;
         Self::parse(&name, &text)
     }
 
@@ -64,11 +52,7 @@ impl AccessToken {
     ///
     /// # Errors
     /// As [`AccessToken::read`] and [`AccessToken::parse`].
-    pub fn find(
-        name: &str,
-        file: Option<&Path>,
-        variable: &str,
-    ) -> Result<Option<Self>, TokenError> {
+    pub fn find(name: &str, file: Option<&Path>, variable: &str) -> Result<Option<Self>, String> {
         if let Some(file) = file {
             return Self::read(name, file).map(Some);
         }
@@ -109,7 +93,6 @@ mod tests {
     fn tokens_are_long_and_never_shown() {
         for wrong in ["", "short", "0123456789 abcdef", "0123456789äbcdef"] {
             let error = AccessToken::parse("the console's token", wrong).unwrap_err();
-            let error = error.to_string();
             assert!(error.starts_with("the console's token must"), "{error}");
             assert!(error.contains("/dev/urandom"), "{error}");
         }
@@ -127,7 +110,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         let find = |file, variable| AccessToken::find("the agents' token", file, variable);
-        let error = find(Some(&*file), "PATH").unwrap_err().to_string();
+        let error = find(Some(&*file), "PATH").unwrap_err();
         let named = format!("the agents' token in {}: ", file.display());
         assert!(error.starts_with(&named), "{error}");
         std::fs::write(&file, SECRET).unwrap();

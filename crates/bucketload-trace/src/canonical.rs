@@ -191,13 +191,13 @@ impl Writer {
 
 /// A canonical file.
 #[derive(Clone, Debug)]
-pub struct Canonical {
+pub struct CanonicalTrace {
     path: PathBuf,
     header: Header,
     header_offset: u64,
 }
 
-impl Canonical {
+impl CanonicalTrace {
     /// Whether a file begins like a canonical file; `false` if it cannot be read.
     #[must_use]
     pub fn is_canonical(path: &Path) -> bool {

@@ -7,7 +7,7 @@
 use std::io::{self, BufRead};
 
 use crate::formats::Framing;
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 
 /// Maximum length of a line or object, bytes.
 const MAX_FRAME: usize = 4 << 20;
@@ -21,7 +21,7 @@ pub enum Frame<'a> {
     /// A line without its line end, or an object.
     Whole(&'a [u8]),
     /// A piece that is not a valid frame.
-    Broken(Reason, &'a [u8]),
+    Broken(DropReason, &'a [u8]),
 }
 
 /// Splits a stream into frames.
@@ -172,7 +172,7 @@ impl<R: BufRead> Frames<R> {
         let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         Ok(Some(if too_long {
-            Frame::Broken(Reason::TooLong, line)
+            Frame::Broken(DropReason::TooLong, line)
         } else {
             Frame::Whole(line)
         }))
@@ -190,11 +190,11 @@ impl<R: BufRead> Frames<R> {
                 return Ok(match self.state {
                     ParseState::Inside => {
                         self.state = ParseState::Between;
-                        Some(Frame::Broken(Reason::Truncated, &self.buffer))
+                        Some(Frame::Broken(DropReason::Truncated, &self.buffer))
                     }
                     ParseState::Garbage => {
                         self.state = ParseState::Between;
-                        Some(Frame::Broken(Reason::Malformed, &self.buffer))
+                        Some(Frame::Broken(DropReason::Malformed, &self.buffer))
                     }
                     _ => None,
                 });
@@ -271,10 +271,10 @@ impl<R: BufRead> Frames<R> {
                     self.state = ParseState::Pending;
                 }
                 return Ok(Some(match step {
-                    Step::Complete if too_long => Frame::Broken(Reason::TooLong, &self.buffer),
+                    Step::Complete if too_long => Frame::Broken(DropReason::TooLong, &self.buffer),
                     Step::Complete => Frame::Whole(&self.buffer),
-                    _ if garbage => Frame::Broken(Reason::Malformed, &self.buffer),
-                    _ => Frame::Broken(Reason::Truncated, &self.buffer),
+                    _ if garbage => Frame::Broken(DropReason::Malformed, &self.buffer),
+                    _ => Frame::Broken(DropReason::Truncated, &self.buffer),
                 }));
             }
         }
@@ -292,7 +292,7 @@ impl<R: BufRead> Frames<R> {
 mod tests {
     use super::{Frame, Frames};
     use crate::formats::Framing;
-    use crate::parsed::Reason;
+    use crate::parsed::DropReason;
 
     fn all(text: &str, framing: Framing, capacity: usize) -> Vec<String> {
         let input = std::io::BufReader::with_capacity(capacity, text.as_bytes());
@@ -301,7 +301,7 @@ mod tests {
         while let Some(frame) = frames.next_frame().unwrap() {
             out.push(match frame {
                 Frame::Whole(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-                Frame::Broken(Reason::Truncated, bytes) => format!("cut {}", bytes.len()),
+                Frame::Broken(DropReason::Truncated, bytes) => format!("cut {}", bytes.len()),
                 Frame::Broken(reason, _) => reason.name().to_owned(),
             });
         }

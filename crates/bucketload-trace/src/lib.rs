@@ -23,7 +23,7 @@ mod source;
 mod spill;
 mod text;
 
-pub use canonical::{Canonical, CanonicalStream};
+pub use canonical::{CanonicalStream, CanonicalTrace};
 pub use error::TraceError;
 pub use formats::{
     Column, Emit, Format, FormatOptions, Framing, Importer, Layout, SWIFT_TEMPLATE, TimeForm,
@@ -33,7 +33,7 @@ pub use frames::{Frame, Frames};
 pub use model::{
     ArrivalFit, Candidate, Dispersion, Model, PopularityFit, QuantileRow, SizeFit, TopShare, model,
 };
-pub use parsed::{NO_TIME, Parsed, Reason};
+pub use parsed::{DropReason, NO_TIME, ParsedRecord};
 pub use prepare::{
     Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, RecordedLatency, Sample,
     SampleBy, SizeSketch, SizeSources, Summary, Ticks, Untimed, prepare,

@@ -9,7 +9,7 @@ use crate::text::fields::{byte_range, optional, query};
 
 /// One recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedRecord {
     /// Start, nanoseconds: since 1970 or since the origin of the trace, or [`NO_TIME`].
     pub ts_ns: i64,
     /// The operation.
@@ -47,7 +47,7 @@ pub struct Parsed {
 /// Marks a record without an instant.
 pub const NO_TIME: i64 = i64::MIN;
 
-impl Default for Parsed {
+impl Default for ParsedRecord {
     fn default() -> Self {
         Self {
             ts_ns: NO_TIME,
@@ -70,7 +70,7 @@ impl Default for Parsed {
     }
 }
 
-impl Parsed {
+impl ParsedRecord {
     /// Resets all fields but keeps the allocations.
     pub fn clear(&mut self) {
         let mut names = [
@@ -91,13 +91,13 @@ impl Parsed {
     }
 
     /// Sets the inclusive range `[first, last]` of an object of `size` bytes. The whole object does not count as a range.
-    pub(crate) fn set_range(&mut self, first: i64, last: i64, size: i64) -> Result<(), Reason> {
+    pub(crate) fn set_range(&mut self, first: i64, last: i64, size: i64) -> Result<(), DropReason> {
         let last = if size >= 0 { last.min(size - 1) } else { last };
         if first == 0 && last + 1 == size || size == 0 {
             return Ok(());
         }
         if first < 0 || last < first {
-            return Err(Reason::BadNumber);
+            return Err(DropReason::BadNumber);
         }
         self.off = first;
         self.len = last - first + 1;
@@ -115,11 +115,11 @@ impl Parsed {
     /// Rejects a record without the key that its operation needs.
     ///
     /// # Errors
-    /// [`Reason::NoKey`].
-    pub(crate) fn need_key(&self) -> Result<(), Reason> {
+    /// [`DropReason::NoKey`].
+    pub(crate) fn need_key(&self) -> Result<(), DropReason> {
         match self.op {
             TraceOp::List | TraceOp::Other => Ok(()),
-            _ if self.key.is_empty() => Err(Reason::NoKey),
+            _ if self.key.is_empty() => Err(DropReason::NoKey),
             _ => Ok(()),
         }
     }
@@ -127,11 +127,11 @@ impl Parsed {
     /// Reads part number and upload id from the query of a request.
     ///
     /// # Errors
-    /// [`Reason::BadNumber`] when the part number is invalid.
-    pub(crate) fn set_part(&mut self, parameters: &[u8]) -> Result<(), Reason> {
+    /// [`DropReason::BadNumber`] when the part number is invalid.
+    pub(crate) fn set_part(&mut self, parameters: &[u8]) -> Result<(), DropReason> {
         if let Some(part) = query(parameters, b"partNumber") {
             let part = optional(part).and_then(|n| u16::try_from(n).ok());
-            self.part = part.ok_or(Reason::BadNumber)?;
+            self.part = part.ok_or(DropReason::BadNumber)?;
         }
         if let Some(upload) = query(parameters, b"uploadId") {
             self.upload = hash64(&[upload]);
@@ -152,15 +152,15 @@ impl Parsed {
     /// Emits one record for each of the `keys` of a multi-object delete.
     ///
     /// # Errors
-    /// [`Reason::NoKey`] when there are no keys.
+    /// [`DropReason::NoKey`] when there are no keys.
     pub(crate) fn emit_deleted<'k>(
         &mut self,
         request: &[u8],
         keys: impl ExactSizeIterator<Item = &'k str>,
         emit: &mut Emit<'_>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         if keys.len() == 0 {
-            return Err(Reason::NoKey);
+            return Err(DropReason::NoKey);
         }
         self.upload = hash64(&[request]);
         for key in keys.filter(|key| !key.is_empty()) {
@@ -193,7 +193,7 @@ impl Parsed {
 )]
 #[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
-pub enum Reason {
+pub enum DropReason {
     /// The line or JSON object ends too early.
     Truncated,
     /// The instant cannot be parsed.
@@ -232,7 +232,7 @@ pub enum Reason {
     Ambiguous,
 }
 
-impl Reason {
+impl DropReason {
     /// Every reason, in the order of reports.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 

@@ -17,7 +17,7 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError as CoreError, TraceOp, TraceSource, key_hash,
 };
 
-use crate::canonical::{Canonical, CanonicalStream};
+use crate::canonical::{CanonicalStream, CanonicalTrace};
 use crate::error::TraceError;
 use crate::named_record::NamedRecord;
 
@@ -69,7 +69,7 @@ pub enum LapKeys {
 /// A trace with its replay options.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    trace: Canonical,
+    trace: CanonicalTrace,
     options: SourceOptions,
     /// Key prefix `bucket/` of each bucket number.
     prefixes: Vec<Vec<u8>>,
@@ -81,7 +81,7 @@ impl Replay {
     ///
     /// # Errors
     /// When an option is out of range or names a bucket that is not in the trace.
-    pub fn new(trace: Canonical, options: SourceOptions) -> Result<Self, TraceError> {
+    pub fn new(trace: CanonicalTrace, options: SourceOptions) -> Result<Self, TraceError> {
         let wrong = |text: String| Err(TraceError::Option(text));
         if options.laps == 0 {
             return wrong("use at least one lap".to_owned());
@@ -125,7 +125,7 @@ impl Replay {
 
     /// The trace.
     #[must_use]
-    pub fn trace(&self) -> &Canonical {
+    pub fn trace(&self) -> &CanonicalTrace {
         &self.trace
     }
 
@@ -156,11 +156,11 @@ impl Replay {
     /// Start of a copy: 0 for the first, a random instant in [0, min(1 h, span / 10)) for the others.
     fn offset_ns(&self, copy: u32) -> i64 {
         const HOUR: i64 = 3_600_000_000_000;
-        let most = HOUR.min(self.trace.summary().span_ns / 10) as u64;
-        if copy == 0 || most == 0 {
+        let max = HOUR.min(self.trace.summary().span_ns / 10) as u64;
+        if copy == 0 || max == 0 {
             return 0;
         }
-        (mix64(mix64(self.options.seed) ^ u64::from(copy)) % most) as i64
+        (mix64(mix64(self.options.seed) ^ u64::from(copy)) % max) as i64
     }
 
     fn scaled(&self, value: i64) -> i64 {

@@ -307,9 +307,7 @@ fn open(settings: &Settings, place: &Place) -> Where {
     let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
     let token = settings.token_file.as_deref();
     let token = token.map(|file| AccessToken::read("the gateway's token", file));
-    let token = token
-        .transpose()
-        .map_err(|error| failed(error.to_string()))?;
+    let token = token.transpose().map_err(failed)?;
     Ok(Arc::new(Backend::remote(address, token)))
 }
 

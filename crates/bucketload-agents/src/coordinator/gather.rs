@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bucketload_core::agent::AgentState;
@@ -20,7 +20,7 @@ use super::roster::Roster;
 use crate::access::Access;
 use crate::agent::{ProbeAnswer, call_until};
 use crate::error::{AgentsError, status_text};
-use crate::host;
+use crate::lock;
 use crate::message::{Frame, Greeting, ToAgent, ToCoordinator, control, parse};
 use crate::service::{self, Handler, Link};
 
@@ -31,7 +31,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A process to start, which becomes an agent on its standard input and output.
 #[derive(Debug)]
-pub struct Child {
+pub struct AgentCommand {
     /// Name in messages, such as the host.
     pub name: String,
     /// The command that starts it.
@@ -43,7 +43,7 @@ pub struct Child {
 #[derive(Debug)]
 pub struct GatherOptions {
     /// Processes to start.
-    pub children: Vec<Child>,
+    pub children: Vec<AgentCommand>,
     /// Addresses (`HOST:PORT`) at which agents listen.
     pub dial: Vec<String>,
     /// Listener for agents that call, and their number.
@@ -112,12 +112,8 @@ impl Fleet {
             net,
         };
         let hello = control(&ToAgent::Hello(Greeting {
-            version: gather.access.version.clone(),
-            protocol: gather.access.protocol,
-            host: host::name(),
-            pid: std::process::id(),
-            rank: None,
             timeout_ns: u64::try_from(gather.timeout.as_nanos()).unwrap_or(u64::MAX),
+            ..Greeting::new(&gather.access)
         }));
         for (agent, rank) in ranked.into_iter().zip(0..) {
             roster.greeted(rank, &agent.greeting, agent.link.plaintext);
@@ -149,7 +145,7 @@ impl Fleet {
 
 /// Connects to every agent and reads its greeting.
 async fn connect_all(
-    children: Vec<Child>,
+    children: Vec<AgentCommand>,
     dial: Vec<String>,
     listen: Option<(TcpListener, u32)>,
     access: &Access,
@@ -196,7 +192,7 @@ async fn connect_all(
 
 /// Starts a child process and calls it.
 async fn start(
-    child: Child,
+    child: AgentCommand,
     access: &Access,
 ) -> Result<(Link, tokio::process::Child), AgentsError> {
     let mut command = Command::from(child.command);
@@ -265,32 +261,23 @@ struct CallHandler {
     links: Mutex<Option<mpsc::Sender<Link>>>,
     /// Why the last caller was refused.
     refused: Mutex<String>,
-    version: String,
-    protocol: u32,
+    access: Arc<Access>,
 }
 
 impl Handler for CallHandler {
     fn session(&self, link: Link) -> Result<(), Status> {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let links = lock(&self.links);
         let full = || Status::failed_precondition("the coordinator has all its agents already");
         let sent = links.as_ref().ok_or_else(full)?.try_send(link);
         sent.map_err(|_| full())
     }
 
     fn probe(&self) -> Bytes {
-        let answer = ProbeAnswer {
-            version: self.version.clone(),
-            protocol: self.protocol,
-            host: host::name(),
-            pid: std::process::id(),
-            busy: Some("coordinator".to_owned()),
-            wall_unix_ns: host::unix_ns(),
-        };
-        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+        ProbeAnswer::encode(&self.access, Some("coordinator".to_owned()))
     }
 
     fn refused(&self, reason: &str) {
-        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.refused);
         reason.clone_into(&mut last);
     }
 }
@@ -307,16 +294,16 @@ async fn await_calls(
     listener.set_nonblocking(true).map_err(broken)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(broken)?;
     let (links, mut calls) = mpsc::channel(wanted.max(1) as usize);
+    let shared_access = Arc::new(access.clone());
     let handler = Arc::new(CallHandler {
         links: Mutex::new(Some(links)),
         refused: Mutex::default(),
-        version: access.version.clone(),
-        protocol: access.protocol,
+        access: Arc::clone(&shared_access),
     });
     // The server owns the connections, so it runs until the network ends.
     let server = service::serve(
         listener,
-        Arc::new(access.clone()),
+        shared_access,
         Arc::clone(&handler) as Arc<dyn Handler>,
         std::future::pending(),
     );
@@ -328,10 +315,7 @@ async fn await_calls(
     let until = tokio::time::Instant::now() + deadline;
     while all.len() < wanted as usize {
         let Ok(Some(link)) = tokio::time::timeout_at(until, calls.recv()).await else {
-            let refused = handler
-                .refused
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let refused = lock(&handler.refused);
             let why = match refused.as_str() {
                 "" => String::new(),
                 reason => format!("; the last caller was refused: {reason}"),
@@ -348,7 +332,7 @@ async fn await_calls(
             all.push(greeted);
         }
     }
-    *handler.links.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *lock(&handler.links) = None;
     Ok(all)
 }
 

@@ -30,7 +30,7 @@ use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_run::{PhaseSummary, RemoteLoad, RunError, RunOptions, StopHandle, StopLevel};
 use tokio::sync::mpsc;
 
-pub use self::gather::{Child, GatherOptions};
+pub use self::gather::{AgentCommand, GatherOptions};
 use self::merge::Merger;
 use self::net::{Inbound, Network};
 use self::oplog::OpLogRelay;
@@ -95,8 +95,8 @@ impl Fleet {
 
     /// A view of the agents that outlives the run.
     #[must_use]
-    pub fn watch(&self) -> Watch {
-        Watch(Arc::clone(&self.roster))
+    pub fn watch(&self) -> FleetWatch {
+        FleetWatch(Arc::clone(&self.roster))
     }
 
     /// Gives each agent the assignment that `make` returns for its rank, and waits until all have opened the target.
@@ -217,9 +217,9 @@ impl Drop for Fleet {
 
 /// A view of the agents of a run.
 #[derive(Clone, Debug)]
-pub struct Watch(Arc<Roster>);
+pub struct FleetWatch(Arc<Roster>);
 
-impl Watch {
+impl FleetWatch {
     /// Notes that the run directory exists: its `agents.json` is replaced once a second from now on.
     pub fn set_directory(&self, directory: &Path) {
         self.0.set_directory(directory);

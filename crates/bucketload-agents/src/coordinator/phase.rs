@@ -68,7 +68,7 @@ pub(super) struct PhaseCourse<'a> {
     start_ns: u64,
     /// When unfinished agents count as lost; `None` for no limit.
     deadline: Option<Instant>,
-    told: StopLevel,
+    stop_level: StopLevel,
     end: Option<PhaseEnd>,
     converged: bool,
     failed: Option<RunError>,
@@ -116,7 +116,7 @@ impl<'a> PhaseCourse<'a> {
             offsets: vec![0; agents],
             start_ns: 0,
             deadline: Some(Instant::now() + READY_TIMEOUT),
-            told: StopLevel::Run,
+            stop_level: StopLevel::Run,
             end: None,
             converged: false,
             failed: None,
@@ -143,7 +143,10 @@ impl<'a> PhaseCourse<'a> {
                     }
                 }
             }
-            if self.start_ns == 0 && self.told == StopLevel::Run && self.ready.iter().all(|r| *r) {
+            if self.start_ns == 0
+                && self.stop_level == StopLevel::Run
+                && self.ready.iter().all(|r| *r)
+            {
                 self.start(sink);
             }
             self.emit(sink);
@@ -228,7 +231,7 @@ impl<'a> PhaseCourse<'a> {
                 self.remote.dropped[at] = dropped;
                 match outcome {
                     Ok(part) => {
-                        let told = self.told > StopLevel::Run || self.converged;
+                        let told = self.stop_level > StopLevel::Run || self.converged;
                         if !told && !is_planned(part.end) {
                             let reason = "it stopped its load without being told to";
                             self.fail(rank, AgentState::Failed, reason);
@@ -303,8 +306,8 @@ impl<'a> PhaseCourse<'a> {
             .find_map(|work| Some(work.model.ranks()?.ranks as usize));
         // Agents beyond the number of ranks have none.
         let having = &self.reached[..ranks.unwrap_or(0).min(self.reached.len())];
-        let most = having.iter().copied().collect::<Option<Vec<u64>>>();
-        let Some(steps) = most.and_then(|all| all.into_iter().max()) else {
+        let all_reached = having.iter().copied().collect::<Option<Vec<u64>>>();
+        let Some(steps) = all_reached.and_then(|all| all.into_iter().max()) else {
             return;
         };
         if std::mem::replace(&mut self.agreed, true) {
@@ -458,7 +461,7 @@ impl<'a> PhaseCourse<'a> {
     /// Passes the user's request to stop on.
     fn look_at_stop(&mut self) {
         let wanted = self.stop.level();
-        if wanted > self.told {
+        if wanted > self.stop_level {
             let end = match wanted {
                 StopLevel::Abort => PhaseEnd::Aborted,
                 _ => PhaseEnd::Interrupted,
@@ -471,8 +474,8 @@ impl<'a> PhaseCourse<'a> {
     }
 
     fn tell(&mut self, level: StopLevel) {
-        if level > self.told {
-            self.told = level;
+        if level > self.stop_level {
+            self.stop_level = level;
             let number = if level == StopLevel::Abort { 2 } else { 1 };
             self.remote.fleet.tell_all(&ToAgent::Stop { level: number });
             match level {

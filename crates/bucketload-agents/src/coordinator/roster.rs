@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use bucketload_core::agent::{
     AGENTS, AgentRecord, AgentState, AgentTotals, AgentsFile, LastInterval,
@@ -12,6 +12,7 @@ use bucketload_run::now_ns;
 
 use crate::clock::{Offset, OffsetEstimate};
 use crate::host;
+use crate::lock;
 use crate::message::Greeting;
 
 /// The agents of a run, shared by network and collector.
@@ -52,12 +53,12 @@ impl Roster {
     }
 
     fn agents(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.agents)
     }
 
     /// Records the agents of the drivers to which works are pinned.
     pub(crate) fn pin(&self, pins: Pins) {
-        *self.pins.lock().unwrap_or_else(PoisonError::into_inner) = pins;
+        *lock(&self.pins) = pins;
     }
 
     /// Changes an agent's record; `None` if there is no such agent.
@@ -168,29 +169,19 @@ impl Roster {
             run_id: self.run_id.clone(),
             written_unix_ns: host::unix_ns(),
             agents: agents.iter().map(|entry| entry.record.clone()).collect(),
-            pins: self
-                .pins
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
+            pins: lock(&self.pins).clone(),
         }
     }
 
     /// Notes that the run directory exists.
     pub(crate) fn set_directory(&self, directory: &Path) {
-        let mut known = self
-            .directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.directory);
         *known = Some(directory.to_owned());
     }
 
     /// Replaces `agents.json`, if there is a run directory.
     pub(crate) fn write(&self) -> io::Result<()> {
-        let known = self
-            .directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.directory);
         let Some(directory) = &*known else {
             return Ok(());
         };

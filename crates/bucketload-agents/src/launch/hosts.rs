@@ -3,7 +3,7 @@
 use crate::error::AgentsError;
 
 /// Maximum number of hosts in a list.
-const MOST: usize = 65_536;
+const MAX_HOSTS: usize = 65_536;
 
 /// Expands a list in Slurm's format (slurm.conf(5), "NodeName"; scontrol show hostnames): ranges in brackets
 /// keep leading zeros, and several brackets multiply.
@@ -20,7 +20,7 @@ pub fn expand(list: &str) -> Result<Vec<String>, AgentsError> {
     for item in items(list).ok_or_else(wrong)? {
         let expanded = expand_one(item).ok_or_else(wrong)?;
         hosts.extend(expanded);
-        if hosts.len() > MOST {
+        if hosts.len() > MAX_HOSTS {
             return Err(wrong());
         }
     }
@@ -60,14 +60,14 @@ fn expand_one(item: &str) -> Option<Vec<String>> {
         }
         let (from, to): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
         let width = first.len();
-        if from > to || to - from >= MOST as u64 {
+        if from > to || to - from >= MAX_HOSTS as u64 {
             return None;
         }
         for n in from..=to {
             for tail in &tails {
                 hosts.push(format!("{stem}{n:0width$}{tail}"));
             }
-            if hosts.len() > MOST {
+            if hosts.len() > MAX_HOSTS {
                 return None;
             }
         }

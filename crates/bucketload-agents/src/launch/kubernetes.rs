@@ -42,7 +42,7 @@ pub struct Job {
 }
 
 /// Maximum length of the name. Pod names append `-INDEX` and must be DNS labels (RFC 1123).
-const LONGEST: usize = 55;
+const MAX_NAME: usize = 55;
 
 impl Job {
     /// Renders the manifest.
@@ -56,11 +56,11 @@ impl Job {
             name.chars().all(fits)
                 && ends(name.chars().next())
                 && ends(name.chars().last())
-                && name.len() <= LONGEST
+                && name.len() <= MAX_NAME
         };
         if !sound(&self.name) {
             return Err(AgentsError::usage(format!(
-                "`{}` cannot be the name of the job: at most {LONGEST} lower-case letters, digits and \
+                "`{}` cannot be the name of the job: at most {MAX_NAME} lower-case letters, digits and \
                  dashes, with a letter or digit at both ends",
                 self.name
             )));

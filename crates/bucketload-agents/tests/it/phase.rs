@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bucketload_agents::{
-    Access, AgentOptions, Assignment, Conductor, Executor, Fleet, GatherOptions, Problem, Watch,
-    dial, simulate,
+    Access, AgentOptions, Assignment, Conductor, Executor, Fleet, FleetWatch, GatherOptions,
+    Problem, dial, simulate,
 };
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::driver::DriverFacts;
@@ -42,7 +42,7 @@ struct Seen {
     sessions: u64,
     end: Option<PhaseEnd>,
     /// At the start of the phase, the sink blocks until the agents satisfy the condition.
-    begun: Option<(Watch, Condition)>,
+    begun: Option<(FleetWatch, Condition)>,
 }
 
 /// A condition on the state of the agents.

@@ -11,7 +11,7 @@ use bucketload_console::client::{Client, ClientError};
 use bucketload_console::controller::{Controller, ControllerConfig};
 use bucketload_console::fleet::{Fleet, ProbeAnswer, Prober};
 use bucketload_console::launcher::{BoxFuture, ProcessLauncher};
-use bucketload_console::options::{Kind, OPTIONS};
+use bucketload_console::options::{OPTIONS, OptionKind};
 use bucketload_console::server::Server;
 use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
 use bucketload_console::web::{Console, ConsoleConfig, router};
@@ -308,7 +308,7 @@ fn flags(words: &[String]) -> Result<Vec<(String, String)>, String> {
             .find(|row| row.name == name)
             .map(|row| row.kind);
         let value = match (kind, value) {
-            (Some(Kind::Flag), None) => "true".to_owned(),
+            (Some(OptionKind::Flag), None) => "true".to_owned(),
             (_, Some(value)) => value,
             (_, None) => words
                 .next()

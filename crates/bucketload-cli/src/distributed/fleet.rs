@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bucketload_agents::launch::rank::{CONTROLLER_ENV, LaunchedRank, Launcher, detect};
-use bucketload_agents::{Access, Assignment, Child, Fleet, GatherOptions, TOKEN_ENV};
+use bucketload_agents::{Access, AgentCommand, Assignment, Fleet, GatherOptions, TOKEN_ENV};
 use bucketload_core::plan::Plan;
 use bucketload_run::{RunOptions, usable_cores};
 use bucketload_token::AccessToken;
@@ -319,20 +319,20 @@ fn divide(
     (threads16, Some(mine[from..from + threads].to_vec()))
 }
 
-fn local(name: &str) -> Result<Child, Failure> {
+fn local(name: &str) -> Result<AgentCommand, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::aborted(format!("--launch: this program: {e}")))?;
     let mut command = Command::new(program);
     command.args(["agent", "--stdio", "--quiet"]);
     command.env_remove(TOKEN_ENV);
-    Ok(Child {
+    Ok(AgentCommand {
         name: name.to_owned(),
         command,
     })
 }
 
 /// An agent through ssh. `BUCKETLOAD_SSH` names another program than `ssh`.
-fn ssh(host: &str, program: &str) -> Child {
+fn ssh(host: &str, program: &str) -> AgentCommand {
     let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
     let mut command = Command::new(ssh);
     // Nobody is there to answer questions, and a host that is gone must be noticed.
@@ -345,7 +345,7 @@ fn ssh(host: &str, program: &str) -> Child {
         "--",
     ]);
     command.args([host, program, "agent", "--stdio", "--quiet"]);
-    Child {
+    AgentCommand {
         name: host.to_owned(),
         command,
     }

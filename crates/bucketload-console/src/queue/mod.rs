@@ -1,7 +1,7 @@
 //! The queue of workloads: submissions, their order, and how they ended.
 //!
 //! [`Queue`] is a state machine without clock, files or processes: the controller reports events with their times,
-//! and `store` keeps the queue on disk. The states are the ones that users of COSBench know:
+//! and `data_dir` keeps the queue on disk. The states are the ones that users of COSBench know:
 //!
 //! ```text
 //! queuing ──> processing ──> finished     the run completed and passed its gates (exit code 0; 5: objects were left)
@@ -10,7 +10,7 @@
 //!    └─────────────┴───────> cancelled    by the user
 //! ```
 
-pub(crate) mod store;
+pub(crate) mod data_dir;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +28,7 @@ pub const MAX_JOBS: usize = 2000;
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum JobState {
     /// Waiting for its turn.
     Queuing,
     /// Running.
@@ -43,7 +43,7 @@ pub enum State {
     Cancelled,
 }
 
-impl State {
+impl JobState {
     /// The name, in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for JobState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
@@ -108,7 +108,7 @@ pub struct Job {
     #[serde(default)]
     pub notes: Vec<String>,
     /// Its state.
-    pub state: State,
+    pub state: JobState,
     /// Time of submission, milliseconds since 1970.
     pub submitted_ms: u64,
     /// When it started, milliseconds since 1970; 0 before.
@@ -153,10 +153,10 @@ pub enum QueueError {
     Unknown(JobId),
     /// The job has ended.
     #[error("workload {0} is {1} already")]
-    Over(JobId, State),
+    Over(JobId, JobState),
     /// The job is not waiting.
     #[error("workload {0} is {1}; only waiting workloads can be moved")]
-    NotWaiting(JobId, State),
+    NotWaiting(JobId, JobState),
     /// Too many jobs are waiting.
     #[error("the queue is full: {MAX_WAITING} workloads are waiting")]
     Full,
@@ -197,7 +197,7 @@ impl Queue {
                 file: job.file,
                 options: job.options,
                 notes: job.notes,
-                state: State::Queuing,
+                state: JobState::Queuing,
                 submitted_ms: now_ms,
                 started_ms: 0,
                 ended_ms: 0,
@@ -226,7 +226,7 @@ impl Queue {
         }
         let id = self.waiting.remove(0);
         let job = self.jobs.get_mut(&id)?;
-        job.state = State::Processing;
+        job.state = JobState::Processing;
         job.started_ms = now_ms;
         Some(id)
     }
@@ -235,25 +235,25 @@ impl Queue {
     pub fn record_exit(&mut self, id: JobId, exit: ProcessExit, message: String, now_ms: u64) {
         let state = match exit {
             // 5: the clean-up left objects, as the message says.
-            ProcessExit::Code(0 | 5) => State::Finished,
-            ProcessExit::Code(1) => State::Failed,
-            ProcessExit::Code(_) | ProcessExit::Signal(_) => State::Terminated,
+            ProcessExit::Code(0 | 5) => JobState::Finished,
+            ProcessExit::Code(1) => JobState::Failed,
+            ProcessExit::Code(_) | ProcessExit::Signal(_) => JobState::Terminated,
         };
         self.close(id, state, message, now_ms);
     }
 
     /// Ends a running job that could not be started or was cut off.
     pub fn terminate(&mut self, id: JobId, message: String, now_ms: u64) {
-        self.close(id, State::Terminated, message, now_ms);
+        self.close(id, JobState::Terminated, message, now_ms);
     }
 
-    fn close(&mut self, id: JobId, state: State, message: String, now_ms: u64) {
+    fn close(&mut self, id: JobId, state: JobState, message: String, now_ms: u64) {
         if let Some(job) = self.jobs.get_mut(&id)
-            && job.state == State::Processing
+            && job.state == JobState::Processing
         {
             // A run that completed before it was stopped keeps its state.
             job.state = match state {
-                State::Terminated if job.cancelling => State::Cancelled,
+                JobState::Terminated if job.cancelling => JobState::Cancelled,
                 other => other,
             };
             job.message = message;
@@ -268,13 +268,13 @@ impl Queue {
     pub fn cancel(&mut self, id: JobId, now_ms: u64) -> Result<bool, QueueError> {
         let job = self.jobs.get_mut(&id).ok_or(QueueError::Unknown(id))?;
         match job.state {
-            State::Queuing => {
-                job.state = State::Cancelled;
+            JobState::Queuing => {
+                job.state = JobState::Cancelled;
                 job.ended_ms = now_ms;
                 self.waiting.retain(|waiting| *waiting != id);
                 Ok(false)
             }
-            State::Processing => {
+            JobState::Processing => {
                 job.cancelling = true;
                 Ok(true)
             }
@@ -313,7 +313,7 @@ impl Queue {
     pub fn running(&self) -> Option<&Job> {
         self.jobs
             .values()
-            .find(|job| job.state == State::Processing)
+            .find(|job| job.state == JobState::Processing)
     }
 
     /// The job with this id.
@@ -343,10 +343,12 @@ impl Queue {
         let jobs = &self.jobs;
         let mut seen = std::collections::BTreeSet::new();
         self.waiting.retain(|id| {
-            jobs.get(id).is_some_and(|job| job.state == State::Queuing) && seen.insert(*id)
+            jobs.get(id)
+                .is_some_and(|job| job.state == JobState::Queuing)
+                && seen.insert(*id)
         });
         for job in self.jobs.values() {
-            if job.state == State::Queuing && seen.insert(job.id) {
+            if job.state == JobState::Queuing && seen.insert(job.id) {
                 self.waiting.push(job.id);
             }
             self.next = self.next.max(job.id.0);

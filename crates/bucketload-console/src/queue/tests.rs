@@ -1,7 +1,7 @@
 //! The state machine, without a clock and without processes.
 
-use super::store::Store;
-use super::{JobId, MAX_JOBS, MAX_WAITING, NewJob, ProcessExit, Queue, QueueError, State};
+use super::data_dir::DataDir;
+use super::{JobId, JobState, MAX_JOBS, MAX_WAITING, NewJob, ProcessExit, Queue, QueueError};
 
 fn submit(queue: &mut Queue, now_ms: u64) -> JobId {
     let id = queue.next_id(|_| false).unwrap();
@@ -17,7 +17,7 @@ fn order(queue: &Queue) -> Vec<u64> {
     queue.waiting().map(|job| job.id.0).collect()
 }
 
-fn state(queue: &Queue, id: JobId) -> State {
+fn state(queue: &Queue, id: JobId) -> JobState {
     queue.get(id).unwrap().state
 }
 
@@ -31,7 +31,7 @@ fn jobs_run_one_at_a_time_in_their_order() {
     queue.record_exit(a, ProcessExit::Code(0), String::new(), 20);
     assert_eq!(
         (state(&queue, a), queue.get(a).unwrap().ended_ms),
-        (State::Finished, 20)
+        (JobState::Finished, 20)
     );
     assert_eq!(queue.start(21), Some(b));
     assert_eq!(queue.start(22), None);
@@ -40,14 +40,14 @@ fn jobs_run_one_at_a_time_in_their_order() {
 #[test]
 fn exits_map_to_the_states_of_cosbench() {
     for (ended, word) in [
-        (ProcessExit::Code(0), State::Finished),
-        (ProcessExit::Code(1), State::Failed),
-        (ProcessExit::Code(2), State::Terminated),
-        (ProcessExit::Code(3), State::Terminated),
-        (ProcessExit::Code(4), State::Terminated),
-        (ProcessExit::Code(5), State::Finished),
-        (ProcessExit::Code(130), State::Terminated),
-        (ProcessExit::Signal(9), State::Terminated),
+        (ProcessExit::Code(0), JobState::Finished),
+        (ProcessExit::Code(1), JobState::Failed),
+        (ProcessExit::Code(2), JobState::Terminated),
+        (ProcessExit::Code(3), JobState::Terminated),
+        (ProcessExit::Code(4), JobState::Terminated),
+        (ProcessExit::Code(5), JobState::Finished),
+        (ProcessExit::Code(130), JobState::Terminated),
+        (ProcessExit::Signal(9), JobState::Terminated),
     ] {
         let mut queue = Queue::default();
         let id = submit(&mut queue, 0);
@@ -68,18 +68,18 @@ fn cancelling_depends_on_the_state() {
     );
     queue.start(1);
     assert_eq!(queue.cancel(b, 2), Ok(false), "no process must be stopped");
-    assert_eq!(state(&queue, b), State::Cancelled);
+    assert_eq!(state(&queue, b), JobState::Cancelled);
     assert_eq!(queue.cancel(a, 3), Ok(true));
     assert_eq!(
         state(&queue, a),
-        State::Processing,
+        JobState::Processing,
         "until the process has exited"
     );
     queue.record_exit(a, ProcessExit::Code(130), String::new(), 4);
-    assert_eq!(state(&queue, a), State::Cancelled);
+    assert_eq!(state(&queue, a), JobState::Cancelled);
     assert_eq!(
         queue.cancel(a, 5),
-        Err(QueueError::Over(a, State::Cancelled))
+        Err(QueueError::Over(a, JobState::Cancelled))
     );
     assert_eq!(
         queue.cancel(JobId(99), 5),
@@ -89,7 +89,7 @@ fn cancelling_depends_on_the_state() {
     queue.start(6);
     assert_eq!(queue.cancel(c, 7), Ok(true));
     queue.record_exit(c, ProcessExit::Code(0), String::new(), 8);
-    assert_eq!(state(&queue, c), State::Finished);
+    assert_eq!(state(&queue, c), JobState::Finished);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn waiting_jobs_can_be_moved() {
     assert_eq!(order(&queue), [4, 2, 3]);
     assert_eq!(
         queue.shift(ids[0], 1),
-        Err(QueueError::NotWaiting(ids[0], State::Processing))
+        Err(QueueError::NotWaiting(ids[0], JobState::Processing))
     );
 }
 
@@ -159,25 +159,25 @@ fn identifiers_are_those_of_cosbench() {
 fn the_queue_survives_on_disk_and_belongs_to_one_controller() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let store = Store::open(&data).unwrap();
-    let mut queue = store.load().unwrap();
+    let data_dir = DataDir::open(&data).unwrap();
+    let mut queue = data_dir.load().unwrap();
     assert_eq!(queue, Queue::default());
     let a = submit(&mut queue, 5);
     submit(&mut queue, 6);
     queue.start(7);
-    store.save(&queue).unwrap();
+    data_dir.save(&queue).unwrap();
     assert!(
-        Store::open(&data)
+        DataDir::open(&data)
             .unwrap_err()
             .contains("another controller")
     );
-    drop(store);
-    let store = Store::open(&data).unwrap();
-    let again = store.load().unwrap();
+    drop(data_dir);
+    let data_dir = DataDir::open(&data).unwrap();
+    let again = data_dir.load().unwrap();
     assert_eq!(again, queue);
     assert_eq!(again.running().unwrap().id, a);
     std::fs::write(data.join("queue.json"), "{\"format\":99,\"queue\":{}}").unwrap();
-    assert!(store.load().unwrap_err().contains("newer version"));
+    assert!(data_dir.load().unwrap_err().contains("newer version"));
     std::fs::write(data.join("queue.json"), "{\"format").unwrap();
-    assert!(store.load().unwrap_err().contains("move the file away"));
+    assert!(data_dir.load().unwrap_err().contains("move the file away"));
 }

@@ -326,12 +326,12 @@ fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Snapshot) {
 /// The columns that fit into `width` characters. A figure is shown completely, with its unit, or not at all.
 fn columns(width: u16) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..COLUMNS).collect();
-    for least in DROPPED_FIRST {
+    for dropped in DROPPED_FIRST {
         let needed: u16 = shown.iter().map(|&c| WIDTHS[c] + 1).sum();
         if needed <= width + 1 {
             break;
         }
-        shown.retain(|&c| c != least);
+        shown.retain(|&c| c != dropped);
     }
     shown
 }

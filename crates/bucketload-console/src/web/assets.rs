@@ -64,7 +64,7 @@ mod tests {
         for block in [0, 1] {
             let c = colours(block);
             let text = ["--fg", "--muted", "--accent", "--good", "--warn", "--bad"];
-            for (front, back, least) in text
+            for (front, back, required) in text
                 .iter()
                 .flat_map(|front| [(*front, "--bg", 4.5), (*front, "--panel", 4.5)])
                 .chain([("--on-accent", "--accent", 4.5), ("--edge", "--bg", 3.0)])
@@ -74,7 +74,7 @@ mod tests {
             {
                 let found = contrast(c[front], c[back]);
                 assert!(
-                    found >= least,
+                    found >= required,
                     "{front} on {back}: {found:.2} in scheme {block}"
                 );
             }

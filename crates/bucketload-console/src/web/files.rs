@@ -339,7 +339,7 @@ impl ComparisonQuery {
 }
 
 /// Compares two sets of runs, as text or as a page.
-async fn comparison_of(
+pub(super) async fn comparison_of(
     console: &Arc<Console>,
     choice: &ComparisonQuery,
     page: bool,
@@ -382,14 +382,6 @@ async fn comparison_of(
         .map_err(|_| "the comparison could not be made".to_owned())?
         // Does not reveal where the controller keeps its runs.
         .map_err(|e| e.replace(&jobs, ""))
-}
-
-/// Compares two sets of runs as text.
-pub(super) async fn compare_text(
-    console: &Arc<Console>,
-    choice: &ComparisonQuery,
-) -> Result<String, String> {
-    comparison_of(console, choice, false).await
 }
 
 pub(super) async fn comparison(

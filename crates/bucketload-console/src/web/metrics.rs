@@ -9,7 +9,7 @@ use bucketload_results::output::prometheus::{Page, escape};
 
 use super::Console;
 use crate::monitor::view::{PhaseView, RunView};
-use crate::queue::State as JobState;
+use crate::queue::JobState;
 
 const STATES: [JobState; 6] = [
     JobState::Queuing,

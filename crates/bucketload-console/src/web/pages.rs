@@ -15,7 +15,7 @@ use super::guard::{plain, wants_page};
 use super::{Console, PageResult, files};
 use crate::agents;
 use crate::auth::Caller;
-use crate::options::{Kind, OPTIONS};
+use crate::options::{OPTIONS, OptionKind};
 use crate::queue::{Job, JobId};
 
 /// Number of ended jobs on the overview.
@@ -239,8 +239,8 @@ pub(super) fn submit_page(
                 label: row.label,
                 example: row.example,
                 group: row.group,
-                flag: row.kind == Kind::Flag,
-                many: row.kind == Kind::Many,
+                flag: row.kind == OptionKind::Flag,
+                many: row.kind == OptionKind::Many,
                 value: values.join("\n"),
             }
         })
@@ -308,7 +308,7 @@ pub(super) async fn compare(
     let chosen = files::ComparisonQuery::read(&query);
     let outcome = match &chosen {
         Ok(choice) if choice.is_empty() => None,
-        Ok(choice) => Some(files::compare_text(&console, choice).await),
+        Ok(choice) => Some(files::comparison_of(&console, choice, false).await),
         Err(e) => Some(Err(e.clone())),
     };
     let side = |name: &str| -> Vec<String> {

@@ -6,7 +6,7 @@ use minijinja::{Environment, Value};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::queue::State;
+use crate::queue::JobState;
 
 #[derive(Debug)]
 pub(super) struct Templates(Environment<'static>);
@@ -115,13 +115,13 @@ fn signed_time(ns: i64) -> String {
 
 /// A symbol for a state, so that a state never depends on colour alone.
 fn mark(state: &str) -> &'static str {
-    const ALL: [(State, &str); 6] = [
-        (State::Queuing, "○"),
-        (State::Processing, "▶"),
-        (State::Finished, "✓"),
-        (State::Failed, "✕"),
-        (State::Terminated, "■"),
-        (State::Cancelled, "–"),
+    const ALL: [(JobState, &str); 6] = [
+        (JobState::Queuing, "○"),
+        (JobState::Processing, "▶"),
+        (JobState::Finished, "✓"),
+        (JobState::Failed, "✕"),
+        (JobState::Terminated, "■"),
+        (JobState::Cancelled, "–"),
     ];
     ALL.iter()
         .find(|(known, _)| known.name() == state)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use bucketload_console::queue::{ProcessExit, State};
+use bucketload_console::queue::{JobState, ProcessExit};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -56,7 +56,7 @@ async fn events_send_the_state_and_the_lists() {
     }
     assert!(text.contains("[\"w1\",\"processing\",false]"), "{text}");
     process.end(ProcessExit::Code(0));
-    until(&site.controller, id, State::Finished).await;
+    until(&site.controller, id, JobState::Finished).await;
     while !text.contains("[\"w1\",\"finished\",false]") {
         let frame = body.frame().await.unwrap().unwrap();
         text += &String::from_utf8_lossy(frame.data_ref().unwrap());

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use bucketload_console::agents::AgentAddress;
 use bucketload_console::fleet::{Fleet, Health, ProbeAnswer, Prober};
 use bucketload_console::launcher::BoxFuture;
-use bucketload_console::queue::{ProcessExit, State};
+use bucketload_console::queue::{JobState, ProcessExit};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -124,7 +124,7 @@ async fn agents_are_probed_while_no_run_is_in_progress() {
     script.say("h1:7400", Err("h1:7400: connection refused".to_owned()));
     changes.borrow_and_update();
     process.end(ProcessExit::Code(0));
-    until(&site.controller, id, State::Finished).await;
+    until(&site.controller, id, JobState::Finished).await;
     let ended = tokio::time::Instant::now();
     changes.changed().await.unwrap();
     assert!(ended.elapsed() < Duration::from_secs(1));

@@ -1,7 +1,7 @@
 //! What users do, as requests to the router.
 
 use axum::http::StatusCode;
-use bucketload_console::queue::{ProcessExit, State};
+use bucketload_console::queue::{JobState, ProcessExit};
 
 use crate::support::{multipart, request, site, until};
 
@@ -318,7 +318,7 @@ async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
     let run = site.controller.run_dir(id);
     drop(RunDirSink::create(&run, Manifest::new("r", "0", plan)).unwrap());
     process.end(ProcessExit::Signal(9));
-    until(&site.controller, id, State::Terminated).await;
+    until(&site.controller, id, JobState::Terminated).await;
     let page = site.get("/jobs/w1", &[HTML]).await.text;
     assert!(
         page.contains("killed by signal 9") && page.contains("iframe"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bucketload_console::controller::{Controller, Source, SubmitError};
 use bucketload_console::options::RunOptions;
-use bucketload_console::queue::{JobId, ProcessExit, State};
+use bucketload_console::queue::{JobId, JobState, ProcessExit};
 
 use crate::support::{GRACE, Script, controller, state, until};
 
@@ -39,11 +39,11 @@ async fn workloads_run_one_after_the_other_in_their_order() {
     assert_eq!(script.count(), 1, "one at a time");
     first.end(ProcessExit::Code(0));
     assert_eq!(script.process(1).await.task.workload, "mixed");
-    assert_eq!(state(&controller, a), State::Finished);
+    assert_eq!(state(&controller, a), JobState::Finished);
     script.process(1).await.end(ProcessExit::Code(1));
     script.process(2).await.end(ProcessExit::Signal(11));
-    until(&controller, b, State::Terminated).await;
-    assert_eq!(state(&controller, c), State::Failed);
+    until(&controller, b, JobState::Terminated).await;
+    assert_eq!(state(&controller, c), JobState::Failed);
     controller.stop();
     driving.await.unwrap();
 }
@@ -60,9 +60,9 @@ async fn a_cancelled_run_is_asked_to_stop() {
     let _driving = drive(&controller);
     let process = script.process(0).await;
     controller.cancel(b).unwrap();
-    assert_eq!(state(&controller, b), State::Cancelled);
+    assert_eq!(state(&controller, b), JobState::Cancelled);
     controller.cancel(a).unwrap();
-    until(&controller, a, State::Cancelled).await;
+    until(&controller, a, JobState::Cancelled).await;
     assert_eq!(process.signals(), ["INT"]);
     assert_eq!(script.count(), 1, "the cancelled job never ran");
 }
@@ -77,7 +77,7 @@ async fn a_run_that_does_not_stop_is_killed_after_the_grace_time() {
     let process = script.process(0).await;
     let before = tokio::time::Instant::now();
     controller.cancel(a).unwrap();
-    until(&controller, a, State::Cancelled).await;
+    until(&controller, a, JobState::Cancelled).await;
     assert_eq!(process.signals(), ["INT", "KILL"]);
     assert!(before.elapsed() >= GRACE);
 }
@@ -93,10 +93,10 @@ async fn a_stopped_controller_keeps_its_queue() {
     first.stop();
     driving.await.unwrap();
     assert_eq!(process.signals(), ["INT"]);
-    assert_eq!(state(&first, a), State::Terminated);
+    assert_eq!(state(&first, a), JobState::Terminated);
     drop(first);
     let second = controller(dir.path(), &script);
-    assert_eq!(state(&second, b), State::Queuing);
+    assert_eq!(state(&second, b), JobState::Queuing);
     let _driving = drive(&second);
     assert_eq!(script.process(1).await.task.workload, "put");
 }
@@ -114,16 +114,16 @@ async fn a_run_whose_controller_died_is_terminated_and_the_next_one_runs() {
     let _ = driving.await;
     drop(first);
     let second = controller(dir.path(), &script);
-    assert_eq!(state(&second, a), State::Processing, "as the file says");
+    assert_eq!(state(&second, a), JobState::Processing, "as the file says");
     let _driving = drive(&second);
     script.process(1).await;
-    assert_eq!(state(&second, a), State::Terminated);
+    assert_eq!(state(&second, a), JobState::Terminated);
     let message = second.with_queue(|queue| queue.get(a).unwrap().message.clone());
     assert!(
         message.contains("what was measured until then is kept"),
         "{message}"
     );
-    assert_eq!(state(&second, b), State::Processing);
+    assert_eq!(state(&second, b), JobState::Processing);
 }
 
 #[tokio::test(start_paused = true)]

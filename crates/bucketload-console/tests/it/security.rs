@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::support::{Site, TOKEN, multipart, request, site, state};
-use bucketload_console::queue::State;
+use bucketload_console::queue::JobState;
 
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
 /// The routes, read from the router's source, so that none is forgotten here.
@@ -69,7 +69,7 @@ async fn no_endpoint_answers_without_a_token() {
     }
     assert_eq!(
         state(&site.controller, "w1".parse().unwrap()),
-        State::Queuing
+        JobState::Queuing
     );
     let bearer = format!("Bearer {TOKEN}");
     let known = [("authorization", bearer.as_str())];
@@ -167,7 +167,7 @@ async fn requests_of_other_sites_change_nothing() {
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {body}");
         }
     }
-    assert_eq!(state(&site.controller, id), State::Queuing);
+    assert_eq!(state(&site.controller, id), JobState::Queuing);
     assert_eq!(
         site.controller.with_queue(|queue| queue.waiting().count()),
         1
@@ -176,7 +176,7 @@ async fn requests_of_other_sites_change_nothing() {
         .ask(request("POST", "/jobs/w1/cancel", &[form, own], good))
         .await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
-    assert_eq!(state(&site.controller, id), State::Cancelled);
+    assert_eq!(state(&site.controller, id), JobState::Cancelled);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use bucketload_console::controller::{Controller, ControllerConfig, Source};
 use bucketload_console::fleet::Fleet;
 use bucketload_console::launcher::{BoxFuture, CheckResult, Launcher, RunningProcess, Task};
 use bucketload_console::options::RunOptions;
-use bucketload_console::queue::{JobId, ProcessExit, State};
+use bucketload_console::queue::{JobId, JobState, ProcessExit};
 use bucketload_console::web::{Console, ConsoleConfig, router};
 use bucketload_token::AccessToken;
 use http_body_util::BodyExt as _;
@@ -266,12 +266,12 @@ pub(crate) fn multipart(parts: &[(&str, &str, &[u8])]) -> (String, Vec<u8>) {
     ("multipart/form-data; boundary=xyz".to_owned(), body)
 }
 
-pub(crate) fn state(controller: &Controller, id: JobId) -> State {
+pub(crate) fn state(controller: &Controller, id: JobId) -> JobState {
     controller.with_queue(|queue| queue.get(id).unwrap().state)
 }
 
 /// Waits until a job has a state.
-pub(crate) async fn until(controller: &Controller, id: JobId, wanted: State) {
+pub(crate) async fn until(controller: &Controller, id: JobId, wanted: JobState) {
     let mut changes = controller.watch();
     while state(controller, id) != wanted {
         changes.changed().await.unwrap();

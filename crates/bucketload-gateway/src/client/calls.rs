@@ -11,13 +11,13 @@ use bucketload_store::{
 };
 
 use super::connection::{Answer, RequestBody};
-use super::download::Download;
+use super::download::{Download, Source};
 use super::error::{Error, Result};
 use super::files;
 use super::options::Options;
 use super::pipeline::Pipeline;
 use super::pool::{Lease, Pool};
-use crate::protocol::codec::{Malformed, Value, whole};
+use crate::protocol::codec::{Malformed, Value, decode_all};
 use crate::protocol::request::{ByteRange, Name, ReadMode, Request, UploadName};
 use crate::protocol::values::Buckets;
 use crate::protocol::{GetFileHead, GetHead, Outcome};
@@ -176,10 +176,20 @@ impl Client {
             Ok((info, start, by_file, answer.body, files::regular(file)))
         });
         match lease.keep_or_close(result)? {
-            (info, start, None, length, _) => Ok(Download::new(lease, info, start, length)),
+            (info, start, None, length, _) => Ok(Download::new(
+                Source::Connection(lease),
+                info,
+                start,
+                length,
+            )),
             (info, start, Some(length), _, Some(file)) => {
                 let deadline = lease.deadline();
-                Ok(Download::of_file(file, deadline, info, start, length))
+                Ok(Download::new(
+                    Source::File(file, deadline),
+                    info,
+                    start,
+                    length,
+                ))
             }
             // The file did not arrive: this process may be out of descriptors.
             (_, _, Some(_), _, None) => open(
@@ -317,8 +327,8 @@ impl Client {
         part_number_marker: u32,
         max_parts: usize,
     ) -> Result<PartListing> {
-        let most = u32::try_from(max_parts).unwrap_or(u32::MAX);
-        let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, most);
+        let max = u32::try_from(max_parts).unwrap_or(u32::MAX);
+        let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, max);
         self.simple(&request)
     }
 
@@ -346,7 +356,12 @@ fn open(mut lease: Lease, request: &Request<'_>) -> Result<Download> {
         Ok((info, start, answer.body))
     });
     let (info, start, length) = lease.keep_or_close(result)?;
-    Ok(Download::new(lease, info, start, length))
+    Ok(Download::new(
+        Source::Connection(lease),
+        info,
+        start,
+        length,
+    ))
 }
 
 const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> UploadName<'a> {
@@ -361,7 +376,7 @@ pub(super) fn finish<T: for<'d> Value<'d>>(lease: &mut Lease, answer: &Answer) -
     let head = lease.head(answer);
     let result = match answer.outcome {
         _ if answer.body != 0 => Err(Malformed("an unexpected body").into()),
-        Outcome::Done => whole(head).map_err(Error::from),
+        Outcome::Done => decode_all(head).map_err(Error::from),
         Outcome::NotModified => Err(Error::NotModified),
         Outcome::Failed => Err(failure(head)),
         Outcome::Refused => Err(Error::Protocol(String::from_utf8_lossy(head).into_owned())),
@@ -372,7 +387,7 @@ pub(super) fn finish<T: for<'d> Value<'d>>(lease: &mut Lease, answer: &Answer) -
 
 /// Decodes the error in the head of an answer.
 fn failure(head: &[u8]) -> Error {
-    match whole(head) {
+    match decode_all(head) {
         Ok(error) => Error::Store(error),
         Err(malformed) => malformed.into(),
     }

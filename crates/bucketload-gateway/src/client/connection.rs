@@ -327,8 +327,8 @@ impl Connection {
     /// Receives at least one and at most `out.len()` bytes of a body of which `left` bytes are missing. Receives straight
     /// into `out` if none are buffered.
     pub(super) fn read_body(&mut self, out: &mut [u8], left: u64) -> Result<usize> {
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
-        let out = &mut out[..most];
+        let max = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let out = &mut out[..max];
         let count = self.incoming.take(out);
         if count > 0 || out.is_empty() {
             return Ok(count);
@@ -336,7 +336,7 @@ impl Connection {
         self.apply_deadline()?;
         // A receive call that already has some bytes sleeps until `LOW_WATER` more arrive, so at least twice that many
         // must be missing.
-        let enough_left = most >= LOW_WATER && left >= 2 * LOW_WATER as u64;
+        let enough_left = max >= LOW_WATER && left >= 2 * LOW_WATER as u64;
         self.set_low_water(!self.unix && enough_left)?;
         match self.socket.receive(out) {
             Ok(0) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),

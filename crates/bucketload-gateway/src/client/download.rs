@@ -12,7 +12,7 @@ use super::pool::Lease;
 
 /// The source of the bytes.
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     Connection(Lease),
     /// The object's file, received over a Unix socket, and the deadline of the call.
     File(File, Option<Instant>),
@@ -32,28 +32,12 @@ pub struct Download {
 }
 
 impl Download {
-    pub(super) fn new(lease: Lease, info: ObjectInfo, start: u64, length: u64) -> Self {
-        let source = match length {
-            0 => Source::Finished,
-            _ => Source::Connection(lease),
-        };
-        Self::of(source, info, start, length)
-    }
-
-    /// Makes a download from a file; `deadline` is that of the call.
-    pub(super) const fn of_file(
-        file: File,
-        deadline: Option<Instant>,
-        info: ObjectInfo,
-        start: u64,
-        length: u64,
-    ) -> Self {
-        Self::of(Source::File(file, deadline), info, start, length)
-    }
-
-    const fn of(source: Source, info: ObjectInfo, start: u64, length: u64) -> Self {
+    pub(super) fn new(source: Source, info: ObjectInfo, start: u64, length: u64) -> Self {
         Self {
-            source,
+            source: match length {
+                0 => Source::Finished,
+                _ => source,
+            },
             info,
             start,
             length,
@@ -90,10 +74,10 @@ impl Download {
     /// # Errors
     /// [`Error::Lost`], [`Error::TimedOut`], or [`Error::Store`] when the object's file cannot be read. The download has ended then.
     pub fn receive(&mut self, out: &mut [u8]) -> Result<usize> {
-        let most = usize::try_from(self.left)
+        let max = usize::try_from(self.left)
             .unwrap_or(usize::MAX)
             .min(out.len());
-        if most == 0 {
+        if max == 0 {
             return Ok(0);
         }
         let at = self.start + self.length - self.left;
@@ -104,7 +88,7 @@ impl Download {
                 }
                 Ok(count)
             }),
-            Source::File(file, deadline) => read_file(file, *deadline, &mut out[..most], at),
+            Source::File(file, deadline) => read_file(file, *deadline, &mut out[..max], at),
             Source::Finished => Err(Error::Lost(io::ErrorKind::NotConnected.into())),
         };
         match received {

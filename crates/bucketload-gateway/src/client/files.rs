@@ -1,15 +1,16 @@
 //! Objects whose file the client writes itself, received over a Unix socket.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 
-use bucketload_store::{Commit, StoreError, Written};
+use bucketload_store::{Commit, Written};
 
 use super::calls::{Client, finish};
 use super::connection::{PIECE, RequestBody};
 use super::error::{Error, Result};
 use super::pool::Lease;
+use crate::protocol::error::write_error;
 use crate::protocol::request::{Name, Request};
 
 /// Minimum size of an object that is written to its file, bytes.
@@ -21,18 +22,6 @@ pub(super) fn regular(file: Option<OwnedFd>) -> Option<File> {
     file.metadata()
         .is_ok_and(|found| found.is_file())
         .then_some(file)
-}
-
-fn failed(source: io::Error) -> Error {
-    Error::Store(match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            StoreError::InsufficientStorage
-        }
-        _ => StoreError::Io {
-            context: "writing an object",
-            source,
-        },
-    })
 }
 
 impl Client {
@@ -82,7 +71,8 @@ fn fill(lease: &mut Lease, mut file: File, size: u64, body: &mut dyn Read) -> Re
         lease.check_deadline()?;
         let piece = lease.piece(length);
         body.read_exact(piece).map_err(Error::Body)?;
-        file.write_all(piece).map_err(failed)?;
+        file.write_all(piece)
+            .map_err(|e| Error::Store(write_error(e)))?;
         left -= length as u64;
     }
     Ok(())

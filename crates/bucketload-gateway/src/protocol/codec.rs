@@ -187,7 +187,7 @@ impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for (A, B) {
 }
 
 /// Decodes a value that must take up all of `bytes`.
-pub(crate) fn whole<'a, T: Value<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
+pub(crate) fn decode_all<'a, T: Value<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
     let mut decoder = Decoder::new(bytes);
     let value = T::take(&mut decoder)?;
     decoder.end()?;
@@ -218,10 +218,10 @@ impl<'a> Decoder<'a> {
         Ok(self.bytes(1)?[0])
     }
 
-    /// Decodes a list of at most `most` items.
-    pub(crate) fn list<T: Value<'a>>(&mut self, most: u64) -> Result<Vec<T>, Malformed> {
+    /// Decodes a list of at most `max` items.
+    pub(crate) fn list<T: Value<'a>>(&mut self, max: u64) -> Result<Vec<T>, Malformed> {
         let count = u64::take(self)?;
-        if count > most {
+        if count > max {
             return Err(Malformed("a list is longer than allowed"));
         }
         // Reserves nothing: items in memory are larger than their bytes.
@@ -248,24 +248,24 @@ mod tests {
             let mut out = Vec::new();
             let values = ((number, text), (list, Some(number)));
             values.put(&mut out);
-            prop_assert_eq!(whole(&out), Ok(values));
+            prop_assert_eq!(decode_all(&out), Ok(values));
         }
     }
 
     #[test]
     fn truncated_and_oversized_values_are_rejected() {
-        let number = whole::<u64>;
+        let number = decode_all::<u64>;
         assert!(number(&[0xff; 10]).is_err());
         assert!(number(&[0x80]).is_err());
         assert_eq!(
             number(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
             Ok(u64::MAX)
         );
-        assert!(whole::<&str>(&[5, b'a']).is_err());
-        assert!(whole::<&str>(&[1, 0xff]).is_err());
-        assert!(whole::<Vec<bool>>(&[0xff, 0x7f]).is_err());
-        assert!(whole::<bool>(&[2]).is_err());
-        assert!(whole::<()>(&[0]).is_err());
+        assert!(decode_all::<&str>(&[5, b'a']).is_err());
+        assert!(decode_all::<&str>(&[1, 0xff]).is_err());
+        assert!(decode_all::<Vec<bool>>(&[0xff, 0x7f]).is_err());
+        assert!(decode_all::<bool>(&[2]).is_err());
+        assert!(decode_all::<()>(&[0]).is_err());
     }
 
     #[test]

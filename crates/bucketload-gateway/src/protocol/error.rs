@@ -27,6 +27,19 @@ fn intern(text: &str) -> &'static str {
     text
 }
 
+/// The error for a failed write to an object's file.
+pub(crate) fn write_error(source: io::Error) -> StoreError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::InsufficientStorage
+        }
+        _ => StoreError::Io {
+            context: "writing an object",
+            source,
+        },
+    }
+}
+
 /// Appends a system error: its number (0 if it has none) and its text.
 fn put_system_error(out: &mut Vec<u8>, error: &io::Error) {
     let number = error.raw_os_error().map_or(0, i32::unsigned_abs);
@@ -133,7 +146,7 @@ errors! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::codec::whole;
+    use crate::protocol::codec::decode_all;
 
     #[test]
     fn errors_round_trip() {
@@ -177,7 +190,7 @@ mod tests {
         for sent in all {
             let mut out = Vec::new();
             sent.put(&mut out);
-            let got: StoreError = whole(&out).unwrap();
+            let got: StoreError = decode_all(&out).unwrap();
             assert_eq!(std::mem::discriminant(&got), std::mem::discriminant(&sent));
             assert_eq!(
                 (got.to_string(), got.code()),

@@ -133,7 +133,7 @@ requests! {
     13 CopyPart(source, range, upload, number),
     14 Complete(upload, parts, condition),
     15 Abort(upload),
-    16 ListParts(upload, after, most),
+    16 ListParts(upload, after, max),
     17 ListUploads(bucket, request),
     18 Get(name, range, conditions; ReadMode::File),
     19 PutFile(name, size),

@@ -160,11 +160,6 @@ impl Upload {
     }
 }
 
-/// Appends the answer to a write.
-pub(super) fn push_written(replies: &mut ReplyBuffer, sequence: u32, written: &Result<Written>) {
-    push(replies, sequence, written);
-}
-
 impl Connection<'_> {
     /// Performs a write whose body has not been received completely.
     pub(super) fn write(
@@ -176,7 +171,7 @@ impl Connection<'_> {
         let received = self.receive(header.body, upload.as_mut().ok().map(Upload::writer))?;
         let written = received.and_then(|()| upload?.commit());
         self.has_written = written.is_ok();
-        push_written(&mut self.replies, header.sequence, &written);
+        push(&mut self.replies, header.sequence, &written);
         Ok(())
     }
 
@@ -188,10 +183,12 @@ impl Connection<'_> {
         mut upload: Option<&mut (dyn Write + '_)>,
     ) -> std::result::Result<Result<()>, ConnectionEnd> {
         let mut result = Ok(());
-        let there = self.incoming.bytes();
-        let first = usize::try_from(size).unwrap_or(usize::MAX).min(there.len());
+        let buffered = self.incoming.bytes();
+        let first = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .min(buffered.len());
         if first > 0 {
-            write(&mut upload, &mut result, &there[..first]);
+            write(&mut upload, &mut result, &buffered[..first]);
             self.incoming.consume(first);
         }
         let mut left = size - first as u64;
@@ -210,10 +207,10 @@ impl Connection<'_> {
             self.piece.resize(BUFFER_BYTES, 0);
         }
         while left > 0 {
-            let most = usize::try_from(left)
+            let max = usize::try_from(left)
                 .unwrap_or(BUFFER_BYTES)
                 .min(BUFFER_BYTES);
-            match self.socket.receive(&mut self.piece[..most])? {
+            match self.socket.receive(&mut self.piece[..max])? {
                 0 => return Err(ConnectionEnd::Socket),
                 count => {
                     write(&mut upload, &mut result, &self.piece[..count]);

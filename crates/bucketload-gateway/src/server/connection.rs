@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::accept::{ConnectionHandle, ServerState};
 use super::affinity::Affinity;
-use super::body::{Upload, push_written};
+use super::body::Upload;
 use super::files::FileUpload;
+use super::perform::push;
 use super::replies::ReplyBuffer;
 use super::splice::Splice;
 use crate::busy_poll::BusyPoll;
@@ -189,13 +190,13 @@ impl<'s> Connection<'s> {
             let handle = self.handle;
             self.affinity
                 .follow(core, &state.cores, || state.is_crowded_by(handle));
-            let whole = HEADER_BYTES + header.head as usize;
-            if self.incoming.bytes().len() < whole {
+            let frame_bytes = HEADER_BYTES + header.head as usize;
+            if self.incoming.bytes().len() < frame_bytes {
                 self.replies.flush(self.socket, false)?;
                 self.incoming
-                    .require(self.socket, whole, &mut self.busy_poll)?;
+                    .require(self.socket, frame_bytes, &mut self.busy_poll)?;
             }
-            self.perform(&header, whole)?;
+            self.perform(&header, frame_bytes)?;
             if self.replies.is_full() {
                 self.replies.flush(self.socket, false)?;
             }
@@ -230,11 +231,11 @@ impl<'s> Connection<'s> {
         Ok(true)
     }
 
-    /// Performs the request whose header and head are the first `whole` received bytes.
-    fn perform(&mut self, header: &Header, whole: usize) -> Result<(), ConnectionEnd> {
+    /// Performs the request whose header and head are the first `frame_bytes` received bytes.
+    fn perform(&mut self, header: &Header, frame_bytes: usize) -> Result<(), ConnectionEnd> {
         let refused = |malformed| ConnectionEnd::Malformed(header.sequence, malformed);
         // The request borrows from the head. If a body must still be received, the head is copied below.
-        let head = &self.incoming.bytes()[HEADER_BYTES..whole];
+        let head = &self.incoming.bytes()[HEADER_BYTES..frame_bytes];
         let request = Request::decode(header.kind, head).map_err(refused)?;
         if header.body > 0 && !request.has_body() {
             return Err(refused(Malformed("an unexpected body")));
@@ -251,30 +252,30 @@ impl<'s> Connection<'s> {
                 name,
                 size,
             )?;
-            self.incoming.consume(whole);
+            self.incoming.consume(frame_bytes);
             return Ok(());
         }
         if let Some(file) = self.file.take() {
             self.has_written = file.end(&mut self.replies, header.sequence, request);
-            self.incoming.consume(whole);
+            self.incoming.consume(frame_bytes);
             return Ok(());
         }
         if request.has_body() {
-            let there = &self.incoming.bytes()[whole..];
+            let buffered = &self.incoming.bytes()[frame_bytes..];
             let size = usize::try_from(header.body).unwrap_or(usize::MAX);
-            if let Some(body) = there.get(..size) {
+            if let Some(body) = buffered.get(..size) {
                 let store = &*self.state.store;
                 let written = Upload::begin(store, header.body, request).and_then(|mut upload| {
                     upload.writer().write(body)?;
                     upload.commit()
                 });
                 self.has_written = written.is_ok();
-                push_written(&mut self.replies, header.sequence, &written);
-                self.incoming.consume(whole + size);
+                push(&mut self.replies, header.sequence, &written);
+                self.incoming.consume(frame_bytes + size);
                 return Ok(());
             }
             let head = head.to_vec();
-            self.incoming.consume(whole);
+            self.incoming.consume(frame_bytes);
             let request = Request::decode(header.kind, &head).map_err(refused)?;
             return self.write(header, request);
         }
@@ -285,7 +286,7 @@ impl<'s> Connection<'s> {
             header.sequence,
             request,
         )?;
-        self.incoming.consume(whole);
+        self.incoming.consume(frame_bytes);
         Ok(())
     }
 }

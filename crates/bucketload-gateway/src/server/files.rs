@@ -7,9 +7,8 @@
 use bucketload_store::{ObjectUpload, PutOptions, Result, StoreError};
 
 use super::accept::ServerState;
-use super::body::push_written;
 use super::connection::ConnectionEnd;
-use super::perform::push_error;
+use super::perform::{push, push_error};
 use super::replies::ReplyBuffer;
 use crate::protocol::Outcome;
 use crate::protocol::request::{Name, Request};
@@ -67,7 +66,7 @@ impl FileUpload {
             return false;
         };
         let written = self.count_bytes().and_then(|upload| upload.commit(commit));
-        push_written(replies, sequence, &written);
+        push(replies, sequence, &written);
         written.is_ok()
     }
 

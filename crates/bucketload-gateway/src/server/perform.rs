@@ -124,9 +124,9 @@ pub(super) fn answer(
             let done = store.abort_multipart(name.bucket, name.key, upload_id);
             push(replies, sequence, &done);
         }
-        Request::ListParts(UploadName { name, upload_id }, after, most) => {
-            let most = MAX_PAGE.min(most as usize);
-            let page = store.list_parts(name.bucket, name.key, upload_id, after, most);
+        Request::ListParts(UploadName { name, upload_id }, after, max) => {
+            let max = MAX_PAGE.min(max as usize);
+            let page = store.list_parts(name.bucket, name.key, upload_id, after, max);
             push(replies, sequence, &page);
         }
         Request::ListUploads(bucket, request) => {

@@ -6,7 +6,9 @@
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-use bucketload_store::{Result, StoreError};
+use bucketload_store::Result;
+
+use crate::protocol::error::write_error;
 
 /// Capacity of the pipe, bytes: by default the maximum of an unprivileged process
 /// (`/proc/sys/fs/pipe-max-size`).
@@ -35,7 +37,7 @@ impl Splice {
         Ok(Self { reader, writer })
     }
 
-    /// Moves the next bytes of `socket`, at least one and at most `most`, to the position of `file`.
+    /// Moves the next bytes of `socket`, at least one and at most `max`, to the position of `file`.
     ///
     /// # Errors
     /// When the socket fails. 0 bytes mean the end of the stream.
@@ -43,9 +45,9 @@ impl Splice {
         &self,
         socket: BorrowedFd<'_>,
         file: BorrowedFd<'_>,
-        most: u64,
+        max: u64,
     ) -> io::Result<Spliced> {
-        let taken = splice(socket, self.writer.as_fd(), most)?;
+        let taken = splice(socket, self.writer.as_fd(), max)?;
         let mut left = taken;
         while left > 0 {
             match splice(self.reader.as_fd(), file, left) {
@@ -65,23 +67,14 @@ impl Splice {
 }
 
 fn failed(taken: u64, source: io::Error) -> Spliced {
-    let error = match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            StoreError::InsufficientStorage
-        }
-        _ => StoreError::Io {
-            context: "writing an object",
-            source,
-        },
-    };
     Spliced {
         taken,
-        stored: Err(error),
+        stored: Err(write_error(source)),
     }
 }
 
-fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> io::Result<u64> {
-    let most = usize::try_from(most)
+fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, max: u64) -> io::Result<u64> {
+    let max = usize::try_from(max)
         .unwrap_or(usize::MAX)
         .min(PIPE_BYTES as usize);
     loop {
@@ -92,7 +85,7 @@ fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> io::Result<u64
                 std::ptr::null_mut(),
                 to.as_raw_fd(),
                 std::ptr::null_mut(),
-                most,
+                max,
                 0,
             )
         };

@@ -7,7 +7,7 @@ use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{percent_decode, signed, split_csv, unquote, unsigned};
 use crate::text::time::{common_log, decimal, rfc3339};
 
@@ -157,7 +157,7 @@ pub(super) enum Header {
 /// The importer.
 #[derive(Debug)]
 pub(super) struct Columns {
-    record: Parsed,
+    record: ParsedRecord,
     layout: Option<Layout>,
     header: Header,
     /// Number of lines to skip at the start of each file.
@@ -174,7 +174,7 @@ impl Columns {
             Header::FromFirstLine(..) => None,
         };
         Self {
-            record: Parsed::default(),
+            record: ParsedRecord::default(),
             layout,
             header,
             skip,
@@ -184,30 +184,30 @@ impl Columns {
         }
     }
 
-    fn first_line(&mut self, line: &[u8]) -> Result<(), Reason> {
+    fn first_line(&mut self, line: &[u8]) -> Result<(), DropReason> {
         let Header::FromFirstLine(find, delimiter) = &self.header else {
             return Ok(());
         };
         if !split_csv(line, *delimiter, &mut self.spans) {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         let names: Vec<&[u8]> = self
             .spans
             .iter()
             .map(|&(a, b)| line[a..b].trim_ascii())
             .collect();
-        let layout = find(&names, *delimiter).ok_or(Reason::Malformed)?;
+        let layout = find(&names, *delimiter).ok_or(DropReason::Malformed)?;
         self.layout = Some(layout);
         Ok(())
     }
 }
 
-fn instant(text: &[u8], form: TimeForm) -> Result<i64, Reason> {
+fn instant(text: &[u8], form: TimeForm) -> Result<i64, DropReason> {
     match form {
         TimeForm::Unit(ns) => decimal(text, ns),
         TimeForm::Text => rfc3339(text).or_else(|| common_log(text)),
     }
-    .ok_or(Reason::BadTimestamp)
+    .ok_or(DropReason::BadTimestamp)
 }
 
 impl Importer for Columns {
@@ -218,7 +218,7 @@ impl Importer for Columns {
         }
     }
 
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         if self.skipped < self.skip {
             self.skipped += 1;
             return Ok(());
@@ -228,12 +228,12 @@ impl Importer for Columns {
         };
         if !split_csv(line, layout.delimiter, &mut self.spans) {
             // A quoted field is not closed.
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let spans = &self.spans;
         let needed = layout.columns.iter().flatten().max().copied().unwrap_or(0);
         if spans.len() <= needed {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let value = |column| {
             layout
@@ -242,7 +242,7 @@ impl Importer for Columns {
         };
         let number = |column| match value(column) {
             None | Some(b"" | b"-") => Ok(-1),
-            Some(text) => signed(text).ok_or(Reason::BadNumber),
+            Some(text) => signed(text).ok_or(DropReason::BadNumber),
         };
         let r = &mut self.record;
         r.clear();
@@ -251,7 +251,7 @@ impl Importer for Columns {
                 TimeForm::Unit(ns) => ns,
                 TimeForm::Text => 1,
             };
-            r.dur_ns = decimal(text, unit).ok_or(Reason::BadNumber)?;
+            r.dur_ns = decimal(text, unit).ok_or(DropReason::BadNumber)?;
         }
         if let (Some(from), Some(to)) = (value(Column::Started), value(Column::End)) {
             r.dur_ns = (instant(to, layout.time)? - instant(from, layout.time)?).max(0);
@@ -266,7 +266,7 @@ impl Importer for Columns {
             .ops
             .iter()
             .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
-        r.op = op.ok_or(Reason::UnknownOp)?.1;
+        r.op = op.ok_or(DropReason::UnknownOp)?.1;
         if let Some(key) = value(Column::Key) {
             if layout.encoded_keys {
                 self.scratch.clear();
@@ -292,13 +292,13 @@ impl Importer for Columns {
         r.len = number(Column::Len)?.max(-1);
         r.status = number(Column::Status)?.clamp(0, 999) as u16;
         let part = number(Column::Part)?.max(0);
-        r.part = u16::try_from(part).map_err(|_| Reason::BadNumber)?;
+        r.part = u16::try_from(part).map_err(|_| DropReason::BadNumber)?;
         if let Some(upload) = value(Column::Upload).filter(|&text| !matches!(text, b"" | b"0")) {
             r.upload = hash64(&[upload]);
         }
         if let Some(repeat) = value(Column::Repeat) {
             let repeat = unsigned(repeat).and_then(|n| u32::try_from(n).ok());
-            r.repeat = repeat.filter(|&n| n > 0).ok_or(Reason::BadNumber)?;
+            r.repeat = repeat.filter(|&n| n > 0).ok_or(DropReason::BadNumber)?;
         }
         if r.status == 0 && value(Column::Error).is_some_and(|text| !matches!(text, b"" | b"ok")) {
             // A failure of unknown kind: it was load, but says nothing about the key.

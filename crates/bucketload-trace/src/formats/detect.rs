@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use super::{Format, FormatOptions};
 use crate::frames::{Frame, Frames};
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 
 /// Maximum number of frames that are parsed.
 const MAX_FRAMES: u64 = 64;
@@ -22,7 +22,7 @@ pub fn detect(head: &[u8], options: &FormatOptions) -> Option<Format> {
     let mut best: Option<(f64, Format)> = None;
     for &format in Format::ALL {
         let score = score(format, head, options).unwrap_or(0.0);
-        if score >= 0.5 && best.is_none_or(|(least, _)| score > least) {
+        if score >= 0.5 && best.is_none_or(|(best_score, _)| score > best_score) {
             best = Some((score, format));
         }
     }
@@ -46,7 +46,7 @@ fn score(format: Format, head: &[u8], options: &FormatOptions) -> Option<f64> {
                 seen += 1;
                 match importer.read(bytes, &mut |_| records += 1) {
                     Ok(()) => good += 1,
-                    Err(Reason::Foreign) => {}
+                    Err(DropReason::Foreign) => {}
                     Err(reason) if !reason.is_unparsable() => good += 1,
                     Err(_) => {}
                 }

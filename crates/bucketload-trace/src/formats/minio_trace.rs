@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{copy_source, optional, percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
@@ -112,7 +112,7 @@ fn header<'m>(map: &'m Option<BTreeMap<&str, Values<'_>>>, name: &str) -> &'m [u
 /// The importer.
 #[derive(Debug, Default)]
 pub(super) struct MinioTrace {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
 fn first<'t>(one: &'t Text<'_>, other: &'t Text<'_>) -> &'t [u8] {
@@ -124,15 +124,15 @@ fn first<'t>(one: &'t Text<'_>, other: &'t Text<'_>) -> &'t [u8] {
 }
 
 impl Importer for MinioTrace {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let o: Record<'_> = super::from_json(object)?;
         // Newer servers write a bit set, in which bit 1 << 2 is S3; the name of the call tells too.
         let s3 = matches!(o.r#type.0.as_ref(), "" | "s3" | "http" | "4");
         if !s3 && !o.api.0.starts_with("s3.") {
-            return Err(Reason::Foreign);
+            return Err(DropReason::Foreign);
         }
         if o.api.is_empty() {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         let http = o.http.unwrap_or(Http {
             request: None,
@@ -144,7 +144,7 @@ impl Importer for MinioTrace {
         let stats = o.stats.or(http.stats).unwrap_or_default();
         let r = &mut self.record;
         r.clear();
-        r.ts_ns = rfc3339(o.time.bytes()).ok_or(Reason::BadTimestamp)?;
+        r.ts_ns = rfc3339(o.time.bytes()).ok_or(DropReason::BadTimestamp)?;
         r.op = operation(&o.api.0);
         let duration = if stats.duration.0 >= 0 {
             stats.duration

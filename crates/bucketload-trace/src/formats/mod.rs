@@ -25,7 +25,7 @@ pub use detect::detect;
 pub use swift::SWIFT_TEMPLATE;
 
 use crate::error::TraceError;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use columns::{Columns, Header};
 
 /// Nanoseconds of a millisecond.
@@ -34,7 +34,7 @@ const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
 /// Receives the records of a line.
-pub type Emit<'e> = dyn FnMut(&Parsed) + 'e;
+pub type Emit<'e> = dyn FnMut(&ParsedRecord) + 'e;
 
 /// How a byte stream is split into frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub trait Importer: Send {
     ///
     /// # Errors
     /// Why the frame has no record.
-    fn read(&mut self, frame: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason>;
+    fn read(&mut self, frame: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason>;
 
     /// Begins a new file, which may have a header again.
     fn start_file(&mut self) {}
@@ -196,12 +196,12 @@ pub struct FormatOptions {
 }
 
 /// Parses a JSON object. An error at its end means that it is truncated.
-fn from_json<'de, T: serde::Deserialize<'de>>(object: &'de [u8]) -> Result<T, Reason> {
+fn from_json<'de, T: serde::Deserialize<'de>>(object: &'de [u8]) -> Result<T, DropReason> {
     serde_json::from_slice(object).map_err(|e| {
         if e.is_eof() {
-            Reason::Truncated
+            DropReason::Truncated
         } else {
-            Reason::Malformed
+            DropReason::Malformed
         }
     })
 }

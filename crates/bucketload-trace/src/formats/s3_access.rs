@@ -7,7 +7,7 @@ use bucketload_core::trace::TraceOp;
 use super::s3_ops::operation;
 use super::{Emit, Importer};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{optional, percent_decode, query, split_path};
 use crate::text::time::common_log;
 
@@ -29,7 +29,7 @@ const MIN_FIELDS: usize = 17;
 /// The importer.
 #[derive(Debug, Default)]
 pub(super) struct S3Access {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
 /// Splits a line at spaces; `[…]` and `"…"` are one field each. Returns the number of fields.
@@ -78,22 +78,22 @@ fn absent(field: &[u8]) -> bool {
 }
 
 impl Importer for S3Access {
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let mut f: [&[u8]; 18] = [b""; 18];
         let n = split(line, &mut f);
         if n <= TIME {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
-        let ts_ns = common_log(f[TIME]).ok_or(Reason::BadTimestamp)?;
+        let ts_ns = common_log(f[TIME]).ok_or(DropReason::BadTimestamp)?;
         if n < MIN_FIELDS {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let r = &mut self.record;
         r.clear();
         r.ts_ns = ts_ns;
         r.op = operation(f[OPERATION])?;
         r.bucket.extend_from_slice(f[BUCKET]);
-        let number = |field: &[u8]| optional(field).ok_or(Reason::BadNumber);
+        let number = |field: &[u8]| optional(field).ok_or(DropReason::BadNumber);
         r.status = number(f[STATUS])?.clamp(0, 999) as u16;
         r.size = number(f[SIZE])?;
         r.sent = number(f[SENT])?;
@@ -120,11 +120,11 @@ impl Importer for S3Access {
 
 /// Completes a record; shared by the text and the JSON form.
 pub(super) fn finish(
-    r: &mut Parsed,
+    r: &mut ParsedRecord,
     key: &[u8],
     parameters: &[u8],
     request: &[u8],
-) -> Result<(), Reason> {
+) -> Result<(), DropReason> {
     if !absent(key) {
         percent_decode(key, &mut r.key);
     }

@@ -5,7 +5,7 @@ use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{optional, percent_decode, query, split_at};
 use crate::text::time::{decimal, swift};
 
@@ -53,7 +53,7 @@ impl Field {
 /// The importer.
 #[derive(Debug)]
 pub(super) struct Swift {
-    record: Parsed,
+    record: ParsedRecord,
     /// The meaning of each value in the template.
     template: Vec<Option<Field>>,
     /// Minimum number of values in a line: up to the last one that every release writes.
@@ -94,7 +94,7 @@ impl Swift {
             min_values = min_values.max(1 + last(&[Field::StartTime]));
         }
         Ok(Self {
-            record: Parsed::default(),
+            record: ParsedRecord::default(),
             template,
             min_values,
             subrequests,
@@ -103,7 +103,7 @@ impl Swift {
 }
 
 impl Importer for Swift {
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let words = || {
             line.split(u8::is_ascii_whitespace)
                 .filter(|word| !word.is_empty())
@@ -112,9 +112,9 @@ impl Importer for Swift {
         // The syslog prefix ends where the first value begins, which is found from the position of the end's instant.
         let skip = match at(Field::Datetime) {
             Some(place) => match words().position(|word| swift(word).is_some()) {
-                Some(found) => found.checked_sub(place).ok_or(Reason::Malformed)?,
-                None if words().count() < self.min_values => return Err(Reason::Truncated),
-                None => return Err(Reason::BadTimestamp),
+                Some(found) => found.checked_sub(place).ok_or(DropReason::Malformed)?,
+                None if words().count() < self.min_values => return Err(DropReason::Truncated),
+                None => return Err(DropReason::BadTimestamp),
             },
             None => words().count().saturating_sub(self.template.len()),
         };
@@ -127,20 +127,22 @@ impl Importer for Swift {
             }
         }
         if n < self.min_values {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let value = |field: Field| values[field as usize];
         if value(Field::Source) != b"-" && !self.subrequests {
-            return Err(Reason::Internal);
+            return Err(DropReason::Internal);
         }
         let r = &mut self.record;
         r.clear();
         if value(Field::RequestTime) != b"-" {
-            r.dur_ns = decimal(value(Field::RequestTime), SECOND).ok_or(Reason::BadNumber)?;
+            r.dur_ns = decimal(value(Field::RequestTime), SECOND).ok_or(DropReason::BadNumber)?;
         }
         match value(Field::StartTime) {
-            b"-" => r.started_before(swift(value(Field::Datetime)).ok_or(Reason::BadTimestamp)?),
-            start => r.ts_ns = decimal(start, SECOND).ok_or(Reason::BadTimestamp)?,
+            b"-" => {
+                r.started_before(swift(value(Field::Datetime)).ok_or(DropReason::BadTimestamp)?)
+            }
+            start => r.ts_ns = decimal(start, SECOND).ok_or(DropReason::BadTimestamp)?,
         }
         let mut decoded = Vec::new();
         percent_decode(value(Field::Path), &mut decoded);
@@ -165,7 +167,7 @@ impl Importer for Swift {
             (b"GET" | b"HEAD" | b"PUT" | b"POST" | b"DELETE" | b"OPTIONS" | b"COPY", _) => {
                 TraceOp::Other
             }
-            _ => return Err(Reason::UnknownOp),
+            _ => return Err(DropReason::UnknownOp),
         };
         r.bucket.extend_from_slice(container);
         match r.op {
@@ -178,7 +180,7 @@ impl Importer for Swift {
         if value(Field::Client) != b"-" {
             r.client.extend_from_slice(value(Field::Client));
         }
-        let number = |field| optional(value(field)).ok_or(Reason::BadNumber);
+        let number = |field| optional(value(field)).ok_or(DropReason::BadNumber);
         r.status = number(Field::Status)?.clamp(0, 999) as u16;
         let transaction = value(Field::Transaction);
         if transaction != b"-" {

@@ -22,7 +22,7 @@ pub use arrivals::{ArrivalFit, Candidate, Dispersion};
 pub use popularity::{PopularityFit, TopShare};
 pub use sizes::{QuantileRow, SizeFit};
 
-use crate::canonical::Canonical;
+use crate::canonical::CanonicalTrace;
 use crate::error::TraceError;
 use observe::observe;
 
@@ -57,7 +57,12 @@ pub struct Model {
 ///
 /// # Errors
 /// When the trace cannot be read, or is too short for a fit: below 100 requests or without duration.
-pub fn model(trace: &Canonical, name: &str, temp: &Path, seed: u64) -> Result<Model, TraceError> {
+pub fn model(
+    trace: &CanonicalTrace,
+    name: &str,
+    temp: &Path,
+    seed: u64,
+) -> Result<Model, TraceError> {
     let summary = trace.summary();
     if summary.requests < 100 || summary.span_ns <= 0 {
         return Err(TraceError::Empty(format!(

@@ -8,7 +8,7 @@ use bucketload_core::trace::TraceOp;
 
 use super::arrivals::Observer;
 use super::popularity::Spectrum;
-use crate::canonical::Canonical;
+use crate::canonical::CanonicalTrace;
 use crate::error::TraceError;
 use crate::named_record::{NamedRecord, get, put};
 use crate::prepare::SizeSketch;
@@ -60,7 +60,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const DELETE: u64 = 2;
 
-pub(super) fn observe(trace: &Canonical, temp: &Path) -> Result<Observed, TraceError> {
+pub(super) fn observe(trace: &CanonicalTrace, temp: &Path) -> Result<Observed, TraceError> {
     let mut seen = Observed::default();
     let partitions = (trace.summary().keys / MAX_KEYS + 1).next_power_of_two();
     let mut spill = Spill::for_streams(temp, partitions as usize)?;

@@ -42,9 +42,9 @@ impl Spectrum {
     fn share_of_top(&self, k: u64) -> f64 {
         let (mut left, mut sum) = (k, 0.0);
         for (&count, &keys) in self.0.iter().rev() {
-            let taken = keys.min(left);
-            sum += count as f64 * taken as f64;
-            left -= taken;
+            let counted = keys.min(left);
+            sum += count as f64 * counted as f64;
+            left -= counted;
         }
         sum / self.requests().max(1.0)
     }
@@ -139,14 +139,14 @@ impl PopularityFit {
             _ => None,
         };
         let requests = spectrum.requests();
-        let whole = power_sum(objects, theta.unwrap_or(0.0));
+        let total = power_sum(objects, theta.unwrap_or(0.0));
         let top = [1, 10, 100, 1000]
             .into_iter()
             .filter(|&k| k <= objects)
             .map(|keys| TopShare {
                 keys,
                 recorded: spectrum.share_of_top(keys),
-                fitted: power_sum(keys, theta.unwrap_or(0.0)) / whole,
+                fitted: power_sum(keys, theta.unwrap_or(0.0)) / total,
             });
         let keys_fitted = match law {
             KeyLaw::Sequential => requests.min(objects as f64),
@@ -173,7 +173,7 @@ fn exponent(spectrum: &Spectrum) -> (f64, f64, u64) {
     // Below some ten requests, the order of ranks is random.
     let ranks = [10, 5, 2, 1]
         .into_iter()
-        .map(|least| spectrum.above(least))
+        .map(|min_count| spectrum.above(min_count))
         .find(|&ranks| ranks >= 50)
         .unwrap_or_else(|| spectrum.keys());
     let (mut rank, mut requests, mut logs) = (0u64, 0.0, 0.0);
@@ -243,10 +243,10 @@ fn log_moments(n: u64, theta: f64) -> (f64, f64) {
 
 /// Expected number of distinct keys in `requests` requests to `n` objects.
 fn distinct(n: u64, requests: f64, theta: f64) -> f64 {
-    let whole = power_sum(n, theta);
+    let total = power_sum(n, theta);
     let mut sum = 0.0;
     blocks(n, |rank, ranks| {
-        let expected = requests * rank.powf(-theta) / whole;
+        let expected = requests * rank.powf(-theta) / total;
         sum -= ranks * (-expected).exp_m1();
     });
     sum

@@ -45,17 +45,17 @@ pub struct SizeFit {
 impl SizeFit {
     /// Fits a law to the sizes in `sketch`; `None` if it is empty.
     pub(super) fn of(sketch: &SizeSketch) -> Option<Self> {
-        let (least, most) = (sketch.quantile(0.0)?, sketch.quantile(1.0)?);
+        let (min, max) = (sketch.quantile(0.0)?, sketch.quantile(1.0)?);
         let mut fits: Vec<Self> = Vec::new();
-        if least == most {
+        if min == max {
             fits.extend(Self::with_fit(
                 sketch,
-                SizeSpec::unclamped(SizeKind::Const { bytes: least }),
+                SizeSpec::unclamped(SizeKind::Const { bytes: min }),
             ));
         } else {
-            for kind in candidates(sketch, least, most) {
+            for kind in candidates(sketch, min, max) {
                 let mut spec = SizeSpec::unclamped(kind);
-                (spec.0.min, spec.0.max) = (least, most);
+                (spec.0.min, spec.0.max) = (min, max);
                 fits.extend(Self::with_fit(sketch, spec).filter(|fit| fit.ks <= MAX_DISTANCE));
             }
         }
@@ -85,12 +85,12 @@ impl SizeFit {
 }
 
 /// Parametric laws with the moments of the sketch.
-fn candidates(sketch: &SizeSketch, least: u64, most: u64) -> Vec<SizeKind> {
-    let mut laws = vec![SizeKind::Uniform { a: least, b: most }];
-    if least > 0 {
+fn candidates(sketch: &SizeSketch, min: u64, max: u64) -> Vec<SizeKind> {
+    let mut laws = vec![SizeKind::Uniform { a: min, b: max }];
+    if min > 0 {
         laws.push(SizeKind::Loguniform {
-            a: least as f64,
-            b: most as f64,
+            a: min as f64,
+            b: max as f64,
         });
     }
     if let Some((mu, sigma)) = sketch.log_moments().filter(|m| m.1 > 0.0) {

@@ -20,7 +20,7 @@ use crate::frames::{Frame, Frames};
 use crate::hash::{first64, hash64, hash128};
 use crate::input;
 use crate::named_record::NamedRecord;
-use crate::parsed::{NO_TIME, Parsed, Reason};
+use crate::parsed::{DropReason, NO_TIME, ParsedRecord};
 use crate::spill::{Sorter, Spill};
 use crate::text::fields::split_at;
 
@@ -36,7 +36,7 @@ pub(crate) struct Imported {
     pub(crate) law: SizeSketch,
     pub(crate) top: TopKeys,
     pub(crate) frames: u64,
-    pub(crate) dropped: [u64; Reason::ALL.len()],
+    pub(crate) dropped: [u64; DropReason::ALL.len()],
     /// The coarsest power of ten of nanoseconds that divides every instant.
     pub(crate) resolution_ns: i64,
     /// Whether the records have no instants and are numbered instead.
@@ -54,7 +54,7 @@ struct FirstPass<'o> {
     law: SizeSketch,
     top: TopKeys,
     rec: NamedRecord,
-    dropped: [u64; Reason::ALL.len()],
+    dropped: [u64; DropReason::ALL.len()],
     resolution_ns: i64,
     timed: u64,
     untimed: u64,
@@ -75,7 +75,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
         law: SizeSketch::default(),
         top: TopKeys::default(),
         rec: NamedRecord::default(),
-        dropped: [0; Reason::ALL.len()],
+        dropped: [0; DropReason::ALL.len()],
         resolution_ns: 1_000_000_000,
         timed: 0,
         untimed: 0,
@@ -98,7 +98,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
             &mut frames,
         )?);
     }
-    let unparsable: u64 = Reason::ALL
+    let unparsable: u64 = DropReason::ALL
         .iter()
         .filter(|reason| reason.is_unparsable())
         .map(|reason| pass.dropped[*reason as usize])
@@ -107,7 +107,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
         return Err(TraceError::TooManyUnparsable {
             unparsable,
             frames,
-            reasons: counts_by_reason(&pass.dropped, Reason::is_unparsable),
+            reasons: counts_by_reason(&pass.dropped, DropReason::is_unparsable),
             samples: options.samples.clone(),
         });
     }
@@ -144,10 +144,10 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
 
 /// The counts of the reasons that `include` selects, for a message.
 pub(super) fn counts_by_reason(
-    dropped: &[u64; Reason::ALL.len()],
-    include: impl Fn(Reason) -> bool,
+    dropped: &[u64; DropReason::ALL.len()],
+    include: impl Fn(DropReason) -> bool,
 ) -> String {
-    let rows = Reason::ALL
+    let rows = DropReason::ALL
         .iter()
         .map(|&reason| (reason, dropped[reason as usize]))
         .filter(|&(reason, n)| n > 0 && include(reason))
@@ -258,7 +258,7 @@ impl Samples {
         &mut self,
         source: &Path,
         line: u64,
-        why: Reason,
+        why: DropReason,
         text: &[u8],
     ) -> Result<(), TraceError> {
         if self.written == SAMPLES {
@@ -280,7 +280,7 @@ impl Samples {
 }
 
 impl FirstPass<'_> {
-    fn take(&mut self, parsed: &Parsed, src: u64) {
+    fn take(&mut self, parsed: &ParsedRecord, src: u64) {
         if let Err(reason) = self.check(parsed) {
             self.dropped[reason as usize] += 1;
             return;
@@ -291,7 +291,7 @@ impl FirstPass<'_> {
         }
     }
 
-    fn accept(&mut self, parsed: &Parsed, src: u64) {
+    fn accept(&mut self, parsed: &ParsedRecord, src: u64) {
         let key_id = hash128(&[&parsed.bucket, &parsed.key]);
         let repeat = u64::from(parsed.repeat);
         self.top.add(&key_id, repeat);
@@ -302,7 +302,7 @@ impl FirstPass<'_> {
                 SampleBy::Bucket => hash64(&[&parsed.bucket]),
             };
             if !sample.keeps(hash) {
-                self.dropped[Reason::Sampled as usize] += 1;
+                self.dropped[DropReason::Sampled as usize] += 1;
                 return;
             }
         }
@@ -316,25 +316,25 @@ impl FirstPass<'_> {
         }
     }
 
-    fn check(&self, parsed: &Parsed) -> Result<(), Reason> {
+    fn check(&self, parsed: &ParsedRecord) -> Result<(), DropReason> {
         let options = self.options;
         if parsed.op == TraceOp::Other {
-            return Err(Reason::NotReplayed);
+            return Err(DropReason::NotReplayed);
         }
         if options
             .ops
             .as_ref()
             .is_some_and(|ops| !ops.contains(&parsed.op))
         {
-            return Err(Reason::FilteredOp);
+            return Err(DropReason::FilteredOp);
         }
         let status = parsed.status;
         let wanted = |range: &(u16, u16)| (range.0..=range.1).contains(&status);
         if !options.statuses.is_empty() && !options.statuses.iter().any(wanted) {
-            return Err(Reason::FilteredStatus);
+            return Err(DropReason::FilteredStatus);
         }
         if !options.buckets.is_empty() && !options.buckets.contains(&parsed.bucket) {
-            return Err(Reason::FilteredBucket);
+            return Err(DropReason::FilteredBucket);
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl FirstPass<'_> {
         ts_ns
     }
 
-    fn fill(&mut self, parsed: &Parsed, ts_ns: i64, key_id: [u8; 16], src: u64) {
+    fn fill(&mut self, parsed: &ParsedRecord, ts_ns: i64, key_id: [u8; 16], src: u64) {
         let rec = &mut self.rec;
         let base = &mut rec.base;
         base.ts_ns = ts_ns;
@@ -392,7 +392,7 @@ impl FirstPass<'_> {
 }
 
 /// Replaces names by salted hashes: equal names stay equal, and nothing else can be learned from them.
-fn anonymised(parsed: &Parsed, salt: &[u8]) -> Parsed {
+fn anonymised(parsed: &ParsedRecord, salt: &[u8]) -> ParsedRecord {
     let hex = |parts: &[&[u8]]| -> Vec<u8> {
         let hash = hash128(parts);
         hash.iter()

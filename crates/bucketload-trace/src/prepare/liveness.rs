@@ -17,7 +17,7 @@ use super::summary::SizeSources;
 use crate::error::TraceError;
 use crate::hash::first64;
 use crate::named_record::NamedRecord;
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 use crate::spill::{Spill, Stream};
 
 /// Maximum number of key histories in memory: some 25 MiB.
@@ -143,7 +143,7 @@ pub(crate) struct Findings {
     pub(crate) inserted: u64,
     pub(crate) clamped: u64,
     pub(crate) sizes: SizeSources,
-    pub(crate) dropped: [u64; Reason::ALL.len()],
+    pub(crate) dropped: [u64; DropReason::ALL.len()],
     pub(crate) changes_population: bool,
     /// Requests of the most frequent keys, at most ten, most frequent first.
     pub(crate) top: Vec<u64>,
@@ -412,19 +412,19 @@ impl<'o> Liveness<'o> {
             return self.place_preload(key, rec, inside);
         }
         if !inside {
-            self.found.dropped[Reason::OutsideWindow as usize] += 1;
+            self.found.dropped[DropReason::OutsideWindow as usize] += 1;
             return Ok(());
         }
         self.place_preload(key, rec, true)?;
         let r = &rec.base;
         let seen = evidence(r.status);
         if (400..500).contains(&r.status) && !self.options.replay_errors {
-            self.found.dropped[Reason::RecordedError as usize] += 1;
+            self.found.dropped[DropReason::RecordedError as usize] += 1;
             return Ok(());
         }
         if r.op == TraceOp::Copy && rec.more.is_empty() {
             // The source is not recorded, so the copy cannot be replayed.
-            self.found.dropped[Reason::NotReplayed as usize] += 1;
+            self.found.dropped[DropReason::NotReplayed as usize] += 1;
             return Ok(());
         }
         rec.base.absent = key.state == Presence::Absent
@@ -443,7 +443,7 @@ impl<'o> Liveness<'o> {
             if rec.base.absent && seen == Evidence::There {
                 match self.options.ambiguous {
                     Ambiguous::Drop => {
-                        self.found.dropped[Reason::Ambiguous as usize] += 1;
+                        self.found.dropped[DropReason::Ambiguous as usize] += 1;
                         return Ok(());
                     }
                     Ambiguous::Insert => self.insert(key, rec, out)?,

@@ -25,11 +25,11 @@ pub use options::{Ambiguous, PrepareOptions, RangePlacement, Sample, SampleBy, T
 pub use sketch::SizeSketch;
 pub use summary::{FileFacts, RateSeries, RecordedLatency, SizeSources, Summary};
 
-use crate::canonical::{Canonical, Writer};
+use crate::canonical::{CanonicalTrace, Writer};
 use crate::error::TraceError;
 use crate::hash::{first64, hash128};
 use crate::named_record::NamedRecord;
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 use crate::spill::{Merge, Spill, Stream, reduce};
 use finish::{GroupedDeletes, TimedRecords};
 use import::{Imported, counts_by_reason, import};
@@ -50,7 +50,7 @@ pub fn prepare(
     paths: &[PathBuf],
     options: &PrepareOptions,
     out: &Path,
-) -> Result<Canonical, TraceError> {
+) -> Result<CanonicalTrace, TraceError> {
     let mut imported = import(paths, options)?;
     let sorter = std::mem::replace(
         &mut imported.sorter,
@@ -142,7 +142,7 @@ pub fn prepare(
         writer.push(&rec)?;
     }
     writer.finish(&summary)?;
-    Canonical::open(out)
+    CanonicalTrace::open(out)
 }
 
 fn latency(sketch: &SizeSketch) -> RecordedLatency {
@@ -201,7 +201,7 @@ fn summary_of(
         buckets: names(imported.buckets.names()),
         ..Summary::default()
     };
-    for &reason in Reason::ALL {
+    for &reason in DropReason::ALL {
         let n = imported.dropped[reason as usize] + found.dropped[reason as usize];
         if n > 0 {
             summary.dropped.insert(reason.name().to_owned(), n);
@@ -300,7 +300,7 @@ impl Partitions {
                 ids.clear();
             }
             if rec.id != 0 && ids.len() < IDS_PER_TICK && !ids.insert(rec.id) {
-                imported.dropped[Reason::Duplicate as usize] += 1;
+                imported.dropped[DropReason::Duplicate as usize] += 1;
                 continue;
             }
             if rec.base.op == TraceOp::Copy && !rec.more.is_empty() {

@@ -132,27 +132,27 @@ impl SizeSketch {
     pub(crate) fn distance(&self, cdf: impl Fn(u64) -> f64) -> f64 {
         let n = self.total.max(1) as f64;
         if let Some(exact) = &self.exact {
-            let (mut below, mut most) = (0.0f64, 0.0f64);
+            let (mut below, mut max) = (0.0f64, 0.0f64);
             for (&size, &count) in exact {
                 let before = size.checked_sub(1).map_or(0.0, &cdf);
-                most = most.max((below / n - before).abs());
+                max = max.max((below / n - before).abs());
                 below += count as f64;
-                most = most.max((below / n - cdf(size)).abs());
+                max = max.max((below / n - cdf(size)).abs());
             }
-            return most;
+            return max;
         }
         let mut below = self.zeros as f64;
-        let mut most = (below / n - cdf(0)).abs();
+        let mut max = (below / n - cdf(0)).abs();
         for (step, &count) in self.counts.iter().enumerate() {
             if count > 0 {
                 let start = (step as f64 / f64::from(STEPS)).exp2().ceil().max(1.0) as u64;
-                most = most.max((below / n - cdf(start - 1)).abs());
+                max = max.max((below / n - cdf(start - 1)).abs());
                 below += count as f64;
                 let end = ((step as f64 + 1.0) / f64::from(STEPS)).exp2().ceil() as u64;
-                most = most.max((below / n - cdf(end.max(start + 1) - 1)).abs());
+                max = max.max((below / n - cdf(end.max(start + 1) - 1)).abs());
             }
         }
-        most
+        max
     }
 
     /// The integer nearest to the geometric middle of a step. Below 64 bytes, steps are narrower than a byte, so sizes are

@@ -126,7 +126,7 @@ impl Summary {
 
     /// Number of records dropped for a reason.
     #[must_use]
-    pub fn dropped(&self, reason: crate::Reason) -> u64 {
+    pub fn dropped(&self, reason: crate::DropReason) -> u64 {
         self.dropped.get(reason.name()).copied().unwrap_or(0)
     }
 }

@@ -166,9 +166,9 @@ impl Spill {
         if stream.raw.is_empty() {
             return Ok(());
         }
-        let most = zstd::zstd_safe::compress_bound(stream.raw.len());
+        let max = zstd::zstd_safe::compress_bound(stream.raw.len());
         self.packed.clear();
-        self.packed.resize(BlockLocation::BYTES + most, 0);
+        self.packed.resize(BlockLocation::BYTES + max, 0);
         let packed = self
             .compressor
             .compress_to_buffer(&stream.raw, &mut self.packed[BlockLocation::BYTES..])

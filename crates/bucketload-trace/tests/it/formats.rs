@@ -2,7 +2,8 @@
 
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
-    Column, Format, FormatOptions, Frame, Frames, Layout, NO_TIME, Parsed, Reason, TimeForm, detect,
+    Column, DropReason, Format, FormatOptions, Frame, Frames, Layout, NO_TIME, ParsedRecord,
+    TimeForm, detect,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +13,11 @@ const T: i64 = 1_931_246_813_000_000_000;
 const MS: i64 = 1_000_000;
 
 /// Reads everything. Returns the records, and the reasons for frames without records.
-fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, Vec<Reason>) {
+fn read(
+    format: Format,
+    options: &FormatOptions,
+    text: &[u8],
+) -> (Vec<ParsedRecord>, Vec<DropReason>) {
     let mut importer = format.importer(options).unwrap();
     importer.start_file();
     let mut frames = Frames::new(text, importer.framing());
@@ -31,7 +36,7 @@ fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, V
 }
 
 /// Reads a sample whose format is detected and whose lines are all valid.
-fn sample(text: &str, format: Format) -> Vec<Parsed> {
+fn sample(text: &str, format: Format) -> Vec<ParsedRecord> {
     assert_eq!(
         detect(text.as_bytes(), &FormatOptions::default()),
         Some(format)
@@ -41,22 +46,22 @@ fn sample(text: &str, format: Format) -> Vec<Parsed> {
     records
 }
 
-fn record(ts_ns: i64, op: TraceOp, bucket: &str, key: &str, client: &str) -> Parsed {
-    Parsed {
+fn record(ts_ns: i64, op: TraceOp, bucket: &str, key: &str, client: &str) -> ParsedRecord {
+    ParsedRecord {
         ts_ns,
         op,
         bucket: bucket.into(),
         key: key.into(),
         client: client.into(),
-        ..Parsed::default()
+        ..ParsedRecord::default()
     }
 }
 
 /// Compares records. Of the id hashes, which are opaque, only their presence counts.
-fn assert_same(found: &[Parsed], expected: &[Parsed]) {
+fn assert_same(found: &[ParsedRecord], expected: &[ParsedRecord]) {
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
-        let opaque = |r: &Parsed| Parsed {
+        let opaque = |r: &ParsedRecord| ParsedRecord {
             id: u64::from(r.id != 0),
             upload: u64::from(r.upload != 0),
             ..r.clone()
@@ -68,7 +73,7 @@ fn assert_same(found: &[Parsed], expected: &[Parsed]) {
 #[test]
 fn ibm_cos() {
     let records = sample(include_str!("../data/ibm-cos.txt"), Format::IbmCos);
-    let at = |ms: i64, op, key: &str, size| Parsed {
+    let at = |ms: i64, op, key: &str, size| ParsedRecord {
         size,
         status: 200,
         ..record(ms * MS, op, "", &format!("00c0ffee5eed00{key}"), "")
@@ -90,7 +95,7 @@ fn ibm_cos() {
                1 REST.GET.OBJECT a z\n1 REST.GET.OBJECT a 5 4 2\n1 REST.GET.OBJECT a 5 1 2 9\n";
     let (records, reasons) = read(Format::IbmCos, &FormatOptions::default(), bad.as_bytes());
     assert_eq!(records, []);
-    use Reason::*;
+    use DropReason::*;
     assert_eq!(
         reasons,
         [
@@ -144,25 +149,25 @@ fn s3_server_access_log() {
         .next()
         .unwrap();
     for (line, reason) in [
-        (&good[..70], Reason::Truncated),
-        (&good[..250], Reason::Truncated),
-        (&good.replace("14/Mar", "14/Foo"), Reason::BadTimestamp),
+        (&good[..70], DropReason::Truncated),
+        (&good[..250], DropReason::Truncated),
+        (&good.replace("14/Mar", "14/Foo"), DropReason::BadTimestamp),
         (
             &good.replace("REST.GET.OBJECT", "REST.GET.ACL"),
-            Reason::NoKey,
+            DropReason::NoKey,
         ),
         (
             &good.replace("REST.GET.OBJECT", "S3.EXPIRE.OBJECT"),
-            Reason::Internal,
+            DropReason::Internal,
         ),
         (
             &good.replace("REST.GET.OBJECT", "NONSENSE"),
-            Reason::UnknownOp,
+            DropReason::UnknownOp,
         ),
-        (&good.replace(" 8388608 ", " many "), Reason::BadNumber),
+        (&good.replace(" 8388608 ", " many "), DropReason::BadNumber),
     ] {
         let (records, reasons) = read(Format::S3Access, &FormatOptions::default(), line.as_bytes());
-        if reason == Reason::NoKey {
+        if reason == DropReason::NoKey {
             // Other requests are kept as `Other`, and the pipeline counts them.
             assert_eq!(records[0].op, Other);
         } else {
@@ -208,7 +213,7 @@ fn cloudtrail() {
     );
     assert_eq!(
         (records.len(), &reasons[..]),
-        (0, &[Reason::Foreign; 2][..])
+        (0, &[DropReason::Foreign; 2][..])
     );
 }
 
@@ -227,7 +232,7 @@ fn minio_audit() {
         "203.0.113.41",
     );
     (a.status, a.dur_ns, a.upload, a.id) = (200, 1000, 1, 1);
-    let b = Parsed {
+    let b = ParsedRecord {
         key: b"b".to_vec(),
         ..a.clone()
     };
@@ -258,7 +263,7 @@ fn ceph_rgw() {
     (head.status, head.size, head.dur_ns, head.id) = (200, 262_144, MS, 1);
     let mut x = record(T + 2000 * MS, MultiDelete, "bench", "x", "");
     (x.status, x.dur_ns, x.upload, x.id) = (200, MS, 1, 1);
-    let y = Parsed {
+    let y = ParsedRecord {
         key: b"y".to_vec(),
         ..x.clone()
     };
@@ -289,7 +294,7 @@ fn swift_proxy() {
     let mut list = record(T + 750 * MS, List, "bench", "a/b", "203.0.113.41");
     (list.status, list.dur_ns, list.id) = (200, 250 * MS, 1);
     assert_same(&records, &[put, list]);
-    assert_eq!(reasons, [Reason::Internal]);
+    assert_eq!(reasons, [DropReason::Internal]);
     let options = FormatOptions {
         subrequests: true,
         ..FormatOptions::default()
@@ -307,7 +312,7 @@ fn swift_proxy() {
     let put = record(T + 500 * MS, Put, "c", "o", "");
     assert_same(
         &records,
-        &[Parsed {
+        &[ParsedRecord {
             status: 201,
             size: 77,
             ..put
@@ -325,7 +330,7 @@ fn swift_proxy() {
 fn twitter() {
     let text = include_str!("../data/twitter.csv");
     let records = sample(text, Format::Twitter);
-    let at = |s: i64, op, key: &str, client: &str, size| Parsed {
+    let at = |s: i64, op, key: &str, client: &str, size| ParsedRecord {
         size,
         ..record(s * 1000 * MS, op, "", key, client)
     };
@@ -343,7 +348,7 @@ fn twitter() {
     let (records, reasons) = read(Format::Twitter, &options, text.as_bytes());
     let expiry = at(86_399 + 3600, Delete, "qz:v:7f3e0a1a", "52", -1);
     assert_same(&records, &[get, set, expiry]);
-    assert_eq!(reasons, [Reason::NotReplayed]);
+    assert_eq!(reasons, [DropReason::NotReplayed]);
 }
 
 #[test]
@@ -354,9 +359,9 @@ fn cachelib_layouts() {
     );
     let s = 1000 * MS;
     let get = record(564_000_017 * s, Get, "", "900200300", "");
-    let get = Parsed { repeat: 2, ..get };
+    let get = ParsedRecord { repeat: 2, ..get };
     let set = record(564_000_018 * s, Put, "", "900200301", "");
-    assert_same(&with_time, &[get, Parsed { size: 120, ..set }]);
+    assert_same(&with_time, &[get, ParsedRecord { size: 120, ..set }]);
     let without = sample(
         include_str!("../data/cachelib-202206.csv"),
         Format::CacheLib,
@@ -366,12 +371,12 @@ fn cachelib_layouts() {
     assert_same(
         &without,
         &[
-            Parsed {
+            ParsedRecord {
                 repeat: 3,
                 size: 77,
                 ..get
             },
-            Parsed { size: 0, ..delete },
+            ParsedRecord { size: 0, ..delete },
         ],
     );
     let newer = sample(
@@ -392,13 +397,13 @@ fn cachelib_layouts() {
     );
     let zero = "key,op,size,op_count,key_size\nk,GET,1,0,3\n";
     let (_, reasons) = read(Format::CacheLib, &FormatOptions::default(), zero.as_bytes());
-    assert_eq!(reasons, [Reason::BadNumber]);
+    assert_eq!(reasons, [DropReason::BadNumber]);
 }
 
 #[test]
 fn native_csv() {
     let records = sample(include_str!("../data/native.csv"), Format::Native);
-    let put = Parsed {
+    let put = ParsedRecord {
         size: 262_144,
         status: 200,
         ..record(0, Put, "b0", "logs/000001", "c7")
@@ -411,7 +416,7 @@ fn native_csv() {
         &[
             put,
             get,
-            Parsed {
+            ParsedRecord {
                 status: 204,
                 ..delete
             },
@@ -446,16 +451,16 @@ fn mapped_csv() {
     };
     let text = "time;name;bytes;kind\n1.5;a;10;R\n2;\"b;c\";20;w\n3;d;1;X\n4;e\n";
     let (records, reasons) = read(Format::Csv, &options, text.as_bytes());
-    let a = Parsed {
+    let a = ParsedRecord {
         size: 10,
         ..record(1_500_000, Get, "", "a", "")
     };
-    let b = Parsed {
+    let b = ParsedRecord {
         size: 20,
         ..record(2 * MS, Put, "", "b;c", "")
     };
     assert_same(&records, &[a, b]);
-    assert_eq!(reasons, [Reason::UnknownOp, Reason::Truncated]);
+    assert_eq!(reasons, [DropReason::UnknownOp, DropReason::Truncated]);
     let error = Format::Csv
         .importer(&FormatOptions::default())
         .err()

@@ -4,7 +4,7 @@
 use crate::support::{Prepared, Row, native, prepared};
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
-    Ambiguous, Canonical, RangePlacement, Sample, SampleBy, Ticks, TraceError, Untimed,
+    Ambiguous, CanonicalTrace, RangePlacement, Sample, SampleBy, Ticks, TraceError, Untimed,
 };
 
 fn of(rows: &[&str]) -> Prepared {
@@ -495,8 +495,8 @@ fn anonymised_traces_keep_their_structure() {
 fn canonical_files_are_read_back_and_checked() {
     let p = of(&["0,PUT,b0,a,1,0,-1,c,200", "5,GET,b1,b,2,0,-1,c,200"]);
     let path = p.dir.path().join("trace.bltrace");
-    assert!(Canonical::is_canonical(&path));
-    let again = Canonical::open(&path).unwrap();
+    assert!(CanonicalTrace::is_canonical(&path));
+    let again = CanonicalTrace::open(&path).unwrap();
     assert_eq!(again.summary(), &p.summary);
     assert_eq!(again.summary().buckets, ["b0", "b1"]);
     assert_eq!(crate::support::rows(again.records().unwrap()), p.records);
@@ -506,6 +506,6 @@ fn canonical_files_are_read_back_and_checked() {
     let cut = p.dir.path().join("cut");
     for len in [0, 10, 30, bytes.len() - 1] {
         std::fs::write(&cut, &bytes[..len]).unwrap();
-        assert!(Canonical::open(&cut).is_err(), "{len}");
+        assert!(CanonicalTrace::open(&cut).is_err(), "{len}");
     }
 }

@@ -34,13 +34,13 @@ struct Document<Q> {
 
 /// The data directory of a controller.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct DataDir {
     dir: PathBuf,
     /// Keeps the lock.
     _lock: File,
 }
 
-impl Store {
+impl DataDir {
     /// Opens or makes the directory, readable by its owner only: workload files can contain credentials.
     ///
     /// # Errors
