@@ -127,8 +127,7 @@ impl RunHandle {
                 unix_s,
             } => {
                 self.agreement.begins(*phase, *unix_s);
-                let state = &self.gate.state;
-                let mut state = lock(&state);
+                let mut state = lock(&self.gate.state);
                 state.agreed = Some((*phase, *at_ns));
             }
             ToAgent::Agreed { phase, steps } => self.agreement.agree(*phase, *steps),
