@@ -48,18 +48,13 @@ pub(crate) struct Imported {
 /// The state of the first pass.
 struct FirstPass<'o> {
     options: &'o PrepareOptions,
-    sorter: Sorter,
-    buckets: Names,
+    found: Imported,
     clients: Names,
-    law: SizeSketch,
-    top: TopKeys,
     rec: NamedRecord,
-    dropped: [u64; DropReason::ALL.len()],
-    resolution_ns: i64,
+    /// Number of records with an instant, and without.
     timed: u64,
     untimed: u64,
     last_ts: i64,
-    backward_steps: u64,
     /// Line number of the first key of recent multi-object deletes, which keeps the keys of a request together.
     groups: HashMap<u64, u64>,
     failed: Option<TraceError>,
@@ -69,77 +64,69 @@ struct FirstPass<'o> {
 pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Imported, TraceError> {
     let mut pass = FirstPass {
         options,
-        sorter: Sorter::new(Spill::new(&options.temp)?),
-        buckets: Names::default(),
+        found: Imported {
+            sorter: Sorter::new(Spill::new(&options.temp)?),
+            files: Vec::new(),
+            buckets: Names::default(),
+            law: SizeSketch::default(),
+            top: TopKeys::default(),
+            frames: 0,
+            dropped: [0; DropReason::ALL.len()],
+            resolution_ns: 1_000_000_000,
+            untimed: false,
+            backward_steps: 0,
+        },
         clients: Names::default(),
-        law: SizeSketch::default(),
-        top: TopKeys::default(),
         rec: NamedRecord::default(),
-        dropped: [0; DropReason::ALL.len()],
-        resolution_ns: 1_000_000_000,
         timed: 0,
         untimed: 0,
         last_ts: i64::MIN,
-        backward_steps: 0,
         groups: HashMap::new(),
         failed: None,
     };
     // Number 0 is the unknown client.
     pass.clients.id(b"");
     let mut samples = Samples::new(&options.samples);
-    let mut files = Vec::new();
-    let mut frames = 0;
     for path in paths {
-        files.push(read_file(
-            path,
-            options,
-            &mut pass,
-            &mut samples,
-            &mut frames,
-        )?);
+        let facts = read_file(path, options, &mut pass, &mut samples)?;
+        pass.found.files.push(facts);
     }
+    let FirstPass {
+        mut found,
+        timed,
+        untimed,
+        ..
+    } = pass;
     let unparsable: u64 = DropReason::ALL
         .iter()
         .filter(|reason| reason.is_unparsable())
-        .map(|reason| pass.dropped[*reason as usize])
+        .map(|reason| found.dropped[*reason as usize])
         .sum();
-    if unparsable * 1000 > frames && !options.lenient {
+    if unparsable * 1000 > found.frames && !options.lenient {
         return Err(TraceError::TooManyUnparsable {
             unparsable,
-            frames,
-            reasons: counts_by_reason(&pass.dropped, DropReason::is_unparsable),
+            frames: found.frames,
+            reasons: counts_by_reason(&found.dropped, DropReason::is_unparsable),
             samples: options.samples.clone(),
         });
     }
-    if pass.timed > 0 && pass.untimed > 0 {
+    if timed > 0 && untimed > 0 {
         return Err(TraceError::Option(format!(
             "{} records have an instant and {} have none: replay such files separately",
-            pass.timed, pass.untimed
+            timed, untimed
         )));
     }
-    if pass.untimed > 0 && options.untimed.is_none() {
+    if untimed > 0 && options.untimed.is_none() {
         return Err(TraceError::Option(
             "the records have no instants: give --untimed RATE, such as 1000/s, poisson:1000/s \
              or span:5h"
                 .to_owned(),
         ));
     }
-    Ok(Imported {
-        sorter: pass.sorter,
-        files,
-        buckets: pass.buckets,
-        law: pass.law,
-        top: pass.top,
-        frames,
-        dropped: pass.dropped,
-        resolution_ns: if pass.untimed > 0 {
-            1
-        } else {
-            pass.resolution_ns
-        },
-        untimed: pass.untimed > 0,
-        backward_steps: pass.backward_steps,
-    })
+    if untimed > 0 {
+        (found.untimed, found.resolution_ns) = (true, 1);
+    }
+    Ok(found)
 }
 
 /// The counts of the reasons that `include` selects, for a message.
@@ -160,7 +147,6 @@ fn read_file(
     options: &PrepareOptions,
     pass: &mut FirstPass<'_>,
     samples: &mut Samples,
-    frames: &mut u64,
 ) -> Result<FileFacts, TraceError> {
     let facts = Arc::new(Mutex::new((Sha256::new(), 0u64)));
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
@@ -188,9 +174,9 @@ fn read_file(
     let mut stream = Frames::new(input, importer.framing());
     let mut number = 0u64;
     while let Some(frame) = stream.next_frame().map_err(TraceError::io(path))? {
-        *frames += 1;
+        pass.found.frames += 1;
         number += 1;
-        let src = *frames;
+        let src = pass.found.frames;
         let (bytes, problem) = match frame {
             Frame::Broken(reason, bytes) => (bytes, Err(reason)),
             Frame::Whole(bytes) => (
@@ -199,7 +185,7 @@ fn read_file(
             ),
         };
         if let Err(reason) = problem {
-            pass.dropped[reason as usize] += 1;
+            pass.found.dropped[reason as usize] += 1;
             if reason.is_unparsable() {
                 samples.add(path, number, reason, bytes)?;
             }
@@ -282,7 +268,7 @@ impl Samples {
 impl FirstPass<'_> {
     fn take(&mut self, parsed: &ParsedRecord, src: u64) {
         if let Err(reason) = self.check(parsed) {
-            self.dropped[reason as usize] += 1;
+            self.found.dropped[reason as usize] += 1;
             return;
         }
         match &self.options.anonymise {
@@ -294,7 +280,7 @@ impl FirstPass<'_> {
     fn accept(&mut self, parsed: &ParsedRecord, src: u64) {
         let key_id = hash128(&[&parsed.bucket, &parsed.key]);
         let repeat = u64::from(parsed.repeat);
-        self.top.add(&key_id, repeat);
+        self.found.top.add(&key_id, repeat);
         if let Some(sample) = self.options.sample {
             let hash = match sample.by {
                 SampleBy::Key => first64(&key_id),
@@ -302,16 +288,16 @@ impl FirstPass<'_> {
                 SampleBy::Bucket => hash64(&[&parsed.bucket]),
             };
             if !sample.keeps(hash) {
-                self.dropped[DropReason::Sampled as usize] += 1;
+                self.found.dropped[DropReason::Sampled as usize] += 1;
                 return;
             }
         }
         if parsed.size >= 0 && matches!(parsed.op, TraceOp::Get | TraceOp::Put | TraceOp::Head) {
-            self.law.add(parsed.size as u64);
+            self.found.law.add(parsed.size as u64);
         }
         let ts_ns = self.clock(parsed.ts_ns);
         self.fill(parsed, ts_ns, key_id, src);
-        if let Err(error) = self.sorter.push(&self.rec) {
+        if let Err(error) = self.found.sorter.push(&self.rec) {
             self.failed = Some(error);
         }
     }
@@ -346,11 +332,11 @@ impl FirstPass<'_> {
             return self.untimed as i64 - 1;
         }
         self.timed += 1;
-        while ts_ns % self.resolution_ns != 0 {
-            self.resolution_ns /= 10;
+        while ts_ns % self.found.resolution_ns != 0 {
+            self.found.resolution_ns /= 10;
         }
         if ts_ns < self.last_ts.saturating_sub(1_000_000_000) {
-            self.backward_steps += 1;
+            self.found.backward_steps += 1;
         }
         self.last_ts = ts_ns;
         ts_ns
@@ -361,7 +347,7 @@ impl FirstPass<'_> {
         let base = &mut rec.base;
         base.ts_ns = ts_ns;
         base.op = parsed.op;
-        base.bucket = self.buckets.id(&parsed.bucket);
+        base.bucket = self.found.buckets.id(&parsed.bucket);
         base.size = parsed.size;
         (base.off, base.len) = (parsed.off, parsed.len);
         base.client = self.clients.id(&parsed.client);
