@@ -42,6 +42,11 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-server",
         "bucketload-core bucketload-drivers hyper",
     ),
+    // All that demand a token share it, the gateway among them, which lives in the processes of others.
+    (
+        "bucketload-token",
+        "tokio rustix libc bucketload-core bucketload-store bucketload-wire",
+    ),
     // It lives in the processes of others.
     (
         "bucketload-gateway",

@@ -1,4 +1,4 @@
-//! So many simulated agents for the coordinator at an address:
+//! Runs simulated agents for the coordinator at an address:
 //!
 //! ```text
 //! bucketload run get --target null: --rate 1 --duration 30s --launch k8s:1000 --agents-listen 7401

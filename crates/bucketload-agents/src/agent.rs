@@ -1,7 +1,7 @@
 //! An agent: waits for a coordinator, or calls one, and carries out its share of runs.
 //!
 //! ```text
-//!  network (a runtime on its own thread)            run thread: Host::execute
+//!  network (a runtime on its own thread)            run thread: Executor::execute
 //!  Link ── Assign ────────────────────────────────▶ opens the target
 //!       ── Phase, Calibrate, Start, Stop ─────────▶ Conductor: Orders, StartGate, StopHandle
 //!       ◀─ Interval, Event, Slow, PhaseDone ─────── Conductor: RunSink
@@ -9,12 +9,12 @@
 //!  Ping ◀▶ Pong: answered here, whatever the load does
 //! ```
 //!
-//! When the coordinator is silent for longer than it said itself, or the connection breaks, the load is
-//! stopped at once: nobody would see what it does.
+//! When the coordinator is silent for longer than the time-out it announced, or the connection breaks, the
+//! agent stops the load at once: nobody would see its results.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,30 +25,31 @@ use tonic::Status;
 
 use crate::access::Access;
 use crate::conductor::Conductor;
-use crate::error::{AgentsError, CallError, described};
+use crate::error::{AgentsError, CallError, status_text};
 use crate::host;
+use crate::lock;
 use crate::message::{
     Assignment, Frame, Greeting, Problem, ToAgent, ToCoordinator, control, parse,
 };
 use crate::service::{self, Handler, Link};
 use crate::stdio::Stdio;
 
-/// Silence after which a coordinator that has not said its own limit yet counts as lost.
+/// Silence after which the coordinator counts as lost, until it announces its own time-out.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a load may take to end after it was stopped.
+/// How long a load may take to end after a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Carries out an assignment: opens the target and drives it.
-pub trait Host: Send + Sync + 'static {
-    /// Opens the target of `assignment`, tells the conductor, and carries out its orders
+/// Carries out an assignment: opens the target and runs the load.
+pub trait Executor: Send + Sync + 'static {
+    /// Opens the target of `assignment`, reports to the conductor, and carries out its orders
     /// ([`bucketload_run::serve`]) until there are none left.
     ///
     /// # Errors
-    /// When the target cannot be opened, or the plan not be carried out.
+    /// When the target cannot be opened or the plan cannot be carried out.
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem>;
 }
 
-/// What an agent says about itself without a run.
+/// How an agent describes itself outside a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeAnswer {
     /// Version of the program.
@@ -57,42 +58,53 @@ pub struct ProbeAnswer {
     pub protocol: u32,
     /// Name of the host.
     pub host: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// The run that it works for, if any.
+    /// The run it is serving, if any.
     pub busy: Option<String>,
     /// Its wall clock, nanoseconds since 1970.
     pub wall_unix_ns: u64,
 }
 
+impl ProbeAnswer {
+    /// The answer of this process, encoded.
+    pub(crate) fn encode(access: &Access, busy: Option<String>) -> Bytes {
+        let answer = Self {
+            version: access.version.clone(),
+            protocol: access.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            busy,
+            wall_unix_ns: host::unix_ns(),
+        };
+        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+    }
+}
+
 /// An agent's settings.
 #[derive(Clone)]
 pub struct AgentOptions {
-    /// What it presents and wants to see.
+    /// Credentials and version of this side.
     pub access: Access,
-    /// Its number, where its launcher gave it one.
+    /// Its rank, if the launcher gave it one.
     pub rank: Option<u32>,
-    /// Who carries out assignments.
-    pub host: Arc<dyn Host>,
-    /// Where it says what happens.
+    /// Carries out assignments.
+    pub executor: Arc<dyn Executor>,
+    /// Receives messages for the user.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl AgentOptions {
     fn greeting(&self) -> Greeting {
         Greeting {
-            version: self.access.version.clone(),
-            protocol: self.access.protocol,
-            host: host::name(),
-            pid: std::process::id(),
             rank: self.rank,
-            timeout_ns: 0,
+            ..Greeting::new(&self.access)
         }
     }
 }
 
-/// Serves one run after another at `listener`, each to its end, until `stop` ends; a single one with
-/// `once`. A run that is under way when `stop` ends is served to its end, which is said.
+/// Serves one run after another at `listener` until `stop` resolves; with `once`, a single run. A run in
+/// progress when `stop` resolves is still served to its end, and the user is told so.
 ///
 /// # Errors
 /// When the listener breaks; with `once` also when the run was lost.
@@ -104,12 +116,7 @@ pub async fn listen(
 ) -> Result<(), AgentsError> {
     let (ended, mut end) = mpsc::channel(1);
     let access = Arc::new(options.access.clone());
-    let waiting = Arc::new(Waiting {
-        options,
-        busy: Mutex::new(None),
-        runtime: tokio::runtime::Handle::current(),
-        ended: once.then_some(ended.clone()),
-    });
+    let waiting = WaitingAgent::new(options, once.then_some(ended.clone()));
     let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
@@ -118,7 +125,7 @@ pub async fn listen(
             Some(how) = end.recv() => outcome = how,
         }
     };
-    // Kept, so that the channel stays open without a `once`.
+    // Keeps the channel open without `once`.
     let _ended = ended;
     service::serve(listener, access, handler, shutdown)
         .await
@@ -132,20 +139,17 @@ pub async fn listen(
 /// When the run was lost.
 pub async fn serve_stdio(options: AgentOptions) -> Result<(), AgentsError> {
     let stream = Stdio::take().map_err(|e| {
-        AgentsError::usage(format!("standard input and output are no connection: {e}"))
+        AgentsError::usage(format!(
+            "standard input and output cannot be used as a connection: {e}"
+        ))
     })?;
     let (ended, mut end) = mpsc::channel(1);
     let access = Arc::new(options.access.clone());
-    let waiting = Arc::new(Waiting {
-        options,
-        busy: Mutex::new(None),
-        runtime: tokio::runtime::Handle::current(),
-        ended: Some(ended),
-    });
+    let waiting = WaitingAgent::new(options, Some(ended));
     let handler: Arc<dyn Handler> = Arc::new(Arc::clone(&waiting));
     let mut outcome = Ok(());
     let shutdown = async {
-        match tokio::time::timeout(FIRST_TIMEOUT, waiting.begun()).await {
+        match tokio::time::timeout(FIRST_TIMEOUT, waiting.first_call()).await {
             Ok(()) => {
                 if let Some(how) = end.recv().await {
                     outcome = how;
@@ -159,7 +163,7 @@ pub async fn serve_stdio(options: AgentOptions) -> Result<(), AgentsError> {
     outcome
 }
 
-/// Calls the coordinator at `address`, again and again until `deadline` is over, and serves its run.
+/// Calls the coordinator at `address`, retrying for `deadline`, and serves its run.
 ///
 /// # Errors
 /// When nobody answers, the coordinator refuses, or the run was lost.
@@ -172,7 +176,7 @@ pub async fn dial(
     Session::new(options, link).serve().await
 }
 
-/// Calls `address` until somebody answers, at most for `deadline`.
+/// Calls `address` until somebody answers, for at most `deadline`.
 pub(crate) async fn call_until(
     address: &str,
     access: &Access,
@@ -199,43 +203,54 @@ pub(crate) async fn call_until(
     }
 }
 
-/// An agent that waits to be called.
-struct Waiting {
+type OutcomeSender = mpsc::Sender<Result<(), AgentsError>>;
+
+/// An agent that waits for a coordinator to call.
+struct WaitingAgent {
     options: AgentOptions,
-    /// The run that is served, once it is known; `Some("")` before.
+    /// The run being served; `Some("")` until its id is known.
     busy: Mutex<Option<String>>,
     runtime: tokio::runtime::Handle,
-    /// Where the end of the only run goes.
-    ended: Option<mpsc::Sender<Result<(), AgentsError>>>,
+    /// Receives the outcome of the only run, with `once`.
+    ended: Option<OutcomeSender>,
 }
 
-impl Waiting {
-    fn busy(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+impl WaitingAgent {
+    fn new(options: AgentOptions, ended: Option<OutcomeSender>) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            busy: Mutex::new(None),
+            runtime: tokio::runtime::Handle::current(),
+            ended,
+        })
     }
 
-    /// Says why the agent does not end at once, where it does not.
+    fn busy(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        lock(&self.busy)
+    }
+
+    /// Tells the user why the agent does not exit at once, if a run is in progress.
     fn stopped(&self) {
         if let Some(run) = &*self.busy() {
             (self.options.say)(&format!("stopping when run {run} has ended"));
         }
     }
 
-    /// Waits until somebody has called.
-    async fn begun(&self) {
+    /// Waits for the first call.
+    async fn first_call(&self) {
         while self.busy().is_none() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 }
 
-/// A handler has no handle of itself; this one has.
-impl Handler for Arc<Waiting> {
+// On the `Arc`, because a session needs its own handle to the agent.
+impl Handler for Arc<WaitingAgent> {
     fn session(&self, link: Link) -> Result<(), Status> {
         let mut busy = self.busy();
         if let Some(run) = &*busy {
             return Err(Status::resource_exhausted(format!(
-                "the agent works for run {run}; wait until that is over, or name another agent"
+                "the agent is serving run {run}; wait until that run ends, or name another agent"
             )));
         }
         *busy = Some(String::new());
@@ -263,23 +278,14 @@ impl Handler for Arc<Waiting> {
     }
 
     fn probe(&self) -> Bytes {
-        let greeting = self.options.greeting();
-        let answer = ProbeAnswer {
-            version: greeting.version,
-            protocol: greeting.protocol,
-            host: greeting.host,
-            pid: greeting.pid,
-            busy: self.busy().clone(),
-            wall_unix_ns: host::unix_ns(),
-        };
-        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+        ProbeAnswer::encode(&self.options.access, self.busy().clone())
     }
 }
 
-/// Learns the identifier of a run.
+/// Called with the identifier of an assigned run.
 type OnAssigned = Box<dyn FnMut(&str) + Send>;
 
-/// One run, seen from the network.
+/// The network side of one run.
 struct Session {
     options: AgentOptions,
     link: Link,
@@ -288,9 +294,9 @@ struct Session {
     run: Option<Running>,
 }
 
-/// The run thread.
+/// The run thread, seen from the network.
 struct Running {
-    remote: crate::conductor::Remote,
+    handle: crate::conductor::RunHandle,
     ended: oneshot::Receiver<Result<(), Problem>>,
     over: Arc<AtomicBool>,
 }
@@ -312,7 +318,7 @@ impl Session {
         let outcome = self.converse().await;
         if let Some(run) = self.run.take() {
             let was_over = run.over.load(Ordering::Acquire);
-            run.remote.abandon();
+            run.handle.abandon();
             let ended = tokio::time::timeout(STOP_TIMEOUT, run.ended).await;
             if ended.is_err() {
                 return Err(AgentsError::aborted(
@@ -329,7 +335,7 @@ impl Session {
         outcome.map_err(AgentsError::aborted)
     }
 
-    /// Until the coordinator says goodbye; the error says why there was none.
+    /// Processes messages until the coordinator says `Bye`; the error says why it did not.
     async fn converse(&mut self) -> Result<(), String> {
         loop {
             let next = tokio::time::timeout(self.timeout, self.link.incoming.message()).await;
@@ -344,13 +350,13 @@ impl Session {
                 Ok(Err(status)) => {
                     return Err(format!(
                         "the connection to the coordinator broke: {}",
-                        described(&status)
+                        status_text(&status)
                     ));
                 }
                 Ok(Ok(Some(bytes))) => Frame::of(bytes),
             };
             let Some(Frame::Control(bytes)) = frame else {
-                return Err("the coordinator sent something that is no message".to_owned());
+                return Err("the coordinator sent something that is not a message".to_owned());
             };
             match parse(&bytes).map_err(|e| format!("the coordinator sent {e}"))? {
                 ToAgent::Ping { t0 } => self.pong(t0),
@@ -359,15 +365,14 @@ impl Session {
                 ToAgent::Bye => return Ok(()),
                 order => {
                     if let Some(run) = &self.run {
-                        run.remote.order(&order);
+                        run.handle.order(&order);
                     }
                 }
             }
         }
     }
 
-    /// Answers a life sign. When so much is on its way that there is no room, the answer is left out:
-    /// what is on its way is a sign of life too.
+    /// Answers a ping. With a full queue it skips the answer: the queued messages show that the agent is alive.
     fn pong(&self, t0: u64) {
         let t1 = bucketload_run::now_ns();
         let pong = ToCoordinator::Pong {
@@ -409,20 +414,20 @@ impl Session {
             "run {}: agent {} of {} for {}",
             assignment.run_id, assignment.index, assignment.of, self.link.peer
         ));
-        if self.link.clear {
+        if self.link.plaintext {
             (self.options.say)(
-                "the token and the target's credentials came over the network without TLS: who can listen \
-                 there has them; use --agent-cert, --agent-key and --agent-ca on both sides",
+                "the token and the target's credentials crossed the network without TLS, so anyone who can \
+                 listen there has them; use --agent-cert, --agent-key and --agent-ca on both sides",
             );
         }
-        let (mut conductor, remote) = Conductor::new(self.link.out.clone());
+        let (mut conductor, handle) = Conductor::new(self.link.out.clone());
         let (done, ended) = oneshot::channel();
         let over = Arc::new(AtomicBool::new(false));
-        let (host, flag) = (Arc::clone(&self.options.host), Arc::clone(&over));
+        let (executor, flag) = (Arc::clone(&self.options.executor), Arc::clone(&over));
         std::thread::Builder::new()
             .name("agent-run".to_owned())
             .spawn(move || {
-                let outcome = host.execute(assignment, &mut conductor);
+                let outcome = executor.execute(assignment, &mut conductor);
                 if let Err(problem) = &outcome {
                     conductor.refused(problem.clone());
                 }
@@ -430,9 +435,9 @@ impl Session {
                 drop(conductor);
                 let _ = done.send(outcome);
             })
-            .map_err(|e| format!("no thread for the run: {e}"))?;
+            .map_err(|e| format!("cannot start the run thread: {e}"))?;
         self.run = Some(Running {
-            remote,
+            handle,
             ended,
             over,
         });

@@ -1,4 +1,4 @@
-//! How far an agent's clock is from the coordinator's, and how surely that is known.
+//! The offset of an agent's clock from the coordinator's, with its error bound.
 //!
 //! ```text
 //!  coordinator  t0 ───────────────────────────── t3
@@ -6,17 +6,17 @@
 //!  agent            t1 ───────────────────── t2
 //! ```
 //!
-//! As in NTP (RFC 5905 section 8): offset = ((t1 - t0) + (t2 - t3)) / 2. Whatever the two ways took,
-//! the offset is off by at most half of the round trip (t3 - t0) - (t2 - t1), so the exchange with the
-//! shortest round trip is the one to believe. An older exchange is worth less, because clocks drift:
-//! its bound grows with its age.
+//! As in NTP (RFC 5905 section 8): offset = ((t1 - t0) + (t2 - t3)) / 2. However the delay splits between
+//! the two directions, the error is at most half of the round trip (t3 - t0) - (t2 - t1), so the exchange
+//! with the shortest round trip is the most accurate. Clocks drift, so the bound of an exchange grows with
+//! its age.
 
 use std::collections::VecDeque;
 
-/// Largest drift of two clocks against each other that is reckoned with, parts per million. Crystals
-/// are specified to about 50 ppm each; what NTP steers is far better.
+/// Assumed maximum drift between two clocks, parts per million. Crystals are specified to about 50 ppm each;
+/// a clock that NTP steers is far better.
 pub const DRIFT_PPM: u64 = 100;
-/// Exchanges that are kept.
+/// Number of exchanges kept.
 const KEPT: usize = 64;
 
 /// The clock offset of an agent.
@@ -24,11 +24,11 @@ const KEPT: usize = 64;
 pub struct Offset {
     /// The agent's run clock minus the coordinator's, nanoseconds.
     pub offset_ns: i64,
-    /// The offset is off by at most this, nanoseconds.
+    /// Maximum error of the offset, nanoseconds.
     pub bound_ns: u64,
 }
 
-/// One exchange.
+/// One ping and its answer.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
     at_ns: u64,
@@ -36,18 +36,18 @@ struct Exchange {
     round_trip_ns: u64,
 }
 
-/// What the latest exchanges say.
+/// Estimates the offset from the latest exchanges.
 #[derive(Debug, Default)]
 pub struct OffsetEstimate {
     exchanges: VecDeque<Exchange>,
 }
 
 impl OffsetEstimate {
-    /// Takes an exchange: sent at `t0` and answered at `t3` on this clock, received at `t1` and
-    /// answered at `t2` on the other one, all in nanoseconds. Returns the round trip.
+    /// Adds an exchange: sent at `t0` and its answer received at `t3` on this clock, received at `t1` and
+    /// answered at `t2` on the other clock, all in nanoseconds. Returns the round trip.
     pub fn add(&mut self, t0: u64, t1: u64, t2: u64, t3: u64) -> u64 {
-        let there = t2.saturating_sub(t1);
-        let round_trip_ns = t3.saturating_sub(t0).saturating_sub(there);
+        let processing_ns = t2.saturating_sub(t1);
+        let round_trip_ns = t3.saturating_sub(t0).saturating_sub(processing_ns);
         let out = i128::from(t1) - i128::from(t0);
         let back = i128::from(t2) - i128::from(t3);
         let offset = (out + back).div_euclid(2);
@@ -68,7 +68,7 @@ impl OffsetEstimate {
         self.exchanges.len()
     }
 
-    /// The best that is known at `now_ns`; `None` before the first exchange.
+    /// The best estimate at `now_ns`; `None` before the first exchange.
     #[must_use]
     pub fn at(&self, now_ns: u64) -> Option<Offset> {
         let known = self.exchanges.iter().map(|exchange| {
@@ -90,7 +90,7 @@ mod tests {
     use super::{DRIFT_PPM, OffsetEstimate};
 
     proptest! {
-        /// Whatever the ways take, the true offset lies within the bound.
+        /// Holds for any delay in either direction.
         #[test]
         fn the_true_offset_lies_within_the_bound(
             offset in -1_000_000_000i64..1_000_000_000,
@@ -115,12 +115,12 @@ mod tests {
     fn the_shortest_round_trip_wins_until_it_is_too_old() {
         let mut estimate = OffsetEstimate::default();
         assert_eq!(estimate.at(5), None);
-        // 2 µs there and back, offset 0; then 10 µs, lopsided by 4 µs.
+        // A round trip of 2 µs, offset 0; then one of 10 µs, lopsided by 4 µs.
         estimate.add(1_000, 2_000, 2_000, 3_000);
         estimate.add(10_000, 19_000, 19_000, 20_000);
         let known = estimate.at(20_000).unwrap();
         assert_eq!((known.offset_ns, known.bound_ns), (0, 1_000));
-        // A second later the first may be off by 100 µs more than a fresh one of 10 µs.
+        // A second later the first may be off by 100 µs more than a fresh exchange of 10 µs.
         let later = 1_000_000_000;
         estimate.add(later, later + 9_000, later + 9_000, later + 10_000);
         let known = estimate.at(later + 10_000).unwrap();

@@ -1,9 +1,7 @@
-//! Between the network of an agent and the thread that carries out its share: orders one way, what was
-//! measured the other way.
+//! The link between an agent's network and its run thread: orders in, measurements out.
 //!
-//! Everything that the run thread says goes through `Saying`, which waits for room but never longer
-//! than the run lasts for the coordinator: a peer that has stopped reading must not keep the load
-//! running.
+//! The run thread sends everything through `BlockingOutbox`, which waits for room, but only while the
+//! coordinator is there: a peer that has stopped reading must not keep the load running.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -25,27 +23,28 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::message::{self, Part, Problem, ToAgent, ToCoordinator, control};
-use crate::service::Out;
+use crate::lock;
+use crate::message::{self, AgentPhaseEnd, Problem, ToAgent, ToCoordinator, control};
+use crate::service::Outbox;
 
-/// Pause before there is looked for room again, where there was none.
+/// Pause between attempts to put a message into a full queue.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Figures of workers or ranks in one message, at some 400 bytes each.
+/// Rows of workers or ranks in one message, at some 400 bytes each.
 const ROWS_AT_ONCE: usize = 2_000;
-/// How long the operation log of a phase may take to leave after the phase.
+/// How long after a phase its operation log may take to reach the network.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often the thread that sends rows looks whether a flush is asked for while there are none.
+/// How often the thread that sends rows checks for a requested flush while there are no rows.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Says something to the coordinator from a thread that may wait.
+/// Sends messages to the coordinator from a thread that may block.
 #[derive(Clone)]
-struct Saying {
-    out: Out,
+struct BlockingOutbox {
+    out: Outbox,
     /// Whether the coordinator is gone.
     dead: Arc<AtomicBool>,
 }
 
-impl Saying {
+impl BlockingOutbox {
     /// Waits for room in `queue`; gives up when the coordinator is gone.
     fn push(&self, queue: &mpsc::Sender<Bytes>, mut message: Bytes) -> bool {
         loop {
@@ -61,49 +60,49 @@ impl Saying {
         }
     }
 
-    fn say(&self, what: &ToCoordinator) {
-        self.push(&self.out.control, control(what));
+    fn send(&self, message: &ToCoordinator) {
+        self.push(&self.out.control, control(message));
     }
 
-    /// Says it after the rows of the operation log that are on their way.
-    fn say_last(&self, what: &ToCoordinator) {
-        self.push(&self.out.ops, control(what));
+    /// Sends a message behind the rows of the operation log that are already queued.
+    fn send_after_rows(&self, message: &ToCoordinator) {
+        self.push(&self.out.ops, control(message));
     }
 }
 
-/// How far the start of a phase has come.
+/// State of the agreement on the start of a phase.
 #[derive(Default)]
-struct Starting {
-    /// The phase of which readiness was told.
-    told: Option<u16>,
+struct StartState {
+    /// The last phase reported as ready.
+    reported_ready: Option<u16>,
     /// A phase and its agreed start.
     agreed: Option<(u16, u64)>,
 }
 
-/// The agent's start of a phase: tells the coordinator that it is ready and learns the instant.
+/// The agent's start gate: reports readiness to the coordinator and learns the start instant.
 struct Gate {
-    saying: Saying,
-    state: Mutex<Starting>,
+    outbox: BlockingOutbox,
+    state: Mutex<StartState>,
 }
 
 impl StartGate for Gate {
     fn start_ns(&self, phase: u16) -> Option<u64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.told != Some(phase) {
-            state.told = Some(phase);
-            self.saying.say(&ToCoordinator::Ready { phase });
+        let mut state = lock(&self.state);
+        if state.reported_ready != Some(phase) {
+            state.reported_ready = Some(phase);
+            self.outbox.send(&ToCoordinator::Ready { phase });
         }
         let (_, at_ns) = state.agreed.filter(|(of, _)| *of == phase)?;
         let late_ns = now_ns().saturating_sub(at_ns);
         if late_ns > 0 {
-            self.saying.say(&ToCoordinator::Late { phase, late_ns });
+            self.outbox.send(&ToCoordinator::Late { phase, late_ns });
         }
         Some(at_ns)
     }
 }
 
-/// What the network knows of the run thread.
-pub(crate) struct Remote {
+/// The network's handle on the run thread.
+pub(crate) struct RunHandle {
     orders: Mutex<Option<Sender<Order>>>,
     gate: Arc<Gate>,
     agreement: Arc<RankAgreement>,
@@ -111,12 +110,12 @@ pub(crate) struct Remote {
     converged: Arc<AtomicU32>,
 }
 
-impl Remote {
-    /// Passes on what the coordinator said.
+impl RunHandle {
+    /// Passes an order of the coordinator on.
     pub(crate) fn order(&self, order: &ToAgent) {
         let give = |order| {
-            let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-            // A run thread that is gone has said why.
+            let orders = lock(&self.orders);
+            // A run thread that has ended has reported why.
             let _ = orders.as_ref().map(|orders| orders.send(order));
         };
         match order {
@@ -128,8 +127,7 @@ impl Remote {
                 unix_s,
             } => {
                 self.agreement.begins(*phase, *unix_s);
-                let state = &self.gate.state;
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = lock(&self.gate.state);
                 state.agreed = Some((*phase, *at_ns));
             }
             ToAgent::Agreed { phase, steps } => self.agreement.agree(*phase, *steps),
@@ -142,16 +140,16 @@ impl Remote {
         }
     }
 
-    /// Ends the run: nobody waits for its results any more.
+    /// Aborts the run: nobody waits for its results any more.
     pub(crate) fn abandon(&self) {
         stop(&self.stop, 2);
-        self.gate.saying.dead.store(true, Ordering::Release);
-        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        self.gate.outbox.dead.store(true, Ordering::Release);
+        let mut orders = lock(&self.orders);
         *orders = None;
     }
 }
 
-/// Raises `handle` to `level`: 1 finishes, 2 aborts.
+/// Raises `handle` to `level` (1: finish, 2: abort).
 fn stop(handle: &StopHandle, level: u8) {
     if level >= 1 && handle.level() < StopLevel::Finish {
         handle.stop();
@@ -161,35 +159,35 @@ fn stop(handle: &StopHandle, level: u8) {
     }
 }
 
-/// The run thread's end.
+/// The run thread's end of the link.
 pub struct Conductor {
-    saying: Saying,
+    outbox: BlockingOutbox,
     orders: Option<Receiver<Order>>,
     gate: Arc<Gate>,
     agreement: Arc<RankAgreement>,
     stop: StopHandle,
     converged: Arc<AtomicU32>,
-    op_log: Option<Arc<Relay>>,
+    op_log: Option<Arc<OpLogSender>>,
     accepted: bool,
 }
 
 impl Conductor {
-    pub(crate) fn new(out: Out) -> (Self, Remote) {
+    pub(crate) fn new(out: Outbox) -> (Self, RunHandle) {
         let (give, orders) = channel();
-        let saying = Saying {
+        let outbox = BlockingOutbox {
             out,
             dead: Arc::default(),
         };
         let gate = Arc::new(Gate {
-            saying: saying.clone(),
+            outbox: outbox.clone(),
             state: Mutex::default(),
         });
-        let teller = saying.clone();
+        let sender = outbox.clone();
         let agreement = Arc::new(RankAgreement::new(Box::new(move |phase, steps| {
-            teller.say(&ToCoordinator::Reached { phase, steps });
+            sender.send(&ToCoordinator::Reached { phase, steps });
         })));
         let (stop, converged) = (StopHandle::new(), Arc::new(AtomicU32::new(0)));
-        let remote = Remote {
+        let handle = RunHandle {
             orders: Mutex::new(Some(give)),
             gate: Arc::clone(&gate),
             agreement: Arc::clone(&agreement),
@@ -197,7 +195,7 @@ impl Conductor {
             converged: Arc::clone(&converged),
         };
         let conductor = Self {
-            saying,
+            outbox,
             orders: Some(orders),
             gate,
             agreement,
@@ -206,28 +204,28 @@ impl Conductor {
             op_log: None,
             accepted: false,
         };
-        (conductor, remote)
+        (conductor, handle)
     }
 
-    /// The handle by which the coordinator stops the load.
+    /// The handle with which the coordinator stops the load.
     #[must_use]
     pub fn stop(&self) -> StopHandle {
         self.stop.clone()
     }
 
-    /// Agrees with the coordinator on the start of phases.
+    /// The gate that agrees with the coordinator on the start of phases.
     #[must_use]
     pub fn gate(&self) -> Arc<dyn StartGate> {
         Arc::clone(&self.gate) as Arc<dyn StartGate>
     }
 
-    /// Agrees with the coordinator on how far ranks go.
+    /// The agreement with the coordinator on how many steps ranks make.
     #[must_use]
     pub fn agreement(&self) -> Arc<RankAgreement> {
         Arc::clone(&self.agreement)
     }
 
-    /// Ends phases with a stopping rule when the coordinator has seen enough of all agents.
+    /// Ends phases with a stopping rule when the coordinator finds that all agents together have converged.
     #[must_use]
     pub fn converged(&self) -> StopHook {
         let converged = Arc::clone(&self.converged);
@@ -242,37 +240,38 @@ impl Conductor {
     /// When no thread can be started.
     pub fn op_log(&mut self, threads: usize) -> std::io::Result<OpLog> {
         let (log, batches) = OpLog::new(threads);
-        let relay = Arc::new(Relay {
+        let relay = Arc::new(OpLogSender {
             dropped: log.dropped(),
             flush: Mutex::new((0, 0)),
             flushed: Condvar::new(),
         });
-        let (saying, of) = (self.saying.clone(), Arc::clone(&relay));
+        let (outbox, of) = (self.outbox.clone(), Arc::clone(&relay));
         // It ends with the last producer of the log, or when the coordinator is gone.
         std::thread::Builder::new()
             .name("agent-op-log".to_owned())
-            .spawn(move || of.run(&batches, &saying))?;
+            .spawn(move || of.run(&batches, &outbox))?;
         self.op_log = Some(relay);
         Ok(log)
     }
 
-    /// The target is open: the share can be carried out.
+    /// Reports that the target is open and the share can be carried out.
     pub fn accepted(&mut self, threads: u32, facts: DriverFacts) {
         self.accepted = true;
-        self.saying.say(&ToCoordinator::Accepted { threads, facts });
+        self.outbox
+            .send(&ToCoordinator::Accepted { threads, facts });
     }
 
-    /// What [`bucketload_run::serve`] needs: where measurements go and where orders come from.
+    /// The sink for measurements and the source of orders that [`bucketload_run::serve`] needs.
     ///
     /// # Panics
     /// When called twice.
     pub fn parts(&mut self) -> (impl RunSink + use<>, impl Orders + use<>) {
         let sink = AgentSink {
-            saying: self.saying.clone(),
+            outbox: self.outbox.clone(),
             buffer: Vec::new(),
         };
         let orders = AgentOrders {
-            saying: self.saying.clone(),
+            outbox: self.outbox.clone(),
             orders: self
                 .orders
                 .take()
@@ -282,9 +281,9 @@ impl Conductor {
         (sink, orders)
     }
 
-    /// The share cannot be carried out.
+    /// Reports that the share cannot be carried out.
     pub(crate) fn refused(&self, problem: Problem) {
-        self.saying.say_last(&match self.accepted {
+        self.outbox.send_after_rows(&match self.accepted {
             false => ToCoordinator::Refused(problem),
             true => ToCoordinator::Bye {
                 reason: problem.message,
@@ -293,20 +292,20 @@ impl Conductor {
     }
 }
 
-/// What an agent measures, on its way to the coordinator.
+/// Sends an agent's measurements to the coordinator.
 struct AgentSink {
-    saying: Saying,
+    outbox: BlockingOutbox,
     buffer: Vec<u8>,
 }
 
 impl RunSink for AgentSink {
     fn event(&mut self, event: &Event) {
         match event {
-            // The coordinator knows when phases begin and end: it says so.
+            // The coordinator announces phases itself.
             Event::PhaseStarted { .. } | Event::PhaseEnded { .. } => {}
             Event::Rows(rows) => {
                 for part in rows.clone().parts(ROWS_AT_ONCE) {
-                    self.saying.say(&ToCoordinator::Event(Event::Rows(part)));
+                    self.outbox.send(&ToCoordinator::Event(Event::Rows(part)));
                 }
             }
             Event::Ranks(ranks) => {
@@ -315,54 +314,54 @@ impl RunSink for AgentSink {
                         ranks: part.to_vec(),
                         ..*ranks
                     };
-                    self.saying.say(&ToCoordinator::Event(Event::Ranks(part)));
+                    self.outbox.send(&ToCoordinator::Event(Event::Ranks(part)));
                 }
             }
-            event => self.saying.say(&ToCoordinator::Event(event.clone())),
+            event => self.outbox.send(&ToCoordinator::Event(event.clone())),
         }
     }
 
     fn interval(&mut self, interval: &Interval) {
         let message = message::interval(interval, &mut self.buffer);
-        self.saying.push(&self.saying.out.control, message);
+        self.outbox.push(&self.outbox.out.control, message);
     }
 
     fn slow_requests(&mut self, requests: &[SlowRequest]) {
-        self.saying.say(&ToCoordinator::Slow(requests.to_vec()));
+        self.outbox.send(&ToCoordinator::Slow(requests.to_vec()));
     }
 }
 
-/// What the coordinator wants, and what came of it.
+/// Receives the coordinator's orders and reports their outcomes.
 struct AgentOrders {
-    saying: Saying,
+    outbox: BlockingOutbox,
     orders: Receiver<Order>,
-    op_log: Option<Arc<Relay>>,
+    op_log: Option<Arc<OpLogSender>>,
 }
 
 impl Orders for AgentOrders {
     fn next(&mut self) -> Option<Order> {
-        // Ends when the network lets go of the other end: at the latest when the coordinator is lost.
+        // Ends when the network drops the sender, at the latest when the coordinator is lost.
         self.orders.recv().ok()
     }
 
     fn calibrated(&mut self, outcome: Result<Calibration, RunError>) {
         let outcome = outcome.map_err(|e| problem(&e));
-        self.saying.say(&ToCoordinator::Calibrated(outcome));
+        self.outbox.send(&ToCoordinator::Calibrated(outcome));
     }
 
     fn phase_done(&mut self, phase: usize, outcome: Result<PhaseSummary, RunError>) {
         if let Some(log) = &self.op_log {
-            log.flush(&self.saying.dead);
+            log.flush(&self.outbox.dead);
         }
         let outcome = match outcome {
-            Ok(summary) => Ok(Part {
+            Ok(summary) => Ok(AgentPhaseEnd {
                 at_ns: summary.at_ns,
                 drained_ns: summary.drained_ns,
                 end: summary.end,
             }),
             Err(error) => Err(problem(&error)),
         };
-        self.saying.say_last(&ToCoordinator::PhaseDone {
+        self.outbox.send_after_rows(&ToCoordinator::PhaseDone {
             phase: u16::try_from(phase).unwrap_or(u16::MAX),
             outcome,
             dropped: self.op_log.as_ref().map_or(0, |log| log.dropped()),
@@ -370,7 +369,6 @@ impl Orders for AgentOrders {
     }
 }
 
-/// A run error as it travels.
 fn problem(error: &RunError) -> Problem {
     Problem {
         message: error.to_string(),
@@ -378,17 +376,17 @@ fn problem(error: &RunError) -> Problem {
     }
 }
 
-/// The thread that sends the operation log.
-struct Relay {
+/// State of the thread that sends the operation log.
+struct OpLogSender {
     dropped: Arc<AtomicU64>,
-    /// Flushes asked for and done.
+    /// Flushes requested and done.
     flush: Mutex<(u64, u64)>,
     flushed: Condvar,
 }
 
-impl Relay {
-    fn run(&self, batches: &Receiver<Batch>, saying: &Saying) {
-        // Flushes that were asked for before the channel was looked at.
+impl OpLogSender {
+    fn run(&self, batches: &Receiver<Batch>, outbox: &BlockingOutbox) {
+        // Flushes requested before the last look at the channel.
         let mut asked = 0;
         loop {
             let pause = match self.answered() < asked {
@@ -397,7 +395,7 @@ impl Relay {
             };
             match batches.recv_timeout(pause) {
                 Ok(batch) => {
-                    if !saying.push(&saying.out.ops, message::ops(&batch)) {
+                    if !outbox.push(&outbox.out.ops, message::ops(&batch)) {
                         let lost = batch.len() as u64;
                         self.dropped.fetch_add(lost, Ordering::Relaxed);
                     }
@@ -412,7 +410,7 @@ impl Relay {
     }
 
     fn state(&self) -> MutexGuard<'_, (u64, u64)> {
-        self.flush.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.flush)
     }
 
     fn asked(&self) -> u64 {
@@ -423,14 +421,14 @@ impl Relay {
         self.state().1
     }
 
-    /// Nothing is left of what was logged before flush number `asked` was asked for. Not simply of the last one:
-    /// that may have been asked for, and something logged before, since the channel was found empty.
+    /// Marks flush `asked` done: every row logged before that request has been sent. `asked` must predate the
+    /// look at the channel, because rows and a later request may have arrived since.
     fn answer(&self, asked: u64) {
         self.state().1 = asked;
         self.flushed.notify_all();
     }
 
-    /// Waits until everything that was logged is on its way. Nothing may be logged meanwhile.
+    /// Waits until every logged row is queued for sending. Nothing may be logged meanwhile.
     fn flush(&self, dead: &AtomicBool) {
         let mut flush = self.state();
         flush.0 += 1;
@@ -454,18 +452,18 @@ impl Relay {
 mod tests {
     use std::sync::{Arc, Condvar, Mutex};
 
-    use super::Relay;
+    use super::OpLogSender;
 
     #[test]
-    fn a_flush_that_is_asked_for_after_the_look_waits_for_the_next_one() {
-        let relay = Relay {
+    fn a_flush_requested_after_the_look_waits_for_the_next_look() {
+        let relay = OpLogSender {
             dropped: Arc::default(),
             flush: Mutex::default(),
             flushed: Condvar::new(),
         };
         relay.state().0 = 1;
         let before_the_look = relay.asked();
-        // The channel is found empty; then rows are logged, and the end of their phase asks for a flush.
+        // The channel is empty; then rows are logged, and the end of their phase requests a flush.
         relay.state().0 = 2;
         relay.answer(before_the_look);
         assert!(relay.answered() < relay.asked());

@@ -1,14 +1,14 @@
-//! What can go wrong between coordinator and agents.
+//! Errors between coordinator and agents.
 
 use tonic::{Code, Status};
 
-/// Why a run on agents, or an agent, could not go on.
+/// Why a run on agents, or a single agent, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AgentsError {
-    /// What to tell the user, with what to do about it.
+    /// Message for the user, with the remedy.
     pub message: String,
-    /// The exit code that it means: 2 usage, 3 target not usable, 4 aborted.
+    /// Exit code of the process: 2 usage, 3 target not usable, 4 aborted.
     pub exit_code: u8,
 }
 
@@ -21,7 +21,7 @@ impl AgentsError {
         }
     }
 
-    /// Somebody was lost, or did not answer.
+    /// A peer was lost or did not answer.
     pub fn aborted(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -30,14 +30,14 @@ impl AgentsError {
     }
 }
 
-/// Why a call failed.
+/// Why a gRPC call failed.
 #[derive(Clone, Debug)]
 pub(crate) enum CallError {
-    /// Nobody is there (yet).
+    /// Nobody listens there (yet).
     Unreachable(String),
     /// The other side is busy with another run.
     Busy(String),
-    /// The other side does not want to talk to us, or we not to it.
+    /// One side rejected the other: wrong token, version or configuration.
     Refused(String),
 }
 
@@ -49,10 +49,10 @@ impl CallError {
                 Self::Refused(message)
             }
             Code::Unimplemented => {
-                Self::Refused("the other side is no agent or coordinator of bucketload".to_owned())
+                Self::Refused("the other side is not a bucketload agent or coordinator".to_owned())
             }
             Code::ResourceExhausted => Self::Busy(message),
-            _ => Self::Unreachable(described(status)),
+            _ => Self::Unreachable(status_text(status)),
         }
     }
 
@@ -63,26 +63,24 @@ impl CallError {
     }
 }
 
-/// A broken stream in words.
-pub(crate) fn described(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut cause = std::error::Error::source(status);
+/// Describes a gRPC status with its causes.
+pub(crate) fn status_text(status: &Status) -> String {
+    with_causes(status.message().to_owned(), status)
+}
+
+/// Describes a transport error with its causes.
+pub(crate) fn transport_text(error: &tonic::transport::Error) -> String {
+    with_causes(error.to_string(), error)
+}
+
+/// Appends the causes of `error` that `text` does not mention yet.
+fn with_causes(mut text: String, error: &dyn std::error::Error) -> String {
+    let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
-        cause = error.source();
-    }
-    text
-}
-
-/// An error of the transport with its causes.
-pub(crate) fn transport(error: &tonic::transport::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
         cause = error.source();
     }
     text

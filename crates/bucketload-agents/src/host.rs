@@ -1,18 +1,17 @@
-//! What an agent says about the machine that it runs on.
+//! Name and clocks of this machine.
 
-/// Name of this host.
 pub(crate) fn name() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()
 }
 
-/// Wall clock minus the run's clock now, nanoseconds: when the run's clock began, in time since 1970.
+/// Wall clock minus the run's clock, nanoseconds: the Unix time at which the run's clock began.
 pub(crate) fn wall_minus_run_clock_ns() -> i64 {
     let wall = i64::try_from(unix_ns()).unwrap_or(i64::MAX);
     wall.saturating_sub(i64::try_from(bucketload_run::now_ns()).unwrap_or(i64::MAX))
 }
 
-/// Time since 1970, nanoseconds.
+/// Unix time, nanoseconds.
 pub(crate) fn unix_ns() -> u64 {
     let since = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -7,16 +7,16 @@
 //!     (RemoteLoad)    └─ agent n-1
 //! ```
 //!
-//! - [`access`]: token, certificates, version: who may talk to whom;
-//! - [`message`]: what is said; `service` and `stdio`: how it travels;
-//! - [`agent`], [`conductor`]: an agent; what opens and drives the target is a [`Host`];
+//! - [`access`]: authentication by token or certificates, and the version check;
+//! - [`message`]: the messages; `service` and `stdio`: their transport;
+//! - [`agent`], [`conductor`]: an agent; its [`Executor`] opens and drives the target;
 //! - [`coordinator`]: gathering, phases, merge, `agents.json`;
-//! - [`clock`]: how far the agents' clocks are apart;
-//! - [`simulate`]: agents that measure nothing, for measuring the coordinator;
-//! - [`launch`]: how agents are started, and how processes that a scheduler has started find their
-//!   number and each other.
+//! - [`clock`]: the offsets of the agents' clocks;
+//! - [`simulate`]: agents without a load, to measure the coordinator;
+//! - [`launch`]: how agents are started, and how processes started by a scheduler learn their
+//!   rank and find each other.
 //!
-//! The operations of a run are a pure function of seed and sequence number, so nothing but the plan is
+//! The operations of a run are a pure function of seed and sequence number, so only the plan is
 //! handed out, and the set of operations does not depend on the number of agents.
 
 pub mod access;
@@ -37,11 +37,17 @@ mod stdio;
 mod tally;
 mod varint;
 
-pub use access::{Access, TOKEN_ENV, Tls, TlsFiles, Token};
-pub use agent::{AgentOptions, Host, ProbeAnswer, dial, listen, serve_stdio};
+pub use access::{Access, TOKEN_ENV, Tls, TlsFiles};
+pub use agent::{AgentOptions, Executor, ProbeAnswer, dial, listen, serve_stdio};
 pub use conductor::Conductor;
-pub use coordinator::{Child, Fleet, Gather, Remote, Watch};
+pub use coordinator::{AgentCommand, Fleet, FleetLoad, FleetWatch, GatherOptions};
 pub use error::AgentsError;
 pub use message::{Assignment, PROTOCOL, Problem};
+pub use probe::{ProbeResult, probe, probe_async};
 
-pub use probe::{Probed, probe, probe_async};
+/// Locks a mutex, even if another thread panicked while it held the lock.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,8 +1,8 @@
-//! What coordinator and agent say to each other: the protocol.
+//! The messages between coordinator and agent.
 //!
-//! Both sides are the same program of the same version (anything else is refused), so control
-//! messages are plain serde types in JSON, a few per second; intervals and rows of the operation log,
-//! which are many, have a compact form of their own (modules `tally` and `rows`).
+//! Both sides run the same version of the program (others are refused), so control messages, a few per
+//! second, are plain serde types in JSON. Intervals and rows of the operation log are many and have a
+//! compact encoding of their own (modules `tally` and `rows`).
 //!
 //! ```text
 //! coordinator                                     agent
@@ -14,11 +14,11 @@
 //!       ◀───────────────────────────────── Ready
 //!     Start (instant on the agent's clock) ──────▶
 //!       ◀──── Interval … once a second, Ops, Slow, Event
-//!       ◀─────────────────────────────── Reached     ranks only: how far its ranks have come
-//!     Agreed ────────────────────────────────────▶   how far all go, once every agent has said so
+//!       ◀─────────────────────────────── Reached     ranks only: steps its ranks have made
+//!     Agreed ────────────────────────────────────▶   steps of all ranks, once every agent has reported
 //!       ◀───────────────────────────── PhaseDone     … next phase
 //!     Bye ───────────────────────────────────────▶
-//!     Ping ◀────────────────────────────────▶ Pong   all the time: life sign and clock
+//!     Ping ◀────────────────────────────────▶ Pong   throughout: heartbeat and clock
 //! ```
 
 use std::fmt;
@@ -33,25 +33,25 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::tally;
+use crate::access::Access;
+use crate::{host, tally};
 
 /// Version of the protocol; raised with every change of the messages.
 pub const PROTOCOL: u32 = 4;
 
-/// Largest message that is accepted, bytes: an interval whose histograms are all full is a quarter of
-/// it.
+/// Maximum message size, bytes. An interval whose histograms are all full takes a quarter of it.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
 
 const CONTROL: u8 = 0;
 const INTERVAL: u8 = 1;
 const OPS: u8 = 2;
 
-/// What an agent is to do, and against what. Holds credentials (in `setup`), so it is never printed.
+/// An agent's share of a run and its target. Holds credentials (in `setup`), so it is never printed.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Assignment {
     /// Identifier of the run.
     pub run_id: String,
-    /// Bucket that the run works in.
+    /// Bucket of the run.
     pub bucket: String,
     /// The run's own key prefix.
     pub prefix: String,
@@ -59,21 +59,21 @@ pub struct Assignment {
     pub index: u32,
     /// Number of agents.
     pub of: u32,
-    /// The agents of drivers that works are pinned to.
+    /// The agents of the drivers to which works are pinned.
     pub pins: Pins,
     /// Length of an interval, nanoseconds.
     pub interval_ns: u64,
-    /// Load threads, where the coordinator decides about them.
+    /// Number of load threads; `None` lets the agent decide.
     pub threads: Option<u16>,
-    /// Cores of the load threads; an empty list does not pin them; `None` leaves it to the agent.
+    /// Cores of the load threads; an empty list does not pin them; `None` lets the agent decide.
     pub cores: Option<Vec<usize>>,
-    /// Identifier and prefix of the earlier run whose objects are read.
+    /// Identifier and prefix of the earlier run whose objects this run reads.
     pub data: Option<(String, String)>,
-    /// Whether every operation is sent one by one.
+    /// Whether the agent sends a row for every operation.
     pub op_log: bool,
     /// The plan, the same for all agents.
     pub plan: Plan,
-    /// The target and its credentials, as the program that runs coordinator and agents wants them.
+    /// The target and its credentials, in the form that the program's own [`Executor`](crate::Executor) reads.
     pub setup: serde_json::Value,
 }
 
@@ -87,20 +87,33 @@ impl fmt::Debug for Assignment {
     }
 }
 
-/// Who speaks.
+/// How one side introduces itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) version: String,
     pub(crate) protocol: u32,
     pub(crate) host: String,
     pub(crate) pid: u32,
-    /// An agent's own number, where its launcher gave it one.
+    /// The agent's rank, if its launcher gave it one.
     pub(crate) rank: Option<u32>,
-    /// Silence after which the other side counts as lost, nanoseconds; said by the coordinator.
+    /// Silence after which the other side counts as lost, nanoseconds; set by the coordinator.
     pub(crate) timeout_ns: u64,
 }
 
-/// What a coordinator says.
+impl Greeting {
+    /// The greeting of this process, without rank and time-out.
+    pub(crate) fn new(access: &Access) -> Self {
+        Self {
+            version: access.version.clone(),
+            protocol: access.protocol,
+            host: host::name(),
+            pid: std::process::id(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A control message of the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
     Hello(Greeting),
@@ -111,13 +124,13 @@ pub(crate) enum ToAgent {
     Phase {
         phase: u16,
     },
-    /// The instant is on the agent's clock; `unix_s` says it on the coordinator's wall clock.
+    /// `at_ns` is on the agent's clock; `unix_s` is the same instant on the coordinator's wall clock.
     Start {
         phase: u16,
         at_ns: u64,
         unix_s: i64,
     },
-    /// All ranks go on to this step.
+    /// All ranks make this many steps.
     Agreed {
         phase: u16,
         steps: u64,
@@ -135,9 +148,9 @@ pub(crate) enum ToAgent {
     Bye,
 }
 
-/// How an agent's part of a phase went; instants are on its clock.
+/// How an agent's share of a phase ended; instants are on its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct AgentPhaseEnd {
     pub(crate) at_ns: u64,
     pub(crate) drained_ns: u64,
     pub(crate) end: PhaseEnd,
@@ -146,13 +159,13 @@ pub(crate) struct Part {
 /// Why an agent could not do something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// What to tell the user.
+    /// Message for the user.
     pub message: String,
-    /// The exit code that it means.
+    /// Exit code of the process.
     pub exit_code: u8,
 }
 
-/// What an agent says.
+/// A control message of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToCoordinator {
     Hello(Greeting),
@@ -165,12 +178,12 @@ pub(crate) enum ToCoordinator {
     Ready {
         phase: u16,
     },
-    /// The start came `late_ns` after the agreed instant.
+    /// The agent learned of the start `late_ns` after the agreed instant.
     Late {
         phase: u16,
         late_ns: u64,
     },
-    /// No rank of the agent has a step left to make before all have agreed; `steps` made the first one.
+    /// The agent's ranks can make no further step before all agents agree; the first of them made `steps`.
     Reached {
         phase: u16,
         steps: u64,
@@ -179,8 +192,8 @@ pub(crate) enum ToCoordinator {
     Slow(Vec<SlowRequest>),
     PhaseDone {
         phase: u16,
-        outcome: Result<Part, Problem>,
-        /// Operations of the whole run that were not logged.
+        outcome: Result<AgentPhaseEnd, Problem>,
+        /// Operations of the whole run that are missing from the operation log.
         dropped: u64,
     },
     Pong {
@@ -194,7 +207,7 @@ pub(crate) enum ToCoordinator {
     },
 }
 
-/// A message as it travels: its kind, then its contents.
+/// A message on the wire: its kind, then its contents.
 pub(crate) enum Frame {
     Control(Bytes),
     Interval(Bytes),
@@ -202,7 +215,7 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
-    /// Takes a message apart; `None` when it is of no known kind.
+    /// Splits off the kind; `None` if it is unknown.
     pub(crate) fn of(mut bytes: Bytes) -> Option<Self> {
         if bytes.is_empty() {
             return None;
@@ -217,19 +230,19 @@ impl Frame {
     }
 }
 
-/// A control message.
+/// Encodes a control message.
 pub(crate) fn control<T: Serialize>(message: &T) -> Bytes {
     let mut out = vec![CONTROL];
-    // Maps with keys that are no texts, which alone cannot be written, do not occur.
+    // Only maps with keys other than strings cannot be written, and none occur.
     let _ = serde_json::to_writer(&mut out, message);
     Bytes::from(out)
 }
 
-/// Reads a control message; the error says what is wrong with it, without its contents.
+/// Decodes a control message. The error does not quote its contents, which may be secret.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|e| {
         format!(
-            "a message that means nothing ({:?} at byte {} of {})",
+            "a malformed message ({:?} at byte {} of {})",
             e.classify(),
             e.column(),
             bytes.len()
@@ -237,7 +250,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     })
 }
 
-/// An interval as a message.
+/// Encodes an interval; `buffer` is scratch space.
 pub(crate) fn interval(interval: &Interval, buffer: &mut Vec<u8>) -> Bytes {
     buffer.clear();
     buffer.push(INTERVAL);
@@ -245,7 +258,7 @@ pub(crate) fn interval(interval: &Interval, buffer: &mut Vec<u8>) -> Bytes {
     Bytes::copy_from_slice(buffer)
 }
 
-/// An interval as a message, with its tally as it is encoded already.
+/// Encodes an interval whose tally is already encoded.
 pub(crate) fn raw_interval(interval: &Interval, tally: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(tally.len() + 512);
     out.push(INTERVAL);
@@ -254,7 +267,7 @@ pub(crate) fn raw_interval(interval: &Interval, tally: &[u8]) -> Bytes {
     Bytes::from(out)
 }
 
-/// Rows of the operation log as a message.
+/// Encodes rows of the operation log.
 pub(crate) fn ops(batch: &bucketload_core::oplog::Batch) -> Bytes {
     let mut out = Vec::with_capacity(64 + batch.len() * 160);
     out.push(OPS);

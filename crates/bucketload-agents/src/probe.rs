@@ -1,7 +1,7 @@
-//! Asking an agent who it is, without a run: version, host, what it is busy with, and its clock.
+//! Asks an agent for its version, host, current run and clock, outside a run.
 //!
-//! The wall clock is compared over a few exchanges on one connection, by the arithmetic of [`crate::clock`]: the
-//! exchange with the shortest round trip counts.
+//! A few exchanges on one connection compare the wall clocks, as [`crate::clock`] describes: the exchange
+//! with the shortest round trip counts.
 
 use std::time::Duration;
 
@@ -11,26 +11,30 @@ use crate::clock::{Offset, OffsetEstimate};
 use crate::error::AgentsError;
 use crate::{host, service};
 
-/// Exchanges of one probe: the first one also pays for the start of the connection.
+/// Exchanges of one probe. The first also pays for connecting.
 const EXCHANGES: usize = 4;
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probed {
-    /// What the agent says of itself.
+pub struct ProbeResult {
+    /// The agent's description of itself.
     pub answer: ProbeAnswer,
-    /// Its wall clock minus the one here.
+    /// Its wall clock minus ours.
     pub clock: Offset,
     /// The shortest round trip.
     pub round_trip: Duration,
 }
 
-/// Asks who listens at `address` (`HOST:PORT`), within `timeout`. Blocks; not to be called inside a
-/// runtime.
+/// Asks who listens at `address` (`HOST:PORT`), within `timeout`. Blocks, so it must not be called inside a
+/// tokio runtime.
 ///
 /// # Errors
-/// When nobody answers, or does not want to: the message says why.
-pub fn probe(address: &str, access: &Access, timeout: Duration) -> Result<Probed, AgentsError> {
+/// When nobody answers, or the agent refuses.
+pub fn probe(
+    address: &str,
+    access: &Access,
+    timeout: Duration,
+) -> Result<ProbeResult, AgentsError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -38,7 +42,7 @@ pub fn probe(address: &str, access: &Access, timeout: Duration) -> Result<Probed
     runtime.block_on(probe_async(address, access, timeout))
 }
 
-/// As [`probe`], inside a runtime.
+/// Like [`probe`], for callers inside a runtime.
 ///
 /// # Errors
 /// As [`probe`].
@@ -46,14 +50,14 @@ pub async fn probe_async(
     address: &str,
     access: &Access,
     timeout: Duration,
-) -> Result<Probed, AgentsError> {
+) -> Result<ProbeResult, AgentsError> {
     let aborted = |text: String| AgentsError::aborted(format!("{address}: {text}"));
     let (mut estimate, mut latest, mut round_trip_ns) = (OffsetEstimate::default(), None, u64::MAX);
     let mut sent_ns = None;
     let asking = service::probe(address, access, EXCHANGES, |bytes| {
         let now_ns = host::unix_ns();
         latest = serde_json::from_slice::<ProbeAnswer>(&bytes).ok();
-        // The first exchange has no known beginning: the connection was made meanwhile.
+        // The start of the first exchange is unknown: it includes connecting.
         if let (Some(sent_ns), Some(answer)) = (sent_ns, &latest) {
             let there_ns = answer.wall_unix_ns;
             round_trip_ns = round_trip_ns.min(estimate.add(sent_ns, there_ns, there_ns, now_ns));
@@ -70,7 +74,7 @@ pub async fn probe_async(
     }
     let answer = latest.ok_or_else(|| aborted("no sensible answer".to_owned()))?;
     let clock = estimate.at(host::unix_ns());
-    Ok(Probed {
+    Ok(ProbeResult {
         answer,
         clock: clock.ok_or_else(|| aborted("no sensible answer".to_owned()))?,
         round_trip: Duration::from_nanos(round_trip_ns),

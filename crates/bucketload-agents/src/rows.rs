@@ -1,5 +1,5 @@
-//! The form in which rows of the operation log travel: everything that [`Trail`] knows, in numbers of
-//! variable length; instants as distances from the due instant.
+//! Wire encoding of operation log rows: every field of [`Trail`] as a number of variable length, instants
+//! as distances from the due instant.
 
 use bucketload_core::driver::RequestRoute;
 use bucketload_core::error::ErrorKind;
@@ -11,7 +11,7 @@ use bucketload_core::trail::Trail;
 use crate::tally::{put_from, shifted};
 use crate::varint::{Reader, put, put_text};
 
-/// Appends phase, thread and number of rows of `batch`, and its rows.
+/// Appends phase, thread, number of rows and the rows of `batch`.
 pub(crate) fn encode(batch: &Batch, out: &mut Vec<u8>) {
     put(u64::from(batch.phase), out);
     put(u64::from(batch.thread), out);
@@ -21,7 +21,7 @@ pub(crate) fn encode(batch: &Batch, out: &mut Vec<u8>) {
     }
 }
 
-/// Number of rows in a message; 0 when it is damaged.
+/// Number of rows in a message; 0 if it is damaged.
 pub(crate) fn count(bytes: &[u8]) -> u64 {
     let mut r = Reader(bytes);
     let mut read = || {
@@ -32,8 +32,8 @@ pub(crate) fn count(bytes: &[u8]) -> u64 {
     read().unwrap_or(0)
 }
 
-/// Logs the rows of a message with `producer`; `thread_base` is added to the numbers of threads, and
-/// instants are shifted by `offset_ns`. `None` when the message is damaged.
+/// Logs the rows of a message with `producer`, adding `thread_base` to thread numbers and shifting instants
+/// by `offset_ns`. `None` if the message is damaged.
 pub(crate) fn log(
     bytes: &[u8],
     offset_ns: i64,
@@ -63,7 +63,7 @@ fn put_row(trail: &Trail, key: &str, source: &str, out: &mut Vec<u8>) {
         r.first_byte_ns,
         r.done_ns,
     ] {
-        // The distance says nothing where there is no instant.
+        // Without an instant the distance is meaningless.
         put(u64::from(at != 0), out);
         put_from(due, at, out);
     }
@@ -92,7 +92,7 @@ fn put_row(trail: &Trail, key: &str, source: &str, out: &mut Vec<u8>) {
         op.source_key,
         u64::from(op.source_keyset),
         u64::from(op.version),
-        // The usual "unknown" is the largest number, which would be the longest.
+        // `UNKNOWN_SIZE` is the largest number, whose encoding would be the longest.
         op.size.wrapping_add(1),
         op.range.map_or(0, |range| range.offset),
         op.range.map_or(0, |range| range.len),
@@ -111,7 +111,7 @@ fn put_row(trail: &Trail, key: &str, source: &str, out: &mut Vec<u8>) {
     put_text(source, out);
 }
 
-/// Reads a row up to its names.
+/// Reads a row up to its two key names.
 fn row(r: &mut Reader<'_>, offset_ns: i64) -> Option<Trail> {
     let due = r.number()?;
     let mut instants = [0u64; 5];

@@ -1,12 +1,12 @@
-//! The gRPC service, written by hand: two calls of bytes, so that nothing has to be generated.
+//! The gRPC service, written by hand: both calls carry plain bytes, so no code needs to be generated.
 //!
-//! | call | what for |
+//! | call | purpose |
 //! |---|---|
-//! | `/bucketload.Agents/Session` | both ways a stream of messages ([`crate::message`]), for one run |
-//! | `/bucketload.Agents/Probe` | who is there, of which version, and busy with what (JSON) |
+//! | `/bucketload.Agents/Session` | a stream of messages in both directions ([`crate::message`]), for one run |
+//! | `/bucketload.Agents/Probe` | identity, version and current run of the listener (JSON) |
 //!
-//! Whoever listens serves it: an agent that waits to be called, or a coordinator that agents call.
-//! Which side is which shows in the messages, not in who called.
+//! Either side may listen: an agent that waits for a coordinator, or a coordinator that agents call. The
+//! messages show which side is which, not the direction of the call.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -33,22 +33,21 @@ use tonic::{Request, Response, Status, Streaming};
 use tower::Service;
 
 use crate::access::Access;
-use crate::error::{CallError, transport};
+use crate::error::{CallError, transport_text};
 use crate::message::MAX_MESSAGE;
 
 const SESSION: &str = "/bucketload.Agents/Session";
 const PROBE: &str = "/bucketload.Agents/Probe";
 
-/// Messages on their way out that are not rows of the operation log.
+/// Capacity of the queue of outgoing messages other than operation log rows.
 const CONTROL_AHEAD: usize = 64;
-/// Messages with rows of the operation log on their way out.
+/// Capacity of the queue of outgoing operation log rows.
 const OPS_AHEAD: usize = 16;
-/// Bytes that may be on their way before the receiver has read them, per stream and per connection:
-/// what a thousand agents may fill.
+/// Flow-control windows, bytes: small enough that a thousand agents can fill theirs.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 512 << 10;
 
-/// Messages are bytes already.
+/// Passes bytes through: messages are encoded already.
 #[derive(Clone, Copy, Debug, Default)]
 struct BytesCodec;
 
@@ -87,29 +86,29 @@ impl Decoder for BytesCodec {
     }
 }
 
-/// Where one side puts what it says. Control messages overtake rows of the operation log.
+/// Queues for outgoing messages. Control messages overtake rows of the operation log.
 #[derive(Clone, Debug)]
-pub(crate) struct Out {
+pub(crate) struct Outbox {
     pub(crate) control: mpsc::Sender<Bytes>,
     pub(crate) ops: mpsc::Sender<Bytes>,
 }
 
-/// What is said, on its way out.
+/// The receiving ends of an [`Outbox`], as the stream to send.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     control: mpsc::Receiver<Bytes>,
     ops: mpsc::Receiver<Bytes>,
 }
 
-/// Both ends of a side's messages; the stream ends when every [`Out`] is gone.
-pub(crate) fn outgoing() -> (Out, Outgoing) {
+/// Makes an outbox and its stream, which ends when every clone of the outbox is gone.
+pub(crate) fn outgoing() -> (Outbox, Outgoing) {
     let (control, control_out) = mpsc::channel(CONTROL_AHEAD);
     let (ops, ops_out) = mpsc::channel(OPS_AHEAD);
     let outgoing = Outgoing {
         control: control_out,
         ops: ops_out,
     };
-    (Out { control, ops }, outgoing)
+    (Outbox { control, ops }, outgoing)
 }
 
 impl Stream for Outgoing {
@@ -123,13 +122,13 @@ impl Stream for Outgoing {
         }
         match self.ops.poll_recv(cx) {
             Poll::Ready(Some(message)) => Poll::Ready(Some(message)),
-            // The other one is still open.
+            // The control queue is still open.
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
 }
 
-/// The same, as a server's answer.
+/// [`Outgoing`] as the response of a server.
 struct Answer(Outgoing);
 
 impl Stream for Answer {
@@ -140,23 +139,23 @@ impl Stream for Answer {
     }
 }
 
-/// A conversation with another process.
+/// An open session with another process.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) out: Out,
+    pub(crate) out: Outbox,
     pub(crate) incoming: Streaming<Bytes>,
-    /// The other side, for messages.
+    /// Name of the other side, for messages.
     pub(crate) peer: String,
-    /// Whether what is said crosses a network where others can read it.
-    pub(crate) clear: bool,
+    /// Whether messages cross the network unencrypted.
+    pub(crate) plaintext: bool,
 }
 
-/// What a side that listens does with calls.
+/// Handles the calls that a listening side receives.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Takes a conversation, or says why not.
+    /// Accepts a session, or says why not.
     fn session(&self, link: Link) -> Result<(), Status>;
 
-    /// Says who is there.
+    /// Returns the answer to a probe.
     fn probe(&self) -> Bytes;
 
     /// A caller was refused.
@@ -185,7 +184,7 @@ impl StreamingService<Bytes> for SessionCall {
                 out,
                 incoming: request.into_inner(),
                 peer: address.map_or_else(|| "stdio".to_owned(), |a: SocketAddr| a.to_string()),
-                clear: !encrypted && address.is_some_and(|a| !is_here(a.ip())),
+                plaintext: !encrypted && address.is_some_and(|a| !is_here(a.ip())),
             };
             handler.session(link)?;
             Ok(Response::new(Answer(outgoing)))
@@ -205,7 +204,7 @@ impl UnaryService<Bytes> for ProbeCall {
     }
 }
 
-/// The service: judges callers and hands their calls to the handler.
+/// The service: authenticates callers and passes their calls to the handler.
 #[derive(Clone)]
 struct Agents {
     access: Arc<Access>,
@@ -246,7 +245,7 @@ fn server(access: &Access) -> Result<Server, tonic::transport::Error> {
     let server = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        // Each connection carries one conversation and perhaps a probe.
+        // Each connection carries one session and perhaps a probe.
         .max_concurrent_streams(8);
     match &access.tls {
         None => Ok(server),
@@ -254,7 +253,7 @@ fn server(access: &Access) -> Result<Server, tonic::transport::Error> {
     }
 }
 
-/// Serves calls at `listener` until `shutdown` ends.
+/// Serves calls at `listener` until `shutdown` resolves.
 pub(crate) async fn serve(
     listener: TcpListener,
     access: Arc<Access>,
@@ -267,13 +266,13 @@ pub(crate) async fn serve(
         handler,
     };
     server(&access)
-        .map_err(|e| transport(&e))?
+        .map_err(|e| transport_text(&e))?
         .serve_with_incoming_shutdown(service, incoming, shutdown)
         .await
-        .map_err(|e| transport(&e))
+        .map_err(|e| transport_text(&e))
 }
 
-/// Serves calls over one connection that stands already, such as standard input and output.
+/// Serves calls over one existing connection, such as standard input and output.
 pub(crate) async fn serve_one<T>(
     stream: T,
     access: Arc<Access>,
@@ -291,10 +290,10 @@ where
         ..(*access).clone()
     };
     server(&plain)
-        .map_err(|e| transport(&e))?
+        .map_err(|e| transport_text(&e))?
         .serve_with_incoming_shutdown(Agents { access, handler }, incoming, shutdown)
         .await
-        .map_err(|e| transport(&e))
+        .map_err(|e| transport_text(&e))
 }
 
 fn endpoint(address: &str, access: &Access) -> Result<Endpoint, CallError> {
@@ -305,7 +304,7 @@ fn endpoint(address: &str, access: &Access) -> Result<Endpoint, CallError> {
         "http"
     };
     let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
-        .map_err(|e| refused(transport(&e)))?
+        .map_err(|e| refused(transport_text(&e)))?
         .tcp_nodelay(true)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
@@ -317,14 +316,14 @@ fn endpoint(address: &str, access: &Access) -> Result<Endpoint, CallError> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     endpoint
         .tls_config(tls.client(host))
-        .map_err(|e| refused(transport(&e)))
+        .map_err(|e| refused(transport_text(&e)))
 }
 
 async fn connect(address: &str, access: &Access) -> Result<Channel, CallError> {
     endpoint(address, access)?
         .connect()
         .await
-        .map_err(|e| CallError::Unreachable(transport(&e)))
+        .map_err(|e| CallError::Unreachable(transport_text(&e)))
 }
 
 fn client(channel: Channel) -> ClientGrpc<Channel> {
@@ -339,21 +338,21 @@ fn request<T>(body: T, access: &Access) -> Request<T> {
     request
 }
 
-/// Begins a conversation with whoever listens at `address` (`HOST:PORT`).
+/// Opens a session with whoever listens at `address` (`HOST:PORT`).
 pub(crate) async fn call(address: &str, access: &Access) -> Result<Link, CallError> {
     let channel = connect(address, access).await?;
-    let clear = access.tls.is_none() && leaves(address).await;
-    converse(channel, (address, clear), access).await
+    let plaintext = access.tls.is_none() && leaves(address).await;
+    converse(channel, (address, plaintext), access).await
 }
 
-/// Begins a conversation over a connection that stands already.
+/// Opens a session over an existing connection.
 pub(crate) async fn call_over<T>(stream: T, peer: &str, access: &Access) -> Result<Link, CallError>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut stream = Some(hyper_util::rt::TokioIo::new(stream));
     let connector = tower::service_fn(move |_: http::Uri| {
-        // There is no second one.
+        // The stream cannot be opened a second time.
         let stream = stream.take().ok_or(std::io::ErrorKind::NotConnected);
         async move { stream.map_err(std::io::Error::from) }
     });
@@ -365,16 +364,16 @@ where
     let channel = endpoint("agent.invalid:1", &plain)?
         .connect_with_connector(connector)
         .await
-        .map_err(|e| CallError::Unreachable(transport(&e)))?;
+        .map_err(|e| CallError::Unreachable(transport_text(&e)))?;
     converse(channel, (peer, false), access).await
 }
 
-/// Whether an address is this machine's own.
+/// Whether an address is loopback.
 fn is_here(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Whether what is sent to `address` (`HOST:PORT`) may leave this machine.
+/// Whether data sent to `address` (`HOST:PORT`) may leave this machine.
 async fn leaves(address: &str) -> bool {
     match tokio::net::lookup_host(address).await {
         Ok(mut all) => !all.all(|address| is_here(address.ip())),
@@ -384,12 +383,12 @@ async fn leaves(address: &str) -> bool {
 
 async fn converse(
     channel: Channel,
-    (peer, clear): (&str, bool),
+    (peer, plaintext): (&str, bool),
     access: &Access,
 ) -> Result<Link, CallError> {
     let mut grpc = client(channel);
     let ready = grpc.ready().await;
-    ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
+    ready.map_err(|e| CallError::Unreachable(transport_text(&e)))?;
     let (out, outgoing) = outgoing();
     let response = grpc
         .streaming(
@@ -403,11 +402,11 @@ async fn converse(
         out,
         incoming: response.into_inner(),
         peer: peer.to_owned(),
-        clear,
+        plaintext,
     })
 }
 
-/// Asks who listens at `address`, `times` over one connection; `answered` gets each answer as it comes.
+/// Probes whoever listens at `address`, `times` over one connection; `answered` receives each answer.
 pub(crate) async fn probe(
     address: &str,
     access: &Access,
@@ -417,7 +416,7 @@ pub(crate) async fn probe(
     let mut grpc = client(connect(address, access).await?);
     for _ in 0..times {
         let ready = grpc.ready().await;
-        ready.map_err(|e| CallError::Unreachable(transport(&e)))?;
+        ready.map_err(|e| CallError::Unreachable(transport_text(&e)))?;
         let path = PathAndQuery::from_static(PROBE);
         let answer = grpc
             .unary(request(Bytes::new(), access), path, BytesCodec)

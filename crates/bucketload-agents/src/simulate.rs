@@ -1,6 +1,5 @@
-//! Agents that measure nothing: they answer a coordinator as real ones do and send an interval with eight
-//! classes once a second, so that what a thousand agents cost the coordinator can be measured on one
-//! machine.
+//! Simulated agents, to measure the coordinator's cost for a thousand agents on one machine. They answer
+//! like real ones and send an interval with eight classes once a second, but run no load.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -14,9 +13,11 @@ use bytes::Bytes;
 
 use crate::access::Access;
 use crate::agent::call_until;
-use crate::error::{AgentsError, described};
-use crate::message::{Frame, Greeting, Part, ToAgent, ToCoordinator, control, parse, raw_interval};
-use crate::service::Out;
+use crate::error::{AgentsError, status_text};
+use crate::message::{
+    AgentPhaseEnd, Frame, Greeting, ToAgent, ToCoordinator, control, parse, raw_interval,
+};
+use crate::service::Outbox;
 use crate::tally;
 
 /// Operations of each class in an interval.
@@ -30,7 +31,7 @@ pub fn interval() -> Interval {
     tally.fine.begin(1, 1_000_000_000);
     for (work, class) in OpClass::ALL.into_iter().take(8).enumerate() {
         for n in 0..OPERATIONS {
-            // A fixed walk over the range: any would do.
+            // Any fixed walk over the range would do.
             let share = ((n * 37 + work as u64 * 11) % OPERATIONS) as f64 / OPERATIONS as f64;
             let ns = (1e5 * 1000f64.powf(share)) as u64;
             tally.offered += 1;
@@ -63,28 +64,25 @@ pub fn interval() -> Interval {
     }
 }
 
-/// Calls the coordinator at `address` as one agent and serves its run.
+/// Calls the coordinator at `address` as one agent, and simulates its run.
 ///
 /// # Errors
-/// When the coordinator cannot be reached or ends the conversation otherwise than with a goodbye.
+/// When the coordinator cannot be reached or ends the session without `Bye`.
 pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
     let mut link = call_until(address, access, Duration::from_secs(60)).await?;
     let out = link.out.clone();
     say(
         &out,
         &ToCoordinator::Hello(Greeting {
-            version: access.version.clone(),
-            protocol: access.protocol,
             host: "simulated".to_owned(),
-            pid: std::process::id(),
-            ..Greeting::default()
+            ..Greeting::new(access)
         }),
     )
     .await;
     let mut durations: Vec<u64> = Vec::new();
     loop {
         let message = link.incoming.message().await;
-        let message = message.map_err(|status| AgentsError::aborted(described(&status)))?;
+        let message = message.map_err(|status| AgentsError::aborted(status_text(&status)))?;
         let Some(Frame::Control(bytes)) = message.and_then(Frame::of) else {
             return Err(AgentsError::aborted("the coordinator is gone"));
         };
@@ -123,9 +121,9 @@ pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
     }
 }
 
-/// A phase from `at_ns` on: an interval each second, and the end.
-async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
-    // Encoded once: what a thousand agents take to make it is not what is measured.
+/// Simulates a phase from `at_ns` on: one interval each second, then the end.
+async fn load(out: Outbox, phase: u16, at_ns: u64, duration_ns: u64) {
+    // Encoded once, because the cost of encoding is not under test.
     static SENT: LazyLock<(Gauges, Vec<u8>)> = LazyLock::new(|| {
         let interval = interval();
         let mut body = Vec::new();
@@ -149,13 +147,13 @@ async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
         interval.gauges.machine_total_ns += 1_000_000_000;
         let wait = interval.end_ns.saturating_sub(now_ns());
         tokio::time::sleep(Duration::from_nanos(wait)).await;
-        // A coordinator that is gone is noticed by who reads.
+        // The reading side notices a lost coordinator.
         let _ = out.control.send(raw_interval(&interval, body)).await;
     }
     let end_ns = at_ns + duration_ns;
     let done = ToCoordinator::PhaseDone {
         phase,
-        outcome: Ok(Part {
+        outcome: Ok(AgentPhaseEnd {
             at_ns: end_ns,
             drained_ns: end_ns,
             end: PhaseEnd::TimeLimit,
@@ -165,7 +163,7 @@ async fn load(out: Out, phase: u16, at_ns: u64, duration_ns: u64) {
     say(&out, &done).await;
 }
 
-async fn say(out: &Out, what: &ToCoordinator) {
+async fn say(out: &Outbox, what: &ToCoordinator) {
     let message: Bytes = control(what);
     let _ = out.control.send(message).await;
 }

@@ -1,5 +1,5 @@
-//! Standard input and output as one connection: how an agent talks to who started it, locally or
-//! through ssh. No port is opened, and who may start a process needs no token.
+//! Standard input and output as one connection: how an agent talks to the coordinator that started it,
+//! locally or through ssh. No port is opened, and no token is needed.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// One end of a pipe or socket that was inherited.
+/// An inherited end of a pipe or socket.
 #[derive(Debug)]
 struct End(AsyncFd<OwnedFd>);
 
@@ -32,10 +32,10 @@ pub(crate) struct Stdio {
 }
 
 impl Stdio {
-    /// Takes them over; inside a runtime.
+    /// Takes both over. Must be called inside a runtime.
     ///
     /// # Errors
-    /// When they are no pipes or sockets.
+    /// When they are not pipes or sockets.
     pub(crate) fn take() -> io::Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;

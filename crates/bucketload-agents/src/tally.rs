@@ -1,8 +1,8 @@
-//! The form in which intervals travel: counters and the non-empty buckets of every histogram.
+//! Wire encoding of intervals: counters and the non-empty buckets of every histogram.
 //!
-//! Percentiles never travel: the coordinator adds buckets and computes them from the sums, as for the
-//! threads of one process. Decoding adds straight into the tally of the interval, without anything
-//! in between, so that a thousand agents cost what their buckets cost.
+//! Percentiles are never sent: the coordinator adds buckets and computes percentiles from the sums, as for
+//! the threads of one process. Decoding adds straight into the tally of the interval, so the cost of a
+//! thousand agents is that of their buckets.
 
 use bucketload_core::agent::AgentTotals;
 use bucketload_core::endpoint::EndpointTally;
@@ -14,10 +14,10 @@ use bucketload_core::tally::{Cell, FINE_BINS, Gauges, Interval, Tally};
 
 use crate::varint::{Reader, put, put_signed, put_text};
 
-/// Most cells, spans, endpoints and size cells that are believed.
-const MOST: usize = 1 << 16;
+/// Maximum number of cells, spans, endpoints or size cells; larger counts are taken for damage.
+const MAX_COUNT: usize = 1 << 16;
 
-/// What an interval says beside its tally.
+/// The fields of an interval other than its tally.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) phase: u16,
@@ -33,7 +33,7 @@ pub(crate) fn encode(interval: &Interval, out: &mut Vec<u8>) {
     encode_tally(&interval.tally, out);
 }
 
-/// Appends what stands before the tally.
+/// Appends everything before the tally.
 pub(crate) fn encode_head(interval: &Interval, out: &mut Vec<u8>) {
     for number in [
         u64::from(interval.phase),
@@ -146,8 +146,8 @@ fn put_cell(cell: &Cell, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the number of non-empty buckets and, unless there is none, the exact figures and for each
-/// bucket its distance from the one before and its count.
+/// Appends the number of non-empty buckets; if there are any, also the exact figures, and for each bucket
+/// its distance from the previous one and its count.
 fn histogram(h: &Histogram, out: &mut Vec<u8>) {
     if h.is_empty() {
         return put(0, out);
@@ -200,10 +200,10 @@ fn class(r: &mut Reader<'_>) -> Option<OpClass> {
 }
 
 fn length(r: &mut Reader<'_>) -> Option<usize> {
-    r.small().filter(|&n| n <= MOST)
+    r.small().filter(|&n| n <= MAX_COUNT)
 }
 
-/// Reads only what stands before the tally.
+/// Reads everything before the tally.
 pub(crate) fn head(r: &mut Reader<'_>) -> Option<Head> {
     Some(Head {
         phase: r.small()?,
@@ -214,8 +214,8 @@ pub(crate) fn head(r: &mut Reader<'_>) -> Option<Head> {
     })
 }
 
-/// Adds the tally that follows a [`head`] to `into`. `None` when it is damaged; a part of it may have
-/// been added then. Returns its sums.
+/// Adds the tally that follows a [`head`] to `into` and returns its sums. `None` if the tally is damaged;
+/// part of it may have been added then.
 pub(crate) fn add(r: &mut Reader<'_>, into: &mut Tally) -> Option<AgentTotals> {
     let mut sums = AgentTotals {
         offered: r.number()?,
@@ -320,7 +320,7 @@ fn add_cell(r: &mut Reader<'_>, cell: &mut Cell, sums: &mut AgentTotals) -> Opti
     }
     for part in Part::ALL {
         match r.0.first() {
-            // Most parts are empty; a histogram is not made for them.
+            // Most parts are empty and need no histogram.
             Some(0) => r.0 = &r.0[1..],
             _ => add_histogram(r, cell.anatomy.part_mut(part))?,
         }
@@ -328,8 +328,8 @@ fn add_cell(r: &mut Reader<'_>, cell: &mut Cell, sums: &mut AgentTotals) -> Opti
     Some(())
 }
 
-/// The difference of two instants on clocks `offset_ns` apart, such as that of an agent and of the
-/// coordinator; an instant of 0 did not happen and stays 0.
+/// Converts an instant to a clock that is `offset_ns` behind, such as from an agent's to the coordinator's.
+/// An instant of 0 means "did not happen" and stays 0.
 pub(crate) const fn shifted(at_ns: u64, offset_ns: i64) -> u64 {
     if at_ns == 0 {
         return 0;

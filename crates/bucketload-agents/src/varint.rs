@@ -1,5 +1,5 @@
-//! Numbers of variable length (LEB128): seven bits per byte, the lowest first; the highest bit says
-//! that more follow.
+//! Numbers of variable length (LEB128): seven bits per byte, lowest first; a set high bit means that more
+//! bytes follow.
 
 /// Appends `value`.
 #[inline]
@@ -17,13 +17,13 @@ pub(crate) fn put_signed(value: i64, out: &mut Vec<u8>) {
     put(((value << 1) ^ (value >> 63)) as u64, out);
 }
 
-/// Appends a text with its length.
+/// Appends a string with its length.
 pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
     put(text.len() as u64, out);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what was put; every method is `None` when the bytes end too early or mean nothing.
+/// Reads values back; every method returns `None` if the bytes end too early or are malformed.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -95,7 +95,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let mut reader = Reader(&bytes);
             while reader.number().is_some() {}
             let _ = Reader(&bytes).text();

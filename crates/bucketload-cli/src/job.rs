@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bucketload_agents::Watch;
+use bucketload_agents::FleetWatch;
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
@@ -47,7 +47,7 @@ pub(crate) struct Job {
     /// What to tell the user before the run.
     pub(crate) notes: Vec<String>,
     /// The agents that carry out the run (`options.remote`); `None` = this process alone.
-    pub(crate) agents: Option<Watch>,
+    pub(crate) agents: Option<FleetWatch>,
 }
 
 /// What the client could do if the store cost nothing.

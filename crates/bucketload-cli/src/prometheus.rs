@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bucketload_token::same;
+
 /// The page that scrapes are answered with.
 pub(crate) type Page = Arc<Mutex<String>>;
 
@@ -57,7 +59,7 @@ fn answer(stream: &TcpStream, token: Option<&str>, page: &Page) -> std::io::Resu
                 && value
                     .trim()
                     .strip_prefix("Bearer ")
-                    .is_some_and(|given| same(given, token));
+                    .is_some_and(|given| same(given.as_bytes(), token.as_bytes()));
         }
         line.clear();
     }
@@ -78,15 +80,6 @@ fn answer(stream: &TcpStream, token: Option<&str>, page: &Page) -> std::io::Resu
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
-}
-
-/// Compares without leaking the position of the first difference.
-fn same(a: &str, b: &str) -> bool {
-    a.len() == b.len()
-        && a.bytes()
-            .zip(b.bytes())
-            .fold(0, |acc, (x, y)| acc | (x ^ y))
-            == 0
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! A controller whose runs are simulated: the real queue, pages and event streams over run directories that
-//! are written in simulated time. `cargo xtask conformance console` looks at the page of a run of a day with
-//! it, and at a comparison of runs that do not depend on how busy the machine is.
+//! A controller with simulated runs: the real queue, pages and event streams, with run directories written in
+//! simulated time. `cargo xtask conformance console` uses it for the page of a day-long run, and for a comparison of
+//! runs that do not depend on the load of the machine.
 //!
-//! A workload called `day` lasts a day of one-second intervals and goes on until it is cancelled. Every other
-//! one is a minute at 200/s, judged by the ordinary rules; `slower…` takes 30 % longer per operation.
+//! A workload called `day` has a day of one-second intervals and then waits to be cancelled. Every other workload is
+//! a minute at 200/s, judged by the ordinary rules; `slower…` takes 30 % longer per operation.
 //!
-//! The only argument is the data directory. It prints its URL and ends when its standard input closes.
+//! The only argument is the data directory. The program prints its URL and exits when its standard input closes.
 
 #[path = "../../bucketload-results/tests/support/mod.rs"]
 mod support;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_console::controller::{Controller, ControllerConfig};
-use bucketload_console::launcher::{Boxed, Checked, Launcher, Running, Task};
-use bucketload_console::queue::Ended;
+use bucketload_console::launcher::{BoxFuture, CheckResult, Launcher, RunningProcess, Task};
+use bucketload_console::queue::ProcessExit;
 use bucketload_console::server::Server;
 use bucketload_console::web::{Console, ConsoleConfig, router};
 use bucketload_core::op::OpClass;
@@ -35,17 +35,17 @@ const DAY: u64 = 86_400;
 struct Simulated;
 
 impl Launcher for Simulated {
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>> {
+    fn check<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Result<CheckResult, String>> {
         Box::pin(async move {
             let name = name_of(task)?;
-            Ok(Checked {
+            Ok(CheckResult {
                 name,
                 notes: Vec::new(),
             })
         })
     }
 
-    fn start(&self, task: &Task) -> io::Result<Box<dyn Running>> {
+    fn start(&self, task: &Task) -> io::Result<Box<dyn RunningProcess>> {
         let (ended, stop) = (watch::Sender::new(None), Arc::new(AtomicBool::new(false)));
         let (tell, stopped) = (ended.clone(), Arc::clone(&stop));
         let name = name_of(task).map_err(io::Error::other)?;
@@ -58,17 +58,17 @@ impl Launcher for Simulated {
             if let Err(e) = &code {
                 eprintln!("{name}: {e}");
             }
-            tell.send_replace(Some(Ended::Code(code.unwrap_or(4))));
+            tell.send_replace(Some(ProcessExit::Code(code.unwrap_or(4))));
         });
         Ok(Box::new(Process { ended, stop }))
     }
 
-    fn settled<'a>(&'a self, _: &'a Path) -> Boxed<'a, ()> {
+    fn wait_until_unused<'a>(&'a self, _: &'a Path) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 }
 
-/// The name in the workload file.
+/// Extracts the name from the workload file.
 fn name_of(task: &Task) -> Result<String, String> {
     let text = std::fs::read_to_string(task.dir.join(&task.workload)).map_err(|e| e.to_string())?;
     let name = text.split('"').nth(1).ok_or("there is no name")?;
@@ -76,12 +76,12 @@ fn name_of(task: &Task) -> Result<String, String> {
 }
 
 struct Process {
-    ended: watch::Sender<Option<Ended>>,
+    ended: watch::Sender<Option<ProcessExit>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Running for Process {
-    fn wait(&mut self) -> Boxed<'_, io::Result<Ended>> {
+impl RunningProcess for Process {
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<ProcessExit>> {
         let mut ended = self.ended.subscribe();
         Box::pin(async move {
             let ended = ended.wait_for(Option::is_some).await;
@@ -99,7 +99,7 @@ impl Running for Process {
     }
 }
 
-/// One second of a run with eight classes.
+/// An interval of one second with eight classes.
 fn second(latencies_ns: &[u64]) -> Interval {
     let mut tally = Tally::new();
     for &class in &OpClass::ALL[..8] {
@@ -119,11 +119,11 @@ fn second(latencies_ns: &[u64]) -> Interval {
     }
 }
 
-/// A run of a day, as fast as the disk takes it; then it waits to be cancelled.
+/// Writes a day-long run as fast as possible, then waits to be cancelled.
 fn a_day(run: &Path, stop: &AtomicBool) -> Result<i32, String> {
     let mut sink = RunDirSink::create(run, manifest(plan(80.0, DAY))).map_err(|e| e.to_string())?;
     sink.event(&Event::PhaseStarted { phase: 1, at_ns: 0 });
-    // Every 256th second has latencies over five decades, as all would have in a long run.
+    // Every 256th second has latencies over five decades, which a long run would have in every second.
     let wide: Vec<u64> = (0..300).map(|n| 20_000 + n * n * n * 37).collect();
     let (mut few, mut rich) = (second(&[1_000_000, 1_200_000, 4_000_000]), second(&wide));
     for index in 0..DAY {
@@ -144,7 +144,7 @@ fn a_day(run: &Path, stop: &AtomicBool) -> Result<i32, String> {
     Ok(130)
 }
 
-/// A minute of measurement with its verdict and its report, as `bucketload run` leaves them.
+/// Writes a minute of measurement with verdict and report, like `bucketload run`.
 fn a_minute(run: &Path, name: &str) -> Result<i32, String> {
     let told = |e: bucketload_results::ResultsError| e.to_string();
     let seed = name.bytes().fold(7, |sum: u64, byte| {
@@ -152,7 +152,7 @@ fn a_minute(run: &Path, name: &str) -> Result<i32, String> {
     });
     let slowness = if name.starts_with("slower") { 1.3 } else { 1.0 };
     let shape = Shape {
-        // Runs differ by a per cent or two, as real ones do.
+        // Runs differ by a few per cent, like real ones.
         slowness: slowness * (1.0 + 0.005 * (seed % 5) as f64),
         seed,
         ..Shape::default()

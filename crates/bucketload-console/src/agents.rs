@@ -1,8 +1,7 @@
-//! Agents as the console shows them: those that are configured, and what the coordinator of a run wrote
-//! about its own.
+//! Agents as the console shows them: addresses of configured agents, and the agents of a run.
 //!
-//! A run with agents keeps `agents.json` in its run directory, replaced once a second. The console shows
-//! what it knows of the fields and passes over others.
+//! A run with agents keeps `agents.json` in its run directory, replaced once a second. The console reads the fields
+//! that it knows and ignores others.
 
 use std::path::Path;
 
@@ -10,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 /// Name of the file in the run directory.
 pub(crate) const FILE: &str = "agents.json";
-/// Largest file that is read, bytes.
+/// Maximum size of the file, bytes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Where an agent listens, `HOST:PORT`.
+/// The address of an agent, `HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct AgentAddress(String);
@@ -22,7 +21,11 @@ impl std::str::FromStr for AgentAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no agent; write HOST:PORT such as node1:19099");
+        let wrong = || {
+            format!(
+                "`{text}` is not the address of an agent; write HOST:PORT, for example node1:19099"
+            )
+        };
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let host_ok = !host.is_empty()
             && host
@@ -46,24 +49,24 @@ impl std::fmt::Display for AgentAddress {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {
-    /// Its number within the run.
+    /// Its rank within the run.
     pub rank: u64,
-    /// Where it is.
+    /// Its host.
     pub host: String,
-    /// What it does: `connected`, `ready`, `preparing`, `running`, `finished`, `failed` or `lost`.
+    /// Its state: `connected`, `ready`, `preparing`, `running`, `finished`, `failed` or `lost`.
     pub state: String,
     /// Why it failed or was lost.
     pub reason: Option<String>,
     /// Its wall clock minus the coordinator's, nanoseconds.
     pub wall_offset_ns: Option<i64>,
-    /// Largest error of the offset, nanoseconds.
+    /// Maximum error of the offset, nanoseconds.
     pub clock_bound_ns: Option<u64>,
     /// The last interval that arrived from it.
     pub last_interval: Option<LastInterval>,
 }
 
 impl AgentState {
-    /// Whether its part of the run is missing.
+    /// Whether its share of the run is missing.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         matches!(self.state.as_str(), "failed" | "lost")
@@ -80,7 +83,7 @@ pub struct LastInterval {
     pub index: u64,
 }
 
-/// The agents of the run in `dir`; none when it has none or the file cannot be read.
+/// The agents of the run in `dir`; empty if it has none or the file cannot be read.
 pub(crate) fn of_run(dir: &Path) -> Vec<AgentState> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_coordinator_wrote_is_read_as_far_as_it_is_known() {
+    fn known_fields_of_the_coordinators_file_are_read() {
         let dir = tempfile::tempdir().unwrap();
         assert!(of_run(dir.path()).is_empty());
         let text = r#"{"run_id":"x","agents":[{"rank":1,"host":"n1","state":"running","clock_offset_ns":77,"wall_offset_ns":-5,"last_interval":{"phase":2,"index":7,"end_ns":1},"new":{}}]}"#;

@@ -1,75 +1,26 @@
-//! Who may use the console.
+//! Authentication of the console's users.
 //!
-//! Programs show the token with each request (`Authorization: Bearer …`). Browsers show it once, in a form,
-//! and get a cookie with a random number that stands for a session of this process. A form that changes
-//! something carries the session's second number, which other sites cannot know.
+//! Programs send the token with each request (`Authorization: Bearer …`). Browsers send it once, in a form, and
+//! get a cookie with the random id of a session of this process. Forms that change something carry the
+//! session's CSRF token, which other sites cannot know.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::lock;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE};
+use bucketload_token::{AccessToken, same};
 
-/// Shortest token: 16 characters of 64 kinds cannot be guessed over a network.
-const MIN_TOKEN: usize = 16;
 /// How long a session lasts after its last use, milliseconds.
 const SESSION_MS: u64 = 12 * 3600 * 1000;
-/// Most sessions; the one that was used least recently makes room.
+/// Maximum number of sessions; the least recently used one is dropped.
 const MAX_SESSIONS: usize = 256;
 
-/// A secret that is never shown.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(***)")
-    }
-}
-
-impl Token {
-    /// Takes the token from the text of a file: its first line.
-    ///
-    /// # Errors
-    /// When it is too short or holds what cannot stand in a header.
-    pub fn from_text(text: &str) -> Result<Self, String> {
-        let token = text.lines().next().unwrap_or_default().trim();
-        if token.len() < MIN_TOKEN {
-            return Err(format!(
-                "the token has fewer than {MIN_TOKEN} characters; make one with `openssl rand -hex 32`"
-            ));
-        }
-        if !token.chars().all(|c| c.is_ascii_graphic()) {
-            return Err("the token may only have visible ASCII characters".to_owned());
-        }
-        Ok(Self(token.to_owned()))
-    }
-
-    /// Whether `given` is the token, without leaking the place of the first difference.
-    #[must_use]
-    pub fn is(&self, given: &str) -> bool {
-        same(&self.0, given)
-    }
-
-    /// For the header of a request.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-fn same(a: &str, b: &str) -> bool {
-    a.len() == b.len()
-        && a.bytes()
-            .zip(b.bytes())
-            .fold(0, |acc, (x, y)| acc | (x ^ y))
-            == 0
-}
-
-/// 256 random bits of the kernel, in hexadecimal.
+/// Returns 256 random bits from the kernel, in hexadecimal.
 ///
 /// # Errors
-/// When the kernel has none.
+/// When the kernel cannot provide them.
 pub(crate) fn random() -> Result<String, String> {
     let mut bytes = [0u8; 32];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
@@ -86,28 +37,30 @@ struct Session {
     used_ms: u64,
 }
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
-    /// A program that showed the token, or one on this machine where no token is asked for.
+pub(crate) enum Caller {
+    /// A program that sent the token, or a local program if no token is required.
     Program,
-    /// A browser. Whatever it is to change must carry this number.
+    /// A browser. Its changes must carry the CSRF token.
     Browser {
-        /// The number.
+        /// The CSRF token.
         csrf: String,
     },
 }
 
-impl Who {
-    /// Whether a change that carries `given` is meant.
-    pub(crate) fn means(&self, given: Option<&str>) -> bool {
+impl Caller {
+    /// Whether the caller may make a change with the CSRF token `given`.
+    pub(crate) fn allows_change(&self, given: Option<&str>) -> bool {
         match self {
             Self::Program => true,
-            Self::Browser { csrf } => given.is_some_and(|given| same(csrf, given)),
+            Self::Browser { csrf } => {
+                given.is_some_and(|given| same(csrf.as_bytes(), given.as_bytes()))
+            }
         }
     }
 
-    /// The number for forms; empty for programs.
+    /// The CSRF token for forms; empty for programs.
     pub(crate) fn csrf(&self) -> &str {
         match self {
             Self::Program => "",
@@ -116,19 +69,19 @@ impl Who {
     }
 }
 
-/// The token, if one is asked for, and the sessions.
+/// The token, if one is required, and the sessions.
 #[derive(Debug)]
 pub(crate) struct Auth {
-    token: Option<Token>,
+    token: Option<AccessToken>,
     /// Whether connections are encrypted.
     tls: bool,
     sessions: Mutex<HashMap<String, Session>>,
-    /// For browsers where no token is asked for.
+    /// CSRF token of all browsers if no token is required.
     open_csrf: String,
 }
 
 impl Auth {
-    pub(crate) fn new(token: Option<Token>, tls: bool) -> Result<Self, String> {
+    pub(crate) fn new(token: Option<AccessToken>, tls: bool) -> Result<Self, String> {
         Ok(Self {
             token,
             tls,
@@ -137,12 +90,12 @@ impl Auth {
         })
     }
 
-    /// Whether a token is asked for.
+    /// Whether a token is required.
     pub(crate) const fn is_closed(&self) -> bool {
         self.token.is_some()
     }
 
-    /// Name of the cookie. The prefix makes browsers refuse one that was not set over TLS for this host.
+    /// Name of the cookie. With the prefix, browsers accept it only over TLS and for this host alone.
     pub(crate) const fn cookie(&self) -> &'static str {
         if self.tls {
             "__Host-bucketload"
@@ -151,50 +104,52 @@ impl Auth {
         }
     }
 
-    /// Who sent a request with these headers; none when it must not be answered.
-    pub(crate) fn who(&self, headers: &HeaderMap, now_ms: u64) -> Option<Who> {
+    /// Identifies the sender of a request; `None` if the request must be rejected.
+    pub(crate) fn caller(&self, headers: &HeaderMap, now_ms: u64) -> Option<Caller> {
         let bearer = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.strip_prefix("Bearer "));
         let Some(token) = &self.token else {
             return Some(if is_browser(headers) {
-                Who::Browser {
+                Caller::Browser {
                     csrf: self.open_csrf.clone(),
                 }
             } else {
-                Who::Program
+                Caller::Program
             });
         };
         if let Some(given) = bearer {
-            return token.is(given.trim()).then_some(Who::Program);
+            return token.matches(given.trim()).then_some(Caller::Program);
         }
         let id = cookie(headers, self.cookie())?;
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         let session = sessions.get_mut(id)?;
         if now_ms.saturating_sub(session.used_ms) > SESSION_MS {
             sessions.remove(id);
             return None;
         }
         session.used_ms = now_ms;
-        Some(Who::Browser {
+        Some(Caller::Browser {
             csrf: session.csrf.clone(),
         })
     }
 
-    /// Whether a program's query carries the token, as COSBench's `password`.
+    /// Checks a token from a program's query, such as COSBench's `password`.
     pub(crate) fn accepts(&self, given: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| token.is(given))
+        self.token
+            .as_ref()
+            .is_some_and(|token| token.matches(given))
     }
 
-    /// Opens a session for who shows the token; the value of a `Set-Cookie` header, or none when the
-    /// token is wrong.
+    /// Opens a session if the token is right. Returns the value of a `Set-Cookie` header, or `None` if the token is
+    /// wrong.
     pub(crate) fn login(&self, given: &str, now_ms: u64) -> Result<Option<String>, String> {
         if !self.accepts(given.trim()) {
             return Ok(None);
         }
         let (id, csrf) = (random()?, random()?);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         if sessions.len() >= MAX_SESSIONS {
             let oldest = sessions
                 .iter()
@@ -212,13 +167,10 @@ impl Auth {
         Ok(Some(self.set_cookie(&id, SESSION_MS / 1000)))
     }
 
-    /// Ends the session of a request; the value of a `Set-Cookie` header.
+    /// Ends the session of a request. Returns the value of a `Set-Cookie` header.
     pub(crate) fn logout(&self, headers: &HeaderMap) -> String {
         if let Some(id) = cookie(headers, self.cookie()) {
-            self.sessions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(id);
+            lock(&self.sessions).remove(id);
         }
         self.set_cookie("", 0)
     }
@@ -232,8 +184,8 @@ impl Auth {
     }
 }
 
-/// Whether a browser sent these headers: every one in use sends one of them with whatever a page of
-/// another site makes it do.
+/// Whether a browser sent these headers. Every browser in use adds at least one of them to requests that a page of
+/// another site causes.
 fn is_browser(headers: &HeaderMap) -> bool {
     ["origin", "sec-fetch-site", "cookie", "referer"]
         .iter()
@@ -259,7 +211,9 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 mod tests {
     use axum::http::{HeaderMap, HeaderValue};
 
-    use super::{Auth, MAX_SESSIONS, SESSION_MS, Token, Who};
+    use bucketload_token::AccessToken;
+
+    use super::{Auth, Caller, MAX_SESSIONS, SESSION_MS};
 
     const TOKEN: &str = "0123456789abcdef";
 
@@ -276,7 +230,7 @@ mod tests {
     }
 
     fn auth() -> Auth {
-        Auth::new(Some(Token::from_text(TOKEN).unwrap()), true).unwrap()
+        Auth::new(Some(AccessToken::parse("", TOKEN).unwrap()), true).unwrap()
     }
 
     fn cookie_of(set: &str) -> String {
@@ -284,18 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_long_and_never_shown() {
-        assert!(Token::from_text("short").unwrap_err().contains("openssl"));
-        assert!(Token::from_text("0123456789abcde\u{e9}").is_err());
-        let token = Token::from_text("0123456789abcdef\nsecond line").unwrap();
-        assert!(token.is(TOKEN) && !token.is("0123456789abcdeg") && !token.is(""));
-        assert_eq!(format!("{token:?}"), "Token(***)");
-        assert!(!format!("{:?}", auth()).contains(TOKEN));
-    }
-
-    #[test]
-    fn nobody_without_the_token_gets_in() {
+    fn a_wrong_or_missing_token_is_rejected() {
         let auth = auth();
+        assert!(!format!("{auth:?}").contains(TOKEN));
         for given in [
             &[][..],
             &[("authorization", "Bearer wrong-wrong-wrong")],
@@ -303,12 +248,12 @@ mod tests {
             &[("cookie", "__Host-bucketload=made-up")],
             &[("cookie", "__Host-bucketload=")],
         ] {
-            assert_eq!(auth.who(&headers(given), 0), None, "{given:?}");
+            assert_eq!(auth.caller(&headers(given), 0), None, "{given:?}");
         }
         let good = format!("Bearer {TOKEN}");
         assert_eq!(
-            auth.who(&headers(&[("authorization", &good)]), 0),
-            Some(Who::Program)
+            auth.caller(&headers(&[("authorization", &good)]), 0),
+            Some(Caller::Program)
         );
         assert_eq!(auth.login("wrong-wrong-wrong", 0), Ok(None));
     }
@@ -321,18 +266,22 @@ mod tests {
             assert!(set.contains(attribute), "{set}");
         }
         let request = headers(&[("cookie", &format!("a=b; {}", cookie_of(&set)))]);
-        let who = auth.who(&request, 2000).unwrap();
-        let Who::Browser { csrf } = &who else {
+        let who = auth.caller(&request, 2000).unwrap();
+        let Caller::Browser { csrf } = &who else {
             panic!("{who:?}")
         };
-        assert!(who.means(Some(csrf)));
-        assert!(!who.means(None) && !who.means(Some("")) && !who.means(Some("x")));
+        assert!(who.allows_change(Some(csrf)));
+        assert!(
+            !who.allows_change(None)
+                && !who.allows_change(Some(""))
+                && !who.allows_change(Some("x"))
+        );
         assert!(!set.contains(csrf.as_str()));
-        assert_eq!(auth.who(&request, 2001 + SESSION_MS), None, "expired");
+        assert_eq!(auth.caller(&request, 2001 + SESSION_MS), None, "expired");
         let set = auth.login(TOKEN, 0).unwrap().unwrap();
         let request = headers(&[("cookie", &cookie_of(&set))]);
         assert!(auth.logout(&request).contains("Max-Age=0"));
-        assert_eq!(auth.who(&request, 1), None);
+        assert_eq!(auth.caller(&request, 1), None);
         for n in 0..2 * MAX_SESSIONS as u64 {
             auth.login(TOKEN, n).unwrap();
         }
@@ -340,16 +289,16 @@ mod tests {
     }
 
     #[test]
-    fn where_no_token_is_asked_for_browsers_still_need_their_number() {
+    fn without_a_token_browsers_still_need_their_csrf_token() {
         let auth = Auth::new(None, false).unwrap();
-        assert_eq!(auth.who(&headers(&[]), 0), Some(Who::Program));
+        assert_eq!(auth.caller(&headers(&[]), 0), Some(Caller::Program));
         for sign in [
             ("origin", "http://evil.example"),
             ("sec-fetch-site", "cross-site"),
             ("accept", "text/html,*/*"),
         ] {
-            let who = auth.who(&headers(&[sign]), 0).unwrap();
-            assert!(!who.means(None), "{sign:?}");
+            let who = auth.caller(&headers(&[sign]), 0).unwrap();
+            assert!(!who.allows_change(None), "{sign:?}");
         }
     }
 }

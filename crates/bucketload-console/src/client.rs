@@ -1,9 +1,10 @@
-//! Talks to a controller: what `bucketload submit`, `info`, `cancel` and `top --controller` do.
+//! Client of a controller, for `bucketload submit`, `info`, `cancel` and `top --controller`.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bucketload_token::AccessToken;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
@@ -16,12 +17,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::auth::Token;
 use crate::web::api::{JobInfo, LiveInfo};
 
-/// Longest time for a request: the controller checks a workload for up to a minute.
+/// Time limit of a request: the controller may check a workload for up to a minute.
 const LIMIT: Duration = Duration::from_secs(150);
-/// Largest answer, bytes.
+/// Maximum size of an answer, bytes.
 const MAX_ANSWER: usize = 64 << 20;
 
 /// Why a request failed.
@@ -33,18 +33,18 @@ pub enum ClientError {
     /// The controller refused the request.
     #[error("{0}")]
     Refused(String),
-    /// There is no controller to talk to.
+    /// The controller cannot be reached.
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// A controller to talk to. Each request has a connection of its own.
+/// A client of one controller. Each request uses a new connection.
 pub struct Client {
     host: String,
     port: u16,
     authority: String,
     tls: Option<TlsConnector>,
-    token: Option<Token>,
+    token: Option<AccessToken>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -58,15 +58,19 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the controller at `url`, such as `http://127.0.0.1:19088`. Certificates are verified
-    /// with those of the system, or those of the PEM file `ca`.
+    /// Makes a client of the controller at `url`, for example `http://127.0.0.1:19088`. Server certificates are verified
+    /// against the system's authorities, or those in the PEM file `ca`.
     ///
     /// # Errors
     /// When the URL or the file is wrong.
-    pub fn new(url: &str, token: Option<Token>, ca: Option<&Path>) -> Result<Self, ClientError> {
+    pub fn new(
+        url: &str,
+        token: Option<AccessToken>,
+        ca: Option<&Path>,
+    ) -> Result<Self, ClientError> {
         let wrong = || {
             ClientError::Usage(format!(
-                "--controller {url}: this is no URL; write one such as http://127.0.0.1:19088"
+                "--controller {url}: not a URL; write for example http://127.0.0.1:19088"
             ))
         };
         let uri: Uri = url.parse().map_err(|_| wrong())?;
@@ -78,10 +82,10 @@ impl Client {
         };
         let authority = uri.authority().ok_or_else(wrong)?.as_str().to_owned();
         if authority.contains('@') || uri.path() != "/" || uri.query().is_some() {
-            return Err(ClientError::Usage(format!(
-                "--controller: write the URL without user, path and query; a token belongs into --token-file or {}",
-                "BUCKETLOAD_TOKEN"
-            )));
+            return Err(ClientError::Usage(
+                "--controller: write the URL without user, path and query; a token belongs in --token-file or BUCKETLOAD_TOKEN"
+                    .to_owned(),
+            ));
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -97,10 +101,10 @@ impl Client {
         })
     }
 
-    /// Submits a workload file, or a built-in workload by its name, with options of `bucketload run`.
+    /// Submits a workload file, or a built-in workload by name, with options of `bucketload run`.
     ///
     /// # Errors
-    /// When it is not accepted, with the controller's reason.
+    /// When the controller refuses it, with the reason.
     pub fn submit(
         &self,
         file: Option<(&str, &[u8])>,
@@ -116,7 +120,7 @@ impl Client {
         self.json(Method::POST, "/api/jobs", Some((kind, body)))
     }
 
-    /// All jobs: the running one, those that wait, those that are over.
+    /// Returns all jobs: the running one, those that wait, and those that have ended.
     ///
     /// # Errors
     /// When the controller does not answer or refuses.
@@ -124,24 +128,24 @@ impl Client {
         self.json(Method::GET, "/api/jobs", None)
     }
 
-    /// One job.
+    /// Returns one job.
     ///
     /// # Errors
     /// As [`Client::jobs`]; also when there is no such job.
     pub fn job(&self, id: &str) -> Result<JobInfo, ClientError> {
-        self.json(Method::GET, &format!("/api/jobs/{}", word(id)?), None)
+        self.json(Method::GET, &format!("/api/jobs/{}", checked_id(id)?), None)
     }
 
     /// Cancels a job.
     ///
     /// # Errors
-    /// As [`Client::job`]; also when it is over.
+    /// As [`Client::job`]; also when it has ended.
     pub fn cancel(&self, id: &str) -> Result<JobInfo, ClientError> {
-        let path = format!("/api/jobs/{}/cancel", word(id)?);
+        let path = format!("/api/jobs/{}/cancel", checked_id(id)?);
         self.json(Method::POST, &path, None)
     }
 
-    /// The run that is under way, with the points of a phase.
+    /// Returns the current run, with the points of a phase.
     ///
     /// # Errors
     /// As [`Client::jobs`].
@@ -170,7 +174,7 @@ impl Client {
             .map_err(|e| ClientError::Unreachable(format!("controller {}: {e}", self.authority)))?;
         if status == StatusCode::UNAUTHORIZED {
             return Err(ClientError::Refused(format!(
-                "the controller {} asks for a token: --token-file FILE or the environment variable BUCKETLOAD_TOKEN",
+                "the controller {} requires a token: --token-file FILE or the environment variable BUCKETLOAD_TOKEN",
                 self.authority
             )));
         }
@@ -185,7 +189,7 @@ impl Client {
         }
         serde_json::from_slice(&answer).map_err(|e| {
             ClientError::Unreachable(format!(
-                "controller {}: this is no answer of a controller ({e})",
+                "controller {}: the answer is not from a controller ({e})",
                 self.authority
             ))
         })
@@ -253,7 +257,7 @@ where
     tokio::pin!(connection);
     tokio::select! {
         answer = &mut exchange => answer,
-        // The connection may be over before its last bytes were looked at.
+        // The connection may end before its last bytes have been handled.
         _ = &mut connection => exchange.await,
     }
 }
@@ -283,20 +287,20 @@ fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// An identifier that can stand in a path.
-fn word(id: &str) -> Result<&str, ClientError> {
+/// Checks that an identifier is safe in a path.
+fn checked_id(id: &str) -> Result<&str, ClientError> {
     if !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric()) {
         Ok(id)
     } else {
         Err(ClientError::Usage(format!(
-            "`{id}` is no identifier of a workload; they are w1, w2, …"
+            "`{id}` is not a workload id; ids are w1, w2, …"
         )))
     }
 }
 
-/// A form with its content type.
+/// Encodes a form; returns its content type and body.
 fn multipart(fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> (String, Vec<u8>) {
-    let longest = |boundary: &str| {
+    let occurs = |boundary: &str| {
         file.is_some_and(|(_, bytes)| {
             bytes
                 .windows(boundary.len())
@@ -304,7 +308,7 @@ fn multipart(fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> (String, V
         }) || fields.iter().any(|(_, value)| value.contains(boundary))
     };
     let mut boundary = "bucketload-part".to_owned();
-    while longest(&boundary) {
+    while occurs(&boundary) {
         boundary.push('x');
     }
     let mut body = Vec::new();
@@ -334,7 +338,7 @@ fn multipart(fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> (String, V
 
 #[cfg(test)]
 mod tests {
-    use super::{Client, ClientError, multipart, word};
+    use super::{Client, ClientError, checked_id, multipart};
 
     #[test]
     fn urls_have_no_secrets() {
@@ -353,7 +357,7 @@ mod tests {
         }
         let client = Client::new("https://[::1]", None, None).unwrap();
         assert_eq!((client.host.as_str(), client.port), ("::1", 443));
-        assert!(word("w1").is_ok() && word("../x").is_err() && word("").is_err());
+        assert!(checked_id("w1").is_ok() && checked_id("../x").is_err() && checked_id("").is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The controller: holds the queue, runs one job after the other, and stops what is cancelled.
+//! The controller: holds the queue, runs one job after the other, and stops cancelled jobs.
 //!
 //! ```text
 //! submit ──check (--dry-run)──> queue ──┐            ┌── LiveRun (follows the run directory)
@@ -6,70 +6,71 @@
 //!                                       └─ save      └── process: wait, SIGINT, SIGKILL after the grace time
 //! ```
 //!
-//! Everybody who shows the queue is told of changes by a counter ([`Controller::watch`]).
+//! A counter of changes notifies everything that shows the queue ([`Controller::watch`]).
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bucketload_results::rundir::Manifest;
 use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::launcher::{Checked, Launcher, RUN, Task, last_words};
+use crate::launcher::{CheckResult, Launcher, RUN, Task, last_messages};
 use crate::live::LiveRun;
+use crate::lock;
 use crate::options::RunOptions;
-use crate::queue::store::Store;
-use crate::queue::{Ended, Job, JobId, NewJob, Queue, QueueError};
+use crate::queue::data_dir::DataDir;
+use crate::queue::{Job, JobId, NewJob, ProcessExit, Queue, QueueError};
 use crate::upload::Upload;
 
-/// Checks of workloads at the same time: they take processor time from a run on the same machine.
+/// Maximum number of simultaneous workload checks: they take processor time from a run on the same machine.
 const CHECKS: usize = 1;
 
-/// How a controller works.
+/// Settings of a controller.
 pub struct ControllerConfig {
-    /// Its data directory.
+    /// Data directory.
     pub data: PathBuf,
     /// Starts the processes of jobs.
     pub launcher: Arc<dyn Launcher>,
-    /// Time between SIGINT and SIGKILL: a run that was asked to stop removes its objects first.
+    /// Time between SIGINT and SIGKILL: a run that is asked to stop removes its objects first.
     pub grace: Duration,
-    /// Milliseconds since 1970.
+    /// Returns the time, milliseconds since 1970.
     pub clock: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
-/// What is submitted.
+/// The workload of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A workload file.
     File {
-        /// Its name, as the submitter calls it.
+        /// The submitter's name of the file.
         name: String,
-        /// Its content.
+        /// The contents.
         bytes: Vec<u8>,
     },
     /// A built-in workload.
     Builtin(String),
 }
 
-/// Why a submission is not accepted.
+/// Why a submission was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The workload or an option is wrong; the text says where.
     #[error("{0}")]
     Refused(String),
-    /// The queue does not take it.
+    /// The queue refused it.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// The controller cannot keep it.
-    #[error("the controller cannot keep the workload: {0}")]
+    /// The controller cannot store it.
+    #[error("the controller cannot store the workload: {0}")]
     Storage(String),
 }
 
-/// A queue of workloads and the task that runs them. Clones are handles to the same one.
+/// A queue of workloads and the task that runs them. Clones share the same controller.
 #[derive(Clone)]
 pub struct Controller {
     inner: Arc<Inner>,
@@ -77,19 +78,19 @@ pub struct Controller {
 
 struct Inner {
     config: ControllerConfig,
-    store: Store,
+    data_dir: DataDir,
     queue: Mutex<Queue>,
     /// Counts changes of the queue.
     changes: watch::Sender<u64>,
-    /// Wakes the driver: something was submitted.
+    /// Wakes the driver after a submission.
     wake: Notify,
-    /// Wakes the driver: the running job is to end.
+    /// Wakes the driver to stop the running job.
     cancel: Notify,
-    /// Whether the controller is to end.
+    /// Whether the controller should stop.
     stopping: watch::Sender<bool>,
     live: Mutex<Option<Arc<LiveRun>>>,
     checks: Semaphore,
-    /// Counts submissions, accepted or not.
+    /// Counts all submissions, accepted or not.
     incoming: AtomicU64,
 }
 
@@ -105,17 +106,17 @@ impl Controller {
     /// Opens the data directory with the queue of the last controller.
     ///
     /// # Errors
-    /// When it cannot be used, is in use, or its queue cannot be read.
+    /// When the directory cannot be used, is in use, or its queue cannot be read.
     pub fn open(mut config: ControllerConfig) -> Result<Self, String> {
-        // Processes run in directories of their own, so paths must not depend on the present one.
+        // Jobs run in other working directories, so the path must be absolute.
         config.data = std::path::absolute(&config.data)
             .map_err(|e| format!("--data {}: {e}", config.data.display()))?;
-        let store = Store::open(&config.data)?;
-        let queue = store.load()?;
+        let data_dir = DataDir::open(&config.data)?;
+        let queue = data_dir.load()?;
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
-                store,
+                data_dir,
                 queue: Mutex::new(queue),
                 changes: watch::Sender::new(0),
                 wake: Notify::new(),
@@ -128,31 +129,28 @@ impl Controller {
         })
     }
 
-    /// Looks at the queue.
+    /// Reads the queue.
     pub fn with_queue<T>(&self, look: impl FnOnce(&Queue) -> T) -> T {
         look(&self.queue())
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.inner
-            .queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.queue)
     }
 
-    /// Is told of changes of the queue.
+    /// Returns a receiver that is notified of changes of the queue.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }
 
-    /// Becomes true when the controller is to end.
+    /// Returns a receiver that becomes true when the controller should stop.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.inner.stopping.subscribe()
     }
 
-    /// Now, milliseconds since 1970.
+    /// The current time, milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         (self.inner.config.clock)()
@@ -161,7 +159,7 @@ impl Controller {
     /// The directory of a job.
     #[must_use]
     pub fn job_dir(&self, id: JobId) -> PathBuf {
-        self.inner.store.job(id)
+        self.inner.data_dir.job(id)
     }
 
     /// The directory of all jobs.
@@ -169,9 +167,9 @@ impl Controller {
         self.inner.config.data.join("jobs")
     }
 
-    /// COSBench's archive of the workloads in XML.
+    /// Directory of COSBench's archive, for XML workloads.
     pub(crate) fn archive(&self) -> PathBuf {
-        self.inner.store.archive()
+        self.inner.data_dir.archive()
     }
 
     /// The run directory of a job.
@@ -180,21 +178,16 @@ impl Controller {
         self.job_dir(id).join(RUN)
     }
 
-    /// The run of a job that is watched, if it is the latest one.
+    /// The followed run of a job, if it is the latest one.
     pub(crate) fn live(&self, id: JobId) -> Option<Arc<LiveRun>> {
-        let live = self
-            .inner
-            .live
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let live = lock(&self.inner.live);
         live.clone().filter(|live| live.id == id)
     }
 
-    /// Checks a workload and puts it at the end of the queue. One that is refused leaves nothing behind and
-    /// uses up no number.
+    /// Checks a workload and appends it to the queue. A refused workload leaves nothing behind and uses up no id.
     ///
     /// # Errors
-    /// When it is refused, with the reason as `bucketload run` gives it, or cannot be kept.
+    /// When it is refused, with the reason from `bucketload run`, or cannot be stored.
     pub async fn submit(&self, source: Source, options: RunOptions) -> Result<JobId, SubmitError> {
         let (workload, file) = match source {
             Source::File { name, bytes } => {
@@ -204,14 +197,14 @@ impl Controller {
             Source::Builtin(name) => {
                 if !BUILTIN_WORKLOADS.iter().any(|(known, _)| *known == name) {
                     return Err(SubmitError::Refused(
-                        "there is no built-in workload of this name".to_owned(),
+                        "there is no built-in workload with this name".to_owned(),
                     ));
                 }
                 (name, None)
             }
         };
         let number = self.inner.incoming.fetch_add(1, Ordering::Relaxed);
-        let incoming = Incoming(self.inner.store.incoming(number));
+        let incoming = Incoming(self.inner.data_dir.incoming(number));
         let storage =
             |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", incoming.0.display()));
         make_dir(&incoming.0).map_err(storage)?;
@@ -224,7 +217,7 @@ impl Controller {
             arguments: options.arguments(),
             archive: None,
         };
-        let Checked { name, notes } = {
+        let CheckResult { name, notes } = {
             let _turn = self.inner.checks.acquire().await;
             let checked = self.inner.config.launcher.check(&task).await;
             checked.map_err(SubmitError::Refused)?
@@ -236,7 +229,7 @@ impl Controller {
                 options,
                 notes,
             },
-            // A built-in workload is run by its name.
+            // A built-in workload is run by its own name, not by the name in the check.
             None => NewJob {
                 name: workload,
                 file: None,
@@ -250,26 +243,26 @@ impl Controller {
         Ok(id)
     }
 
-    /// Gives a checked submission its number and its directory.
+    /// Gives a checked submission its id and its directory.
     fn accept(&self, incoming: &Incoming, job: NewJob) -> Result<JobId, SubmitError> {
         let mut queue = self.queue();
-        // A controller that was killed between the two steps below leaves a directory without a job.
+        // A controller that is killed between the two steps below leaves a directory without a job.
         let id = queue.next_id(|id| self.job_dir(id).exists())?;
         let dir = self.job_dir(id);
         let storage = |e: std::io::Error| SubmitError::Storage(format!("{}: {e}", dir.display()));
         fs::rename(&incoming.0, &dir).map_err(storage)?;
         let before = queue.clone();
         queue.submit(id, job, self.now_ms());
-        if let Err(e) = self.inner.store.save(&queue) {
+        if let Err(e) = self.inner.data_dir.save(&queue) {
             *queue = before;
-            // Back to where it is removed.
+            // Moves it back to be removed.
             let _ = fs::rename(&dir, &incoming.0);
             return Err(SubmitError::Storage(e.to_string()));
         }
         Ok(id)
     }
 
-    /// How a job is run.
+    /// The task that runs a job.
     fn task(&self, job: Job) -> Task {
         let archive = job.file.as_deref().is_some_and(is_xml);
         Task {
@@ -280,7 +273,7 @@ impl Controller {
         }
     }
 
-    /// Submits once more what was submitted as `id`.
+    /// Submits the workload of `id` again.
     ///
     /// # Errors
     /// As [`Controller::submit`].
@@ -305,7 +298,7 @@ impl Controller {
     /// Cancels a job.
     ///
     /// # Errors
-    /// When there is none, or it is over.
+    /// When there is no such job, or it has ended.
     pub fn cancel(&self, id: JobId) -> Result<(), QueueError> {
         let stop = self.queue().cancel(id, self.now_ms())?;
         self.changed();
@@ -318,19 +311,19 @@ impl Controller {
     /// Moves a waiting job; see [`Queue::shift`].
     ///
     /// # Errors
-    /// When there is none, or it does not wait.
+    /// When there is no such job, or it is not waiting.
     pub fn shift(&self, id: JobId, places: i64) -> Result<(), QueueError> {
         self.queue().shift(id, places)?;
         self.changed();
         Ok(())
     }
 
-    /// Ends [`Controller::drive`]: the running job is stopped, those that wait stay in the queue.
+    /// Ends [`Controller::drive`]: the running job is stopped, waiting jobs stay in the queue.
     pub fn stop(&self) {
         self.inner.stopping.send_replace(true);
     }
 
-    /// Takes over the verdict of a run that got it after its end, when its report was made.
+    /// Records the verdict of a run whose report was made after its end.
     pub(crate) fn note_verdict(&self, id: JobId) {
         let known = self.queue().get(id).map(|job| job.verdict.clone());
         let found = verdict(&self.run_dir(id));
@@ -339,11 +332,11 @@ impl Controller {
         }
     }
 
-    /// Saves the queue and tells everybody.
+    /// Saves the queue and notifies all watchers.
     fn changed(&self) {
         let saved = {
             let queue = self.queue();
-            self.inner.store.save(&queue)
+            self.inner.data_dir.save(&queue)
         };
         if let Err(e) = saved {
             eprintln!("bucketload: the queue could not be saved: {e}");
@@ -356,7 +349,7 @@ impl Controller {
         self.changed();
     }
 
-    /// Runs the jobs one after the other, until [`Controller::stop`].
+    /// Runs the jobs one after the other until [`Controller::stop`].
     pub async fn drive(&self) {
         let mut stopping = self.stopping();
         self.recover(&mut stopping).await;
@@ -375,22 +368,22 @@ impl Controller {
         }
     }
 
-    /// A job that an earlier controller left behind is over; its run keeps what it measured.
+    /// Ends the job that an earlier controller left running; its run keeps its measurements.
     async fn recover(&self, stopping: &mut watch::Receiver<bool>) {
         let Some(id) = self.queue().running().map(|job| job.id) else {
             return;
         };
         let dir = self.job_dir(id);
         tokio::select! {
-            () = self.inner.config.launcher.settled(&dir) => {}
+            () = self.inner.config.launcher.wait_until_unused(&dir) => {}
             _ = stopping.wait_for(|stop| *stop) => return,
         }
         let verdict = verdict(&self.run_dir(id));
         self.change(|queue| {
             queue.verdict(id, verdict);
-            queue.terminated(
+            queue.terminate(
                 id,
-                "the controller ended while this workload ran; what was measured until then is kept"
+                "the controller exited while this workload was running; what was measured until then is kept"
                     .to_owned(),
                 self.now_ms(),
             );
@@ -406,16 +399,12 @@ impl Controller {
             Ok(process) => process,
             Err(e) => {
                 let message = format!("the run could not be started: {e}");
-                self.change(|queue| queue.terminated(id, message, self.now_ms()));
+                self.change(|queue| queue.terminate(id, message, self.now_ms()));
                 return;
             }
         };
         let live = LiveRun::new(id);
-        *self
-            .inner
-            .live
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+        *lock(&self.inner.live) = Some(Arc::clone(&live));
         self.inner.changes.send_modify(|n| *n += 1);
         let over = watch::Sender::new(false);
         let watching = tokio::spawn(live.follow(self.run_dir(id), over.subscribe()));
@@ -443,15 +432,15 @@ impl Controller {
         let _ = watching.await;
         let verdict = verdict(&self.run_dir(id));
         let mut message = match &ended {
-            Ok(Ended::Signal(signal)) => {
+            Ok(ProcessExit::Signal(signal)) => {
                 let kept = match self.run_dir(id).is_dir() {
                     true => "what was measured is kept",
                     false => "nothing was measured yet",
                 };
-                format!("the process of the run was ended by signal {signal}; {kept}")
+                format!("the run's process was killed by signal {signal}; {kept}")
             }
-            Ok(Ended::Code(_)) => last_words(&task.dir),
-            Err(e) => format!("the process of the run could not be waited for: {e}"),
+            Ok(ProcessExit::Code(_)) => last_messages(&task.dir),
+            Err(e) => format!("waiting for the run's process failed: {e}"),
         };
         if stopped {
             "the controller was stopped; what was measured until then is kept"
@@ -460,24 +449,24 @@ impl Controller {
         self.change(|queue| {
             queue.verdict(id, verdict);
             match ended {
-                Ok(ended) => queue.ended(id, ended, message, self.now_ms()),
-                Err(_) => queue.terminated(id, message, self.now_ms()),
+                Ok(exit) => queue.record_exit(id, exit, message, self.now_ms()),
+                Err(_) => queue.terminate(id, message, self.now_ms()),
             }
         });
     }
 }
 
-/// A submission that is being checked; its directory goes when it is refused.
+/// A submission being checked; its directory is removed on drop.
 struct Incoming(PathBuf);
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // Accepted ones have been moved away.
+        // The directory of an accepted submission has been moved away.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Whether a kept file is a workload of COSBench: its ending was chosen by its content.
+/// Whether a stored file is a COSBench workload: its ending was chosen by its content.
 fn is_xml(file: &str) -> bool {
     Path::new(file).extension().is_some_and(|e| e == "xml")
 }

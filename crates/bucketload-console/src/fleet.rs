@@ -1,11 +1,10 @@
-//! The agents that a controller's runs use: whether they answer, in which version, and how far their clocks
-//! are from the controller's.
+//! Health of the agents that a controller's runs use: whether they answer, their version, and their clock offset.
 //!
-//! They are asked every ten seconds while nothing runs, and at once when a run has ended. While one runs its
-//! coordinator hears from them all the time (`agents.json` in the run directory), and nobody else disturbs
-//! them. How they are asked is the program's business ([`Prober`]).
+//! The fleet probes the agents every ten seconds while no run is in progress, and immediately after a run. During a
+//! run the coordinator hears from them constantly (`agents.json` in the run directory), and nothing else disturbs
+//! them. A [`Prober`] does the probing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -15,70 +14,71 @@ use tokio::time::MissedTickBehavior;
 
 use crate::agents::AgentAddress;
 use crate::controller::Controller;
-use crate::launcher::Boxed;
+use crate::launcher::BoxFuture;
+use crate::lock;
 
-/// Time between two rounds of questions.
+/// Time between two rounds of probes.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Agents that are asked at the same time.
-const AT_ONCE: usize = 32;
-/// Longest reason that is kept, characters.
+/// Maximum number of simultaneous probes.
+const MAX_PROBES: usize = 32;
+/// Maximum length of a stored reason, characters.
 const MAX_REASON: usize = 300;
 
-/// Asks an agent; gives up by itself after a few seconds.
+/// Probes an agent, and gives up after a few seconds.
 pub trait Prober: Send + Sync + 'static {
-    /// What the agent says, or why it says nothing.
-    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> Boxed<'a, Result<Answer, String>>;
+    /// Returns the agent's answer, or the reason why there is none.
+    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> BoxFuture<'a, Result<ProbeAnswer, String>>;
 }
 
-/// What an agent says without a run.
+/// An agent's answer to a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Answer {
-    /// Version of its program.
+pub struct ProbeAnswer {
+    /// Version of the agent's program.
     pub version: String,
-    /// Name of its host.
+    /// Name of the agent's host.
     pub host: String,
-    /// The run that it works for.
+    /// The run that the agent is serving.
     pub busy: Option<String>,
-    /// Its wall clock minus the controller's, nanoseconds.
+    /// The agent's wall clock minus the controller's, nanoseconds.
     pub clock_offset_ns: i64,
-    /// The offset is off by at most this, nanoseconds.
+    /// Maximum error of the offset, nanoseconds.
     pub clock_bound_ns: u64,
     /// Shortest round trip, nanoseconds.
     pub round_trip_ns: u64,
 }
 
-/// How an agent is.
+/// The health of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "health")]
 pub enum Health {
-    /// It was not asked yet.
+    /// Not probed yet.
     #[default]
     Unknown,
-    /// It answers.
-    Ready(Answer),
-    /// It does not.
+    /// The last probe succeeded.
+    Ready(ProbeAnswer),
+    /// The last probe failed.
     Absent {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// An agent, and how it was when it was asked last.
+/// An agent and the result of its last probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// Where it listens.
+pub struct AgentStatus {
+    /// The agent's address.
     pub address: AgentAddress,
-    /// How it is.
+    /// The result.
     #[serde(flatten)]
     pub health: Health,
-    /// When it was asked, milliseconds since 1970; 0 before.
+    /// Time of the last probe, milliseconds since 1970; 0 before the first.
     pub asked_ms: u64,
 }
 
 /// The configured agents.
 #[derive(Default)]
 pub struct Fleet {
-    standings: Mutex<Vec<Standing>>,
+    statuses: Mutex<Vec<AgentStatus>>,
     prober: Option<Arc<dyn Prober>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
@@ -87,50 +87,49 @@ pub struct Fleet {
 impl std::fmt::Debug for Fleet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Fleet")
-            .field("standings", &self.standings())
+            .field("statuses", &self.statuses())
             .finish_non_exhaustive()
     }
 }
 
 impl Fleet {
-    /// Agents of which nothing is known yet.
+    /// Makes a fleet of agents that have not been probed yet.
     #[must_use]
     pub fn new(agents: Vec<AgentAddress>, prober: Arc<dyn Prober>) -> Self {
-        let standing = |address| Standing {
+        let status = |address| AgentStatus {
             address,
             health: Health::Unknown,
             asked_ms: 0,
         };
         Self {
-            standings: Mutex::new(agents.into_iter().map(standing).collect()),
+            statuses: Mutex::new(agents.into_iter().map(status).collect()),
             prober: Some(prober),
             changes: watch::Sender::new(0),
         }
     }
 
-    /// How every agent is.
+    /// The status of every agent.
     #[must_use]
-    pub fn standings(&self) -> Vec<Standing> {
-        let standings = self.standings.lock();
-        standings.unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn statuses(&self) -> Vec<AgentStatus> {
+        lock(&self.statuses).clone()
     }
 
-    /// How many answer, and how many there are.
+    /// The number of agents that answer, and of all agents.
     #[must_use]
     pub fn ready(&self) -> (usize, usize) {
-        let standings = self.standings();
-        let ready = |s: &&Standing| matches!(s.health, Health::Ready(_));
-        (standings.iter().filter(ready).count(), standings.len())
+        let statuses = self.statuses();
+        let ready = |s: &&AgentStatus| matches!(s.health, Health::Ready(_));
+        (statuses.iter().filter(ready).count(), statuses.len())
     }
 
-    /// Is told of changes.
+    /// Returns a receiver that is notified of changes.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Asks the agents again and again until `controller` stops; returns at once when there are none.
-    pub async fn look_after(self: Arc<Self>, controller: Controller) {
+    /// Probes the agents until `controller` stops; returns at once if there are none.
+    pub async fn poll(self: Arc<Self>, controller: Controller) {
         let Some(prober) = self.prober.clone().filter(|_| self.ready().1 > 0) else {
             return;
         };
@@ -148,21 +147,21 @@ impl Fleet {
             queue.borrow_and_update();
             paused = controller.with_queue(|queue| queue.running().is_some());
             if !paused {
-                self.ask(&prober, controller.now_ms()).await;
+                self.probe_all(&prober, controller.now_ms()).await;
                 ticks.reset();
             }
         }
     }
 
-    /// Asks every agent once.
-    async fn ask(&self, prober: &Arc<dyn Prober>, now_ms: u64) {
-        let slots = Arc::new(Semaphore::new(AT_ONCE));
+    /// Probes every agent once.
+    async fn probe_all(&self, prober: &Arc<dyn Prober>, now_ms: u64) {
+        let slots = Arc::new(Semaphore::new(MAX_PROBES));
         let mut asked = JoinSet::new();
-        for (index, standing) in self.standings().into_iter().enumerate() {
+        for (index, status) in self.statuses().into_iter().enumerate() {
             let (prober, slots) = (Arc::clone(prober), Arc::clone(&slots));
             asked.spawn(async move {
                 let _slot = slots.acquire().await;
-                (index, prober.probe(&standing.address).await)
+                (index, prober.probe(&status.address).await)
             });
         }
         while let Some(joined) = asked.join_next().await {
@@ -175,13 +174,10 @@ impl Fleet {
                     reason: reason.chars().take(MAX_REASON).collect(),
                 },
             };
-            let mut standings = self
-                .standings
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if let Some(standing) = standings.get_mut(index) {
-                standing.health = health;
-                standing.asked_ms = now_ms;
+            let mut statuses = lock(&self.statuses);
+            if let Some(status) = statuses.get_mut(index) {
+                status.health = health;
+                status.asked_ms = now_ms;
             }
         }
         self.changes.send_modify(|n| *n += 1);

@@ -1,8 +1,7 @@
-//! The process of a job: `bucketload run …`, checked before and run once.
+//! The process of a job: `bucketload run …`, first as a check, then as the run.
 //!
-//! [`Launcher`] is what the controller knows; [`ProcessLauncher`] starts this very program. Nothing of the
-//! load runs inside the controller, and a run ends by itself when the controller does, because its
-//! standard input closes.
+//! The controller uses a [`Launcher`]; [`ProcessLauncher`] starts this program again. No load runs inside the
+//! controller. When the controller exits, its run exits too, because its standard input closes.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -18,91 +17,91 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, Command};
 
-use crate::queue::Ended;
-use crate::queue::store::private;
+use crate::queue::ProcessExit;
+use crate::queue::data_dir::open_private;
 
-/// A future of a trait object.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future, for trait objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Longest check of a workload.
+/// Time limit of a workload check.
 const CHECK_LIMIT: Duration = Duration::from_secs(60);
-/// Most bytes of output that are kept of a check.
+/// Maximum amount of stored output of a check, bytes.
 const CHECK_OUTPUT: u64 = 256 << 10;
-/// Most notes of a check that are kept, and most characters of one.
+/// Maximum number of notes of a check, and maximum length of a note, characters.
 const MAX_NOTES: usize = 30;
 const MAX_NOTE: usize = 500;
-/// Environment variables of the controller that its children do not need.
+/// Environment variables of the controller that are removed for its children.
 const OWN_VARIABLES: [&str; 1] = ["BUCKETLOAD_TOKEN"];
 /// Name of the run directory inside a job's directory.
 pub(crate) const RUN: &str = "run";
-/// Name of the file with what the process printed.
+/// Name of the file with the process's output.
 pub(crate) const LOG: &str = "output.log";
 
-/// What to run.
+/// A run to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Directory of the job, in which the process runs.
+    /// Directory of the job; the process's working directory.
     pub dir: PathBuf,
-    /// Name of the workload file in it, or of a built-in workload.
+    /// Name of the workload file in that directory, or of a built-in workload.
     pub workload: String,
-    /// Further arguments, checked.
+    /// Further checked arguments.
     pub arguments: Vec<String>,
-    /// For workloads in XML: directory of COSBench's archive, and the number of the workload in it.
+    /// For XML workloads: directory of COSBench's archive, and the number of the workload in it.
     pub archive: Option<(PathBuf, u64)>,
 }
 
-/// What the check of a task found.
+/// The result of a successful check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Name of its workload.
+pub struct CheckResult {
+    /// Name of the workload.
     pub name: String,
-    /// What should be known of it although it can be run, such as attributes that are ignored.
+    /// Remarks on the accepted workload, such as ignored attributes.
     pub notes: Vec<String>,
 }
 
 /// Starts the processes of jobs.
 pub trait Launcher: Send + Sync + 'static {
-    /// Checks that a task could be run.
+    /// Checks that a task can be run.
     ///
-    /// The error is what the program says, for the user.
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>>;
+    /// The error is the program's message for the user.
+    fn check<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Result<CheckResult, String>>;
 
     /// Starts the task.
     ///
     /// # Errors
     /// When it cannot be started.
-    fn start(&self, task: &Task) -> io::Result<Box<dyn Running>>;
+    fn start(&self, task: &Task) -> io::Result<Box<dyn RunningProcess>>;
 
-    /// Waits until no process of an earlier controller works in the job's directory any more.
-    fn settled<'a>(&'a self, dir: &'a Path) -> Boxed<'a, ()>;
+    /// Waits until no process of an earlier controller uses the job's directory.
+    fn wait_until_unused<'a>(&'a self, dir: &'a Path) -> BoxFuture<'a, ()>;
 }
 
-/// A process that was started.
-pub trait Running: Send {
-    /// Waits for its end.
-    fn wait(&mut self) -> Boxed<'_, io::Result<Ended>>;
+/// A running process.
+pub trait RunningProcess: Send {
+    /// Waits for the process to exit.
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<ProcessExit>>;
 
-    /// Asks it to stop, to clean up and to keep what it measured.
+    /// Asks the process to stop, to clean up and to keep its measurements.
     fn interrupt(&mut self);
 
-    /// Ends it at once.
+    /// Kills the process.
     fn kill(&mut self);
 }
 
-/// Runs this very program.
+/// Starts this program.
 #[derive(Clone, Debug)]
 pub struct ProcessLauncher {
     /// The program.
     pub program: PathBuf,
-    /// Arguments that every run gets, such as the agents.
+    /// Arguments of every run, such as the agents.
     pub common: Vec<OsString>,
 }
 
 impl ProcessLauncher {
-    /// Starts the program that runs now.
+    /// Makes a launcher of the current executable.
     ///
     /// # Errors
-    /// When it is not known which one that is.
+    /// When the path of the executable is unknown.
     pub fn this_program(common: Vec<OsString>) -> io::Result<Self> {
         Ok(Self {
             program: std::env::current_exe()?,
@@ -118,7 +117,7 @@ impl ProcessLauncher {
             .args(&self.common)
             .args(&task.arguments)
             .current_dir(&task.dir)
-            // Signals of the terminal are for the controller, which tells its run.
+            // Terminal signals are for the controller, which stops its run itself.
             .process_group(0);
         for name in OWN_VARIABLES {
             command.env_remove(name);
@@ -128,7 +127,7 @@ impl ProcessLauncher {
 }
 
 impl Launcher for ProcessLauncher {
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>> {
+    fn check<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Result<CheckResult, String>> {
         Box::pin(async move {
             let mut child = self
                 .command(task)
@@ -163,7 +162,7 @@ impl Launcher for ProcessLauncher {
             if status.success() {
                 let outlook: serde_json::Value = serde_json::from_slice(&out).unwrap_or_default();
                 let name = outlook["workload"].as_str().unwrap_or(&task.workload);
-                return Ok(Checked {
+                return Ok(CheckResult {
                     name: name.to_owned(),
                     notes: notes(&String::from_utf8_lossy(&err)),
                 });
@@ -172,17 +171,17 @@ impl Launcher for ProcessLauncher {
             let text = text.trim();
             let text = text.strip_prefix("bucketload: ").unwrap_or(text);
             Err(if text.is_empty() {
-                format!("the check ended with {status}")
+                format!("the check exited: {status}")
             } else {
                 text.to_owned()
             })
         })
     }
 
-    fn start(&self, task: &Task) -> io::Result<Box<dyn Running>> {
-        let log = private(&task.dir.join(LOG))?;
-        // The lock lives as long as anybody has this description open: the process and its children. A
-        // later controller sees by it that they have ended.
+    fn start(&self, task: &Task) -> io::Result<Box<dyn RunningProcess>> {
+        let log = open_private(&task.dir.join(LOG))?;
+        // The lock is held as long as the process or a child has the file open. It tells a later controller when all of
+        // them have exited.
         flock(&log, FlockOperation::NonBlockingLockExclusive)?;
         let mut command = self.command(task);
         command.args(["--quiet", "--exit-with-stdin", "--out", RUN]);
@@ -204,9 +203,9 @@ impl Launcher for ProcessLauncher {
         }))
     }
 
-    fn settled<'a>(&'a self, dir: &'a Path) -> Boxed<'a, ()> {
+    fn wait_until_unused<'a>(&'a self, dir: &'a Path) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let Ok(log) = private(&dir.join(LOG)) else {
+            let Ok(log) = open_private(&dir.join(LOG)) else {
                 return;
             };
             while flock(&log, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -216,15 +215,15 @@ impl Launcher for ProcessLauncher {
     }
 }
 
-/// A run under way.
+/// A started run.
 struct Process {
     child: Child,
-    /// Held open: the run ends when it closes.
+    /// Kept open: the run stops when it closes.
     _stdin: Option<ChildStdin>,
 }
 
 impl Process {
-    /// Sends a signal, unless the process was waited for already: its number could be another's then.
+    /// Sends a signal, unless the process has been waited for: its id could belong to another process by then.
     fn signal(&self, signal: Signal) {
         let pid = self
             .child
@@ -232,15 +231,15 @@ impl Process {
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            // It may have ended a moment ago.
+            // The process may have exited a moment ago.
             let _ = kill_process(pid, signal);
         }
     }
 }
 
-impl Running for Process {
-    fn wait(&mut self) -> Boxed<'_, io::Result<Ended>> {
-        Box::pin(async move { self.child.wait().await.map(ended) })
+impl RunningProcess for Process {
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<ProcessExit>> {
+        Box::pin(async move { self.child.wait().await.map(exit_of) })
     }
 
     fn interrupt(&mut self) {
@@ -252,7 +251,7 @@ impl Running for Process {
     }
 }
 
-/// What a check that succeeded said, without secrets.
+/// Extracts the notes from a check's output, without secrets.
 fn notes(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| line.strip_prefix("bucketload: "))
@@ -264,15 +263,15 @@ fn notes(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn exit_of(status: ExitStatus) -> ProcessExit {
     match status.code() {
-        Some(code) => Ended::Code(code),
-        None => Ended::Signal(status.signal().unwrap_or(0)),
+        Some(code) => ProcessExit::Code(code),
+        None => ProcessExit::Signal(status.signal().unwrap_or(0)),
     }
 }
 
-/// The last lines of a job's output, for the reason why it ended.
-pub(crate) fn last_words(dir: &Path) -> String {
+/// The last messages in a job's output, which explain how it ended.
+pub(crate) fn last_messages(dir: &Path) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
 
     const TAIL: u64 = 4096;

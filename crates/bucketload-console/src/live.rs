@@ -1,61 +1,62 @@
-//! A run that is watched while its process writes the run directory.
+//! Follows a run while its process writes the run directory.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bucketload_results::rundir::Follow;
 use tokio::sync::watch;
 
-use crate::course::Course;
+use crate::lock;
+use crate::monitor::RunMonitor;
 use crate::queue::JobId;
 
-/// Time between two looks at the run directory, which grows once a second.
+/// Time between two reads of the run directory, which grows once a second.
 const PERIOD: Duration = Duration::from_millis(500);
-/// Intervals that are read in one go: a long run that is caught up with lets others in between.
+/// Maximum number of intervals read at once, so that catching up with a long run does not hold the lock for long.
 const BATCH: usize = 128;
 
-/// The course of a job's run, and word of every change.
+/// The monitor of a job's run, with notifications of changes.
 #[derive(Debug)]
 pub(crate) struct LiveRun {
-    /// Whose run it is.
+    /// The job.
     pub(crate) id: JobId,
-    /// None until the run directory has a manifest.
-    course: Mutex<Option<Course>>,
-    /// Counts changes. Who misses some sees the latest state all the same.
+    /// `None` until the run directory has a manifest.
+    monitor: Mutex<Option<RunMonitor>>,
+    /// Counts changes. A watcher that misses some still sees the latest state.
     changes: watch::Sender<u64>,
 }
 
 impl LiveRun {
-    /// A run of which nothing is known yet.
+    /// Makes a run without data yet.
     pub(crate) fn new(id: JobId) -> Arc<Self> {
         Arc::new(Self {
             id,
-            course: Mutex::new(None),
+            monitor: Mutex::new(None),
             changes: watch::Sender::new(0),
         })
     }
 
-    /// Is told of changes.
+    /// Returns a receiver that is notified of changes.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Looks at the course, if there is one.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&Course) -> T) -> Option<T> {
-        let course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
-        course.as_ref().map(look)
+    /// Reads the monitor, if there is one.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&RunMonitor) -> T) -> Option<T> {
+        let monitor = lock(&self.monitor);
+        monitor.as_ref().map(look)
     }
 
-    /// Changes the course and tells everybody.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Option<Course>)) {
-        let mut course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut course);
-        drop(course);
+    /// Changes the monitor and notifies all watchers.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Option<RunMonitor>)) {
+        let mut monitor = lock(&self.monitor);
+        change(&mut monitor);
+        drop(monitor);
         self.changes.send_modify(|n| *n += 1);
     }
 
-    /// Follows the run directory `dir` until `over` becomes true and everything was read.
+    /// Follows the run directory `dir` until `over` becomes true and everything has been read.
     pub(crate) async fn follow(self: Arc<Self>, dir: PathBuf, mut over: watch::Receiver<bool>) {
         let mut follow: Option<Follow> = None;
         loop {
@@ -66,7 +67,7 @@ impl LiveRun {
                 let more = live.step(&mut follow, &dir, last);
                 (follow, more)
             });
-            // A panic in there ends the watching, not the run or the controller.
+            // A panic in the step ends the watching, not the run or the controller.
             let Ok((back, more)) = step.await else {
                 return;
             };
@@ -84,12 +85,12 @@ impl LiveRun {
         }
     }
 
-    /// Reads what is new; true when there is more.
+    /// Reads new data; returns true if there is more.
     fn step(&self, follow: &mut Option<Follow>, dir: &std::path::Path, last: bool) -> bool {
         if follow.is_none() {
             match Follow::open(dir) {
                 Ok(opened) => {
-                    self.change(|course| *course = Some(Course::new(opened.manifest())));
+                    self.change(|monitor| *monitor = Some(RunMonitor::new(opened.manifest())));
                     *follow = Some(opened);
                 }
                 Err(_) => return false,
@@ -98,19 +99,19 @@ impl LiveRun {
         let Some(follow) = follow else {
             return false;
         };
-        let mut told = 0;
-        self.change(|course| {
-            if let Some(course) = course {
-                // What cannot be read now is tried again at the next look.
-                told = follow.poll(course, BATCH).unwrap_or(0);
+        let mut read = 0;
+        self.change(|monitor| {
+            if let Some(monitor) = monitor {
+                // A failed read is retried at the next step.
+                read = follow.poll(monitor, BATCH).unwrap_or(0);
                 if last
-                    && told < BATCH
+                    && read < BATCH
                     && let Ok(manifest) = follow.refresh()
                 {
-                    course.status(manifest);
+                    monitor.status(manifest);
                 }
             }
         });
-        told == BATCH
+        read == BATCH
     }
 }

@@ -1,37 +1,37 @@
-//! A workload for every combination of object sizes, worker counts and operations, as COSBench's matrix
-//! generator made: one submission with a phase per combination.
+//! Generates a workload with a phase for every combination of object sizes, worker counts and operations, like
+//! COSBench's matrix generator.
 //!
-//! What comes out is the text of a workload, to be read, changed and submitted like any other. Values are
-//! checked as far as they become names; what they mean is checked with the workload.
+//! The result is the text of a workload that users can read, change and submit like any other. Values are checked
+//! here only because they become parts of names; the check of the workload checks their meaning.
 
 use std::fmt::Write as _;
 
-/// Most phases of a matrix; a workload holds up to 1,024.
+/// Maximum number of phases of a matrix; a workload may have up to 1,024.
 pub(crate) const MAX_PHASES: usize = 200;
-/// Longest list, entries.
+/// Maximum number of entries in a list.
 const MAX_LIST: usize = 40;
 /// Operations that can be combined.
 pub(crate) const OPERATIONS: [&str; 5] = ["get", "put", "head", "list", "delete"];
 
-/// What was entered.
+/// The values of the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entered {
+pub(crate) struct MatrixForm {
     /// Name of the workload.
     pub(crate) name: String,
     /// Object sizes, separated by commas or blanks.
     pub(crate) sizes: String,
-    /// Worker counts, likewise.
+    /// Worker counts, separated likewise.
     pub(crate) workers: String,
     /// Mixes, one per line: `get`, or `get=80, put=20`.
     pub(crate) operations: String,
-    /// Objects of each size.
+    /// Number of objects of each size.
     pub(crate) objects: String,
     /// Length of each phase.
     pub(crate) duration: String,
 }
 
-impl Entered {
-    /// What the form holds at first.
+impl MatrixForm {
+    /// The initial values of the form.
     pub(crate) fn example() -> Self {
         Self {
             name: "matrix".to_owned(),
@@ -50,17 +50,17 @@ type Mix = Vec<(&'static str, u32)>;
 /// A matrix as a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Matrix {
-    /// The workload, TOML.
+    /// The workload in TOML.
     pub(crate) text: String,
     /// Number of phases.
     pub(crate) phases: usize,
 }
 
-/// Makes the workload.
+/// Generates the workload.
 ///
 /// # Errors
-/// With the field and a remedy, for what cannot be read and for more than [`MAX_PHASES`] combinations.
-pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
+/// With the field and a remedy, for invalid values and for more than [`MAX_PHASES`] combinations.
+pub(crate) fn generate(entered: &MatrixForm) -> Result<Matrix, String> {
     let name = entered.name.trim();
     if !is_name(name) {
         return Err("Name: use 1 to 64 letters, digits, `-` and `_`".to_owned());
@@ -70,14 +70,14 @@ pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
     for count in &workers {
         if !count.parse::<u32>().is_ok_and(|n| n > 0) {
             return Err(format!(
-                "Workers: `{count}` is no number of workers; write numbers such as 1, 8, 64"
+                "Workers: `{count}` is not a number of workers; write numbers such as 1, 8, 64"
             ));
         }
     }
     let objects = entered.objects.trim();
     if !objects.parse::<u64>().is_ok_and(|n| n > 0) {
         return Err(format!(
-            "Objects of each size: `{objects}` is no number; write one such as 1000"
+            "Objects of each size: `{objects}` is not a number; write for example 1000"
         ));
     }
     let duration = word("Duration", entered.duration.trim())?;
@@ -85,7 +85,7 @@ pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
     let phases = sizes.len() * workers.len() * mixes.len();
     if phases > MAX_PHASES {
         return Err(format!(
-            "{} sizes × {} worker counts × {} mixes are {phases} phases; at most {MAX_PHASES} fit into one submission",
+            "{} sizes × {} worker counts × {} mixes are {phases} phases; a submission may have at most {MAX_PHASES}",
             sizes.len(),
             workers.len(),
             mixes.len()
@@ -116,7 +116,7 @@ pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
                 for (operation, weight) in mix {
                     let keys = match *operation {
                         "delete" => {
-                            // Each phase deletes objects of its own.
+                            // Each phase deletes its own objects.
                             let keyset = format!("gone-{phase}");
                             keyset_of(&mut keysets, &keyset, objects, size, true);
                             format!("keyset = \"{keyset}\"")
@@ -130,7 +130,7 @@ pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
             }
         }
     }
-    // Names of phases and key sets can be longer than their parts.
+    // Combined names of phases and key sets can be too long.
     if let Some(long) = steps
         .lines()
         .chain(keysets.lines())
@@ -138,7 +138,7 @@ pub(crate) fn generate(entered: &Entered) -> Result<Matrix, String> {
         .find(|(_, name)| !is_name(name))
     {
         return Err(format!(
-            "`{}` would be the name of a part of the workload, and is too long; use fewer operations per line",
+            "the generated name `{}` is too long; use fewer operations per line",
             long.1
         ));
     }
@@ -168,7 +168,7 @@ fn keyset_of(out: &mut String, name: &str, count: &str, size: &str, prepared: bo
     }
 }
 
-/// Whose key set an operation uses: that of reads or that of writes.
+/// The operation whose key set `operation` uses.
 fn set_of(operation: &str) -> &str {
     match operation {
         "get" | "head" | "list" => "get",
@@ -176,7 +176,7 @@ fn set_of(operation: &str) -> &str {
     }
 }
 
-/// A value that becomes part of names: letters, digits and `.`.
+/// Checks a value that becomes part of names: letters, digits and `.`.
 fn word<'a>(field: &str, text: &'a str) -> Result<&'a str, String> {
     let plain = !text.is_empty()
         && text.len() <= 20
@@ -186,11 +186,11 @@ fn word<'a>(field: &str, text: &'a str) -> Result<&'a str, String> {
     }
     let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
     Err(format!(
-        "{field}: `{shown}` is no value; write one such as 64KiB or 30s"
+        "{field}: `{shown}` is not a valid value; write for example 64KiB or 30s"
     ))
 }
 
-/// Values between commas, blanks and line ends, each once.
+/// Splits values at commas, blanks and line ends, and drops duplicates.
 fn list(field: &str, text: &str, example: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for value in text
@@ -224,13 +224,13 @@ fn mixes(text: &str) -> Result<Vec<Mix>, String> {
             let (Some(operation), Some(weight)) = (operation, weight) else {
                 let shown: String = part.chars().filter(|c| !c.is_control()).take(40).collect();
                 return Err(format!(
-                    "Operations: `{shown}` is no share of an operation; write one mix per line, such as get=80, put=20, of {}",
+                    "Operations: `{shown}` is not an operation with a weight; write one mix per line, such as get=80, put=20, from {}",
                     OPERATIONS.join(", ")
                 ));
             };
             if mix.iter().any(|(known, _)| *known == operation) {
                 return Err(format!(
-                    "Operations: `{operation}` stands twice in one line"
+                    "Operations: `{operation}` appears twice in one line"
                 ));
             }
             mix.push((operation, weight));
@@ -263,10 +263,10 @@ mod tests {
     use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
     use bucketload_workload::spec::WorkloadFile;
 
-    use super::{Entered, MAX_PHASES, generate};
+    use super::{MAX_PHASES, MatrixForm, generate};
 
-    fn with(change: impl FnOnce(&mut Entered)) -> Entered {
-        let mut entered = Entered::example();
+    fn with(change: impl FnOnce(&mut MatrixForm)) -> MatrixForm {
+        let mut entered = MatrixForm::example();
         change(&mut entered);
         entered
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_its_field() {
+    fn invalid_values_are_refused_with_their_field() {
         for (entered, words) in [
             (with(|e| e.name = "a b".into()), "Name"),
             (with(|e| e.sizes = String::new()), "Object sizes"),

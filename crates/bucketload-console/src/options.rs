@@ -1,33 +1,32 @@
-//! What may be asked for beside a workload file: the flags of `bucketload run` that reach its process.
+//! The options of a submission: the flags of `bucketload run` that users may set.
 //!
-//! Only what stands in [`OPTIONS`] does, each as one argument `--NAME=VALUE`, so that no value can be taken
-//! for a flag. Flags that name files of the controller's machine, open ports or start programs are not in
-//! the list. Neither are credentials: they come from the environment of the controller, or from an AWS
-//! profile that is chosen by name.
+//! Only flags in [`OPTIONS`] are passed on, each as one argument `--NAME=VALUE`, so no value can be mistaken for a
+//! flag. The list has no flags that name files of the controller's machine, open ports or start programs, and none
+//! for credentials: those come from the controller's environment, or from an AWS profile selected by name.
 
 use serde::{Deserialize, Serialize};
 
-/// How an option is written.
+/// The syntax of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionKind {
     /// A value.
     Text,
-    /// Present or not.
+    /// A flag without a value.
     Flag,
-    /// A value, any number of times.
+    /// A value that may be given several times.
     Many,
 }
 
-/// An option that may be asked for.
+/// An allowed option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
-    /// Its name, as `bucketload run` has it.
+    /// Name of the flag of `bucketload run`.
     pub name: &'static str,
-    /// How it is written.
-    pub kind: Kind,
-    /// Group in the form: `load`, `target`, `cosbench` or `more`.
+    /// The syntax.
+    pub kind: OptionKind,
+    /// Group in the submission form: `load`, `target`, `cosbench` or `more`.
     pub group: &'static str,
-    /// What it is, for people.
+    /// Label in the form.
     pub label: &'static str,
     /// An example value.
     pub example: &'static str,
@@ -35,7 +34,7 @@ pub struct OptionRow {
 
 const fn row(
     name: &'static str,
-    kind: Kind,
+    kind: OptionKind,
     group: &'static str,
     label: &'static str,
     example: &'static str,
@@ -49,9 +48,9 @@ const fn row(
     }
 }
 
-use Kind::{Flag, Many, Text};
+use OptionKind::{Flag, Many, Text};
 
-/// Everything that may be asked for.
+/// All allowed options.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionRow] = &[
     row("duration", Text, "load", "Time limit", "60s"),
@@ -64,42 +63,42 @@ pub const OPTIONS: &[OptionRow] = &[
     row("endpoint-url", Many, "target", "Endpoint", "http://host:9000"),
     row("region", Text, "target", "Region", "us-east-1"),
     row("profile", Text, "target", "AWS profile with the credentials", "default"),
-    row("addressing", Text, "target", "Bucket stands in", "path"),
+    row("addressing", Text, "target", "Addressing style", "path"),
     row("create-bucket", Flag, "target", "Create the bucket if it does not exist", ""),
     row("no-sign-request", Flag, "target", "Send requests without a signature", ""),
     row("no-verify-ssl", Flag, "target", "Accept any TLS certificate", ""),
-    row("delete-named", Flag, "cosbench", "May replace and delete objects and containers that exist already", ""),
+    row("delete-named", Flag, "cosbench", "Allow replacing and deleting existing objects and containers", ""),
     row("skip-operations", Text, "cosbench", "Operations to leave out", "restore,localwrite"),
-    row("compat", Text, "cosbench", "Whose numbers the archive holds", "strict"),
+    row("compat", Text, "cosbench", "Archive computed as by COSBench", "strict"),
     row("profile-name", Text, "more", "Variant of the workload", ""),
     row("arrival", Text, "more", "Arrival process", "lognormal(200/s, cv=2)"),
-    row("max-in-flight", Text, "more", "Most operations in flight", "1000"),
-    row("think", Text, "more", "Pause of a worker", "10ms"),
-    row("ops", Text, "more", "Limit of operations", "100000"),
-    row("bytes", Text, "more", "Limit of bytes", "10GiB"),
-    row("keys", Text, "more", "Popularity of objects", "zipf(0.99)"),
+    row("max-in-flight", Text, "more", "Maximum operations in flight", "1000"),
+    row("think", Text, "more", "Think time", "10ms"),
+    row("ops", Text, "more", "Operation limit", "100000"),
+    row("bytes", Text, "more", "Byte limit", "10GiB"),
+    row("keys", Text, "more", "Object popularity", "zipf(0.99)"),
     row("seed", Text, "more", "Seed", "1"),
-    row("scale", Text, "more", "Factor on object counts", "0.1"),
-    row("payload", Text, "more", "Content of objects", "random"),
-    row("timeout", Text, "more", "Longest duration of an attempt", "10s"),
+    row("scale", Text, "more", "Scale factor for object counts", "0.1"),
+    row("payload", Text, "more", "Object contents", "random"),
+    row("timeout", Text, "more", "Timeout per attempt", "10s"),
     row("threads", Text, "more", "Load threads", "2"),
     row("payload-signing", Text, "more", "Payload signing", "unsigned"),
     row("checksum", Text, "more", "Checksum", "crc32c"),
     row("op-log", Text, "more", "Log every operation (parquet or csv.zst)", "parquet"),
     row("set", Many, "more", "Any field of the workload", "phases.run.drain=5s"),
-    row("fact", Many, "more", "What is known of the target", "durability=3-copies"),
-    row("verify", Flag, "more", "Compare every byte that is read", ""),
-    row("oracle", Flag, "more", "Judge every answer (consistency oracle)", ""),
-    row("keep", Flag, "more", "Leave the objects in the store", ""),
-    row("no-calibration", Flag, "more", "Do not measure the client's own ceiling first", ""),
+    row("fact", Many, "more", "Fact about the target", "durability=3-copies"),
+    row("verify", Flag, "more", "Verify every byte read", ""),
+    row("oracle", Flag, "more", "Check every answer (consistency oracle)", ""),
+    row("keep", Flag, "more", "Keep the objects in the store", ""),
+    row("no-calibration", Flag, "more", "Skip the calibration of the client", ""),
 ];
 
-/// Longest value, bytes.
+/// Maximum length of a value, bytes.
 const MAX_VALUE: usize = 1000;
-/// Most options of one job.
+/// Maximum number of options of a job.
 const MAX_OPTIONS: usize = 100;
 
-/// Options that were checked: names of [`OPTIONS`] with their values (empty for flags).
+/// Checked options: names from [`OPTIONS`] with their values (empty for flags).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
 pub struct RunOptions(Vec<(String, String)>);
@@ -119,17 +118,16 @@ impl TryFrom<Vec<(String, String)>> for RunOptions {
 }
 
 impl RunOptions {
-    /// Checks options as they were given; those with an empty value were left out by the user, except
-    /// flags, which are on with any value but `false`.
+    /// Checks options. Empty values count as not given, except for flags, which are set by any value but `false`.
     ///
     /// # Errors
-    /// For an option that may not be asked for, or a value that cannot be one.
+    /// For an option that is not allowed, or an invalid value.
     pub fn check(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
         let mut checked: Vec<(String, String)> = Vec::new();
         for (name, value) in pairs {
             let Some(row) = OPTIONS.iter().find(|row| row.name == name) else {
                 return Err(format!(
-                    "option `{}` cannot be asked for; possible are {}",
+                    "option `{}` is not allowed; allowed are {}",
                     printable(&name),
                     OPTIONS
                         .iter()
@@ -177,7 +175,7 @@ impl RunOptions {
             .collect()
     }
 
-    /// Names and values.
+    /// The names and values.
     #[must_use]
     pub fn pairs(&self) -> &[(String, String)] {
         &self.0
@@ -193,16 +191,18 @@ fn check_value(name: &str, value: &str) -> Result<(), String> {
         ));
     }
     if value.chars().any(char::is_control) {
-        return Err(format!("option `{name}`: the value has control characters"));
+        return Err(format!(
+            "option `{name}`: the value contains control characters"
+        ));
     }
-    let secret = "credentials do not belong here: everyone on the machine can see arguments; set them in the environment of the controller, or name an AWS profile";
+    let secret = "credentials are not allowed here, because everyone on the machine can see arguments; set them in the environment of the controller, or select an AWS profile";
     let named = value.split_once('=').is_some_and(|(field, _)| {
         redact::is_secret_name(field.rsplit('.').next().unwrap_or(field))
     });
     if matches!(name, "set" | "fact") && named {
         return Err(format!("option `{name}`: {secret}"));
     }
-    // What would be masked in a report is a secret in a URL.
+    // A value that a report would mask contains a secret.
     if redact::text(value) != value {
         return Err(format!("option `{name}`: {secret}"));
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_list_is_refused() {
+    fn other_options_are_refused() {
         for name in [
             "out",
             "results-csv",
@@ -270,9 +270,7 @@ mod tests {
             "",
         ] {
             assert!(
-                check(&[(name, "x")])
-                    .unwrap_err()
-                    .contains("cannot be asked for"),
+                check(&[(name, "x")]).unwrap_err().contains("not allowed"),
                 "{name}"
             );
         }
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_refused_where_they_could_be_seen() {
+    fn credentials_in_arguments_are_refused() {
         for (name, value) in [
             ("endpoint-url", "http://user:secret@host:9000"),
             ("set", "target.secret-key=abc"),

@@ -1,8 +1,7 @@
 //! Serves the console: connections, TLS, limits.
 //!
-//! HTTP/1.1 by hyper. A connection that does not send its request's head in time, or does not complete its
-//! TLS handshake, is closed; so is one that takes nothing for a minute. There are at most
-//! [`MAX_CONNECTIONS`].
+//! HTTP/1.1 by hyper. The server closes a connection that does not complete its TLS handshake or the head of a
+//! request in time, or that accepts no data for a minute. There are at most [`MAX_CONNECTIONS`].
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -21,16 +20,16 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-/// Most connections at the same time.
+/// Maximum number of connections.
 pub const MAX_CONNECTIONS: usize = 256;
-/// Longest time for a TLS handshake, and for the head of a request.
+/// Time limit of a TLS handshake, and of the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(15);
-/// Longest time for which a client may leave sent bytes unacknowledged or its window closed, milliseconds.
+/// Maximum time for which sent data may stay unacknowledged or the client's window closed, milliseconds.
 const STUCK_MS: u32 = 60_000;
-/// Bytes of a connection that may wait in the kernel.
+/// Size of a connection's send buffer in the kernel, bytes.
 const SEND_BUFFER: usize = 256 << 10;
 
-/// A listening socket, and how connections are encrypted.
+/// A listening socket and its TLS settings.
 pub struct Server {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -46,7 +45,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens at `address`, with the certificate chain and key of two PEM files where there are any.
+    /// Listens at `address`, with TLS if the PEM files of a certificate chain and its key are given.
     ///
     /// # Errors
     /// When the address cannot be bound or a file cannot be used.
@@ -58,10 +57,10 @@ impl Server {
         Ok(Self { listener, tls })
     }
 
-    /// Where it listens.
+    /// The bound address.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel does not report it.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -83,7 +82,7 @@ impl Server {
                 _ = stopping.wait_for(|stop| *stop) => return Ok(()),
             };
             let Ok((stream, _)) = accepted else {
-                // Out of descriptors, or the client has gone: others may have better luck.
+                // Out of descriptors, or the client is gone already.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
@@ -102,8 +101,7 @@ impl Server {
 async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
-    // Whoever takes nothing is given up, also where only the kernel still has something to send; what waits
-    // there is bounded.
+    // Drops clients that accept no data, even when only the kernel still has data to send, and bounds that data.
     let _ = sockopt::set_tcp_user_timeout(&stream, STUCK_MS);
     let _ = sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
     match tls {
@@ -117,7 +115,7 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router)
 }
 
 async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: S, router: Router) {
-    // How a connection ends is its client's business.
+    // Errors of a connection concern only its client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
@@ -132,7 +130,7 @@ fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, String> {
         .map_err(|e| format!("--tls-cert {}: {e}", cert.display()))?;
     if chain.is_empty() {
         return Err(format!(
-            "--tls-cert {}: there is no certificate in it (PEM)",
+            "--tls-cert {}: the file contains no certificate (PEM)",
             cert.display()
         ));
     }

@@ -1,25 +1,25 @@
-//! Workload files as they come in: how large, what they are called, what they may hold.
+//! Checks of uploaded workload files: size, name and characters.
 //!
-//! The file's meaning is checked by `bucketload run --dry-run`, in a process of its own; here is what
-//! should not get that far.
+//! `bucketload run --dry-run` checks the meaning in a separate process. The checks here reject files that should
+//! not get that far.
 
-/// Largest workload file, bytes. The largest one that COSBench ships has 30 KB.
+/// Maximum size of a workload file, bytes. COSBench's largest example has 30 KB.
 pub(crate) const MAX_FILE: usize = 2 << 20;
 
-/// A workload file that may be looked at.
+/// A workload file that passed the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Upload {
-    /// Name under which it is kept, and under which messages speak of it.
+    /// Name under which the file is stored and which messages use.
     pub(crate) file: String,
-    /// The text.
+    /// The contents.
     pub(crate) text: String,
 }
 
 impl Upload {
-    /// Checks a file that was sent under the name `name`.
+    /// Checks a file that was uploaded as `name`.
     ///
     /// # Errors
-    /// With the reason for the user, with line and column where there is one.
+    /// With a reason for the user, and with line and column if the error has a position.
     pub(crate) fn check(name: &str, bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_FILE {
             return Err(format!(
@@ -40,7 +40,7 @@ impl Upload {
             return Err("the file is empty".to_owned());
         }
         if text.contains('\0') {
-            return Err("the file holds zero bytes; it is no workload".to_owned());
+            return Err("the file contains zero bytes, so it is not a workload".to_owned());
         }
         let xml = text.trim_start().starts_with('<');
         if xml {
@@ -53,8 +53,8 @@ impl Upload {
     }
 }
 
-/// Refuses what XML entities are declared with: a short file could expand to any size, or pull in other
-/// files. COSBench's files have neither.
+/// Rejects declarations of XML entities: with them a short file could expand to any size or include other files.
+/// COSBench's files have none.
 fn refuse_declarations(text: &str) -> Result<(), String> {
     let upper = text.to_ascii_uppercase();
     for word in ["<!DOCTYPE", "<!ENTITY"] {
@@ -68,7 +68,7 @@ fn refuse_declarations(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Line and column, from 1, of what follows `before`.
+/// Line and column, from 1, of the position after `before`.
 fn position(before: &[u8]) -> (usize, usize) {
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
     let start = before
@@ -79,7 +79,7 @@ fn position(before: &[u8]) -> (usize, usize) {
     (line, column)
 }
 
-/// A harmless name with the ending `extension`: the last part of a path, of letters, digits, `.`, `_` and `-`.
+/// Makes a safe name with the ending `extension`: the last part of a path, with only letters, digits, `.`, `_` and `-`.
 fn file_name(name: &str, extension: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let clean: String = last
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_seen_from_the_content() {
+    fn the_ending_follows_from_the_content() {
         let kept = |text: &str| Upload::check("a.txt", text.as_bytes()).unwrap().file;
         assert_eq!(kept("name = 'x'\n"), "a.txt.toml");
         assert_eq!(
@@ -147,12 +147,12 @@ mod tests {
             "{refusal}"
         );
         assert!(Upload::check("x.xml", b"<a><!ENTITY x 'y'></a>").is_err());
-        // In TOML it is text.
+        // In TOML it is ordinary text.
         assert!(Upload::check("x.toml", b"name = '<!DOCTYPE'").is_ok());
     }
 
     #[test]
-    fn what_is_no_text_is_refused_with_its_place() {
+    fn invalid_text_is_refused_with_its_position() {
         for (bytes, word) in [
             (&b"a = 1\nb\xff"[..], "line 2, column 2"),
             (b"", "empty"),

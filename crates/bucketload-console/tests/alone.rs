@@ -1,6 +1,6 @@
-//! Memory of the course of a run of a day. A program of its own: other tests would be counted, too.
+//! Memory of the monitor of a day-long run. A separate program, so that other tests do not count.
 
-use bucketload_console::course::Course;
+use bucketload_console::monitor::RunMonitor;
 use bucketload_core::op::OpClass;
 use bucketload_core::sink::RunSink as _;
 use bucketload_core::tally::{Gauges, Interval, Tally};
@@ -12,8 +12,8 @@ use bucketload_workload::spec::WorkloadFile;
 const S: u64 = 1_000_000_000;
 /// A day, seconds.
 const DAY: u64 = 86_400;
-/// Largest growth, bytes.
-const MOST: u64 = 50_000_000;
+/// Maximum growth, bytes.
+const MAX_GROWTH: u64 = 50_000_000;
 
 /// Resident memory of this process, bytes.
 fn resident() -> u64 {
@@ -23,7 +23,7 @@ fn resident() -> u64 {
 }
 
 #[test]
-fn the_course_of_a_day_stays_small() {
+fn the_monitor_of_a_day_stays_small() {
     let file = WorkloadFile::builtin("get").unwrap();
     let context = ResolveContext {
         memory_budget: None,
@@ -32,8 +32,8 @@ fn the_course_of_a_day_stays_small() {
         .unwrap()
         .plan;
     let phase = (plan.phases.len() - 1) as u16;
-    let mut course = Course::new(&Manifest::new("run", "0", plan));
-    // Every 256th second has latencies over five decades, as all would have in a long run.
+    let mut monitor = RunMonitor::new(&Manifest::new("run", "0", plan));
+    // Every 256th second has latencies over five decades, which a long run would have in every second.
     let second = |latencies: &[u64]| {
         let mut tally = Tally::new();
         for &class in &OpClass::ALL[..8] {
@@ -60,9 +60,9 @@ fn the_course_of_a_day_stays_small() {
             &mut few
         };
         (now.index, now.start_ns, now.end_ns) = (index, index * S, (index + 1) * S);
-        course.interval(now);
+        monitor.interval(now);
     }
     let grown = resident().saturating_sub(before);
-    assert!(grown < MOST, "{grown} bytes");
-    assert_eq!(course.run().phases[usize::from(phase)].ok, 80 * DAY);
+    assert!(grown < MAX_GROWTH, "{grown} bytes");
+    assert_eq!(monitor.run().phases[usize::from(phase)].ok, 80 * DAY);
 }

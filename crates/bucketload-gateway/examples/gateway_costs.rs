@@ -1,9 +1,9 @@
-//! What small calls cost over the gateway: time of a call as its caller sees it, and CPU time of both sides.
+//! Measures small calls over the gateway: the caller's time per call, and the CPU time of both sides.
 //!
 //! `cargo run --release -p bucketload-gateway --example gateway_costs [DIRECTORY] [BATCHES]`: the directory
-//! (default `/dev/shm`) says which file system is measured. Client and gateway are processes of their own, as they
-//! are in use. A batch is 200 calls, one after the other; of the batches the tenth and the half of all are printed,
-//! because others who use the processors make single batches slow, and never fast.
+//! (default `/dev/shm`) selects the file system. Client and gateway are separate processes, as in practice. A batch is
+//! 200 calls in sequence. The 10th percentile and the median of the batches are printed, because other processes make
+//! single batches slower, never faster.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ fn cpu_ns(pid: i32) -> f64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: both pointers are to values that live for the calls.
+    // SAFETY: both pointers are to values that outlive the calls.
     let result = unsafe {
         if pid != 0 {
             libc::clock_getcpuclockid(pid, &raw mut clock);
@@ -46,7 +46,7 @@ fn serve(root: &str, address: &str) {
     let _ = std::io::stdin().read_line(&mut line);
 }
 
-/// Makes batches of `call` and prints what one call took.
+/// Runs batches of `call` and prints the time of one call.
 fn measure(name: &str, batches: usize, pid: i32, mut call: impl FnMut(usize)) {
     let (mut time, mut cpu): (Vec<f64>, Vec<f64>) = (0..batches)
         .map(|batch| {

@@ -14,13 +14,13 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// The text is no address of a gateway.
+/// The text is not the address of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no address of a gateway; write tcp://HOST:PORT or unix:PATH")]
+#[error("`{0}` is not the address of a gateway; write tcp://HOST:PORT or unix:PATH")]
 pub struct ParseAddressError(String);
 
 impl Address {
-    /// The addresses that the host has. Empty for a Unix socket.
+    /// Resolves the host's addresses. Empty for a Unix socket.
     ///
     /// # Errors
     /// When the name cannot be resolved.
@@ -55,7 +55,7 @@ impl FromStr for Address {
         let wrong = || ParseAddressError(text.to_owned());
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            // The kernel's limit (sun_path, unix(7)) less the final NUL.
+            // The kernel's limit (sun_path, unix(7)) minus the final NUL.
             if path.is_empty() || path.len() > 107 || path.contains('\0') {
                 return Err(wrong());
             }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_reach_is_not_local() {
+    fn only_loopback_and_unix_sockets_are_local() {
         let local = |text: &str| text.parse::<Address>().unwrap().is_local();
         assert!(local("127.0.0.1:1") && local("[::1]:1") && local("unix:/x"));
         assert!(local("[::ffff:127.0.0.1]:1"));

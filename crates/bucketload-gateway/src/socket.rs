@@ -1,7 +1,7 @@
-//! A connected stream socket, TCP or Unix, by its descriptor alone.
+//! A connected stream socket, TCP or Unix.
 //!
-//! Everything is sent with `MSG_NOSIGNAL`: the client lives in foreign programs, which a `SIGPIPE` would end. The
-//! standard library's vectored write does not do that.
+//! Everything is sent with `MSG_NOSIGNAL`: the client runs inside other programs, which `SIGPIPE` would kill. The
+//! standard library's vectored write lacks that flag.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,13 +18,13 @@ use rustix::net::{
 };
 
 use crate::address::Address;
-use crate::patience::Patience;
+use crate::busy_poll::BusyPoll;
 
 /// A connected socket. All calls take `&self`: one thread uses it, another may shut it down.
 #[derive(Debug)]
 pub(crate) struct Socket(OwnedFd);
 
-/// An expired time limit of the socket looks like a call that would block.
+/// An expired socket timeout looks like a call that would block.
 fn explain(errno: Errno) -> io::Error {
     match errno {
         Errno::AGAIN => io::ErrorKind::TimedOut.into(),
@@ -73,8 +73,8 @@ impl Socket {
         Err(last)
     }
 
-    /// What every TCP connection gets: no waiting for more to send (Nagle's algorithm costs 40 ms per small request
-    /// with delayed acknowledgements), and an end within two minutes when the peer's host is gone.
+    /// Sets the options of a TCP connection: no Nagle's algorithm, which costs 40 ms per small request with delayed
+    /// acknowledgements, and keepalives that close the connection two minutes after the peer's host is gone.
     pub(crate) fn tune_tcp(&self) -> io::Result<()> {
         sockopt::set_tcp_nodelay(&self.0, true)?;
         sockopt::set_socket_keepalive(&self.0, true)?;
@@ -84,7 +84,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Limits every single wait for the peer.
+    /// Limits each single wait for the peer.
     pub(crate) fn limit(&self, wait: Duration) -> io::Result<()> {
         // Zero would mean no limit.
         let wait = Some(wait.max(Duration::from_micros(1)));
@@ -93,7 +93,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Receives what is there, at least one byte; 0 at the end of the stream.
+    /// Receives at least one byte; returns 0 at the end of the stream.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match recv(&self.0, &mut *buffer, RecvFlags::empty()) {
@@ -104,25 +104,25 @@ impl Socket {
         }
     }
 
-    /// Receives as [`receive`](Self::receive) does, waiting with `patience`.
+    /// Like [`receive`](Self::receive), but polls before it sleeps.
     pub(crate) fn receive_soon(
         &self,
         buffer: &mut [u8],
-        patience: &mut Patience,
+        busy_poll: &mut BusyPoll,
     ) -> io::Result<usize> {
-        patience.wait(|may_block| {
+        busy_poll.wait(|may_block| {
             let (count, _) = recv(&self.0, &mut *buffer, blocking(may_block))?;
             Ok(count)
         })
     }
 
-    /// The same on a Unix socket, with the file that comes with the bytes, if one does.
+    /// Like [`receive_soon`](Self::receive_soon), on a Unix socket; also returns a file sent with the bytes.
     pub(crate) fn receive_with_file(
         &self,
         buffer: &mut [u8],
-        patience: &mut Patience,
+        busy_poll: &mut BusyPoll,
     ) -> io::Result<(usize, Option<OwnedFd>)> {
-        patience.wait(|may_block| {
+        busy_poll.wait(|may_block| {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let flags = blocking(may_block) | RecvFlags::CMSG_CLOEXEC;
@@ -136,7 +136,7 @@ impl Socket {
         })
     }
 
-    /// Sends bytes over a Unix socket, and with their first a file.
+    /// Sends bytes over a Unix socket, with a file attached to the first byte.
     pub(crate) fn send_with_file(&self, bytes: &[u8], file: BorrowedFd<'_>) -> io::Result<()> {
         let count = loop {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -153,11 +153,11 @@ impl Socket {
         self.send(&bytes[count..], false)
     }
 
-    /// A receiver that waits wakes when `bytes` are there (or the stream has ended), not for each packet. Nothing
-    /// less must be waited for then.
+    /// Makes a waiting receiver wake only when `bytes` have arrived or the stream has ended, not for each packet. A
+    /// wait for fewer bytes would hang.
     pub(crate) fn set_low_water(&self, bytes: usize) -> io::Result<()> {
         let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the option is an int, which lives for the call.
+        // SAFETY: the option is an int that lives for the call.
         let result = unsafe {
             libc::setsockopt(
                 self.0.as_raw_fd(),
@@ -173,7 +173,7 @@ impl Socket {
         }
     }
 
-    /// Receives exactly as many bytes as there is room for.
+    /// Fills the whole buffer.
     pub(crate) fn receive_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < buffer.len() {
@@ -185,7 +185,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends everything; `more`: something follows at once, so a packet that is not full may wait for it.
+    /// Sends everything. `more` says that more data follows at once, so a partial packet may wait for it.
     pub(crate) fn send(&self, mut bytes: &[u8], more: bool) -> io::Result<()> {
         let mut flags = SendFlags::NOSIGNAL;
         flags.set(SendFlags::MORE, more);
@@ -199,7 +199,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends two slices, in one call if the socket takes them.
+    /// Sends two slices, in one call if the socket accepts them.
     pub(crate) fn send_both(&self, first: &[u8], second: &[u8]) -> io::Result<()> {
         let mut done = 0;
         while done < first.len() {
@@ -214,26 +214,26 @@ impl Socket {
         self.send(&second[done - first.len()..], false)
     }
 
-    /// Whether the peer has neither closed nor sent anything.
+    /// Whether the peer has neither closed the connection nor sent anything.
     pub(crate) fn is_quiet(&self) -> bool {
         let mut byte = [0; 1];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         matches!(recv(&self.0, &mut byte[..], flags), Err(Errno::AGAIN))
     }
 
-    /// Ends the connection for both sides; whoever waits on it wakes.
+    /// Closes both directions; a thread that waits on the socket wakes up.
     pub(crate) fn close_both(&self) {
         // It may be closed already.
         let _ = shutdown(&self.0, Shutdown::Both);
     }
 
-    /// Ends sending only: the peer sees the end of the stream.
+    /// Closes the sending direction: the peer sees the end of the stream.
     pub(crate) fn close_writing(&self) {
         // It may be closed already.
         let _ = shutdown(&self.0, Shutdown::Write);
     }
 
-    /// Ends receiving only: what is being answered can still be sent.
+    /// Closes the receiving direction: pending answers can still be sent.
     pub(crate) fn close_reading(&self) {
         // It may be closed already.
         let _ = shutdown(&self.0, Shutdown::Read);

@@ -1,4 +1,4 @@
-//! Threads of the gateway on the cores of their clients. A program of its own: it looks at all threads there are.
+//! The gateway's threads follow their clients' cores. A separate program, because it inspects all threads of the process.
 #![allow(missing_docs)]
 
 mod common;
@@ -7,7 +7,7 @@ use bucketload_gateway::{Client, Options};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// More requests than lie between two moves.
+/// More requests than the server handles between two checks.
 const REQUESTS: usize = 64;
 
 fn only(core: usize) -> CpuSet {
@@ -17,7 +17,7 @@ fn only(core: usize) -> CpuSet {
 }
 
 /// The cores that each connection's thread may use.
-fn places() -> Vec<CpuSet> {
+fn allowed_cores() -> Vec<CpuSet> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let tasks = tasks.map(|task| task.unwrap().path());
     let serving = |task: &std::path::PathBuf| {
@@ -43,23 +43,29 @@ fn threads_follow_their_clients_while_there_are_many() {
     let connect = || Client::connect(Options::new(gateway.server.address().clone())).unwrap();
     sched_setaffinity(None, &only(core)).unwrap();
     call();
-    assert_eq!(places(), [all], "one client is served from any core");
+    assert_eq!(allowed_cores(), [all], "one client is served from any core");
     let others: Vec<Client> = (0..all.count()).map(|_| connect()).collect();
     call();
-    assert_eq!(places().len(), others.len() + 1);
-    assert!(places().iter().all(|set| *set == all), "the others rest");
-    // Whoever has not been heard for a second is not at work.
-    common::eventually("they do not follow", || {
+    assert_eq!(allowed_cores().len(), others.len() + 1);
+    assert!(
+        allowed_cores().iter().all(|set| *set == all),
+        "the others are idle"
+    );
+    // A connection without a request for a second is not in use.
+    common::eventually("the threads do not follow", || {
         others
             .iter()
             .for_each(|other| drop(other.list_buckets().unwrap()));
         call();
-        places().iter().all(|set| *set == only(core))
+        allowed_cores().iter().all(|set| *set == only(core))
     });
     drop(others);
-    // A connection is off the list before its thread has ended.
-    common::eventually("the others stay, or it follows", || {
-        call();
-        gateway.server.connections() == 1 && places() == [all]
-    });
+    // A connection leaves the list before its thread ends.
+    common::eventually(
+        "the other threads stay, or the last one still follows",
+        || {
+            call();
+            gateway.server.connections() == 1 && allowed_cores() == [all]
+        },
+    );
 }

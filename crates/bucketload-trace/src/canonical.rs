@@ -1,14 +1,14 @@
-//! The canonical file: records in binary form, sorted by time, and what is known about them.
+//! The canonical file: binary records sorted by time, with a summary.
 //!
 //! ```text
 //! "BLTRACE1" │ records: zstd frames of 2^20 records │ preload list: zstd frames │ header │ trailer
-//!                each record behind its length                                    JSON     offset of
+//!                each record after its length                                     JSON     offset of
 //!                                                                                          the header,
 //!                                                                                          "BLTRACE1"
 //! ```
 //!
-//! The header comes last because it holds totals and the index: per frame the offset, the number of
-//! its first record and its first instant. Reading starts at any frame.
+//! The header comes last, because it holds totals and the index: for each frame the offset, the number of its first
+//! record and its first instant. Reading can start at any frame.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -18,22 +18,22 @@ use bucketload_core::trace::{Batch, RecordStream};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TraceError;
+use crate::named_record::{NamedRecord, put};
 use crate::prepare::Summary;
-use crate::rec::{Rec, put};
 
 /// First and last bytes of a canonical file.
 pub(crate) const MAGIC: &[u8; 8] = b"BLTRACE1";
 /// Records per frame.
 const FRAME_RECORDS: u64 = 1 << 20;
-/// Raw bytes per frame at which it ends all the same.
+/// Raw bytes at which a frame ends early.
 const FRAME_BYTES: u64 = 64 << 20;
 const LEVEL: i32 = 3;
-/// Window of the compressor, 2^20 bytes: what a reader needs.
+/// Window of the compressor, log2 of bytes; it determines a reader's memory.
 const WINDOW_LOG: u32 = 20;
-/// Longest record that is believed: keys of services are below 2 KiB, a request deletes 1000.
-const LONGEST: u64 = 16 << 20;
+/// Maximum length of a record, bytes: keys of services are below 2 KiB, and a request deletes up to 1000.
+const MAX_RECORD_BYTES: u64 = 16 << 20;
 
-/// A frame of records.
+/// Index entry of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FrameIndex {
     offset: u64,
@@ -50,10 +50,10 @@ struct Header {
     preload_offset: u64,
 }
 
-/// Writes a canonical file: first records, then the preload list, then [`Writer::finish`].
+/// Writes a canonical file: first the records, then the preload list, then [`Writer::finish`].
 pub(crate) struct Writer {
     path: PathBuf,
-    encoder: Option<zstd::stream::write::Encoder<'static, Counted>>,
+    encoder: Option<zstd::stream::write::Encoder<'static, CountingWriter>>,
     index: Vec<FrameIndex>,
     preload_offset: Option<u64>,
     records: u64,
@@ -61,13 +61,13 @@ pub(crate) struct Writer {
     buffer: Vec<u8>,
 }
 
-/// Counts what is written.
-struct Counted {
+/// Counts the written bytes.
+struct CountingWriter {
     inner: BufWriter<File>,
     offset: u64,
 }
 
-impl Write for Counted {
+impl Write for CountingWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let n = self.inner.write(bytes)?;
         self.offset += n as u64;
@@ -79,7 +79,9 @@ impl Write for Counted {
     }
 }
 
-fn encoder(out: Counted) -> std::io::Result<zstd::stream::write::Encoder<'static, Counted>> {
+fn encoder(
+    out: CountingWriter,
+) -> std::io::Result<zstd::stream::write::Encoder<'static, CountingWriter>> {
     let mut encoder = zstd::stream::write::Encoder::new(out, LEVEL)?;
     encoder.window_log(WINDOW_LOG)?;
     Ok(encoder)
@@ -88,7 +90,7 @@ fn encoder(out: Counted) -> std::io::Result<zstd::stream::write::Encoder<'static
 impl Writer {
     pub(crate) fn create(path: &Path) -> Result<Self, TraceError> {
         let start = || {
-            let mut out = Counted {
+            let mut out = CountingWriter {
                 inner: BufWriter::with_capacity(128 << 10, File::create(path)?),
                 offset: 0,
             };
@@ -106,15 +108,15 @@ impl Writer {
         })
     }
 
-    /// Appends a record; after [`Writer::begin_preload`] an object of the preload list.
-    pub(crate) fn push(&mut self, rec: &Rec) -> Result<(), TraceError> {
+    /// Appends a record, or after [`Writer::begin_preload`] an object of the preload list.
+    pub(crate) fn push(&mut self, rec: &NamedRecord) -> Result<(), TraceError> {
         if self.preload_offset.is_none() {
             if self.records == 0 {
-                self.frame_begins(MAGIC.len() as u64, rec.base.ts_ns);
+                self.begin_frame(MAGIC.len() as u64, rec.base.ts_ns);
             } else if self.records.is_multiple_of(FRAME_RECORDS) || self.frame_bytes >= FRAME_BYTES
             {
                 let offset = self.next_frame()?;
-                self.frame_begins(offset, rec.base.ts_ns);
+                self.begin_frame(offset, rec.base.ts_ns);
             }
             self.records += 1;
         }
@@ -134,7 +136,7 @@ impl Writer {
             .map_err(TraceError::io(path))
     }
 
-    fn frame_begins(&mut self, offset: u64, first_ts_ns: i64) {
+    fn begin_frame(&mut self, offset: u64, first_ts_ns: i64) {
         let first = self.records;
         self.index.push(FrameIndex {
             offset,
@@ -144,7 +146,7 @@ impl Writer {
         self.frame_bytes = 0;
     }
 
-    /// Ends the frame and begins one; returns its offset.
+    /// Ends the current frame and begins the next; returns its offset.
     fn next_frame(&mut self) -> Result<u64, TraceError> {
         let path = &self.path;
         let Some(old) = self.encoder.take() else {
@@ -156,7 +158,7 @@ impl Writer {
         Ok(offset)
     }
 
-    /// What follows is the preload list.
+    /// Begins the preload list.
     pub(crate) fn begin_preload(&mut self) -> Result<(), TraceError> {
         self.preload_offset = Some(self.next_frame()?);
         Ok(())
@@ -189,14 +191,14 @@ impl Writer {
 
 /// A canonical file.
 #[derive(Clone, Debug)]
-pub struct Canonical {
+pub struct CanonicalTrace {
     path: PathBuf,
     header: Header,
     header_offset: u64,
 }
 
-impl Canonical {
-    /// Whether a file begins like a canonical one. `false` for what cannot be read.
+impl CanonicalTrace {
+    /// Whether a file begins like a canonical file; `false` if it cannot be read.
     #[must_use]
     pub fn is_canonical(path: &Path) -> bool {
         let mut start = [0; 8];
@@ -209,7 +211,7 @@ impl Canonical {
     /// Opens a canonical file and reads its header.
     ///
     /// # Errors
-    /// When it cannot be read or is not complete.
+    /// When it cannot be read or is incomplete.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let damaged = |reason: &str| TraceError::Canonical {
             path: path.to_owned(),
@@ -226,24 +228,22 @@ impl Canonical {
             .map_err(TraceError::io(path))?;
         let (offset, magic) = trailer.split_at(8);
         if magic != MAGIC {
-            return Err(damaged(
-                "it does not end as it should: was its import interrupted?",
-            ));
+            return Err(damaged("its end is missing: was the import interrupted?"));
         }
         let mut bytes = [0; 8];
         bytes.copy_from_slice(offset);
         let offset = u64::from_le_bytes(bytes);
         if offset > len - 16 {
-            return Err(damaged("its header lies beyond its end"));
+            return Err(damaged("the header offset lies beyond the end"));
         }
         let mut text = Vec::new();
         file.seek(SeekFrom::Start(offset))
             .and_then(|_| file.take(len - 16 - offset).read_to_end(&mut text))
             .map_err(TraceError::io(path))?;
         let header: Header =
-            serde_json::from_slice(&text).map_err(|e| damaged(&format!("its header: {e}")))?;
+            serde_json::from_slice(&text).map_err(|e| damaged(&format!("header: {e}")))?;
         if header.format != "bucketload-trace-1" {
-            return Err(damaged(&format!("its version is {}", header.format)));
+            return Err(damaged(&format!("unknown version {}", header.format)));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -252,13 +252,13 @@ impl Canonical {
         })
     }
 
-    /// What the trace is.
+    /// The summary of the trace.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.header.summary
     }
 
-    /// The records, from the first one.
+    /// Reads the records from the first one.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -271,8 +271,8 @@ impl Canonical {
         self.stream(start, self.header.preload_offset)
     }
 
-    /// The records from the frame on that holds record number `record`, with the number of its
-    /// first one.
+    /// Reads the records from the frame that holds record number `record`; returns the number of the frame's first
+    /// record too.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -290,7 +290,7 @@ impl Canonical {
         ))
     }
 
-    /// The objects that must exist before the first record.
+    /// Reads the objects that must exist before the first record.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -311,7 +311,7 @@ impl Canonical {
             path: self.path.clone(),
             input: open().map_err(TraceError::io(&self.path))?,
             buffer: Vec::new(),
-            rec: Rec::default(),
+            rec: NamedRecord::default(),
         })
     }
 }
@@ -323,12 +323,12 @@ pub struct CanonicalStream {
     path: PathBuf,
     input: BufReader<Decoder>,
     buffer: Vec<u8>,
-    rec: Rec,
+    rec: NamedRecord,
 }
 
 impl CanonicalStream {
     /// The next record; `false` at the end.
-    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+    pub(crate) fn next(&mut self, rec: &mut NamedRecord) -> Result<bool, TraceError> {
         let Some(len) = self.length()? else {
             return Ok(false);
         };
@@ -355,7 +355,7 @@ impl CanonicalStream {
                 return if shift == 0 {
                     Ok(None)
                 } else {
-                    Err(self.damaged("it ends inside a record"))
+                    Err(self.damaged("the file ends inside a record"))
                 };
             }
             value |= u64::from(byte[0] & 0x7f) << shift;
@@ -364,11 +364,11 @@ impl CanonicalStream {
             }
             shift += 7;
             if shift > 28 {
-                return Err(self.damaged("a record has no sound length"));
+                return Err(self.damaged("a record has an invalid length"));
             }
         }
-        if value > LONGEST {
-            return Err(self.damaged("a record has no sound length"));
+        if value > MAX_RECORD_BYTES {
+            return Err(self.damaged("a record has an invalid length"));
         }
         Ok(Some(value as usize))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a trace, and what to do about it.
+//! Errors of traces, with remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,50 +11,50 @@ pub enum TraceError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The format of a file is not recognised.
-    #[error("{}: no format fits its first lines; name it with --format ({formats})", path.display())]
+    #[error("{}: no format matches its first lines; name the format with --format ({formats})", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
         /// The names of the formats.
         formats: String,
     },
-    /// Too much of the input cannot be understood.
+    /// Too many lines cannot be parsed.
     #[error(
         "{unparsable} of {frames} lines cannot be read ({reasons}); samples are in {}; \
-         --lenient goes on without them", samples.display()
+         --lenient skips them", samples.display()
     )]
     TooManyUnparsable {
-        /// Lines or objects that yield no record.
+        /// Lines or objects without a record.
         unparsable: u64,
-        /// Lines or objects in all.
+        /// Total number of lines or objects.
         frames: u64,
         /// Counts by reason.
         reasons: String,
-        /// The side file.
+        /// The file with samples.
         samples: PathBuf,
     },
-    /// Nothing is left to replay.
+    /// No record is left to replay.
     #[error("no record is left to replay: {0}")]
     Empty(String),
-    /// A file in canonical form is damaged or of another version.
+    /// A canonical file is damaged or has another version.
     #[error("{}: not a usable canonical trace: {reason}", path.display())]
     Canonical {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// An option makes no sense.
+    /// An option is wrong.
     #[error("{0}")]
     Option(String),
 }
 
 impl TraceError {
-    /// An error of the system about `path`.
+    /// Wraps a system error about `path`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         |error| Self::Io {
             path: path.to_owned(),

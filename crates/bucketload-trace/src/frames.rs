@@ -1,66 +1,66 @@
-//! Cuts a stream of bytes into lines or JSON objects, in constant memory and whatever the bytes.
+//! Splits a byte stream into lines or JSON objects, in constant memory and for any input.
 //!
-//! A line or object above 4 MiB is reported as too long and skipped. A JSON object that is cut off
-//! (its string meets a line end, or the next line begins with `{` before it is complete) is
-//! reported as truncated, and reading goes on with the next one.
+//! A line or object above 4 MiB is reported as too long and skipped. A truncated JSON object (a line ends inside a
+//! string, or a line begins with `{` before the object is complete) is reported as truncated, and reading continues
+//! with the next object.
 
 use std::io::{self, BufRead};
 
 use crate::formats::Framing;
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 
-/// Longest line or object, bytes.
-const LONGEST: usize = 4 << 20;
+/// Maximum length of a line or object, bytes.
+const MAX_FRAME: usize = 4 << 20;
 
-/// Names of arrays whose elements are the records, when they stand in an object.
+/// Names of arrays in an object whose elements are the records.
 const WRAPPERS: [&[u8]; 2] = [b"Records", b"log_entries"];
 
-/// A frame, or why a stretch of input is none, with its bytes as far as they were kept.
+/// A frame, or the reason why a piece of input is not a frame, with the bytes that were kept.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A line without its end, or an object.
+    /// A line without its line end, or an object.
     Whole(&'a [u8]),
-    /// What could not be cut.
-    Broken(Reason, &'a [u8]),
+    /// A piece that is not a valid frame.
+    Broken(DropReason, &'a [u8]),
 }
 
-/// The frames of a stream.
+/// Splits a stream into frames.
 pub struct Frames<R> {
     input: R,
     framing: Framing,
     buffer: Vec<u8>,
     scanner: Scanner,
-    place: Place,
+    state: ParseState,
     /// Whether the records are elements of an array in an object.
     wrapped: bool,
 }
 
-/// Where in a stream of JSON objects reading stands.
+/// The parser's state in a stream of JSON objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ParseState {
     /// Before an object.
     Between,
-    /// Behind the brace of an object that cut the one before.
+    /// After the opening brace of an object that truncated the previous one.
     Pending,
-    /// In an object.
+    /// Inside an object.
     Inside,
-    /// In what is no JSON, up to the line end.
+    /// Inside invalid input, up to the line end.
     Garbage,
-    /// Behind the array of records, in the rest of the object around it.
+    /// After the array of records, in the rest of the enclosing object.
     Tail,
 }
 
-/// What a byte of JSON does to the object being collected.
+/// The effect of a byte on the current object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    Go,
+    Continue,
     Complete,
     Cut,
-    /// Cut, and this byte begins the next object.
+    /// The object is truncated, and this byte begins the next one.
     CutAndBegin,
 }
 
-/// Follows the structure of JSON.
+/// Tracks the structure of JSON.
 #[derive(Debug, Default)]
 struct Scanner {
     /// Open braces and brackets inside the current object.
@@ -68,14 +68,14 @@ struct Scanner {
     in_string: bool,
     escaped: bool,
     line_start: bool,
-    /// Start in the buffer of the current string.
+    /// Start of the current string in the buffer.
     string_start: usize,
-    /// Start and end in the buffer of the last string.
+    /// Start and end of the last string in the buffer.
     last_string: (usize, usize),
 }
 
 impl Scanner {
-    /// Behind the opening brace.
+    /// The state after an opening brace.
     fn inside() -> Self {
         Self {
             depth: 1,
@@ -95,7 +95,7 @@ impl Scanner {
                 }
                 _ => {}
             }
-            return Step::Go;
+            return Step::Continue;
         }
         let line_start = std::mem::replace(&mut self.line_start, byte == b'\n');
         match byte {
@@ -113,19 +113,19 @@ impl Scanner {
             }
             _ => {}
         }
-        Step::Go
+        Step::Continue
     }
 }
 
 impl<R: BufRead> Frames<R> {
-    /// The frames of `input`.
+    /// Makes the frames of `input`.
     pub fn new(input: R, framing: Framing) -> Self {
         Self {
             input,
             framing,
             buffer: Vec::new(),
             scanner: Scanner::default(),
-            place: Place::Between,
+            state: ParseState::Between,
             wrapped: false,
         }
     }
@@ -133,7 +133,7 @@ impl<R: BufRead> Frames<R> {
     /// The next frame; `None` at the end of the input.
     ///
     /// # Errors
-    /// What the system says about the input.
+    /// When the input cannot be read.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame<'_>>> {
         match self.framing {
             Framing::Lines => self.line(),
@@ -154,7 +154,7 @@ impl<R: BufRead> Frames<R> {
             }
             let end = memchr::memchr(b'\n', chunk);
             let taken = end.map_or(chunk.len(), |at| at + 1);
-            if self.buffer.len() + taken <= LONGEST {
+            if self.buffer.len() + taken <= MAX_FRAME {
                 self.buffer.extend_from_slice(&chunk[..taken]);
             } else {
                 too_long = true;
@@ -162,7 +162,7 @@ impl<R: BufRead> Frames<R> {
             self.input.consume(taken);
             if end.is_some() {
                 if self.buffer.trim_ascii().is_empty() && !too_long {
-                    // Empty lines say nothing.
+                    // Empty lines are skipped.
                     self.buffer.clear();
                     continue;
                 }
@@ -172,7 +172,7 @@ impl<R: BufRead> Frames<R> {
         let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         Ok(Some(if too_long {
-            Frame::Broken(Reason::TooLong, line)
+            Frame::Broken(DropReason::TooLong, line)
         } else {
             Frame::Whole(line)
         }))
@@ -180,72 +180,72 @@ impl<R: BufRead> Frames<R> {
 
     fn object(&mut self) -> io::Result<Option<Frame<'_>>> {
         self.buffer.clear();
-        if self.place == Place::Pending {
+        if self.state == ParseState::Pending {
             self.begin();
         }
         let mut too_long = false;
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
-                return Ok(match self.place {
-                    Place::Inside => {
-                        self.place = Place::Between;
-                        Some(Frame::Broken(Reason::Truncated, &self.buffer))
+                return Ok(match self.state {
+                    ParseState::Inside => {
+                        self.state = ParseState::Between;
+                        Some(Frame::Broken(DropReason::Truncated, &self.buffer))
                     }
-                    Place::Garbage => {
-                        self.place = Place::Between;
-                        Some(Frame::Broken(Reason::Malformed, &self.buffer))
+                    ParseState::Garbage => {
+                        self.state = ParseState::Between;
+                        Some(Frame::Broken(DropReason::Malformed, &self.buffer))
                     }
                     _ => None,
                 });
             }
-            let (mut taken, mut step) = (0, Step::Go);
-            while taken < chunk.len() && step == Step::Go {
+            let (mut taken, mut step) = (0, Step::Continue);
+            while taken < chunk.len() && step == Step::Continue {
                 let byte = chunk[taken];
                 taken += 1;
-                if matches!(self.place, Place::Inside | Place::Garbage) {
-                    if self.buffer.len() < LONGEST {
+                if matches!(self.state, ParseState::Inside | ParseState::Garbage) {
+                    if self.buffer.len() < MAX_FRAME {
                         self.buffer.push(byte);
                     } else {
                         too_long = true;
                     }
                 }
-                match self.place {
-                    Place::Between | Place::Pending => match byte {
+                match self.state {
+                    ParseState::Between | ParseState::Pending => match byte {
                         b'{' => {
-                            self.place = Place::Inside;
+                            self.state = ParseState::Inside;
                             self.buffer.push(b'{');
                             self.scanner = Scanner::inside();
                         }
                         b']' if self.wrapped => {
-                            self.place = Place::Tail;
+                            self.state = ParseState::Tail;
                             self.scanner = Scanner::inside();
                         }
                         b'[' | b']' | b'}' | b',' | b' ' | b'\t' | b'\r' | b'\n' => {}
                         _ => {
-                            self.place = Place::Garbage;
+                            self.state = ParseState::Garbage;
                             self.buffer.push(byte);
                         }
                     },
-                    Place::Garbage => {
+                    ParseState::Garbage => {
                         if byte == b'\n' {
                             step = Step::Cut;
                         }
                     }
-                    Place::Tail => {
+                    ParseState::Tail => {
                         step = self.scanner.step(byte, 0);
-                        if step != Step::Go {
+                        if step != Step::Continue {
                             self.wrapped = false;
-                            self.place = Place::Between;
+                            self.state = ParseState::Between;
                             if step == Step::CutAndBegin {
                                 self.buffer.push(b'{');
-                                self.place = Place::Inside;
+                                self.state = ParseState::Inside;
                                 self.scanner = Scanner::inside();
                             }
-                            step = Step::Go;
+                            step = Step::Continue;
                         }
                     }
-                    Place::Inside => {
+                    ParseState::Inside => {
                         let at = self.buffer.len() - 1;
                         step = self.scanner.step(byte, at);
                         let (start, end) = self.scanner.last_string;
@@ -254,35 +254,35 @@ impl<R: BufRead> Frames<R> {
                             && !self.scanner.in_string
                             && WRAPPERS.contains(&&self.buffer[start.min(end)..end])
                         {
-                            // The object only wraps the records: forget it.
+                            // The object only wraps the records, so it is dropped.
                             self.buffer.clear();
-                            self.place = Place::Between;
+                            self.state = ParseState::Between;
                             self.wrapped = true;
                         }
                     }
                 }
             }
             self.input.consume(taken);
-            if step != Step::Go {
-                let garbage = self.place == Place::Garbage;
-                self.place = Place::Between;
+            if step != Step::Continue {
+                let garbage = self.state == ParseState::Garbage;
+                self.state = ParseState::Between;
                 if step == Step::CutAndBegin {
                     self.buffer.pop();
-                    self.place = Place::Pending;
+                    self.state = ParseState::Pending;
                 }
                 return Ok(Some(match step {
-                    Step::Complete if too_long => Frame::Broken(Reason::TooLong, &self.buffer),
+                    Step::Complete if too_long => Frame::Broken(DropReason::TooLong, &self.buffer),
                     Step::Complete => Frame::Whole(&self.buffer),
-                    _ if garbage => Frame::Broken(Reason::Malformed, &self.buffer),
-                    _ => Frame::Broken(Reason::Truncated, &self.buffer),
+                    _ if garbage => Frame::Broken(DropReason::Malformed, &self.buffer),
+                    _ => Frame::Broken(DropReason::Truncated, &self.buffer),
                 }));
             }
         }
     }
 
-    /// An object whose brace was read with the end of the one before.
+    /// Begins an object whose brace was read together with the end of the previous one.
     fn begin(&mut self) {
-        self.place = Place::Inside;
+        self.state = ParseState::Inside;
         self.buffer.push(b'{');
         self.scanner = Scanner::inside();
     }
@@ -292,7 +292,7 @@ impl<R: BufRead> Frames<R> {
 mod tests {
     use super::{Frame, Frames};
     use crate::formats::Framing;
-    use crate::parsed::Reason;
+    use crate::parsed::DropReason;
 
     fn all(text: &str, framing: Framing, capacity: usize) -> Vec<String> {
         let input = std::io::BufReader::with_capacity(capacity, text.as_bytes());
@@ -301,7 +301,7 @@ mod tests {
         while let Some(frame) = frames.next_frame().unwrap() {
             out.push(match frame {
                 Frame::Whole(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-                Frame::Broken(Reason::Truncated, bytes) => format!("cut {}", bytes.len()),
+                Frame::Broken(DropReason::Truncated, bytes) => format!("cut {}", bytes.len()),
                 Frame::Broken(reason, _) => reason.name().to_owned(),
             });
         }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_objects_cost_one_frame() {
+    fn a_truncated_object_costs_one_frame() {
         for (text, expected) in [
             ("{\"a\":\"x\n{\"b\":1}\n", &["cut 8", "{\"b\":1}"][..]),
             ("{\"a\":1,\n{\"b\":1}\n", &["cut 8", "{\"b\":1}"]),

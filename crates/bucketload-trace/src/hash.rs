@@ -1,5 +1,5 @@
-//! Stable hashes of names: the same on every machine and in every release, because sampling and
-//! anonymised keys are compared between runs.
+//! Stable hashes of names. They are the same on every machine and in every release, so that sampling and anonymised
+//! keys can be compared between runs.
 
 use sha2::{Digest, Sha256};
 

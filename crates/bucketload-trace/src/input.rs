@@ -1,22 +1,21 @@
-//! Reads files whatever their compression: plain, gzip (several members too), zstd (several frames
-//! too), recognised by their first bytes.
+//! Reads plain, gzip (also with several members) and zstd files (also with several frames). The first bytes tell the
+//! compression.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::error::TraceError;
 
-/// Buffer before and behind the decompressor, bytes.
+/// Size of the buffers before and after the decompressor, bytes.
 const BUFFER: usize = 128 << 10;
 
-/// Largest window that a zstd file may ask for: 2^27 bytes would not fit into the memory that an
-/// import may take.
+/// Maximum window of a zstd file, log2 of bytes: a window of 2^27 bytes would exceed the memory of an import.
 const ZSTD_WINDOW_LOG: u32 = 25;
 
-/// The contents of `raw`, decompressed.
+/// Decompresses `raw`.
 ///
 /// # Errors
-/// When it is compressed in a way that is not supported.
+/// When the compression is not supported.
 pub(crate) fn decompressed(
     raw: Box<dyn Read + Send>,
     path: &Path,
@@ -43,12 +42,13 @@ pub(crate) fn decompressed(
     ] {
         if start.starts_with(magic) {
             let advice = if name == "Parquet" {
-                "convert it, such as duckdb -c \"COPY (FROM 'FILE') TO 'ops.csv'\"".to_owned()
+                "convert it, for example with duckdb -c \"COPY (FROM 'FILE') TO 'ops.csv'\""
+                    .to_owned()
             } else {
-                format!("pipe it, such as {command} FILE | bucketload replay -")
+                format!("pipe it, for example {command} FILE | bucketload replay -")
             };
             return Err(TraceError::Option(format!(
-                "{}: {name} files are not read directly; {advice}",
+                "{}: {name} files cannot be read directly; {advice}",
                 path.display()
             )));
         }

@@ -1,13 +1,13 @@
-//! Recorded requests of object stores and caches, made ready to replay or to model.
+//! Recorded requests of object stores and caches, prepared for replay or for fitting a model.
 //!
 //! ```text
 //! files ─ input ─ frames ─ formats ─▶ Parsed ─ prepare ─▶ canonical file ─┬─ replay source
 //!  gz, zst   lines, JSON  importers            sort, liveness, sizes      └─ model ─▶ workload
 //! ```
 //!
-//! Everything streams: memory does not grow with the length of a trace, what does not fit goes into
-//! temporary files that have no name. Formats, timing and the treatment of absent keys follow the
-//! page `docs/traces.md`.
+//! Everything streams: memory does not grow with the length of a trace, and data that does not fit goes into
+//! temporary files without names. Formats, timing and the treatment of absent keys follow the page
+//! `docs/traces.md`.
 
 mod canonical;
 mod error;
@@ -16,14 +16,14 @@ mod frames;
 mod hash;
 mod input;
 mod model;
+mod named_record;
 mod parsed;
 mod prepare;
-mod rec;
 mod source;
 mod spill;
 mod text;
 
-pub use canonical::{Canonical, CanonicalStream};
+pub use canonical::{CanonicalStream, CanonicalTrace};
 pub use error::TraceError;
 pub use formats::{
     Column, Emit, Format, FormatOptions, Framing, Importer, Layout, SWIFT_TEMPLATE, TimeForm,
@@ -33,9 +33,9 @@ pub use frames::{Frame, Frames};
 pub use model::{
     ArrivalFit, Candidate, Dispersion, Model, PopularityFit, QuantileRow, SizeFit, TopShare, model,
 };
-pub use parsed::{NO_TIME, Parsed, Reason};
+pub use parsed::{DropReason, NO_TIME, ParsedRecord};
 pub use prepare::{
     Ambiguous, FileFacts, PrepareOptions, RangePlacement, RateSeries, RecordedLatency, Sample,
     SampleBy, SizeSketch, SizeSources, Summary, Ticks, Untimed, prepare,
 };
-pub use source::{LapKeys, MOST_COPIES, Replay, SourceOptions};
+pub use source::{LapKeys, MAX_COPIES, Replay, SourceOptions};

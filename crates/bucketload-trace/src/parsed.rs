@@ -1,5 +1,5 @@
-//! What an importer makes of a line: one request with names still in full, before names become
-//! dictionary numbers and instants become relative.
+//! The output of an importer: one request with full names, before names become dictionary numbers and instants
+//! become relative.
 
 use bucketload_core::trace::TraceOp;
 
@@ -9,47 +9,45 @@ use crate::text::fields::{byte_range, optional, query};
 
 /// One recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ParsedRecord {
     /// Start, nanoseconds: since 1970 or since the origin of the trace, or [`NO_TIME`].
     pub ts_ns: i64,
-    /// What was done.
+    /// The operation.
     pub op: TraceOp,
-    /// Bucket or container; empty when the format has none.
+    /// Bucket or container; empty if the format has none.
     pub bucket: Vec<u8>,
     /// Decoded key; for a listing the prefix, which may be empty.
     pub key: Vec<u8>,
-    /// Source of a copy as `bucket/key`; empty when unknown.
+    /// Source of a copy as `bucket/key`; empty if unknown.
     pub source: Vec<u8>,
-    /// Client, requester or host; empty when unknown.
+    /// Client, requester or host; empty if unknown.
     pub client: Vec<u8>,
     /// Full size of the object, bytes; -1 unknown.
     pub size: i64,
-    /// Start of the range; -1 when a range was read but the log does not say where.
+    /// Start of the range; -1 if the log does not tell where the range starts.
     pub off: i64,
     /// Length of the range; -1 for the whole object.
     pub len: i64,
-    /// Body bytes that were answered, -1 unknown: the size of an object read whole, if nothing
-    /// better is known.
+    /// Number of body bytes in the response; -1 unknown. For a read of the whole object it is the size of last resort.
     pub sent: i64,
     /// HTTP status, 0 unknown.
     pub status: u16,
     /// Recorded time in the server, nanoseconds; -1 unknown.
     pub dur_ns: i64,
-    /// Number of a part.
+    /// Part number.
     pub part: u16,
-    /// Hash of the upload id, or of the request of a multi-object delete.
+    /// Hash of the upload id, or of the request id of a multi-object delete.
     pub upload: u64,
     /// How many times the request was made.
     pub repeat: u32,
-    /// Hash of the log's own id of the request, 0 when it has none; equal ids within one tick of
-    /// the clock are duplicates.
+    /// Hash of the log's request id, 0 if there is none. Equal ids within one tick of the clock are duplicates.
     pub id: u64,
 }
 
-/// The instant of a record that has none.
+/// Marks a record without an instant.
 pub const NO_TIME: i64 = i64::MIN;
 
-impl Default for Parsed {
+impl Default for ParsedRecord {
     fn default() -> Self {
         Self {
             ts_ns: NO_TIME,
@@ -72,8 +70,8 @@ impl Default for Parsed {
     }
 }
 
-impl Parsed {
-    /// Makes it as new, keeping the allocations.
+impl ParsedRecord {
+    /// Resets all fields but keeps the allocations.
     pub fn clear(&mut self) {
         let mut names = [
             std::mem::take(&mut self.bucket),
@@ -92,22 +90,21 @@ impl Parsed {
         };
     }
 
-    /// Sets the range `[first, last]`, both included, of an object of `size` bytes. The whole
-    /// object is no range.
-    pub(crate) fn set_range(&mut self, first: i64, last: i64, size: i64) -> Result<(), Reason> {
+    /// Sets the inclusive range `[first, last]` of an object of `size` bytes. The whole object does not count as a range.
+    pub(crate) fn set_range(&mut self, first: i64, last: i64, size: i64) -> Result<(), DropReason> {
         let last = if size >= 0 { last.min(size - 1) } else { last };
         if first == 0 && last + 1 == size || size == 0 {
             return Ok(());
         }
         if first < 0 || last < first {
-            return Err(Reason::BadNumber);
+            return Err(DropReason::BadNumber);
         }
         self.off = first;
         self.len = last - first + 1;
         Ok(())
     }
 
-    /// Marks that `len` bytes somewhere in the object were read, unless that is all of it.
+    /// Sets a range of `len` bytes at an unknown position, unless `len` is the whole object.
     pub(crate) fn set_unplaced_range(&mut self, len: i64) {
         if len >= 0 && len != self.size {
             self.off = -1;
@@ -115,26 +112,26 @@ impl Parsed {
         }
     }
 
-    /// Refuses a record without the key that its operation needs.
+    /// Rejects a record without the key that its operation needs.
     ///
     /// # Errors
-    /// [`Reason::NoKey`].
-    pub(crate) fn need_key(&self) -> Result<(), Reason> {
+    /// [`DropReason::NoKey`].
+    pub(crate) fn need_key(&self) -> Result<(), DropReason> {
         match self.op {
             TraceOp::List | TraceOp::Other => Ok(()),
-            _ if self.key.is_empty() => Err(Reason::NoKey),
+            _ if self.key.is_empty() => Err(DropReason::NoKey),
             _ => Ok(()),
         }
     }
 
-    /// Takes part and upload from the query of a request.
+    /// Reads part number and upload id from the query of a request.
     ///
     /// # Errors
-    /// [`Reason::BadNumber`] when the part is no number of one.
-    pub(crate) fn set_part(&mut self, parameters: &[u8]) -> Result<(), Reason> {
+    /// [`DropReason::BadNumber`] when the part number is invalid.
+    pub(crate) fn set_part(&mut self, parameters: &[u8]) -> Result<(), DropReason> {
         if let Some(part) = query(parameters, b"partNumber") {
             let part = optional(part).and_then(|n| u16::try_from(n).ok());
-            self.part = part.ok_or(Reason::BadNumber)?;
+            self.part = part.ok_or(DropReason::BadNumber)?;
         }
         if let Some(upload) = query(parameters, b"uploadId") {
             self.upload = hash64(&[upload]);
@@ -142,8 +139,8 @@ impl Parsed {
         Ok(())
     }
 
-    /// Takes the range of a read from its header `Range`; an open end is where the sent bytes end.
-    /// Without a header, status 206 tells of a range whose place is unknown.
+    /// Sets the range of a read from its `Range` header; an open range ends with the sent bytes. Without a header,
+    /// status 206 means a range at an unknown position.
     pub(crate) fn set_requested_range(&mut self, header: &[u8]) {
         match byte_range(header, -1) {
             Some((off, len)) => (self.off, self.len) = (off, if len < 0 { self.sent } else { len }),
@@ -152,18 +149,18 @@ impl Parsed {
         }
     }
 
-    /// Emits a record for each of the `keys` that one request deletes.
+    /// Emits one record for each of the `keys` of a multi-object delete.
     ///
     /// # Errors
-    /// [`Reason::NoKey`] when it names none.
+    /// [`DropReason::NoKey`] when there are no keys.
     pub(crate) fn emit_deleted<'k>(
         &mut self,
         request: &[u8],
         keys: impl ExactSizeIterator<Item = &'k str>,
         emit: &mut Emit<'_>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         if keys.len() == 0 {
-            return Err(Reason::NoKey);
+            return Err(DropReason::NoKey);
         }
         self.upload = hash64(&[request]);
         for key in keys.filter(|key| !key.is_empty()) {
@@ -175,13 +172,13 @@ impl Parsed {
         Ok(())
     }
 
-    /// Takes the duration off an instant that marks the end.
+    /// Sets the start from the end of the request and its duration.
     pub(crate) fn started_before(&mut self, end_ns: i64) {
         self.ts_ns = end_ns.saturating_sub(self.dur_ns.max(0));
     }
 }
 
-/// Why a line yields no record, or a record is left out.
+/// Why a line has no record, or a record is left out.
 #[derive(
     Clone,
     Copy,
@@ -196,14 +193,14 @@ impl Parsed {
 )]
 #[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
-pub enum Reason {
+pub enum DropReason {
     /// The line or JSON object ends too early.
     Truncated,
-    /// The instant cannot be read.
+    /// The instant cannot be parsed.
     BadTimestamp,
-    /// The operation's name is none that the format knows.
+    /// The format does not know the operation's name.
     UnknownOp,
-    /// A number cannot be read or contradicts another one.
+    /// A number cannot be parsed or contradicts another one.
     BadNumber,
     /// The line does not have the format's structure.
     Malformed,
@@ -211,31 +208,31 @@ pub enum Reason {
     TooLong,
     /// The record lacks the key that its operation needs.
     NoKey,
-    /// Known, but nothing that a replay could repeat (policies, versioning, site access).
+    /// A known operation that a replay cannot repeat (policies, versioning, site access).
     NotReplayed,
-    /// Done by the service itself (life cycle) or on behalf of another request of the log.
+    /// Done by the service itself (life cycle), or on behalf of another logged request.
     Internal,
-    /// About another service.
+    /// Belongs to another service.
     Foreign,
-    /// Its id was seen before in the same tick of the clock.
+    /// A record with the same id occurred in the same tick of the clock.
     Duplicate,
-    /// Left out by the chosen operations.
+    /// Left out by the filter of operations.
     FilteredOp,
-    /// Left out by the chosen statuses.
+    /// Left out by the filter of statuses.
     FilteredStatus,
-    /// Left out by the chosen buckets.
+    /// Left out by the filter of buckets.
     FilteredBucket,
     /// Before or after the time window.
     OutsideWindow,
     /// Left out by key or client sampling.
     Sampled,
-    /// Failed with a 4xx status when recorded.
+    /// The recorded request failed with a 4xx status.
     RecordedError,
-    /// Read an object that no record accounts for.
+    /// A read of an object whose existence no record explains.
     Ambiguous,
 }
 
-impl Reason {
+impl DropReason {
     /// Every reason, in the order of reports.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
@@ -245,7 +242,7 @@ impl Reason {
         self.into()
     }
 
-    /// Whether the line could not be understood, as opposed to being left out on purpose.
+    /// Whether the line could not be parsed, as opposed to being left out on purpose.
     #[must_use]
     pub const fn is_unparsable(self) -> bool {
         (self as u8) <= Self::NoKey as u8

@@ -1,5 +1,5 @@
-//! A canonical trace as a replay reads it: scaled, multiplied, looped, with buckets renamed
-//! (docs/spec/traces.md sections 4.3 and 4.4).
+//! Reads a canonical trace for a replay: scaled, multiplied, looped, with renamed buckets (docs/spec/traces.md
+//! sections 4.3 and 4.4).
 //!
 //! ```text
 //! canonical file ─┬─ copy 1 ─ lap 0, lap 1, … ─┐
@@ -7,8 +7,8 @@
 //!                 └─ …                         ┘
 //! ```
 //!
-//! Keys leave with the name of their bucket in front (`bucket/key`), so that one bucket of the
-//! target can hold those of the trace.
+//! Keys get the name of their bucket as a prefix (`bucket/key`), so that one target bucket can hold all keys of the
+//! trace.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +17,27 @@ use bucketload_core::trace::{
     Batch, RecordStream, TraceError as CoreError, TraceOp, TraceSource, key_hash,
 };
 
-use crate::canonical::{Canonical, CanonicalStream};
+use crate::canonical::{CanonicalStream, CanonicalTrace};
 use crate::error::TraceError;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
 
-/// Most copies: each needs a reader of its own.
-pub const MOST_COPIES: u32 = 64;
+/// Maximum number of copies: each copy needs its own reader.
+pub const MAX_COPIES: u32 = 64;
 
 /// How a canonical trace is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Passes over the trace, at least 1.
+    /// Number of passes finished the trace, at least 1.
     pub laps: u32,
     /// Keys of later laps.
     pub lap_keys: LapKeys,
-    /// Copies of the trace with keys of their own, 1 to [`MOST_COPIES`].
+    /// Number of copies of the trace with separate keys, 1 to [`MAX_COPIES`].
     pub copies: u32,
     /// Factor on sizes, offsets and lengths.
     pub size_factor: f64,
     /// Bounds of sizes after scaling, bytes; sizes of 0 stay 0.
     pub size_bounds: (u64, u64),
-    /// New names of buckets.
+    /// New bucket names by old ones.
     pub rename: BTreeMap<String, String>,
     /// Seed of the copies' offsets in time.
     pub seed: u64,
@@ -60,35 +60,34 @@ impl Default for SourceOptions {
 /// Keys of later laps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LapKeys {
-    /// Objects that the trace creates, overwrites or deletes get new names in each lap; the others
-    /// are shared.
+    /// Objects that the trace creates, overwrites or deletes get new names in each lap; the laps share the others.
     Suffix,
-    /// The same names: writes become overwrites, and what a lap has deleted is missing in the next.
+    /// The same names: writes become overwrites, and objects deleted in one lap are missing in the next.
     Reuse,
 }
 
-/// A trace that can be replayed.
+/// A trace with its replay options.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    trace: Canonical,
+    trace: CanonicalTrace,
     options: SourceOptions,
-    /// `bucket/` in front of keys, by the bucket's number.
+    /// Key prefix `bucket/` of each bucket number.
     prefixes: Vec<Vec<u8>>,
     lap_ns: i64,
 }
 
 impl Replay {
-    /// Replays `trace` as `options` say.
+    /// Makes a replay of `trace` with `options`.
     ///
     /// # Errors
-    /// When an option is out of its range or names a bucket that is not in the trace.
-    pub fn new(trace: Canonical, options: SourceOptions) -> Result<Self, TraceError> {
+    /// When an option is out of range or names a bucket that is not in the trace.
+    pub fn new(trace: CanonicalTrace, options: SourceOptions) -> Result<Self, TraceError> {
         let wrong = |text: String| Err(TraceError::Option(text));
         if options.laps == 0 {
-            return wrong("a trace is replayed at least once".to_owned());
+            return wrong("use at least one lap".to_owned());
         }
-        if !(1..=MOST_COPIES).contains(&options.copies) {
-            return wrong(format!("{} copies: use 1 to {MOST_COPIES}", options.copies));
+        if !(1..=MAX_COPIES).contains(&options.copies) {
+            return wrong(format!("{} copies: use 1 to {MAX_COPIES}", options.copies));
         }
         if !(options.size_factor.is_finite() && options.size_factor > 0.0) {
             return wrong(format!(
@@ -126,24 +125,24 @@ impl Replay {
 
     /// The trace.
     #[must_use]
-    pub fn trace(&self) -> &Canonical {
+    pub fn trace(&self) -> &CanonicalTrace {
         &self.trace
     }
 
-    /// From the start of one lap to that of the next, nanoseconds.
+    /// Time from the start of one lap to the start of the next, nanoseconds.
     #[must_use]
     pub fn lap_ns(&self) -> i64 {
         self.lap_ns
     }
 
-    /// Requests over all laps and copies.
+    /// Number of requests finished all laps and copies.
     #[must_use]
     pub fn requests(&self) -> u64 {
         let summary = self.trace.summary();
         summary.requests * u64::from(self.options.laps) * u64::from(self.options.copies)
     }
 
-    /// Time of the last record over all laps and copies, nanoseconds since the first.
+    /// Time of the last record finished all laps and copies, nanoseconds since the first.
     #[must_use]
     pub fn span_ns(&self) -> i64 {
         let last = (0..self.options.copies)
@@ -154,15 +153,14 @@ impl Replay {
         last + self.lap_ns.saturating_mul(laps) + self.trace.summary().span_ns
     }
 
-    /// When a copy begins: the first at once, the others at a random instant of
-    /// [0, min(1 h, span / 10)).
+    /// Start of a copy: 0 for the first, a random instant in [0, min(1 h, span / 10)) for the others.
     fn offset_ns(&self, copy: u32) -> i64 {
         const HOUR: i64 = 3_600_000_000_000;
-        let most = HOUR.min(self.trace.summary().span_ns / 10) as u64;
-        if copy == 0 || most == 0 {
+        let max = HOUR.min(self.trace.summary().span_ns / 10) as u64;
+        if copy == 0 || max == 0 {
             return 0;
         }
-        (mix64(mix64(self.options.seed) ^ u64::from(copy)) % most) as i64
+        (mix64(mix64(self.options.seed) ^ u64::from(copy)) % max) as i64
     }
 
     fn scaled(&self, value: i64) -> i64 {
@@ -172,8 +170,8 @@ impl Replay {
         (value as f64 * self.options.size_factor).round() as i64
     }
 
-    /// Changes a record of the trace into one of `copy` in `lap`.
-    fn shape(&self, rec: &mut Rec, copy: u32, lap: u32) {
+    /// Changes a record of the trace into a record of `copy` in `lap`.
+    fn shape(&self, rec: &mut NamedRecord, copy: u32, lap: u32) {
         let r = &mut rec.base;
         r.ts_ns = r
             .ts_ns
@@ -184,7 +182,7 @@ impl Replay {
             let (min, max) = self.options.size_bounds;
             r.size = (self.scaled(r.size).max(1) as u64).clamp(min, max.max(min)) as i64;
         }
-        // The length of an upload is that of its parts, of a listing that of its pages.
+        // For uploads `len` is the part size, for listings the page size: those do not scale.
         if r.op == TraceOp::Get && (r.off > 0 || r.len >= 0) && r.size >= 0 {
             r.off = self.scaled(r.off).min((r.size - 1).max(0));
             if r.len >= 0 {
@@ -197,7 +195,7 @@ impl Replay {
             lap: new_names.then_some(lap),
         };
         if lap > 0 && !new_names {
-            // What the analysis knows holds for the first lap.
+            // The liveness analysis holds only for the first lap.
             r.absent = false;
         }
         let prefix = self
@@ -213,7 +211,7 @@ impl Replay {
         }
         for other in &mut rec.more {
             if r.op == TraceOp::Copy {
-                // The source stands there as bucket/key, and its object counts as changed.
+                // `other` is the source as bucket/key, whose object counts as changed.
                 self.rename_source(other);
                 suffix.apply(other, true);
             } else {
@@ -221,7 +219,7 @@ impl Replay {
                 other.splice(0..0, prefix.iter().copied());
             }
         }
-        // The bucket's name is part of the key now.
+        // The bucket name is part of the key now.
         r.bucket = 0;
         r.key_hash = key_hash(0, &rec.key);
     }
@@ -236,7 +234,7 @@ impl Replay {
     }
 }
 
-/// What is appended to keys so that copies and laps do not meet.
+/// Suffixes that keep the keys of copies and laps apart.
 struct Suffix {
     copy: Option<u32>,
     lap: Option<u32>,
@@ -269,7 +267,7 @@ impl TraceSource for Replay {
         Ok(Box::new(Preload {
             replay: self.clone(),
             input: self.trace.preload().map_err(core_error)?,
-            object: Rec::default(),
+            object: NamedRecord::default(),
             next: u32::MAX,
         }))
     }
@@ -279,14 +277,14 @@ fn core_error(error: TraceError) -> CoreError {
     CoreError(error.to_string())
 }
 
-/// One copy with its laps.
+/// One copy of the trace, with its laps.
 struct Copy {
     number: u32,
     lap: u32,
     input: CanonicalStream,
-    /// The next record, shaped.
-    head: Rec,
-    over: bool,
+    /// The next record, already changed for this copy and lap.
+    head: NamedRecord,
+    finished: bool,
 }
 
 impl Copy {
@@ -295,8 +293,8 @@ impl Copy {
             number,
             lap: 0,
             input: replay.trace.records()?,
-            head: Rec::default(),
-            over: false,
+            head: NamedRecord::default(),
+            finished: false,
         };
         copy.step(replay)?;
         Ok(copy)
@@ -306,7 +304,7 @@ impl Copy {
         while !self.input.next(&mut self.head)? {
             self.lap += 1;
             if self.lap == replay.options.laps {
-                self.over = true;
+                self.finished = true;
                 return Ok(());
             }
             self.input = replay.trace.records()?;
@@ -316,7 +314,7 @@ impl Copy {
     }
 }
 
-/// All copies by time.
+/// All copies, merged by time.
 struct Records {
     replay: Replay,
     copies: Vec<Copy>,
@@ -326,8 +324,8 @@ impl RecordStream for Records {
     fn next_batch(&mut self, out: &mut Batch) -> Result<bool, CoreError> {
         out.clear();
         while !out.is_full() {
-            // Few copies: a scan is cheaper than a heap.
-            let open = self.copies.iter_mut().filter(|copy| !copy.over);
+            // With few copies, a scan is cheaper than a heap.
+            let open = self.copies.iter_mut().filter(|copy| !copy.finished);
             let Some(first) = open.min_by_key(|copy| copy.head.base.ts_ns) else {
                 break;
             };
@@ -339,12 +337,12 @@ impl RecordStream for Records {
     }
 }
 
-/// The objects that must exist, for every copy, and for every lap where laps have their own.
+/// The objects that must exist: for every copy, and for every lap in which their names change.
 struct Preload {
     replay: Replay,
     input: CanonicalStream,
-    object: Rec,
-    /// Number of the next name of the object.
+    object: NamedRecord,
+    /// Index of the object's next name, over laps and copies.
     next: u32,
 }
 
@@ -353,8 +351,8 @@ impl RecordStream for Preload {
         out.clear();
         let options = &self.replay.options;
         while !out.is_full() {
-            let own_laps = self.object.changed && options.lap_keys == LapKeys::Suffix;
-            let laps = if own_laps { options.laps } else { 1 };
+            let new_names = self.object.changed && options.lap_keys == LapKeys::Suffix;
+            let laps = if new_names { options.laps } else { 1 };
             if self.next >= laps * options.copies {
                 if !self.input.next(&mut self.object).map_err(core_error)? {
                     break;

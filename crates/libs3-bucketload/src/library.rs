@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
-use bucketload_gateway::{Address, Token};
+use bucketload_gateway::{AccessToken, Address};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
 use crate::backend::{Backend, OpenBackend};
@@ -307,8 +307,9 @@ fn open(settings: &Settings, location: &StoreLocation) -> OpenBackend {
     };
     let failed = |fault: String| Failure::new(Status::FailedToInitializeRequest, fault);
     let address: Address = address.parse().map_err(|_| failed(address.clone()))?;
-    let token = settings.token_file.as_deref().map(Token::read).transpose();
-    let token = token.map_err(|error| failed(error.to_string()))?;
+    let token = settings.token_file.as_deref();
+    let token = token.map(|file| AccessToken::read("the gateway's token", file));
+    let token = token.transpose().map_err(failed)?;
     Ok(Arc::new(Backend::remote(address, token)))
 }
 

@@ -91,12 +91,8 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     let picture = |name: &str| -> PathBuf { pictures.join(name) };
     // Nothing there yet.
     for (path, name, words) in [
-        ("/", "empty-overview", "Nothing runs and nothing waits"),
-        (
-            "/history",
-            "empty-history",
-            "No workload has come to its end yet",
-        ),
+        ("/", "empty-overview", "No workload is running or waiting"),
+        ("/history", "empty-history", "No workload has finished yet"),
         (
             "/compare",
             "empty-compare",
@@ -244,7 +240,7 @@ fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
     browser.wait("document.body.dataset.live === 'yes'")?;
     browser.see("finished")?;
     browser.open(&format!("{url}/agents"))?;
-    browser.see("As the coordinator of w1 saw them")?;
+    browser.see("As seen by the coordinator of w1")?;
     // The page is told without being loaded again.
     drop(first);
     browser.wait("document.querySelectorAll('#fleet .failed').length === 1")?;
@@ -277,10 +273,10 @@ fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
         ))
     };
     enter(browser, "this-is-a-wrong-token")?;
-    browser.see("This is not the token of this controller")?;
+    browser.see("The token is wrong")?;
     browser.pictures(&pictures.join("wrong-token"))?;
     enter(browser, "a-token-for-conformance")?;
-    browser.see("Nothing runs and nothing waits")?;
+    browser.see("No workload is running or waiting")?;
     let visible = browser.text("document.cookie")?;
     ensure(visible.is_empty(), || {
         format!("scripts can read the cookie: {visible}")

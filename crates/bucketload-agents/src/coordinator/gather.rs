@@ -1,10 +1,10 @@
-//! Brings the agents of a run together: calls those that listen, waits for those that call, starts
-//! those that are child processes.
+//! Brings the agents of a run together: calls agents that listen, accepts agents that call, and starts
+//! agents as child processes.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bucketload_core::agent::AgentState;
@@ -14,74 +14,74 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::Fleet;
-use super::net::{Listener, Network, keep_asking, keep_writing, ping};
-use super::oplog::Relay;
+use super::net::{Listener, Network, keep_pinging, keep_writing, ping};
+use super::oplog::OpLogRelay;
 use super::roster::Roster;
 use crate::access::Access;
 use crate::agent::{ProbeAnswer, call_until};
-use crate::error::{AgentsError, described};
-use crate::host;
+use crate::error::{AgentsError, status_text};
+use crate::lock;
 use crate::message::{Frame, Greeting, ToAgent, ToCoordinator, control, parse};
 use crate::service::{self, Handler, Link};
 
-/// Messages of all agents on their way to the collector.
+/// Capacity of the queue of messages from all agents to the collector.
 const INBOUND_AHEAD: usize = 256;
-/// How long an agent may take to say who it is.
+/// How long an agent may take to send its greeting.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A process that becomes an agent on its standard input and output.
+/// A process to start, which becomes an agent on its standard input and output.
 #[derive(Debug)]
-pub struct Child {
-    /// What it is called in messages, such as its host.
+pub struct AgentCommand {
+    /// Name in messages, such as the host.
     pub name: String,
-    /// How it is started.
+    /// The command that starts it.
     pub command: std::process::Command,
 }
 
-/// Where the agents of a run come from. They are numbered in this order; agents that call may bring
-/// numbers of their own.
+/// Where the agents of a run come from. Ranks follow this order; agents that call may bring ranks of their
+/// own.
 #[derive(Debug)]
-pub struct Gather {
+pub struct GatherOptions {
     /// Processes to start.
-    pub children: Vec<Child>,
+    pub children: Vec<AgentCommand>,
     /// Addresses (`HOST:PORT`) at which agents listen.
     pub dial: Vec<String>,
-    /// Where agents call, and how many will.
+    /// Listener for agents that call, and their number.
     pub listen: Option<(TcpListener, u32)>,
-    /// What to present and to ask for.
+    /// Credentials and version of this side.
     pub access: Access,
     /// Identifier of the run.
     pub run_id: String,
-    /// Silence after which an agent, or for an agent the coordinator, counts as lost.
+    /// Silence after which either side counts as lost.
     pub timeout: Duration,
-    /// How long to wait until all agents are there.
+    /// How long to wait for all agents.
     pub deadline: Duration,
 }
 
-/// An agent that has said who it is.
-struct Greeted {
+/// An agent that has sent its greeting.
+struct GreetedAgent {
     link: Link,
     greeting: Greeting,
     child: Option<tokio::process::Child>,
-    /// Its number, where its place in the list gives it one.
-    place: Option<u32>,
+    /// Its rank, if it comes from the list of children or addresses.
+    listed_rank: Option<u32>,
 }
 
 impl Fleet {
-    /// Brings all agents together.
+    /// Connects all agents.
     ///
     /// # Errors
     /// When one cannot be reached or started within the deadline, is of another version, or refuses.
-    pub fn gather(gather: Gather) -> Result<Self, AgentsError> {
+    pub fn gather(gather: GatherOptions) -> Result<Self, AgentsError> {
         let net = Network::start()?;
         let calling = gather.listen.as_ref().map_or(0, |(_, n)| *n);
         let known = gather.children.len() + gather.dial.len();
         let wanted = known + calling as usize;
         if wanted == 0 {
-            return Err(AgentsError::usage("no agent is named"));
+            return Err(AgentsError::usage("no agents are given"));
         }
         let greeted = net.wait(async {
-            let all = meet(
+            let all = connect_all(
                 gather.children,
                 gather.dial,
                 gather.listen,
@@ -91,15 +91,15 @@ impl Fleet {
             match tokio::time::timeout(gather.deadline, all).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(AgentsError::aborted(format!(
-                    "not all of {wanted} agents were there within {} s",
+                    "not all of {wanted} agents connected within {} s",
                     gather.deadline.as_secs()
                 ))),
             }
         })?;
-        let ranked = rank(greeted, wanted)?;
+        let ranked = order_by_rank(greeted, wanted)?;
         let addresses = ranked.iter().map(|a| a.link.peer.clone()).collect();
         let roster = Arc::new(Roster::new(&gather.run_id, addresses));
-        let relay = Relay::start()?;
+        let relay = OpLogRelay::start()?;
         let (inbound, from) = mpsc::channel(INBOUND_AHEAD);
         let mut fleet = Self {
             peers: Vec::new(),
@@ -112,15 +112,11 @@ impl Fleet {
             net,
         };
         let hello = control(&ToAgent::Hello(Greeting {
-            version: gather.access.version.clone(),
-            protocol: gather.access.protocol,
-            host: host::name(),
-            pid: std::process::id(),
-            rank: None,
             timeout_ns: u64::try_from(gather.timeout.as_nanos()).unwrap_or(u64::MAX),
+            ..Greeting::new(&gather.access)
         }));
         for (agent, rank) in ranked.into_iter().zip(0..) {
-            roster.greeted(rank, &agent.greeting, agent.link.clear);
+            roster.greeted(rank, &agent.greeting, agent.link.plaintext);
             roster.state(rank, AgentState::Connected);
             let _ = agent.link.out.control.try_send(hello.clone());
             ping(&agent.link.out);
@@ -133,7 +129,7 @@ impl Fleet {
                     incoming: agent.link.incoming,
                     roster: Arc::clone(&roster),
                     inbound: inbound.clone(),
-                    rows: fleet.relay.entrance(),
+                    rows: fleet.relay.row_sender(),
                     timeout: gather.timeout,
                 }
                 .listen(),
@@ -141,45 +137,45 @@ impl Fleet {
         }
         fleet
             .net
-            .spawn(keep_asking(fleet.peers.clone(), gather.timeout));
+            .spawn(keep_pinging(fleet.peers.clone(), gather.timeout));
         fleet.net.spawn(keep_writing(Arc::downgrade(&roster)));
         Ok(fleet)
     }
 }
 
-/// Waits for every agent.
-async fn meet(
-    children: Vec<Child>,
+/// Connects to every agent and reads its greeting.
+async fn connect_all(
+    children: Vec<AgentCommand>,
     dial: Vec<String>,
     listen: Option<(TcpListener, u32)>,
     access: &Access,
     deadline: Duration,
-) -> Result<Vec<Greeted>, AgentsError> {
+) -> Result<Vec<GreetedAgent>, AgentsError> {
     let mut tasks = tokio::task::JoinSet::new();
-    let mut place = 0;
+    let mut next_rank = 0;
     for child in children {
         let access = access.clone();
-        let at = place;
+        let at = next_rank;
         tasks.spawn(async move {
             let name = child.name.clone();
             let (link, process) = start(child, &access).await?;
             let mut greeted = greet(link, &access, &name).await?;
             greeted.child = Some(process);
-            greeted.place = Some(at);
+            greeted.listed_rank = Some(at);
             Ok::<_, AgentsError>(greeted)
         });
-        place += 1;
+        next_rank += 1;
     }
     for address in dial {
         let access = access.clone();
-        let at = place;
+        let at = next_rank;
         tasks.spawn(async move {
             let link = call_until(&address, &access, deadline).await?;
             let mut greeted = greet(link, &access, &address).await?;
-            greeted.place = Some(at);
+            greeted.listed_rank = Some(at);
             Ok(greeted)
         });
-        place += 1;
+        next_rank += 1;
     }
     let mut all = Vec::new();
     let wait = async {
@@ -196,7 +192,7 @@ async fn meet(
 
 /// Starts a child process and calls it.
 async fn start(
-    child: Child,
+    child: AgentCommand,
     access: &Access,
 ) -> Result<(Link, tokio::process::Child), AgentsError> {
     let mut command = Command::from(child.command);
@@ -208,7 +204,7 @@ async fn start(
     let mut process = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // Ctrl-C is for the coordinator, which tells its agents what it means.
+        // Ctrl-C is for the coordinator, which tells its agents how to stop.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
@@ -222,7 +218,7 @@ async fn start(
         Err(error) => {
             let status = tokio::time::timeout(Duration::from_secs(2), process.wait()).await;
             let how = match status {
-                Ok(Ok(status)) => format!(" ({program} ended with {status})"),
+                Ok(Ok(status)) => format!(" ({program} exited: {status})"),
                 _ => String::new(),
             };
             Err(AgentsError::aborted(format!(
@@ -234,63 +230,54 @@ async fn start(
     }
 }
 
-/// Learns who an agent is.
-async fn greet(mut link: Link, access: &Access, name: &str) -> Result<Greeted, AgentsError> {
+/// Reads an agent's greeting.
+async fn greet(mut link: Link, access: &Access, name: &str) -> Result<GreetedAgent, AgentsError> {
     let broken = |text: &str| AgentsError::aborted(format!("{name}: {text}"));
     let first = tokio::time::timeout(GREETING_TIMEOUT, link.incoming.message())
         .await
-        .map_err(|_| broken("did not say who it is within 10 s"))?
-        .map_err(|status| broken(&described(&status)))?
+        .map_err(|_| broken("sent no greeting within 10 s"))?
+        .map_err(|status| broken(&status_text(&status)))?
         .ok_or_else(|| broken("closed the connection"))?;
     let Some(Frame::Control(bytes)) = Frame::of(first) else {
-        return Err(broken("sent something that is no message"));
+        return Err(broken("sent something that is not a message"));
     };
     let Ok(ToCoordinator::Hello(greeting)) = parse(&bytes) else {
-        return Err(broken("did not say who it is"));
+        return Err(broken("sent no greeting"));
     };
     access
         .check_version(&greeting.version, &greeting.protocol.to_string())
         .map_err(|reason| AgentsError::usage(format!("{name}: {reason}")))?;
-    Ok(Greeted {
+    Ok(GreetedAgent {
         link,
         greeting,
         child: None,
-        place: None,
+        listed_rank: None,
     })
 }
 
-/// Takes the calls of agents.
-struct Calls {
-    /// `None` when there are enough.
+/// Accepts the calls of agents.
+struct CallHandler {
+    /// `None` once all agents have called.
     links: Mutex<Option<mpsc::Sender<Link>>>,
     /// Why the last caller was refused.
     refused: Mutex<String>,
-    version: String,
-    protocol: u32,
+    access: Arc<Access>,
 }
 
-impl Handler for Calls {
+impl Handler for CallHandler {
     fn session(&self, link: Link) -> Result<(), Status> {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let links = lock(&self.links);
         let full = || Status::failed_precondition("the coordinator has all its agents already");
         let sent = links.as_ref().ok_or_else(full)?.try_send(link);
         sent.map_err(|_| full())
     }
 
     fn probe(&self) -> Bytes {
-        let answer = ProbeAnswer {
-            version: self.version.clone(),
-            protocol: self.protocol,
-            host: host::name(),
-            pid: std::process::id(),
-            busy: Some("coordinator".to_owned()),
-            wall_unix_ns: host::unix_ns(),
-        };
-        Bytes::from(serde_json::to_vec(&answer).unwrap_or_default())
+        ProbeAnswer::encode(&self.access, Some("coordinator".to_owned()))
     }
 
     fn refused(&self, reason: &str) {
-        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.refused);
         reason.clone_into(&mut last);
     }
 }
@@ -299,7 +286,7 @@ async fn await_calls(
     listen: Option<(TcpListener, u32)>,
     access: &Access,
     deadline: Duration,
-) -> Result<Vec<Greeted>, AgentsError> {
+) -> Result<Vec<GreetedAgent>, AgentsError> {
     let Some((listener, wanted)) = listen else {
         return Ok(Vec::new());
     };
@@ -307,31 +294,28 @@ async fn await_calls(
     listener.set_nonblocking(true).map_err(broken)?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(broken)?;
     let (links, mut calls) = mpsc::channel(wanted.max(1) as usize);
-    let handler = Arc::new(Calls {
+    let shared_access = Arc::new(access.clone());
+    let handler = Arc::new(CallHandler {
         links: Mutex::new(Some(links)),
         refused: Mutex::default(),
-        version: access.version.clone(),
-        protocol: access.protocol,
+        access: Arc::clone(&shared_access),
     });
-    // The connections live on it, so it stays until the network ends.
+    // The server owns the connections, so it runs until the network ends.
     let server = service::serve(
         listener,
-        Arc::new(access.clone()),
+        shared_access,
         Arc::clone(&handler) as Arc<dyn Handler>,
         std::future::pending(),
     );
     tokio::spawn(async move {
-        // An error shows as agents that do not come.
+        // An error shows as missing agents.
         let _ = server.await;
     });
     let mut all = Vec::new();
     let until = tokio::time::Instant::now() + deadline;
     while all.len() < wanted as usize {
         let Ok(Some(link)) = tokio::time::timeout_at(until, calls.recv()).await else {
-            let refused = handler
-                .refused
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let refused = lock(&handler.refused);
             let why = match refused.as_str() {
                 "" => String::new(),
                 reason => format!("; the last caller was refused: {reason}"),
@@ -343,34 +327,35 @@ async fn await_calls(
             )));
         };
         let peer = link.peer.clone();
-        // Who says nothing sensible leaves its place to another.
+        // A caller without a valid greeting is ignored.
         if let Ok(greeted) = greet(link, access, &peer).await {
             all.push(greeted);
         }
     }
-    *handler.links.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *lock(&handler.links) = None;
     Ok(all)
 }
 
-/// Orders agents by their numbers: those of the list, then those that callers brought, then whatever
-/// is free.
-fn rank(greeted: Vec<Greeted>, wanted: usize) -> Result<Vec<Greeted>, AgentsError> {
-    let mut ranked: BTreeMap<u32, Greeted> = BTreeMap::new();
+/// Orders agents by rank. Listed agents and callers with a rank keep theirs; the others fill the gaps.
+fn order_by_rank(
+    greeted: Vec<GreetedAgent>,
+    wanted: usize,
+) -> Result<Vec<GreetedAgent>, AgentsError> {
+    let mut ranked: BTreeMap<u32, GreetedAgent> = BTreeMap::new();
     let mut others = Vec::new();
     for agent in greeted {
-        match agent.place.or(agent.greeting.rank) {
+        match agent.listed_rank.or(agent.greeting.rank) {
             Some(at) if (at as usize) < wanted => {
                 if let Some(twin) = ranked.insert(at, agent) {
                     return Err(AgentsError::usage(format!(
-                        "two agents have the number {at}, one of them on {}; each needs one of its own",
+                        "two agents have rank {at}, one of them on {}; each agent needs its own rank",
                         twin.greeting.host
                     )));
                 }
             }
             Some(at) => {
                 return Err(AgentsError::usage(format!(
-                    "an agent on {} has the number {at}, but there are only {wanted}; say how many \
-                     agents there are",
+                    "an agent on {} has rank {at}, but only {wanted} agents are expected; correct their number",
                     agent.greeting.host
                 )));
             }

@@ -1,18 +1,18 @@
-//! Joins the intervals of all agents as they arrive.
+//! Merges the intervals of all agents as they arrive.
 //!
 //! ```text
-//!  agent 0: 0 1 2 3        each message is added to the tally of its index and is gone;
-//!  agent 1: 0 1            an interval is told when every agent that still owes one has
+//!  agent 0: 0 1 2 3        each message is added to the tally of its index and dropped;
+//!  agent 1: 0 1            an interval is reported once every agent that still owes it has
 //!  agent 2: 0 1 2          delivered it
 //! ```
 //!
-//! Load threads were merged by their agents before; so memory and work depend on the histograms'
-//! buckets and, linearly, on the number of agents, never on the length of the run. Behind an agent that
-//! delivers nothing, later intervals are joined.
+//! Agents merge their own load threads first, so memory and work depend on the histograms' buckets and,
+//! linearly, on the number of agents, never on the length of the run. If an agent delivers nothing, later
+//! intervals of the others are merged into one.
 //!
-//! Counters of machines are cumulative and each agent has its own. What is told is made of their
-//! increments: sums for what adds up (CPU time of the clients), the busiest machine's for what does not
-//! (utilisation), so that one saturated host among many is not averaged away.
+//! Machine counters are cumulative, and each agent has its own. Reported values come from their increments:
+//! the sum where values add up (CPU time of the clients), the busiest machine's where they do not
+//! (utilisation), so one saturated host among many is not averaged away.
 
 use std::collections::VecDeque;
 
@@ -22,27 +22,27 @@ use bucketload_core::tally::{Gauges, Interval, Tally};
 use crate::tally::{self, Head, shifted};
 use crate::varint::Reader;
 
-/// Intervals that are kept apart behind the slowest agent.
+/// Maximum number of intervals kept apart while waiting for the slowest agent.
 pub(crate) const INTERVALS_AHEAD: usize = 16;
 
-/// An interval that not all agents have delivered.
+/// An interval that not all agents have delivered yet.
 #[derive(Default)]
 struct Pending {
     tally: Tally,
-    /// Readings at the end, summed or those of the worst, as fits.
+    /// Increments and levels of all agents: the sum, or the worst where a sum means nothing.
     gauges: Gauges,
     /// Increments of the machine that was busiest.
     busiest: Gauges,
     end_ns: u64,
 }
 
-/// What an agent owes and read last.
-struct Source {
+/// How far an agent has delivered, and its latest readings.
+struct AgentProgress {
     /// Index of the next interval; `u64::MAX` when it owes none.
     owed: u64,
     /// Its clock minus ours in this phase, nanoseconds.
     offset_ns: i64,
-    /// Its latest readings, to which increments refer; `None` before the first.
+    /// Its latest readings, the base of increments; `None` before the first.
     last: Option<Gauges>,
 }
 
@@ -54,16 +54,16 @@ pub(crate) struct Merger {
     base: u64,
     pending: VecDeque<Pending>,
     pool: Vec<Pending>,
-    sources: Vec<Source>,
-    /// Readings as told last: the sum of all increments.
-    told: Gauges,
+    sources: Vec<AgentProgress>,
+    /// Readings in the last report: the sum of all increments.
+    reported: Gauges,
     /// Sums of the current phase.
     pub(crate) totals: AgentTotals,
 }
 
 impl Merger {
     pub(crate) fn new(agents: usize, interval_ns: u64) -> Self {
-        let source = || Source {
+        let agent_progress = || AgentProgress {
             owed: u64::MAX,
             offset_ns: 0,
             last: None,
@@ -75,28 +75,30 @@ impl Merger {
             base: 0,
             pending: VecDeque::new(),
             pool: Vec::new(),
-            sources: std::iter::repeat_with(source).take(agents).collect(),
-            told: Gauges::default(),
+            sources: std::iter::repeat_with(agent_progress)
+                .take(agents)
+                .collect(),
+            reported: Gauges::default(),
             totals: AgentTotals::default(),
         }
     }
 
-    /// Phase `phase` begins at `start_ns` on all agents whose clock offset is given.
+    /// Begins phase `phase` at `start_ns` on all agents with a clock offset.
     pub(crate) fn begin(&mut self, phase: u16, start_ns: u64, offsets: &[Option<i64>]) {
         self.phase = phase;
         self.start_ns = start_ns;
         self.base = 0;
         self.totals = AgentTotals::default();
-        // A tally that is used again keeps its cells; those of another phase would show as idle.
+        // A reused tally keeps its cells; those of an earlier phase would show as idle.
         self.pending.clear();
         self.pool.clear();
-        for (source, offset) in self.sources.iter_mut().zip(offsets) {
-            source.owed = offset.map_or(u64::MAX, |_| 0);
-            source.offset_ns = offset.unwrap_or(0);
+        for (agent_progress, offset) in self.sources.iter_mut().zip(offsets) {
+            agent_progress.owed = offset.map_or(u64::MAX, |_| 0);
+            agent_progress.offset_ns = offset.unwrap_or(0);
         }
     }
 
-    /// Takes an interval of `agent`; `None` when it is damaged or no part of the phase.
+    /// Adds an interval of `agent`; `None` if it is damaged or not part of the phase.
     pub(crate) fn add(
         &mut self,
         agent: usize,
@@ -104,8 +106,11 @@ impl Merger {
     ) -> Option<(LastInterval, AgentTotals)> {
         let mut reader = Reader(bytes);
         let head = tally::head(&mut reader)?;
-        let source = self.sources.get_mut(agent)?;
-        if head.phase != self.phase || source.owed == u64::MAX || head.index < source.owed {
+        let agent_progress = self.sources.get_mut(agent)?;
+        if head.phase != self.phase
+            || agent_progress.owed == u64::MAX
+            || head.index < agent_progress.owed
+        {
             return None;
         }
         let at = usize::try_from(head.index.saturating_sub(self.base)).unwrap_or(usize::MAX);
@@ -115,10 +120,10 @@ impl Merger {
         }
         let pending = &mut self.pending[at];
         let sums = tally::add(&mut reader, &mut pending.tally)?;
-        source.owed = head.index + 1;
-        let end_ns = shifted(head.end_ns, source.offset_ns);
+        agent_progress.owed = head.index + 1;
+        let end_ns = shifted(head.end_ns, agent_progress.offset_ns);
         pending.end_ns = pending.end_ns.max(end_ns);
-        read_gauges(pending, source, &head);
+        read_gauges(pending, agent_progress, &head);
         self.totals.add(&sums);
         let last = LastInterval {
             phase: head.phase,
@@ -128,10 +133,10 @@ impl Merger {
         Some((last, sums))
     }
 
-    /// The agent owes nothing more in this phase: it has ended it, or was lost.
+    /// Marks that the agent owes no more intervals in this phase: it has finished or is lost.
     pub(crate) fn done(&mut self, agent: usize) {
-        if let Some(source) = self.sources.get_mut(agent) {
-            source.owed = u64::MAX;
+        if let Some(agent_progress) = self.sources.get_mut(agent) {
+            agent_progress.owed = u64::MAX;
         }
     }
 
@@ -141,17 +146,23 @@ impl Merger {
         (owed != u64::MAX).then_some(owed)
     }
 
-    /// Shows every interval that all agents have delivered to `out`.
+    /// Passes every interval that all agents have delivered to `out`.
     pub(crate) fn emit(&mut self, mut out: impl FnMut(&Interval)) {
-        while self.sources.iter().all(|source| source.owed > self.base)
+        while self
+            .sources
+            .iter()
+            .all(|agent_progress| agent_progress.owed > self.base)
             && let Some(mut pending) = self.pending.pop_front()
         {
             let index = self.base;
             self.base += 1;
             let start_ns = self.start_ns + index * self.interval_ns;
             let full_ns = start_ns + self.interval_ns;
-            // Only the last one is shorter; the others end by the plan, whatever a clock says.
-            let all_done = self.sources.iter().all(|source| source.owed == u64::MAX);
+            // Only the last interval is shorter; the others end as planned, whatever the agents' clocks say.
+            let all_done = self
+                .sources
+                .iter()
+                .all(|agent_progress| agent_progress.owed == u64::MAX);
             let is_last = all_done && self.pending.is_empty();
             let end_ns = match is_last {
                 true => pending.end_ns.clamp(start_ns + 1, full_ns),
@@ -164,7 +175,7 @@ impl Merger {
                 start_ns,
                 end_ns,
                 tally: std::mem::take(&mut pending.tally),
-                gauges: self.told,
+                gauges: self.reported,
             };
             out(&interval);
             pending.tally = interval.tally;
@@ -172,24 +183,24 @@ impl Merger {
         }
     }
 
-    /// Adds the increments of an interval to what is told.
+    /// Adds the increments of an interval to the reported readings.
     fn advance(&mut self, pending: &Pending) {
-        let (told, now, busiest) = (&mut self.told, &pending.gauges, &pending.busiest);
-        told.in_flight = now.in_flight;
-        told.backlog_ns = now.backlog_ns;
-        told.sessions = now.sessions;
-        told.jobs = now.jobs;
-        told.rss_bytes = now.rss_bytes;
-        told.load_cpu_ns += now.load_cpu_ns;
-        told.process_cpu_ns += now.process_cpu_ns;
-        told.busiest_thread_cpu_ns += now.busiest_thread_cpu_ns;
-        told.wall_offset_ns += now.wall_offset_ns;
-        told.machine_busy_ns += busiest.machine_busy_ns;
-        told.machine_total_ns += busiest.machine_total_ns;
-        told.machine_softirq_ns += busiest.machine_softirq_ns;
-        told.machine_steal_ns += now.machine_steal_ns;
-        told.nic_rx_bytes += now.nic_rx_bytes;
-        told.nic_tx_bytes += now.nic_tx_bytes;
+        let (reported, now, busiest) = (&mut self.reported, &pending.gauges, &pending.busiest);
+        reported.in_flight = now.in_flight;
+        reported.backlog_ns = now.backlog_ns;
+        reported.sessions = now.sessions;
+        reported.jobs = now.jobs;
+        reported.rss_bytes = now.rss_bytes;
+        reported.load_cpu_ns += now.load_cpu_ns;
+        reported.process_cpu_ns += now.process_cpu_ns;
+        reported.busiest_thread_cpu_ns += now.busiest_thread_cpu_ns;
+        reported.wall_offset_ns += now.wall_offset_ns;
+        reported.machine_busy_ns += busiest.machine_busy_ns;
+        reported.machine_total_ns += busiest.machine_total_ns;
+        reported.machine_softirq_ns += busiest.machine_softirq_ns;
+        reported.machine_steal_ns += now.machine_steal_ns;
+        reported.nic_rx_bytes += now.nic_rx_bytes;
+        reported.nic_tx_bytes += now.nic_tx_bytes;
     }
 
     fn recycle(&mut self, mut pending: Pending) {
@@ -202,10 +213,10 @@ impl Merger {
 }
 
 /// Adds an agent's readings to those of an interval.
-fn read_gauges(pending: &mut Pending, source: &mut Source, head: &Head) {
+fn read_gauges(pending: &mut Pending, agent_progress: &mut AgentProgress, head: &Head) {
     let now = head.gauges;
-    // Before the first interval of a run nothing was used by it; what a machine had done is no part.
-    let last = source.last.replace(now).unwrap_or(Gauges {
+    // Without an earlier reading, the run's counters began at 0; clock offset and network counters start here.
+    let last = agent_progress.last.replace(now).unwrap_or(Gauges {
         wall_offset_ns: now.wall_offset_ns,
         nic_rx_bytes: now.nic_rx_bytes,
         nic_tx_bytes: now.nic_tx_bytes,
@@ -237,7 +248,7 @@ fn read_gauges(pending: &mut Pending, source: &mut Source, head: &Head) {
         machine_softirq_ns: by(|g| g.machine_softirq_ns),
         ..Gauges::default()
     };
-    // Shares compared by cross multiplication; a machine without readings has none.
+    // Compares shares by cross multiplication; a machine without readings has no share.
     let share =
         |a: &Gauges, b: &Gauges| u128::from(a.machine_busy_ns) * u128::from(b.machine_total_ns);
     if pending.busiest.machine_total_ns == 0
@@ -278,7 +289,7 @@ mod tests {
         out
     }
 
-    fn told(merger: &mut Merger) -> Vec<Interval> {
+    fn reported(merger: &mut Merger) -> Vec<Interval> {
         let mut out = Vec::new();
         merger.emit(|interval| out.push(interval.clone()));
         out
@@ -295,30 +306,30 @@ mod tests {
         let mut m = merger(2);
         let none = Gauges::default();
         assert!(m.add(0, &message(2, 0, 3, none)).is_some());
-        assert!(told(&mut m).is_empty());
+        assert!(reported(&mut m).is_empty());
         let (last, sums) = m.add(1, &message(2, 0, 4, none)).unwrap();
         assert_eq!((last.index, last.end_ns), (0, 6 * SECOND - 1));
         assert_eq!((sums.offered, sums.ok), (4, 4));
-        let first = &told(&mut m)[0];
+        let first = &reported(&mut m)[0];
         assert_eq!((first.start_ns, first.end_ns), (5 * SECOND, 6 * SECOND));
         assert_eq!((first.tally.offered, first.tally.ok()), (7, 7));
         let cell = &first.tally.cells[0];
         assert_eq!(cell.response.count(), 7);
         assert_eq!(cell.response.max_ns(), 4_000);
-        // Agent 1 is lost; the rest of agent 0 is told and ends where it ended.
+        // Agent 1 is lost; the rest of agent 0 is reported, with its own end.
         m.done(1);
         m.add(0, &message(2, 1, 1, none)).unwrap();
         m.done(0);
-        let rest = told(&mut m);
+        let rest = reported(&mut m);
         assert_eq!((rest.len(), rest[0].end_ns), (1, 7 * SECOND - 1));
-        assert_eq!(m.totals.ok, 8, "the sum of the agents is that of the run");
+        assert_eq!(m.totals.ok, 8, "the run's total is the sum of the agents");
     }
 
     #[test]
     fn operations_of_one_phase_do_not_show_in_the_next() {
         let mut m = merger(1);
         m.add(0, &message(2, 0, 3, Gauges::default())).unwrap();
-        assert_eq!(told(&mut m)[0].tally.cells.len(), 1);
+        assert_eq!(reported(&mut m)[0].tally.cells.len(), 1);
         let mut other = Tally::new();
         other.cell_mut(5, OpClass::Put).ok = 1;
         let interval = Interval {
@@ -333,7 +344,7 @@ mod tests {
         crate::tally::encode(&interval, &mut out);
         m.begin(4, 11 * SECOND, &[Some(0)]);
         m.add(0, &out).unwrap();
-        let cells: Vec<_> = told(&mut m)[0]
+        let cells: Vec<_> = reported(&mut m)[0]
             .tally
             .cells
             .iter()
@@ -343,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_place_is_refused() {
+    fn unexpected_intervals_are_refused() {
         let mut m = merger(1);
         let none = Gauges::default();
         assert!(m.add(0, &message(1, 0, 1, none)).is_none(), "another phase");
@@ -352,7 +363,10 @@ mod tests {
         assert!(m.add(0, &message(2, 0, 1, none)).is_none(), "twice");
         assert!(m.add(0, &message(2, 1, 1, none)[..9]).is_none(), "cut off");
         m.done(0);
-        assert!(m.add(0, &message(2, 1, 1, none)).is_none(), "after its end");
+        assert!(
+            m.add(0, &message(2, 1, 1, none)).is_none(),
+            "after the agent's end"
+        );
     }
 
     #[test]
@@ -363,11 +377,11 @@ mod tests {
         }
         assert_eq!(m.pending.len(), INTERVALS_AHEAD);
         assert_eq!((m.owed(0), m.owed(1)), (Some(200), Some(0)));
-        assert!(told(&mut m).is_empty());
+        assert!(reported(&mut m).is_empty());
         m.done(0);
         m.done(1);
-        let told = told(&mut m);
-        assert_eq!(told.iter().map(|i| i.tally.offered).sum::<u64>(), 200);
+        let reported = reported(&mut m);
+        assert_eq!(reported.iter().map(|i| i.tally.offered).sum::<u64>(), 200);
     }
 
     /// CPU time of this thread for merging three intervals of `agents` agents with 8 classes.
@@ -395,7 +409,7 @@ mod tests {
             for agent in 0..agents {
                 m.add(agent, message).unwrap();
             }
-            assert_eq!(told(&mut m).len(), 1);
+            assert_eq!(reported(&mut m).len(), 1);
         }
         cpu() - begun
     }
@@ -403,7 +417,7 @@ mod tests {
     #[test]
     fn the_cost_of_merging_is_linear_in_the_number_of_agents() {
         cost(20);
-        // The least of several, measured in turn: what disturbs only adds. A quadratic merge would cost 16 times.
+        // The minimum of alternating measurements, since noise only adds. A quadratic merge would cost 16 times.
         let (mut some, mut more) = (f64::MAX, f64::MAX);
         for _ in 0..8 {
             some = some.min(cost(60));
@@ -426,19 +440,19 @@ mod tests {
         };
         m.add(0, &message(2, 0, 1, at(100, 1_000, 30, 9))).unwrap();
         m.add(1, &message(2, 0, 1, at(900, 1_000, 40, 8))).unwrap();
-        let first = told(&mut m).remove(0).gauges;
+        let first = reported(&mut m).remove(0).gauges;
         assert_eq!(
             (first.machine_busy_ns, first.machine_total_ns),
             (900, 1_000)
         );
         assert_eq!((first.process_cpu_ns, first.busiest_thread_cpu_ns), (70, 9));
         assert_eq!(first.in_flight, 4);
-        // Now the other one is busier: increments, not totals, are compared.
+        // Equal totals, but the other agent's increment is larger.
         m.add(0, &message(2, 1, 1, at(1_000, 2_000, 60, 10)))
             .unwrap();
         m.add(1, &message(2, 1, 1, at(1_000, 2_000, 80, 19)))
             .unwrap();
-        let second = told(&mut m).remove(0).gauges;
+        let second = reported(&mut m).remove(0).gauges;
         assert_eq!(second.machine_busy_ns - first.machine_busy_ns, 900);
         assert_eq!(second.process_cpu_ns, 140);
         assert_eq!(second.busiest_thread_cpu_ns, 9 + 11);

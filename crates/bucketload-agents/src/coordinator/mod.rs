@@ -1,22 +1,22 @@
-//! The coordinator: gathers agents, gives each its share of the plan, and makes one run of what they
-//! measure.
+//! The coordinator: gathers agents, gives each its share of the plan, and merges their measurements into one
+//! run.
 //!
 //! ```text
-//!  Gather ─▶ Fleet::gather ─▶ Fleet::assign ─▶ Remote (bucketload_run::RemoteLoad)
+//!  GatherOptions ─▶ Fleet::gather ─▶ Fleet::assign ─▶ FleetLoad (bucketload_run::RemoteLoad)
 //!                                                │ phase by phase, called by bucketload_run::run
-//!  network thread: one task per agent ── Inbound ▶ Course: ready, start, intervals, end ─▶ RunSink
+//!  network thread: one task per agent ── Inbound ▶ PhaseCourse: ready, start, intervals, end ─▶ RunSink
 //!        │ pings, clock, rows of the operation log      └ Merger
 //!        └ Roster ─▶ agents.json
 //! ```
 //!
-//! Preflight, ownership, audit and clean-up are done by the coordinator itself, with the driver that it
-//! has opened like in a local run: so it must be able to reach the target too.
+//! The coordinator does preflight, ownership, audit and clean-up itself, with its own driver as in a local
+//! run, so it must be able to reach the target too.
 
-mod course;
 mod gather;
 mod merge;
 mod net;
 mod oplog;
+mod phase;
 mod roster;
 
 use std::path::Path;
@@ -30,36 +30,36 @@ use bucketload_core::sink::{Calibration, RunSink};
 use bucketload_run::{PhaseSummary, RemoteLoad, RunError, RunOptions, StopHandle, StopLevel};
 use tokio::sync::mpsc;
 
-use self::course::Course;
-pub use self::gather::{Child, Gather};
+pub use self::gather::{AgentCommand, GatherOptions};
 use self::merge::Merger;
 use self::net::{Inbound, Network};
-use self::oplog::Relay;
+use self::oplog::OpLogRelay;
+use self::phase::PhaseCourse;
 use self::roster::Roster;
 use crate::error::AgentsError;
 use crate::message::{Assignment, ToAgent, ToCoordinator, control};
-use crate::service::Out;
+use crate::service::Outbox;
 
 /// How long agents may take to open the target.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a calibration may take.
 const CALIBRATE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long agents may take to leave at the end.
+/// How long agents may take to disconnect at the end.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the collector looks at the stop handle.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The agents of a run.
 pub struct Fleet {
-    peers: Vec<Out>,
+    peers: Vec<Outbox>,
     inbound: mpsc::Receiver<Inbound>,
     roster: Arc<Roster>,
-    relay: Relay,
+    relay: OpLogRelay,
     timeout: Duration,
     /// Load threads of each agent.
     threads: Vec<u32>,
     children: Vec<tokio::process::Child>,
-    /// Last, so that everything else is gone when it ends.
+    /// Dropped last, after everything that uses the network.
     net: Network,
 }
 
@@ -70,7 +70,7 @@ impl Fleet {
         self.peers.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no agents.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.peers.is_empty()
@@ -82,27 +82,27 @@ impl Fleet {
         self.threads.iter().sum()
     }
 
-    /// What is known of the agents now.
+    /// The current state of all agents.
     #[must_use]
     pub fn snapshot(&self) -> AgentsFile {
         self.roster.snapshot()
     }
 
-    /// Works that name a driver of these are its agent's.
+    /// Pins the works of each driver to the agent of that driver.
     pub fn pin(&mut self, pins: Pins) {
         self.roster.pin(pins);
     }
 
-    /// A look at the agents that outlives the run.
+    /// A view of the agents that outlives the run.
     #[must_use]
-    pub fn watch(&self) -> Watch {
-        Watch(Arc::clone(&self.roster))
+    pub fn watch(&self) -> FleetWatch {
+        FleetWatch(Arc::clone(&self.roster))
     }
 
-    /// Gives each agent what `make` makes for its number, and waits until all have opened the target.
+    /// Gives each agent the assignment that `make` returns for its rank, and waits until all have opened the target.
     ///
     /// # Errors
-    /// When one cannot, or is lost.
+    /// When an agent cannot open the target or is lost.
     pub fn assign(&mut self, mut make: impl FnMut(u32) -> Assignment) -> Result<(), AgentsError> {
         for rank in 0..self.peers.len() as u32 {
             let assignment = Box::new(make(rank));
@@ -142,17 +142,17 @@ impl Fleet {
         Ok(())
     }
 
-    /// Carries out the load phases of `plan`, whose intervals are `interval` long, on these agents.
+    /// The load phases of `plan` on these agents, with intervals of `interval`.
     #[must_use]
-    pub fn remote(self, plan: &Plan, interval: Duration) -> Remote {
+    pub fn remote(self, plan: &Plan, interval: Duration) -> FleetLoad {
         let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        Remote {
+        FleetLoad {
             merger: Merger::new(self.peers.len(), interval_ns),
             fleet: self,
             plan: plan.clone(),
             interval,
             dropped: Vec::new(),
-            failures_left: course::FAILURES,
+            failures_left: phase::FAILURES,
             told_clock: false,
         }
     }
@@ -163,7 +163,7 @@ impl Fleet {
         AgentsError::aborted(format!("{} was lost: {reason}", self.roster.name(rank)))
     }
 
-    /// Tells an agent something; `false` when it takes nothing any more, which its silence will show too.
+    /// Sends a message to an agent; `false` if its queue is full or closed, in which case its silence will show too.
     fn tell(&self, rank: u32, what: &ToAgent) -> bool {
         let peer = self.peers.get(rank as usize);
         peer.is_some_and(|peer| peer.control.try_send(control(what)).is_ok())
@@ -176,7 +176,7 @@ impl Fleet {
         }
     }
 
-    /// The next message of any agent; `None` when there is none within `wait`.
+    /// The next message of any agent; `None` if none arrives within `wait`.
     fn next(&mut self, wait: Duration) -> Option<Inbound> {
         if let Ok(message) = self.inbound.try_recv() {
             return Some(message);
@@ -198,14 +198,14 @@ impl Drop for Fleet {
         let (inbound, children) = (&mut self.inbound, &mut self.children);
         self.net.wait(async {
             let leave = async {
-                // Ends when every agent has left.
+                // Ends when every agent has disconnected.
                 while inbound.recv().await.is_some() {}
                 for child in children.iter_mut() {
                     let _ = child.wait().await;
                 }
             };
             if tokio::time::timeout(LEAVE_TIMEOUT, leave).await.is_err() {
-                // Our own children, by their handles.
+                // Only our own children are killed.
                 for child in children.iter_mut() {
                     let _ = child.start_kill();
                     let _ = tokio::time::timeout(Duration::from_secs(2), child.wait()).await;
@@ -215,19 +215,19 @@ impl Drop for Fleet {
     }
 }
 
-/// A look at the agents of a run.
+/// A view of the agents of a run.
 #[derive(Clone, Debug)]
-pub struct Watch(Arc<Roster>);
+pub struct FleetWatch(Arc<Roster>);
 
-impl Watch {
-    /// The run directory exists from now on: `agents.json` in it is replaced once a second.
+impl FleetWatch {
+    /// Notes that the run directory exists: its `agents.json` is replaced once a second from now on.
     pub fn set_directory(&self, directory: &Path) {
         self.0.set_directory(directory);
-        // A directory that cannot be written is told by the run directory's own files.
+        // The writer of the other files reports a directory that cannot be written.
         let _ = self.0.write();
     }
 
-    /// What is known of the agents now.
+    /// The current state of all agents.
     #[must_use]
     pub fn snapshot(&self) -> AgentsFile {
         self.0.snapshot()
@@ -235,19 +235,19 @@ impl Watch {
 }
 
 /// Load phases on agents.
-pub struct Remote {
+pub struct FleetLoad {
     fleet: Fleet,
     plan: Plan,
     interval: Duration,
     merger: Merger,
-    /// Rows of the operation log that each agent says it has dropped so far.
+    /// Operation log rows that each agent reports as dropped so far.
     dropped: Vec<u64>,
-    /// Failures that may still be reported in full.
+    /// Failures that may still be reported individually.
     failures_left: u32,
     told_clock: bool,
 }
 
-impl RemoteLoad for Remote {
+impl RemoteLoad for FleetLoad {
     fn calibrate(
         &mut self,
         phase: usize,
@@ -273,7 +273,7 @@ impl RemoteLoad for Remote {
                 }
                 Some(_) => {}
                 None if begun.elapsed() > CALIBRATE_TIMEOUT => {
-                    let text = format!("{open} agents did not answer while they were calibrated");
+                    let text = format!("{open} agents did not answer the calibration");
                     return Err(RunError::Agents(text));
                 }
                 None => {}
@@ -293,11 +293,11 @@ impl RemoteLoad for Remote {
         sink: &mut dyn RunSink,
         stop: &StopHandle,
     ) -> Result<PhaseSummary, RunError> {
-        Course::new(self, phase, options, stop)?.run(sink)
+        PhaseCourse::new(self, phase, options, stop)?.run(sink)
     }
 }
 
-/// Rates of several clients add up; the tail is that of the slowest. CPU times are summed for their
+/// Combines calibrations: rates add up, the tail is the slowest client's, and CPU times are summed for the
 /// mean.
 fn join(a: Calibration, b: Calibration) -> Calibration {
     Calibration {

@@ -1,4 +1,4 @@
-//! The coordinator's network thread, and what each agent says on its way to the collector.
+//! The coordinator's network thread, which passes the agents' messages to the collector.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Streaming;
 
-use super::oplog::Rows;
+use super::oplog::RowSender;
 use super::roster::Roster;
-use crate::error::{AgentsError, described};
+use crate::error::{AgentsError, status_text};
 use crate::message::{Frame, ToAgent, ToCoordinator, control, parse};
-use crate::service::Out;
+use crate::service::Outbox;
 
-/// Exchanges of clock readings at once, before a run begins.
+/// Clock exchanges in quick succession before a run begins.
 const FIRST_EXCHANGES: usize = 16;
-/// How often an agent is asked for a sign of life, unless its time-out is short.
+/// Ping interval, unless the time-out is short.
 const PING: Duration = Duration::from_millis(500);
 
-/// A runtime on a thread of its own, which lives as long as this.
+/// A runtime on its own thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Network {
     handle: Handle,
@@ -43,7 +43,7 @@ impl Network {
         let thread = std::thread::Builder::new()
             .name("agents-net".to_owned())
             .spawn(move || {
-                // A sender that is gone ends it too.
+                // A dropped sender ends it too.
                 let _ = runtime.block_on(ended);
                 runtime.shutdown_background();
             })
@@ -55,12 +55,12 @@ impl Network {
         })
     }
 
-    /// Runs `body` beside everything else of the network.
+    /// Runs `body` on the network thread.
     pub(crate) fn spawn(&self, body: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(body);
     }
 
-    /// Waits for `body` on the calling thread, which is none of the network's.
+    /// Waits for `body` on the calling thread, which must not be the network thread.
     pub(crate) fn wait<T>(&self, body: impl Future<Output = T>) -> T {
         self.handle.block_on(body)
     }
@@ -69,33 +69,32 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         drop(self.end.take());
-        // It has nothing to wait for.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// What an agent said, for the collector.
+/// A message of an agent to the collector.
 #[derive(Debug)]
 pub(crate) enum Inbound {
     Control(u32, ToCoordinator),
     Interval(u32, Bytes),
-    /// It was lost; the roster knows why.
+    /// The agent is lost; the roster has the reason.
     Lost(u32),
 }
 
-/// An agent's side of the network.
+/// Receives the messages of one agent.
 pub(crate) struct Listener {
     pub(crate) rank: u32,
-    pub(crate) out: Out,
+    pub(crate) out: Outbox,
     pub(crate) incoming: Streaming<Bytes>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) inbound: mpsc::Sender<Inbound>,
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowSender,
     pub(crate) timeout: Duration,
 }
 
 impl Listener {
-    /// Passes on what the agent says until it is lost or the run is over.
+    /// Passes messages on until the agent is lost or the run is over.
     pub(crate) async fn listen(mut self) {
         let reason = self.until_lost().await;
         let finished = self
@@ -105,7 +104,7 @@ impl Listener {
             return;
         }
         self.roster.failed(self.rank, AgentState::Lost, &reason);
-        // A collector that is gone need not know.
+        // The collector may be gone already.
         let _ = self.inbound.send(Inbound::Lost(self.rank)).await;
     }
 
@@ -115,7 +114,9 @@ impl Listener {
             let frame = match next {
                 Err(_) => return format!("it was silent for {} s", self.timeout.as_secs_f64()),
                 Ok(Ok(None)) => return "it closed the connection".to_owned(),
-                Ok(Err(status)) => return format!("the connection broke: {}", described(&status)),
+                Ok(Err(status)) => {
+                    return format!("the connection broke: {}", status_text(&status));
+                }
                 Ok(Ok(Some(bytes))) => Frame::of(bytes),
             };
             self.roster.heard(self.rank);
@@ -141,9 +142,9 @@ impl Listener {
                     self.rows.pass(self.rank, bytes);
                     continue;
                 }
-                None => return "it sent something that is no message".to_owned(),
+                None => return "it sent something that is not a message".to_owned(),
             };
-            // Waits while the collector is behind; the agent then waits too, with bounded memory.
+            // Waits while the collector is behind; flow control then makes the agent wait too.
             if self.inbound.send(passed).await.is_err() {
                 return "the run is over".to_owned();
             }
@@ -151,9 +152,9 @@ impl Listener {
     }
 }
 
-/// Asks an agent for a sign of life and for its clock.
-pub(crate) fn ping(out: &Out) {
-    // Where much is on its way already, the room left is for what must not be missed.
+/// Asks an agent for a heartbeat and its clock.
+pub(crate) fn ping(out: &Outbox) {
+    // The second half of the queue is reserved for messages that must not be dropped.
     if out.control.capacity() * 2 < out.control.max_capacity() {
         return;
     }
@@ -162,8 +163,8 @@ pub(crate) fn ping(out: &Out) {
         .try_send(control(&ToAgent::Ping { t0: now_ns() }));
 }
 
-/// Keeps asking all agents, until they are gone.
-pub(crate) async fn keep_asking(peers: Vec<Out>, timeout: Duration) {
+/// Pings all agents until they are gone.
+pub(crate) async fn keep_pinging(peers: Vec<Outbox>, timeout: Duration) {
     let mut ticks = tokio::time::interval(PING.min(timeout / 4));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !peers.iter().all(|peer| peer.control.is_closed()) {
@@ -181,7 +182,7 @@ pub(crate) async fn keep_writing(roster: std::sync::Weak<Roster>) {
         let Some(roster) = roster.upgrade() else {
             return;
         };
-        // A full disk is told by the run directory's own files.
+        // The writer of the other files reports a full disk.
         let _ = roster.write();
     }
 }

@@ -1,10 +1,10 @@
-//! The rows that agents send for the operation log, on their way to its writer.
+//! Relays the agents' operation log rows to the log's writer.
 //!
 //! ```text
 //!  network ── rows: bounded, never waits ──▶ relay thread ── decodes ──▶ Producer ──▶ writer
 //! ```
 //!
-//! What does not fit is dropped and counted, as in a load thread: the log slows nobody down.
+//! Rows that do not fit are dropped and counted, as in a load thread, so the log slows nothing down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use bytes::Bytes;
 use crate::error::AgentsError;
 use crate::rows;
 
-/// Messages on their way to the relay thread, of at most some 80 KB each.
+/// Capacity of the relay thread's queue, in messages of at most some 80 KB.
 const MESSAGES_AHEAD: usize = 256;
 /// How long the relay thread waits for the writer before it drops rows.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the rows of a phase may take after its end.
+/// How long the rows of a phase may take to reach the writer after its end.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Clock offset and first thread number of each agent in a phase.
@@ -33,15 +33,15 @@ enum ToRelay {
     End(SyncSender<()>),
 }
 
-/// The entrance for the network.
+/// The network's end of the relay.
 #[derive(Clone)]
-pub(crate) struct Rows {
+pub(crate) struct RowSender {
     relay: SyncSender<ToRelay>,
     lost: Arc<AtomicU64>,
 }
 
-impl Rows {
-    /// Takes a message with rows; never waits.
+impl RowSender {
+    /// Queues a message with rows; never waits.
     pub(crate) fn pass(&self, rank: u32, bytes: Bytes) {
         let count = rows::count(&bytes);
         if self.relay.try_send(ToRelay::Rows(rank, bytes)).is_err() {
@@ -51,13 +51,13 @@ impl Rows {
 }
 
 /// The relay of a run.
-pub(crate) struct Relay {
+pub(crate) struct OpLogRelay {
     to: SyncSender<ToRelay>,
     lost: Arc<AtomicU64>,
 }
 
-impl Relay {
-    /// Starts the relay thread, which ends with the last entrance.
+impl OpLogRelay {
+    /// Starts the relay thread, which ends when its last sender is dropped.
     pub(crate) fn start() -> Result<Self, AgentsError> {
         let (to, from) = sync_channel(MESSAGES_AHEAD);
         let lost = Arc::new(AtomicU64::new(0));
@@ -69,21 +69,21 @@ impl Relay {
         Ok(Self { to, lost })
     }
 
-    pub(crate) fn entrance(&self) -> Rows {
-        Rows {
+    pub(crate) fn row_sender(&self) -> RowSender {
+        RowSender {
             relay: self.to.clone(),
             lost: Arc::clone(&self.lost),
         }
     }
 
-    /// Rows of phase `phase` go to `log` from now on.
+    /// From now on, rows belong to phase `phase` and go to `log`.
     pub(crate) fn begin(&self, log: &OpLog, phase: u16, origins: Origins) {
         let producer = Box::new(log.producer(phase, 0));
-        // The thread lives as long as this.
+        // The thread outlives this sender.
         let _ = self.to.send(ToRelay::Begin(producer, origins));
     }
 
-    /// Waits until the writer has every row of the phase; `log` learns how many were dropped.
+    /// Waits until the writer has every row of the phase, and adds the dropped rows to `log`'s count.
     pub(crate) fn end(&self, log: &OpLog) {
         let (done, wait) = sync_channel(1);
         if self.to.send(ToRelay::End(done)).is_ok() {
@@ -110,7 +110,7 @@ fn relay(from: &Receiver<ToRelay>, lost: &AtomicU64) {
                 }
             }
             ToRelay::End(done) => {
-                // What it still holds goes to the writer as it is dropped.
+                // Dropping the producer flushes its rows to the writer.
                 current = None;
                 let _ = done.send(());
             }
@@ -118,7 +118,7 @@ fn relay(from: &Receiver<ToRelay>, lost: &AtomicU64) {
     }
 }
 
-/// Waits until the writer has taken what was logged before, but not for ever.
+/// Waits until the writer has taken the earlier rows, but at most `PATIENCE`.
 fn settle(producer: &mut Producer) {
     let begun = Instant::now();
     while !producer.settle() && begun.elapsed() < PATIENCE {

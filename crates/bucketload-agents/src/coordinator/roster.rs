@@ -1,8 +1,8 @@
-//! What the coordinator knows of each agent, and the file in the run directory that tells it.
+//! The coordinator's knowledge of each agent, and the file in the run directory that records it.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use bucketload_core::agent::{
     AGENTS, AgentRecord, AgentState, AgentTotals, AgentsFile, LastInterval,
@@ -12,9 +12,10 @@ use bucketload_run::now_ns;
 
 use crate::clock::{Offset, OffsetEstimate};
 use crate::host;
+use crate::lock;
 use crate::message::Greeting;
 
-/// The agents of a run; shared by the network and the collector.
+/// The agents of a run, shared by network and collector.
 #[derive(Debug)]
 pub(crate) struct Roster {
     run_id: String,
@@ -52,15 +53,15 @@ impl Roster {
     }
 
     fn agents(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.agents)
     }
 
-    /// The agents of drivers that works are pinned to.
+    /// Records the agents of the drivers to which works are pinned.
     pub(crate) fn pin(&self, pins: Pins) {
-        *self.pins.lock().unwrap_or_else(PoisonError::into_inner) = pins;
+        *lock(&self.pins) = pins;
     }
 
-    /// Changes the record of an agent.
+    /// Changes an agent's record; `None` if there is no such agent.
     pub(crate) fn change<T>(
         &self,
         rank: u32,
@@ -70,21 +71,21 @@ impl Roster {
         agents.get_mut(rank as usize).map(|e| body(&mut e.record))
     }
 
-    pub(crate) fn greeted(&self, rank: u32, greeting: &Greeting, clear: bool) {
+    pub(crate) fn greeted(&self, rank: u32, greeting: &Greeting, plaintext: bool) {
         self.change(rank, |record| {
-            record.clear = clear;
+            record.clear = plaintext;
             record.host.clone_from(&greeting.host);
             record.pid = greeting.pid;
         });
     }
 
-    /// Something came from the agent.
+    /// Notes that a message came from the agent.
     pub(crate) fn heard(&self, rank: u32) {
         let now = host::unix_ns();
         self.change(rank, |record| record.heard_unix_ns = now);
     }
 
-    /// Takes an exchange of clock readings; returns how many there have been.
+    /// Adds an exchange of clock readings and returns the number of exchanges so far.
     pub(crate) fn exchanged(
         &self,
         rank: u32,
@@ -106,7 +107,7 @@ impl Roster {
         self.agents().get(rank as usize)?.clock.at(now_ns())
     }
 
-    /// The agent counts as failed from now on; the first reason stays. Returns whether it is news.
+    /// Marks the agent failed; the first reason stays. Returns whether it had not failed before.
     pub(crate) fn failed(&self, rank: u32, state: AgentState, reason: &str) -> bool {
         let news = self.change(rank, |record| {
             let news = !record.state.is_failed();
@@ -119,7 +120,7 @@ impl Roster {
         news.unwrap_or(false)
     }
 
-    /// Moves an agent on, unless its part has failed.
+    /// Moves an agent to another state, unless it has failed.
     pub(crate) fn state(&self, rank: u32, state: AgentState) {
         self.change(rank, |record| {
             if !record.state.is_failed() {
@@ -140,7 +141,7 @@ impl Roster {
         });
     }
 
-    /// The agent in words: its number and host.
+    /// The agent's rank and host, for messages.
     pub(crate) fn name(&self, rank: u32) -> String {
         let agents = self.agents();
         match agents.get(rank as usize).map(|e| &e.record) {
@@ -150,7 +151,7 @@ impl Roster {
         }
     }
 
-    /// Everything that is known now.
+    /// The current contents of `agents.json`.
     pub(crate) fn snapshot(&self) -> AgentsFile {
         let now = now_ns();
         let here_ns = host::wall_minus_run_clock_ns();
@@ -159,7 +160,7 @@ impl Roster {
             if let Some(known) = entry.clock.at(now) {
                 entry.record.clock_offset_ns = known.offset_ns;
                 entry.record.clock_bound_ns = known.bound_ns;
-                // Both wall clocks at one instant: run clocks differ by the offset.
+                // Compares both wall clocks at one instant: the run clocks differ by the offset.
                 let wall = entry.wall_ns.saturating_sub(here_ns);
                 entry.record.wall_offset_ns = wall.saturating_add(known.offset_ns);
             }
@@ -168,29 +169,19 @@ impl Roster {
             run_id: self.run_id.clone(),
             written_unix_ns: host::unix_ns(),
             agents: agents.iter().map(|entry| entry.record.clone()).collect(),
-            pins: self
-                .pins
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
+            pins: lock(&self.pins).clone(),
         }
     }
 
-    /// The run directory exists from now on.
+    /// Notes that the run directory exists.
     pub(crate) fn set_directory(&self, directory: &Path) {
-        let mut known = self
-            .directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.directory);
         *known = Some(directory.to_owned());
     }
 
-    /// Replaces `agents.json`; nothing without a run directory.
+    /// Replaces `agents.json`, if there is a run directory.
     pub(crate) fn write(&self) -> io::Result<()> {
-        let known = self
-            .directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.directory);
         let Some(directory) = &*known else {
             return Ok(());
         };
@@ -235,7 +226,7 @@ mod tests {
         assert_eq!(
             dir.path().read_dir().unwrap().count(),
             1,
-            "nothing temporary is left"
+            "no temporary file is left"
         );
     }
 }

@@ -1,29 +1,29 @@
-//! A script for `sbatch`: every task runs the same `bucketload run … --launch slurm`, task 0
-//! coordinates.
+//! A script for `sbatch`: every task runs the same `bucketload run … --launch slurm`, and task 0 is the
+//! coordinator.
 
 use std::fmt::Write as _;
 
 use crate::access::TOKEN_ENV;
 
-/// What is known of the job.
+/// The settings of a batch job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Its name.
+    /// Job name.
     pub name: String,
-    /// Nodes, with one agent on each.
+    /// Number of nodes, with one agent on each.
     pub nodes: u32,
-    /// Time limit as Slurm takes it; `None` for the partition's.
+    /// Time limit in Slurm's format; `None` for the partition's limit.
     pub time: Option<String>,
-    /// Partition; `None` for the usual one.
+    /// Partition; `None` for the default partition.
     pub partition: Option<String>,
-    /// The program.
+    /// Path of the program.
     pub program: String,
     /// Arguments of `bucketload run`.
     pub arguments: Vec<String>,
 }
 
 impl Batch {
-    /// The script. Nobody else may have the nodes meanwhile: their load would be measured too.
+    /// Renders the script. It asks for exclusive nodes, because other jobs on them would distort the result.
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::from("#!/bin/bash\n");
@@ -54,7 +54,7 @@ impl Batch {
             .collect();
         let _ = write!(
             out,
-            "set -euo pipefail\n\n# Known to the tasks of this job only; srun hands it on.\n\
+            "set -euo pipefail\n\n# Known to the tasks of this job only; srun passes it on.\n\
              {TOKEN_ENV}=$(head -c 24 /dev/urandom | base64)\nexport {TOKEN_ENV}\n\n\
              # --wait=0: task 0 writes the result after the others have ended.\n\
              srun --wait=0 {}\n",
@@ -64,7 +64,7 @@ impl Batch {
     }
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for the shell where needed.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

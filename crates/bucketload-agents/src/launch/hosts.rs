@@ -2,32 +2,32 @@
 
 use crate::error::AgentsError;
 
-/// Most hosts in a list.
-const MOST: usize = 65_536;
+/// Maximum number of hosts in a list.
+const MAX_HOSTS: usize = 65_536;
 
-/// Expands a list in Slurm's form (slurm.conf(5), "NodeName"; scontrol show hostnames): ranges in
-/// brackets keep leading zeros, several brackets multiply.
+/// Expands a list in Slurm's format (slurm.conf(5), "NodeName"; scontrol show hostnames): ranges in brackets
+/// keep leading zeros, and several brackets multiply.
 ///
 /// # Errors
-/// When brackets are not closed, a range is none, or there are too many hosts.
+/// When brackets are not closed, a range is malformed, or the list has more than 65,536 hosts.
 pub fn expand(list: &str) -> Result<Vec<String>, AgentsError> {
     let wrong = || {
         AgentsError::usage(format!(
-            "`{list}` is no list of hosts; write it such as n1,n2 or n[1-3,7]"
+            "`{list}` is not a list of hosts; write for example n1,n2 or n[1-3,7]"
         ))
     };
     let mut hosts = Vec::new();
     for item in items(list).ok_or_else(wrong)? {
         let expanded = expand_one(item).ok_or_else(wrong)?;
         hosts.extend(expanded);
-        if hosts.len() > MOST {
+        if hosts.len() > MAX_HOSTS {
             return Err(wrong());
         }
     }
     Ok(hosts)
 }
 
-/// Splits at commas outside of brackets.
+/// Splits at commas outside brackets.
 fn items(list: &str) -> Option<Vec<&str>> {
     let (mut items, mut from, mut depth) = (Vec::new(), 0, 0u32);
     for (at, c) in list.char_indices() {
@@ -60,14 +60,14 @@ fn expand_one(item: &str) -> Option<Vec<String>> {
         }
         let (from, to): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
         let width = first.len();
-        if from > to || to - from >= MOST as u64 {
+        if from > to || to - from >= MAX_HOSTS as u64 {
             return None;
         }
         for n in from..=to {
             for tail in &tails {
                 hosts.push(format!("{stem}{n:0width$}{tail}"));
             }
-            if hosts.len() > MOST {
+            if hosts.len() > MAX_HOSTS {
                 return None;
             }
         }

@@ -1,9 +1,9 @@
-//! An Indexed Job with a headless Service: every pod runs the same `bucketload run … --launch k8s`, pod
-//! 0 coordinates.
+//! An Indexed Job with a headless Service: every pod runs the same `bucketload run … --launch k8s`, and pod
+//! 0 is the coordinator.
 //!
 //! The pods of an Indexed Job are called `JOB-INDEX`, and with the Service's name as subdomain each has
 //! the DNS name `JOB-INDEX.SERVICE` (Kubernetes documentation, "Job with Pod-to-Pod Communication"). The
-//! completion index is their number.
+//! completion index is the rank.
 
 use serde_json::{Value, json};
 
@@ -12,43 +12,43 @@ use super::yaml;
 use crate::access::TOKEN_ENV;
 use crate::error::AgentsError;
 
-/// What is known of the job.
+/// The settings of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its name, and that of its Service.
+    /// Name of the job and of its Service.
     pub name: String,
-    /// Namespace; `None` for the one that `kubectl` uses.
+    /// Namespace; `None` for kubectl's current namespace.
     pub namespace: Option<String>,
     /// Number of pods.
     pub agents: u32,
     /// Container image with the program as entry point.
     pub image: String,
-    /// Secret whose key `token` is the agents' token.
+    /// Secret whose key `token` holds the agents' token.
     pub token_secret: String,
     /// Secret whose keys are environment variables with the target's credentials.
     pub credentials_secret: Option<String>,
-    /// PersistentVolumeClaim for results; `None` for a folder that ends with the pod.
+    /// PersistentVolumeClaim for results; `None` for a folder that is deleted with the pod.
     pub results_claim: Option<String>,
-    /// CPUs that each pod asks for and gets, such as `4` or `500m`.
+    /// CPU request and limit of each pod, such as `4` or `500m`.
     pub cpu: Option<String>,
-    /// Memory that each pod asks for and gets, such as `2Gi`.
+    /// Memory request and limit of each pod, such as `2Gi`.
     pub memory: Option<String>,
     /// Port of the coordinator.
     pub port: u16,
-    /// Name and contents of the workload file, where the workload is one.
+    /// Name and contents of the workload file, if the workload comes from a file.
     pub workload: Option<(String, String)>,
     /// Arguments of `bucketload run`.
     pub arguments: Vec<String>,
 }
 
-/// Longest name: the pods' names have `-INDEX` behind it, and are DNS labels (RFC 1123).
-const LONGEST: usize = 55;
+/// Maximum length of the name. Pod names append `-INDEX` and must be DNS labels (RFC 1123).
+const MAX_NAME: usize = 55;
 
 impl Job {
-    /// The manifest.
+    /// Renders the manifest.
     ///
     /// # Errors
-    /// When the name cannot be one.
+    /// When the name is not allowed.
     pub fn render(&self) -> Result<String, AgentsError> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let sound = |name: &str| {
@@ -56,11 +56,11 @@ impl Job {
             name.chars().all(fits)
                 && ends(name.chars().next())
                 && ends(name.chars().last())
-                && name.len() <= LONGEST
+                && name.len() <= MAX_NAME
         };
         if !sound(&self.name) {
             return Err(AgentsError::usage(format!(
-                "`{}` cannot be the name of the job: at most {LONGEST} lower-case letters, digits and \
+                "`{}` cannot be the name of the job: at most {MAX_NAME} lower-case letters, digits and \
                  dashes, with a letter or digit at both ends",
                 self.name
             )));
@@ -137,8 +137,7 @@ impl Job {
         if let Some(secret) = &self.credentials_secret {
             container["envFrom"] = json!([{"secretRef": {"name": secret}}]);
         }
-        // Requests and limits are the same: a pod that may take more at times measures the cluster's
-        // mood.
+        // Requests equal limits: with more CPU at times, a pod would measure the cluster's other load.
         let sizes = [("cpu", &self.cpu), ("memory", &self.memory)];
         let sizes = sizes
             .into_iter()
@@ -157,7 +156,7 @@ impl Job {
                 "completionMode": "Indexed",
                 "completions": self.agents,
                 "parallelism": self.agents,
-                // A run that has lost an agent is incomplete; beginning anew in the middle helps nobody.
+                // A run that has lost an agent is incomplete; a restarted pod could not rejoin it.
                 "backoffLimit": 0,
                 "template": {
                     "metadata": {"labels": {"app.kubernetes.io/name": "bucketload"}},
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_who_finds_whom() {
+    fn pods_can_find_the_coordinator() {
         let text = job().render().unwrap();
         for part in [
             "kind: \"ConfigMap\"",

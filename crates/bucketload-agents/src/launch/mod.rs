@@ -1,5 +1,4 @@
-//! How agents are started, and how processes that a scheduler has started find their number and each
-//! other.
+//! How agents are started, and how processes started by a scheduler learn their rank and find each other.
 
 pub mod batch;
 pub mod hosts;

@@ -1,70 +1,72 @@
-//! What a process learns from the environment that its launcher gave it: its number, how many there
-//! are, and where number 0 can be found.
+//! What a process learns from the environment set by its launcher: its rank, the number of ranks, and the
+//! host of rank 0.
 //!
-//! | launcher | number | how many | number 0 is on |
+//! | launcher | rank | number of ranks | host of rank 0 |
 //! |---|---|---|---|
 //! | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` | the first host of `SLURM_JOB_NODELIST`, else mpirun's own: `OMPI_MCA_orte_hnp_uri` (4.x), `PMIX_NAMESPACE` `prterun-HOST-PID@1` (5.x) |
 //! | Slurm, inside a step | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, `SLURM_NTASKS` | the first host of `SLURM_STEP_NODELIST` |
-//! | PMIx | `PMIX_RANK` | not told | – |
+//! | PMIx | `PMIX_RANK` | unknown | – |
 //! | PMI (MPICH) | `PMI_RANK` | `PMI_SIZE` | – |
 //! | Kubernetes, Indexed Job | `JOB_COMPLETION_INDEX` | `BUCKETLOAD_AGENTS` | `BUCKETLOAD_CONTROLLER` |
 //!
 //! The order matters. Under mpirun inside a batch job, processes see Open MPI's variables *and* the
 //! launcher's own `SLURM_PROCID`, which is 0 on every first node. Slurm's variables count only with
-//! `SLURM_STEP_ID`: a plain program in a batch script has `SLURM_PROCID=0` and `SLURM_NTASKS` of the
-//! allocation, and would wait for peers that never come.
+//! `SLURM_STEP_ID`: a plain program in a batch script has `SLURM_PROCID=0` and the `SLURM_NTASKS` of the
+//! allocation, and would wait for peers that never start.
 
 use bucketload_core::generate::rng::mix64;
 
 use super::hosts::expand;
 use crate::error::AgentsError;
 
-/// Number of agents, where the launcher does not tell it.
+/// Environment variable with the number of agents, for launchers that do not provide it.
 pub const AGENTS_ENV: &str = "BUCKETLOAD_AGENTS";
-/// `HOST:PORT` of the coordinator, where the launcher does not tell it.
+/// Environment variable with `HOST:PORT` of the coordinator, for launchers that do not provide it.
 pub const CONTROLLER_ENV: &str = "BUCKETLOAD_CONTROLLER";
 
-/// First port of the range from which number 0 takes one, and the length of the range. Below the
-/// ephemeral ports of Linux, which begin at 32768.
+/// First port and size of the range from which rank 0 takes its port. The range lies below the ephemeral
+/// ports of Linux, which begin at 32768.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u64 = 10_000;
 
-/// Who has started a process.
+/// The launcher of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
     /// `mpirun` of Open MPI.
     OpenMpi,
     /// `srun`.
     Slurm,
-    /// Something that speaks PMIx.
+    /// Another launcher that speaks PMIx.
     Pmix,
-    /// Something that speaks PMI, such as MPICH's `mpiexec`.
+    /// A launcher that speaks PMI, such as MPICH's `mpiexec`.
     Pmi,
-    /// An Indexed Job.
+    /// A Kubernetes Indexed Job.
     Kubernetes,
 }
 
-/// A process's place among those that were started together.
+/// A process's rank among those that were launched together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Who has started it.
+pub struct LaunchedRank {
+    /// The launcher.
     pub launcher: Launcher,
-    /// Its number, from 0.
+    /// The rank, from 0.
     pub rank: u32,
-    /// How many there are, where that is told.
+    /// Number of ranks, if the launcher provides it.
     pub size: Option<u32>,
-    /// The host on which number 0 runs, where that is told.
+    /// The host of rank 0, if the launcher provides it.
     pub leader: Option<String>,
-    /// Port that all of them can compute, where they have a job in common.
+    /// Port that all ranks compute alike from their common job, if there is one.
     pub port: Option<u16>,
 }
 
-/// Reads the environment (`variable` looks one up); `None` when this process was not started together
-/// with others.
+/// Reads the environment through `variable`; `None` if no launcher started this process together with
+/// others.
 ///
 /// # Errors
-/// When a variable says something that cannot be.
-pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>, AgentsError> {
+/// When a variable has an impossible value.
+pub fn detect(
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<LaunchedRank>, AgentsError> {
     let var = |name: &str| variable(name).filter(|value| !value.is_empty());
     let number = |name: &str| -> Result<Option<u32>, AgentsError> {
         match var(name) {
@@ -73,7 +75,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
                 .trim()
                 .parse()
                 .map(Some)
-                .map_err(|_| AgentsError::usage(format!("{name}={text} is no number"))),
+                .map_err(|_| AgentsError::usage(format!("{name}={text} is not a number"))),
         }
     };
     let size = |names: &[&str]| -> Result<Option<u32>, AgentsError> {
@@ -94,7 +96,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
         let step = var("SLURM_STEP_ID").unwrap_or_default();
         var("SLURM_JOB_ID").map(|job| format!("slurm {job}.{step}"))
     };
-    let place = if let Some(rank) = number("OMPI_COMM_WORLD_RANK")? {
+    let launched = if let Some(rank) = number("OMPI_COMM_WORLD_RANK")? {
         let namespace = var("PMIX_NAMESPACE");
         let leader = match first_of("SLURM_JOB_NODELIST")? {
             Some(host) => Some(host),
@@ -103,9 +105,9 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
                 namespace.as_deref(),
             ),
         };
-        // The step of a launcher under mpirun differs from node to node: the job is what they share.
+        // Under mpirun the Slurm step differs from node to node, so the common job identifies the run.
         let job = namespace.or_else(|| var("SLURM_JOB_ID"));
-        Place {
+        LaunchedRank {
             launcher: Launcher::OpenMpi,
             rank,
             size: size(&["OMPI_COMM_WORLD_SIZE"])?,
@@ -113,7 +115,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
             port: job.map(|job| port_of(&job)),
         }
     } else if let (Some(rank), true) = (number("SLURM_PROCID")?, var("SLURM_STEP_ID").is_some()) {
-        Place {
+        LaunchedRank {
             launcher: Launcher::Slurm,
             rank,
             size: size(&["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"])?,
@@ -121,7 +123,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
             port: slurm_job().map(|job| port_of(&job)),
         }
     } else if let Some(rank) = number("PMIX_RANK")? {
-        Place {
+        LaunchedRank {
             launcher: Launcher::Pmix,
             rank,
             size: size(&[])?,
@@ -129,7 +131,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
             port: var("PMIX_NAMESPACE").map(|job| port_of(&job)),
         }
     } else if let Some(rank) = number("PMI_RANK")? {
-        Place {
+        LaunchedRank {
             launcher: Launcher::Pmi,
             rank,
             size: size(&["PMI_SIZE"])?,
@@ -137,7 +139,7 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
             port: var("PMI_JOBID").map(|job| port_of(&job)),
         }
     } else if let Some(rank) = number("JOB_COMPLETION_INDEX")? {
-        Place {
+        LaunchedRank {
             launcher: Launcher::Kubernetes,
             rank,
             size: size(&[])?,
@@ -147,15 +149,15 @@ pub fn detect(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Place>
     } else {
         return Ok(None);
     };
-    if let Some(size) = place.size
-        && place.rank >= size
+    if let Some(size) = launched.size
+        && launched.rank >= size
     {
         return Err(AgentsError::usage(format!(
             "the launcher says that this is process {} of {size}",
-            place.rank
+            launched.rank
         )));
     }
-    Ok(Some(place))
+    Ok(Some(launched))
 }
 
 /// The host of mpirun: `ID.0;tcp://IP,IP:PORT;…` of Open MPI 4, `prterun-HOST-PID@1` of 5.
@@ -174,8 +176,8 @@ fn mpirun_host(uri: Option<&str>, namespace: Option<&str>) -> Option<String> {
     (is_pid && !host.is_empty()).then(|| host.to_owned())
 }
 
-/// The port at which number 0 of job `job` listens: the same on every process without a word between
-/// them. FNV-1a (64 bits) and a finaliser spread jobs over the range, so that two on one host rarely meet.
+/// The port on which rank 0 of job `job` listens. Every process computes the same port without communication.
+/// FNV-1a (64 bits) and a finaliser spread jobs over the range, so two jobs on one host rarely collide.
 #[must_use]
 pub fn port_of(job: &str) -> u16 {
     let hash = job.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

@@ -1,7 +1,7 @@
 //! JSON values as YAML, for manifests that people read and change.
 //!
-//! Texts are written between double quotes as in JSON, of which YAML 1.2 is a superset (section 1.3),
-//! so nothing can be mistaken for a number or a date; texts of several lines are literal blocks.
+//! Strings are double-quoted as in JSON, of which YAML 1.2 is a superset (section 1.3), so no string can be
+//! mistaken for a number or a date. Strings of several lines are literal blocks.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ fn write(value: &Value, depth: usize, out: &mut String) {
                 let mut text = String::new();
                 match item {
                     Value::Object(map) if !map.is_empty() => {
-                        // The first field stands beside the dash.
+                        // The first field goes on the line of the dash.
                         write(item, depth + 1, &mut text);
                         out.push(' ');
                         out.push_str(text.trim_start());
@@ -45,7 +45,7 @@ fn write(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// What stands behind a name or a dash.
+/// Writes the value after a name or a dash.
 fn field(value: &Value, depth: usize, out: &mut String) {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -58,7 +58,7 @@ fn field(value: &Value, depth: usize, out: &mut String) {
         }
         Value::String(text) if is_block(text) => {
             out.push_str(" |");
-            // A block ends with one line break, or keeps what it has.
+            // `|` ends the text with one line break, `|-` with none.
             out.push_str(if text.ends_with('\n') { "\n" } else { "-\n" });
             for line in text.lines() {
                 if !line.is_empty() {
@@ -76,7 +76,7 @@ fn field(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Whether a text can stand as a literal block without losing anything.
+/// Whether a literal block preserves the text.
 fn is_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.ends_with("\n\n")
@@ -102,7 +102,7 @@ mod tests {
     use super::document;
 
     #[test]
-    fn values_stand_as_people_write_them() {
+    fn documents_look_hand_written() {
         let value = json!({
             "kind": "Job",
             "spec": {"n": 3, "empty": {}, "none": [], "args": ["run", "a: b"],

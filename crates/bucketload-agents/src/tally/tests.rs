@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_travels_is_merged_as_if_it_had_stayed(
+    fn decoding_merges_like_a_local_merge(
         a in prop::collection::vec(record(), 0..20),
         b in prop::collection::vec(record(), 0..20),
     ) {
@@ -105,13 +105,13 @@ proptest! {
         }
         prop_assert_eq!(here.fine.offered_squares(), there.fine.offered_squares());
         prop_assert_eq!(here.fine.completed_squares(), there.fine.completed_squares());
-        // Begin of the fine counts: each interval has its own; only lengths are compared.
+        // The start of the fine counts differs between intervals; only their squares are compared.
         there.fine = here.fine.clone();
         prop_assert_eq!(here, there);
     }
 
     #[test]
-    fn what_is_cut_off_is_refused(records in prop::collection::vec(record(), 1..4), at in 0.0f64..1.0) {
+    fn truncated_messages_are_refused(records in prop::collection::vec(record(), 1..4), at in 0.0f64..1.0) {
         let mut bytes = Vec::new();
         encode(&interval(&records), &mut bytes);
         let cut = (at * bytes.len() as f64) as usize;
@@ -121,20 +121,20 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&bytes, &mut Tally::new());
         let _ = add(&mut Reader(&bytes), &mut Tally::new());
     }
 }
 
 #[test]
-fn instants_are_shifted_and_what_did_not_happen_stays_so() {
+fn instants_are_shifted_and_zero_stays_zero() {
     assert_eq!(shifted(1_000, 400), 600);
     assert_eq!(shifted(1_000, -400), 1_400);
     assert_eq!(shifted(0, 400), 0);
     assert_eq!(
         shifted(300, 400),
         1,
-        "never 0, which means that it did not happen"
+        "never 0, which means `did not happen`"
     );
 }

@@ -1,33 +1,34 @@
-//! Who may talk to an agent, seen from the network.
+//! Access control of agents, seen from the network.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_agents::{
-    Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, Tls, TlsFiles,
-    Token, listen, probe_async,
+    Access, AgentOptions, Assignment, Conductor, Executor, Fleet, GatherOptions, Problem, Tls,
+    TlsFiles, listen, probe_async,
 };
+use bucketload_token::AccessToken;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Carries nothing out.
+/// Does nothing.
 struct Idle;
 
-impl Host for Idle {
+impl Executor for Idle {
     fn execute(&self, _: Assignment, _: &mut Conductor) -> Result<(), Problem> {
         Ok(())
     }
 }
 
-/// An agent in this process; returns its address.
+/// Starts an agent in this process and returns its address.
 async fn agent(access: Access) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let options = AgentOptions {
         access,
         rank: None,
-        host: Arc::new(Idle),
+        executor: Arc::new(Idle),
         say: Arc::new(|_| ()),
     };
     tokio::spawn(async move {
@@ -46,16 +47,16 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn access(version: &str, token: &str) -> Access {
-    Access::new(version, Some(Token::new(token).unwrap()), None)
+    Access::new(version, Some(AccessToken::parse("", token).unwrap()), None)
 }
 
 #[test]
-fn token_and_version_are_asked_for() {
+fn token_and_version_are_checked() {
     runtime().block_on(async {
         let right = access("1.2.3", "the-right-token-01");
         let address = agent(right.clone()).await;
         let found = probe_async(&address, &right, WAIT).await.unwrap();
-        // The clock is the same: the bound must hold.
+        // Both sides share one clock, so the bound must cover the measured offset.
         assert!(found.clock.offset_ns.unsigned_abs() <= found.clock.bound_ns);
         assert!(found.round_trip > Duration::ZERO && found.round_trip < WAIT);
         let answer = found.answer;
@@ -80,7 +81,7 @@ fn a_coordinator_of_another_version_is_refused_at_once_with_both_named() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let network = std::thread::spawn(move || runtime.block_on(stopped));
     let gather = |access: Access| {
-        Fleet::gather(Gather {
+        Fleet::gather(GatherOptions {
             children: Vec::new(),
             dial: vec![address.clone()],
             listen: None,
@@ -104,7 +105,7 @@ fn a_coordinator_of_another_version_is_refused_at_once_with_both_named() {
     );
     assert!(
         begun.elapsed() < Duration::from_secs(50),
-        "refusals are not tried again"
+        "refusals are not retried"
     );
     let fleet = gather(access("1.2.3", "the-right-token-01")).ok().unwrap();
     assert_eq!(fleet.len(), 1);
@@ -115,9 +116,9 @@ fn a_coordinator_of_another_version_is_refused_at_once_with_both_named() {
 }
 
 #[test]
-fn agents_that_do_not_come_are_not_waited_for_for_ever() {
+fn waiting_for_missing_agents_ends() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let lost = Fleet::gather(Gather {
+    let lost = Fleet::gather(GatherOptions {
         children: Vec::new(),
         dial: Vec::new(),
         listen: Some((listener, 2)),
@@ -134,7 +135,7 @@ fn agents_that_do_not_come_are_not_waited_for_for_ever() {
     );
 }
 
-/// Certificates of one authority in `dir`.
+/// Writes certificates of a new authority to `dir`.
 fn certificates(dir: &std::path::Path) -> TlsFiles {
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -156,7 +157,7 @@ fn certificates(dir: &std::path::Path) -> TlsFiles {
 }
 
 #[test]
-fn with_certificates_both_sides_must_show_one_of_the_same_authority() {
+fn certificates_must_be_of_the_same_authority() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tls = |dir: &std::path::Path| Some(Tls::read(&certificates(dir)).unwrap());
     let access = Access::new("1", None, tls(ours.path()));

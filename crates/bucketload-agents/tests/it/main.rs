@@ -1,4 +1,4 @@
 //! One run on many hosts.
 
 mod access;
-mod course;
+mod phase;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use bucketload_agents::launch::rank::{Place, detect};
+use bucketload_agents::launch::rank::{LaunchedRank, detect};
 use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -25,7 +25,7 @@ pub(crate) fn coordinates(
     args: &AgentsArgs,
     load: &LoadArgs,
     quiet: bool,
-) -> Result<ControlFlow<Exit, Option<Place>>, Failure> {
+) -> Result<ControlFlow<Exit, Option<LaunchedRank>>, Failure> {
     if load.dry_run {
         return Ok(ControlFlow::Continue(None));
     }
@@ -116,7 +116,7 @@ fn options(access: Access, rank: Option<u32>, quiet: bool) -> AgentOptions {
     AgentOptions {
         access,
         rank,
-        host: Arc::new(DriverHost),
+        executor: Arc::new(DriverHost),
         say: Arc::new(move |text| {
             if !quiet {
                 eprintln!("bucketload: {text}");

@@ -9,14 +9,15 @@ use bucketload_agents::{Access, probe_async};
 use bucketload_console::agents::AgentAddress;
 use bucketload_console::client::{Client, ClientError};
 use bucketload_console::controller::{Controller, ControllerConfig};
-use bucketload_console::fleet::{Answer, Fleet, Prober};
-use bucketload_console::launcher::{Boxed, ProcessLauncher};
-use bucketload_console::options::{Kind, OPTIONS};
+use bucketload_console::fleet::{Fleet, ProbeAnswer, Prober};
+use bucketload_console::launcher::{BoxFuture, ProcessLauncher};
+use bucketload_console::options::{OPTIONS, OptionKind};
 use bucketload_console::server::Server;
 use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
 use bucketload_console::web::{Console, ConsoleConfig, router};
-use bucketload_console::{JobInfo, Token, tui};
+use bucketload_console::{JobInfo, tui};
 use bucketload_results::rundir::Manifest;
+use bucketload_token::AccessToken;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
@@ -83,7 +84,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
                 eprintln!("bucketload: the controller ends; a run under way is stopped and kept");
                 stopper.stop();
             });
-            tokio::spawn(fleet.look_after(controller.clone()));
+            tokio::spawn(fleet.poll(controller.clone()));
             let serving = tokio::spawn(server.serve(router(console), controller.stopping()));
             controller.drive().await;
             match serving.await {
@@ -99,7 +100,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
 struct AgentProber(Access);
 
 impl Prober for AgentProber {
-    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> Boxed<'a, Result<Answer, String>> {
+    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> BoxFuture<'a, Result<ProbeAnswer, String>> {
         Box::pin(async move {
             let address = agent.to_string();
             let found = probe_async(&address, &self.0, PROBE_TIMEOUT).await;
@@ -108,7 +109,7 @@ impl Prober for AgentProber {
                 let reason = e.message.strip_prefix(&format!("{address}: "));
                 reason.unwrap_or(&e.message).to_owned()
             })?;
-            Ok(Answer {
+            Ok(ProbeAnswer {
                 version: found.answer.version,
                 host: found.answer.host,
                 busy: found.answer.busy,
@@ -170,18 +171,8 @@ fn check_exposure(args: &ControllerArgs, token: bool) -> Result<(), Failure> {
 }
 
 /// The token from a file, or from the environment.
-pub(crate) fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
-    if let Some(path) = file {
-        let at = |e: String| Failure::usage(format!("--token-file {}: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
-        return Token::from_text(&text).map(Some).map_err(at);
-    }
-    match std::env::var(TOKEN_ENV) {
-        Ok(text) if !text.is_empty() => Token::from_text(&text)
-            .map(Some)
-            .map_err(|e| Failure::usage(format!("{TOKEN_ENV}: {e}"))),
-        _ => Ok(None),
-    }
+pub(crate) fn token(file: Option<&Path>) -> Result<Option<AccessToken>, Failure> {
+    AccessToken::find("the console's token", file, TOKEN_ENV).or_usage()
 }
 
 fn unix_ms() -> u64 {
@@ -317,7 +308,7 @@ fn flags(words: &[String]) -> Result<Vec<(String, String)>, String> {
             .find(|row| row.name == name)
             .map(|row| row.kind);
         let value = match (kind, value) {
-            (Some(Kind::Flag), None) => "true".to_owned(),
+            (Some(OptionKind::Flag), None) => "true".to_owned(),
             (_, Some(value)) => value,
             (_, None) => words
                 .next()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_gateway::{Server, ServerOptions, Token};
+use bucketload_gateway::{AccessToken, Server, ServerOptions};
 use bucketload_store::{Durability, EtagMode, PosixOptions, PosixStore};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,7 +22,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     let mut options = ServerOptions::new(args.listen.clone());
     options.connections = args.connections as usize;
     if let Some(file) = &args.token_file {
-        options.token = Some(Token::read(file).or_usage()?);
+        options.token = Some(AccessToken::read("the gateway's token", file).or_usage()?);
     }
     let mut store = PosixOptions::new(&args.root);
     if args.fast_etags {

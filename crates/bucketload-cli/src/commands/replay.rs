@@ -60,7 +60,7 @@ pub(crate) fn execute(
 
 fn source_options(
     args: &ReplayArgs,
-    trace: &bucketload_trace::Canonical,
+    trace: &bucketload_trace::CanonicalTrace,
 ) -> Result<SourceOptions, Failure> {
     let shape = &args.shape;
     let mut options = SourceOptions {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bucketload_agents::launch::rank::Place;
+use bucketload_agents::launch::rank::LaunchedRank;
 use bucketload_results::result::ossperf;
 use bucketload_workload::resolve::{
     DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve,
@@ -196,7 +196,7 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
 fn distribute(
     job: &mut Job,
     args: &RunArgs,
-    place: Option<&Place>,
+    place: Option<&LaunchedRank>,
     (connection, flags): (&Connection, &TargetArgs),
 ) -> Result<(), Failure> {
     let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bucketload_core::units;
-use bucketload_trace::{Canonical, PrepareOptions, Summary, TraceError, prepare};
+use bucketload_trace::{CanonicalTrace, PrepareOptions, Summary, TraceError, prepare};
 use tempfile::TempDir;
 
 use crate::cli::trace::TraceArgs;
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 
 /// A prepared trace; its temporary directory lives as long.
 pub(crate) struct Prepared {
-    pub(crate) trace: Canonical,
+    pub(crate) trace: CanonicalTrace,
     /// Everything that decides which records it holds, for its identity.
     pub(crate) identity: String,
     _temp: TempDir,
@@ -34,10 +34,10 @@ pub(crate) fn prepared(
         .map_err(|e| Failure::usage(format!("--temp {}: {e}", place.display())))?;
     let options = args.prepare(temp.path().to_owned(), seed, replay_errors);
     if let [file] = args.files.as_slice()
-        && Canonical::is_canonical(file)
+        && CanonicalTrace::is_canonical(file)
     {
         refuse_changes(&options)?;
-        let trace = Canonical::open(file).map_err(failure)?;
+        let trace = CanonicalTrace::open(file).map_err(failure)?;
         let identity = identity(trace.summary(), "");
         return Ok(Prepared {
             trace,
@@ -45,7 +45,11 @@ pub(crate) fn prepared(
             _temp: temp,
         });
     }
-    if let Some(file) = args.files.iter().find(|file| Canonical::is_canonical(file)) {
+    if let Some(file) = args
+        .files
+        .iter()
+        .find(|file| CanonicalTrace::is_canonical(file))
+    {
         return Err(Failure::usage(format!(
             "{}: a prepared trace is replayed alone; give the original files together",
             file.display()

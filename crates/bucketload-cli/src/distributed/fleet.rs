@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 
-use bucketload_agents::launch::rank::{CONTROLLER_ENV, Launcher, Place, detect};
-use bucketload_agents::{Access, Assignment, Child, Fleet, Gather, TOKEN_ENV, Token};
+use bucketload_agents::launch::rank::{CONTROLLER_ENV, LaunchedRank, Launcher, detect};
+use bucketload_agents::{Access, AgentCommand, Assignment, Fleet, GatherOptions, TOKEN_ENV};
 use bucketload_core::plan::Plan;
 use bucketload_run::{RunOptions, usable_cores};
+use bucketload_token::AccessToken;
 
 use super::broken;
 use super::setup::Setup;
@@ -25,7 +26,7 @@ pub(crate) const PORT: u16 = 7401;
 /// What this process is in a run on many hosts.
 pub(crate) enum Role {
     /// It coordinates.
-    Coordinator(Option<Place>),
+    Coordinator(Option<LaunchedRank>),
     /// It works for the coordinator at this address.
     Agent {
         /// `HOST:PORT`.
@@ -92,7 +93,7 @@ fn no_leader(launcher: &str) -> Failure {
 }
 
 /// Number of agents that the flags ask for; `None` where there are none, or where it is not known yet.
-pub(crate) fn number(args: &AgentsArgs, place: Option<&Place>) -> Option<u32> {
+pub(crate) fn number(args: &AgentsArgs, place: Option<&LaunchedRank>) -> Option<u32> {
     match &args.launch {
         None => u32::try_from(args.agents.len()).ok().filter(|n| *n > 0),
         Some(Launch::Local(n)) => Some(*n),
@@ -111,7 +112,7 @@ pub(crate) fn distribute(
     job: &mut Job,
     args: &AgentsArgs,
     load: &LoadArgs,
-    place: Option<&Place>,
+    place: Option<&LaunchedRank>,
     (connection, flags): (&Connection, &crate::cli::target::TargetArgs),
 ) -> Result<(), Failure> {
     let fleet = gather(args, place, connection, &job.options.run_id)?;
@@ -153,12 +154,12 @@ pub(crate) fn hand_over(
 /// When they do not come together.
 pub(crate) fn gather(
     args: &AgentsArgs,
-    place: Option<&Place>,
+    place: Option<&LaunchedRank>,
     connection: &Connection,
     run_id: &str,
 ) -> Result<Fleet, Failure> {
     let mut access = super::access(args.agent_token_file.as_deref(), &args.tls)?;
-    let mut gather = Gather {
+    let mut gather = GatherOptions {
         children: Vec::new(),
         dial: args.agents.clone(),
         listen: None,
@@ -212,7 +213,7 @@ pub(crate) fn gather(
             if program.is_some() && access.token.is_none() {
                 // Nobody else needs to know it: the agents get it from here.
                 let made = random_hex(16).or_aborted()?;
-                access.token = Some(Token::new(&made).map_err(broken)?);
+                access.token = Some(AccessToken::parse("the agents' token", &made).or_aborted()?);
                 gather.access = access.clone();
             }
             let anywhere = match program {
@@ -318,20 +319,20 @@ fn divide(
     (threads16, Some(mine[from..from + threads].to_vec()))
 }
 
-fn local(name: &str) -> Result<Child, Failure> {
+fn local(name: &str) -> Result<AgentCommand, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::aborted(format!("--launch: this program: {e}")))?;
     let mut command = Command::new(program);
     command.args(["agent", "--stdio", "--quiet"]);
     command.env_remove(TOKEN_ENV);
-    Ok(Child {
+    Ok(AgentCommand {
         name: name.to_owned(),
         command,
     })
 }
 
 /// An agent through ssh. `BUCKETLOAD_SSH` names another program than `ssh`.
-fn ssh(host: &str, program: &str) -> Child {
+fn ssh(host: &str, program: &str) -> AgentCommand {
     let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
     let mut command = Command::new(ssh);
     // Nobody is there to answer questions, and a host that is gone must be noticed.
@@ -344,7 +345,7 @@ fn ssh(host: &str, program: &str) -> Child {
         "--",
     ]);
     command.args([host, program, "agent", "--stdio", "--quiet"]);
-    Child {
+    AgentCommand {
         name: host.to_owned(),
         command,
     }

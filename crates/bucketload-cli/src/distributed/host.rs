@@ -1,6 +1,6 @@
 //! The agent's side: opens the target of an assignment and drives it.
 
-use bucketload_agents::{Assignment, Conductor, Host, Problem};
+use bucketload_agents::{Assignment, Conductor, Executor, Problem};
 use bucketload_run::{Cores, EarlierRun, RunOptions, Share, serve};
 
 use super::setup::Setup;
@@ -12,7 +12,7 @@ use crate::setup;
 /// Carries out assignments with the drivers of this program.
 pub(crate) struct DriverHost;
 
-impl Host for DriverHost {
+impl Executor for DriverHost {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
         execute(assignment, conductor).map_err(|failure| Problem {
             message: failure.message,

@@ -9,10 +9,11 @@ pub(crate) mod setup;
 
 use std::path::Path;
 
-use bucketload_agents::{Access, AgentsError, TOKEN_ENV, Tls, TlsFiles, Token};
+use bucketload_agents::{Access, AgentsError, TOKEN_ENV, Tls, TlsFiles};
+use bucketload_token::AccessToken;
 
 use crate::cli::agents::AgentTlsArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail as _};
 
 /// What an error of agents means for the user.
 pub(crate) fn broken(error: AgentsError) -> Failure {
@@ -32,8 +33,7 @@ pub(crate) fn broken(error: AgentsError) -> Failure {
 /// # Errors
 /// When the token or a certificate cannot be read.
 pub(crate) fn access(token_file: Option<&Path>, tls: &AgentTlsArgs) -> Result<Access, Failure> {
-    let variable = std::env::var(TOKEN_ENV).ok();
-    let token = Token::find(token_file, variable.as_deref()).map_err(broken)?;
+    let token = AccessToken::find("the agents' token", token_file, TOKEN_ENV).or_usage()?;
     let files = match (&tls.agent_cert, &tls.agent_key, &tls.agent_ca) {
         (Some(certificate), Some(key), Some(authority)) => Some(TlsFiles {
             certificate: certificate.clone(),

@@ -1,6 +1,6 @@
 'use strict';
-// What live.js draws with: elements, numbers as text, axes and lines as SVG, without a library. An axis is
-// {label, unit, log}; units are "s", "ns", "B", "B/s", "/s", "%" or "" and decide how ticks are written.
+// Drawing functions for live.js: elements, formatted numbers, axes and lines as SVG, without a library. An axis is
+// {label, unit, log}; the unit ("s", "ns", "B", "B/s", "/s", "%" or "") decides the format of its ticks.
 const SVG = 'http://www.w3.org/2000/svg';
 const W = 640, H = 300, M = {l: 82, r: 14, t: 10, b: 40};
 
@@ -49,7 +49,7 @@ function linearTicks(lo, hi, unit) {
 
 function logTicks(lo, hi, unit) {
   if (unit === 'B' || unit === 'B/s') {
-    // Powers of two, whose labels are round: 1, 32 KiB and the like.
+    // Powers of two have round labels: 1, 32 KiB and so on.
     const l = Math.log2(lo), h = Math.log2(hi), out = [];
     const k = [1, 2, 5, 10].find(k => (h - l) / k <= 6) || 20;
     for (let e = Math.ceil((l - 1e-6) / k) * k; e <= h + 1e-6; e += k) out.push(Math.pow(2, e));
@@ -99,7 +99,7 @@ function frame(svg, chart, sx, sy) {
     el('line', {x1: x, x2: x, y1: M.t, y2: H - M.b}, g);
     if (x - last < label.length * 6.4 + 8) continue;
     last = x;
-    // The last label ends with the picture.
+    // Keeps the last label inside the picture.
     const out = x + label.length * 3.2 > W - 2;
     el('text', {x: out ? W - 2 : x, y: H - M.b + 15, 'text-anchor': out ? 'end' : 'middle'}, g, label);
   }
@@ -117,7 +117,7 @@ function path(points, sx, sy) {
   for (const [x, y] of points) {
     if (y === null || !isFinite(y)) { pen = false; continue; }
     const px = sx.at(x).toFixed(1), py = sy.at(y).toFixed(1);
-    // A point between two gaps is a dot: a line of no length with round ends.
+    // A point between two gaps becomes a dot: a line of length 0 with round ends.
     d += pen ? `L${px} ${py}` : `M${px} ${py}h0`;
     pen = true;
   }

@@ -1,6 +1,6 @@
 'use strict';
-// Keeps a page up to date from the controller's events. Text is set as text; the lists of the overview and
-// of the agents come as HTML that the controller made with the same templates as the page.
+// Updates a page from the controller's events. Text is set as text; the lists of the overview and of the agents
+// arrive as HTML, rendered by the controller with the same templates as the page.
 (() => {
   const $ = id => document.getElementById(id);
   const root = $('live');
@@ -14,7 +14,7 @@
     $('status').textContent = text;
   }
 
-  // Replaces a list unless it is the same, and keeps the keyboard where it was.
+  // Replaces a list if it has changed, and keeps the keyboard focus.
   function list(id, html) {
     const box = $(id);
     if (!box || box.dataset.html === html) return;
@@ -32,7 +32,7 @@
 
   function facts(run) {
     const points = state.series ? state.series.points : [], phase = run.phases[run.current];
-    // The last point may still grow; its rates are per measured second all the same.
+    // The last point may still grow, but its rates are per measured second.
     const last = points[points.length - 1], classes = last ? last.classes.filter(Boolean) : [];
     const sum = f => classes.reduce((t, c) => t + f(c), 0), top = f => classes.reduce((t, c) => Math.max(t, f(c)), 0);
     const all = [
@@ -54,7 +54,7 @@
     box.dataset.text = text;
     box.replaceChildren();
     for (const s of run.signs) { const li = el('li', {class: 'bad'}, box); el('b', {}, li, '✕ ' + s.name); li.append(' ' + s.text); }
-    if (!run.signs.length) { const li = el('li', {class: 'good'}, box); el('b', {}, li, '✓ so far'); li.append(' nothing looks wrong; the verdict comes at the end of the run'); }
+    if (!run.signs.length) { const li = el('li', {class: 'good'}, box); el('b', {}, li, '✓ no problems so far'); li.append('; the verdict comes at the end of the run'); }
   }
 
   function phases(run) {
@@ -120,13 +120,13 @@
 
   function jobState(now) {
     if (!now) {
-      if (compact) { $('idle').hidden = false; $('idle').textContent = 'No workload runs.'; $('live-body').hidden = true; state.series = null; }
+      if (compact) { $('idle').hidden = false; $('idle').textContent = 'No workload is running.'; $('live-body').hidden = true; state.series = null; }
       return;
     }
     const [id, word, cancelling] = now;
-    if (compact && word === 'processing' && state.job !== id) { $('idle').hidden = false; $('idle').textContent = `Workload ${id} begins.`; $('live-body').hidden = true; }
+    if (compact && word === 'processing' && state.job !== id) { $('idle').hidden = false; $('idle').textContent = `Workload ${id} is starting.`; $('live-body').hidden = true; }
     if (compact || id !== job) return;
-    if (word === 'processing') $('idle').textContent = 'The run begins.';
+    if (word === 'processing') $('idle').textContent = 'The run is starting.';
     const text = cancelling && word === 'processing' ? 'processing, being cancelled' : word;
     $('state').firstElementChild.lastChild.textContent = ' ' + text;
     if (!['queuing', 'processing'].includes(word)) {
@@ -155,11 +155,11 @@
     source.addEventListener('state', e => jobState(JSON.parse(e.data)));
     source.addEventListener('lists', e => { const d = JSON.parse(e.data); list('queue', d.queue); list('history', d.history); });
     source.addEventListener('agents', e => list('fleet', JSON.parse(e.data).html));
-    // A new stream begins with everything.
+    // A new stream sends all points again.
     source.addEventListener('open', () => { state.series = null; });
   }
 
-  // A page that nobody sees asks for nothing; browsers allow few connections to one host.
+  // Hidden pages disconnect, because browsers allow few connections to one host.
   document.addEventListener('visibilitychange', () => document.hidden ? close() : connect());
   if (!document.hidden) connect();
 })();

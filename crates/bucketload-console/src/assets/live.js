@@ -1,9 +1,9 @@
 'use strict';
-// Charts of a run under way, drawn with the functions of charts.js. The server sends
-// at most 360 points per phase; nothing older is kept here. Lines differ in colour and in their dashes.
+// Charts of a running workload, drawn with charts.js. The server sends at most 360 points per phase, and only
+// those are kept here. Lines differ in colour and in dash pattern.
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '5 2', '1 4', '12 4', '4 2 1 2'];
 
-// The series of the phase that is shown: {phase, width_s, classes, points}.
+// Merges new points into the series of the shown phase: {phase, width_s, classes, points}.
 function merge(held, part) {
   const same = held && held.phase === part.phase && held.width_s === part.width_s && part.from <= held.points.length;
   if (!same || part.from === 0) return {phase: part.phase, width_s: part.width_s, classes: part.classes, points: part.points};
@@ -13,14 +13,14 @@ function merge(held, part) {
   return held;
 }
 
-// Seconds as they are best read on an axis.
+// Selects the best unit for a time axis.
 function timeAxis(series) {
   const last = series.points.length ? series.points[series.points.length - 1].t_s + series.width_s : 1;
   const [factor, unit] = last > 10800 ? [3600, 'h'] : last > 300 ? [60, 'min'] : [1, 's'];
   return {factor, axis: {label: 'time in the phase', unit}};
 }
 
-// The lines of a chart: pick(point) gives a value of all, pick(class) one per operation class.
+// The lines of a chart, one per operation class; pick(class) returns the value.
 function linesOf(series, pick, style) {
   return series.classes.map((name, i) => ({
     name: (style && style.prefix || '') + name, color: i % 6, dash: DASHES[(i + (style && style.shift || 0)) % DASHES.length],
@@ -39,7 +39,7 @@ const CHART_KINDS = [
     {name: 'in flight', color: 'x', dash: '3 3', points: s.points.map(p => [p.t_s, p.in_flight])}]},
 ];
 
-// A figure that keeps its place in the page and is drawn again when there is something new.
+// A chart that stays in the page and is redrawn with new data.
 class LiveChart {
   constructor(kind, parent) {
     this.kind = kind;

@@ -1,16 +1,16 @@
-//! The queue of workloads: what was submitted, in which order it runs, and how it ended.
+//! The queue of workloads: submissions, their order, and how they ended.
 //!
-//! [`Queue`] is a state machine without clock, files or processes: the controller tells it what happened
-//! and when, `store` keeps it on disk. The states are those that users of COSBench know:
+//! [`Queue`] is a state machine without clock, files or processes: the controller reports events with their times,
+//! and `data_dir` keeps the queue on disk. The states are the ones that users of COSBench know:
 //!
 //! ```text
-//! queuing ──> processing ──> finished     the run ended and passed its gates (exit code 0; 5: it left objects)
-//!    │             ├───────> failed       the run ended, a gate failed (1)
-//!    │             ├───────> terminated   it could not be run to its end (2, 3, 4, 130, a signal, a restart)
+//! queuing ──> processing ──> finished     the run completed and passed its gates (exit code 0; 5: objects were left)
+//!    │             ├───────> failed       the run completed, a gate failed (1)
+//!    │             ├───────> terminated   the run did not complete (2, 3, 4, 130, a signal, a restart)
 //!    └─────────────┴───────> cancelled    by the user
 //! ```
 
-pub(crate) mod store;
+pub(crate) mod data_dir;
 #[cfg(test)]
 mod tests;
 
@@ -20,31 +20,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::RunOptions;
 
-/// Most jobs that wait.
+/// Maximum number of waiting jobs.
 pub const MAX_WAITING: usize = 1000;
-/// Most jobs that are listed; the oldest ones that are over leave the list (their directories stay).
+/// Maximum number of listed jobs; the oldest ended jobs leave the list (their directories stay).
 pub const MAX_JOBS: usize = 2000;
 
-/// How far a job is.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Waits for its turn.
+pub enum JobState {
+    /// Waiting for its turn.
     Queuing,
-    /// Runs.
+    /// Running.
     Processing,
-    /// Ran to its end.
+    /// Completed.
     Finished,
-    /// Ran to its end, but a gate failed: verification, objective, oracle.
+    /// Completed, but a gate failed: verification, objective, oracle.
     Failed,
-    /// Could not be run to its end.
+    /// Did not complete.
     Terminated,
-    /// Was cancelled by the user.
+    /// Cancelled by the user.
     Cancelled,
 }
 
-impl State {
-    /// The word, in lower case.
+impl JobState {
+    /// The name, in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,20 +57,20 @@ impl State {
         }
     }
 
-    /// Whether nothing will happen to the job any more.
+    /// Whether the job has ended.
     #[must_use]
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queuing | Self::Processing)
     }
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for JobState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// Number of a job, written `w1`, `w2`, … as COSBench does.
+/// Id of a job, written `w1`, `w2`, … as in COSBench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobId(pub u64);
@@ -89,80 +89,80 @@ impl std::str::FromStr for JobId {
             .filter(|number| !number.starts_with('+'))
             .and_then(|number| number.parse().ok())
             .map(Self)
-            .ok_or_else(|| format!("`{text}` is no identifier of a workload; they are w1, w2, …"))
+            .ok_or_else(|| format!("`{text}` is not a workload id; ids are w1, w2, …"))
     }
 }
 
-/// A workload that was submitted.
+/// A submitted workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Its number.
     pub id: JobId,
-    /// Its name: that of the file without its ending, or of the built-in workload.
+    /// Its name: the file name without its ending, or the name of the built-in workload.
     pub name: String,
-    /// Name of the workload file in the job's directory; none for a built-in workload.
+    /// Name of the workload file in the job's directory; `None` for a built-in workload.
     pub file: Option<String>,
-    /// What was asked for beside the file.
+    /// The options of the submission.
     pub options: RunOptions,
-    /// What the check had to say although it accepted the workload.
+    /// Remarks of the check on the accepted workload.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// How far it is.
-    pub state: State,
-    /// Milliseconds since 1970.
+    /// Its state.
+    pub state: JobState,
+    /// Time of submission, milliseconds since 1970.
     pub submitted_ms: u64,
-    /// When it began to run; 0 before.
+    /// When it started, milliseconds since 1970; 0 before.
     pub started_ms: u64,
-    /// When it was over; 0 before.
+    /// When it ended, milliseconds since 1970; 0 before.
     pub ended_ms: u64,
-    /// Why it ended as it did; empty when there is nothing to say.
+    /// Why it ended this way; empty if there is nothing to say.
     pub message: String,
     /// The verdict of its run, once there is one.
     pub verdict: Option<String>,
-    /// Whether the user wants it to end.
+    /// Whether the user has cancelled it.
     pub cancelling: bool,
 }
 
-/// What is known of a job when it is submitted.
+/// The data of a new submission.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewJob {
     /// Its name.
     pub name: String,
-    /// Name of the workload file, unless it is built in.
+    /// Name of the workload file; `None` for a built-in workload.
     pub file: Option<String>,
-    /// What was asked for beside the file.
+    /// The options of the submission.
     pub options: RunOptions,
-    /// What the check had to say.
+    /// Remarks of the check.
     pub notes: Vec<String>,
 }
 
 /// How the process of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit code.
+pub enum ProcessExit {
+    /// The exit code.
     Code(i32),
-    /// By this signal.
+    /// The signal that killed it.
     Signal(i32),
 }
 
-/// Why something cannot be done.
+/// Why the queue refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
     /// There is no such job.
     #[error("there is no workload {0}")]
     Unknown(JobId),
-    /// It is over.
+    /// The job has ended.
     #[error("workload {0} is {1} already")]
-    Over(JobId, State),
-    /// It does not wait.
+    Over(JobId, JobState),
+    /// The job is not waiting.
     #[error("workload {0} is {1}; only waiting workloads can be moved")]
-    NotWaiting(JobId, State),
-    /// Too many wait.
-    #[error("the queue is full: {MAX_WAITING} workloads wait")]
+    NotWaiting(JobId, JobState),
+    /// Too many jobs are waiting.
+    #[error("the queue is full: {MAX_WAITING} workloads are waiting")]
     Full,
 }
 
-/// All jobs, and the order of those that wait.
+/// All jobs, and the order of the waiting ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     next: u64,
@@ -171,11 +171,10 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The number of the next job: the first one after all that were given out which is not `taken`
-    /// otherwise. Asking does not use it up.
+    /// The id of the next job: the first id after all earlier ones that is not `taken`. The call does not use it up.
     ///
     /// # Errors
-    /// When too many wait.
+    /// When too many jobs are waiting.
     pub fn next_id(&self, taken: impl Fn(JobId) -> bool) -> Result<JobId, QueueError> {
         if self.waiting.len() >= MAX_WAITING {
             return Err(QueueError::Full);
@@ -187,7 +186,7 @@ impl Queue {
         Ok(id)
     }
 
-    /// Puts a job at the end of the queue, under a number of [`Queue::next_id`].
+    /// Appends a job to the queue, under an id from [`Queue::next_id`].
     pub fn submit(&mut self, id: JobId, job: NewJob, now_ms: u64) {
         self.next = self.next.max(id.0);
         self.jobs.insert(
@@ -198,7 +197,7 @@ impl Queue {
                 file: job.file,
                 options: job.options,
                 notes: job.notes,
-                state: State::Queuing,
+                state: JobState::Queuing,
                 submitted_ms: now_ms,
                 started_ms: 0,
                 ended_ms: 0,
@@ -220,41 +219,41 @@ impl Queue {
         }
     }
 
-    /// The first job that waits begins to run, unless one runs.
+    /// Starts the first waiting job, unless one is running.
     pub fn start(&mut self, now_ms: u64) -> Option<JobId> {
         if self.running().is_some() || self.waiting.is_empty() {
             return None;
         }
         let id = self.waiting.remove(0);
         let job = self.jobs.get_mut(&id)?;
-        job.state = State::Processing;
+        job.state = JobState::Processing;
         job.started_ms = now_ms;
         Some(id)
     }
 
-    /// The process of a running job has ended.
-    pub fn ended(&mut self, id: JobId, ended: Ended, message: String, now_ms: u64) {
-        let state = match ended {
-            // 5: its clean-up left something, as the message says.
-            Ended::Code(0 | 5) => State::Finished,
-            Ended::Code(1) => State::Failed,
-            Ended::Code(_) | Ended::Signal(_) => State::Terminated,
+    /// Records how the process of a running job exited.
+    pub fn record_exit(&mut self, id: JobId, exit: ProcessExit, message: String, now_ms: u64) {
+        let state = match exit {
+            // 5: the clean-up left objects, as the message says.
+            ProcessExit::Code(0 | 5) => JobState::Finished,
+            ProcessExit::Code(1) => JobState::Failed,
+            ProcessExit::Code(_) | ProcessExit::Signal(_) => JobState::Terminated,
         };
         self.close(id, state, message, now_ms);
     }
 
-    /// A running job could not be started or was cut off.
-    pub fn terminated(&mut self, id: JobId, message: String, now_ms: u64) {
-        self.close(id, State::Terminated, message, now_ms);
+    /// Ends a running job that could not be started or was cut off.
+    pub fn terminate(&mut self, id: JobId, message: String, now_ms: u64) {
+        self.close(id, JobState::Terminated, message, now_ms);
     }
 
-    fn close(&mut self, id: JobId, state: State, message: String, now_ms: u64) {
+    fn close(&mut self, id: JobId, state: JobState, message: String, now_ms: u64) {
         if let Some(job) = self.jobs.get_mut(&id)
-            && job.state == State::Processing
+            && job.state == JobState::Processing
         {
-            // A run that had come to its end by itself did so, whatever was asked for meanwhile.
+            // A run that completed before it was stopped keeps its state.
             job.state = match state {
-                State::Terminated if job.cancelling => State::Cancelled,
+                JobState::Terminated if job.cancelling => JobState::Cancelled,
                 other => other,
             };
             job.message = message;
@@ -262,20 +261,20 @@ impl Queue {
         }
     }
 
-    /// Cancels a job that waits, or marks one that runs; true when a process has to be stopped.
+    /// Cancels a waiting job, or marks a running one; returns true if its process must be stopped.
     ///
     /// # Errors
-    /// When there is none, or it is over.
+    /// When there is no such job, or it has ended.
     pub fn cancel(&mut self, id: JobId, now_ms: u64) -> Result<bool, QueueError> {
         let job = self.jobs.get_mut(&id).ok_or(QueueError::Unknown(id))?;
         match job.state {
-            State::Queuing => {
-                job.state = State::Cancelled;
+            JobState::Queuing => {
+                job.state = JobState::Cancelled;
                 job.ended_ms = now_ms;
                 self.waiting.retain(|waiting| *waiting != id);
                 Ok(false)
             }
-            State::Processing => {
+            JobState::Processing => {
                 job.cancelling = true;
                 Ok(true)
             }
@@ -286,7 +285,7 @@ impl Queue {
     /// Moves a waiting job by `places` towards the head (negative) or the end of the queue.
     ///
     /// # Errors
-    /// When there is none, or it does not wait.
+    /// When there is no such job, or it is not waiting.
     pub fn shift(&mut self, id: JobId, places: i64) -> Result<(), QueueError> {
         let job = self.jobs.get(&id).ok_or(QueueError::Unknown(id))?;
         let Some(at) = self.waiting.iter().position(|waiting| *waiting == id) else {
@@ -302,33 +301,33 @@ impl Queue {
         Ok(())
     }
 
-    /// Notes the verdict of a job's run.
+    /// Records the verdict of a job's run.
     pub fn verdict(&mut self, id: JobId, verdict: Option<String>) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.verdict = verdict;
         }
     }
 
-    /// The job that runs.
+    /// The running job.
     #[must_use]
     pub fn running(&self) -> Option<&Job> {
         self.jobs
             .values()
-            .find(|job| job.state == State::Processing)
+            .find(|job| job.state == JobState::Processing)
     }
 
-    /// A job.
+    /// The job with this id.
     #[must_use]
     pub fn get(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
     }
 
-    /// The jobs that wait, in the order in which they will run.
+    /// The waiting jobs, in the order in which they will run.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
         self.waiting.iter().filter_map(|id| self.jobs.get(id))
     }
 
-    /// The jobs that are over, latest first.
+    /// The ended jobs, latest first.
     pub fn history(&self) -> impl Iterator<Item = &Job> {
         let mut over: Vec<&Job> = self
             .jobs
@@ -339,15 +338,17 @@ impl Queue {
         over.into_iter()
     }
 
-    /// Puts right what a file by hand could have made wrong: an order that names other jobs than wait.
-    fn mend(&mut self) {
+    /// Repairs a file that was edited by hand: the order must name exactly the waiting jobs.
+    fn repair(&mut self) {
         let jobs = &self.jobs;
         let mut seen = std::collections::BTreeSet::new();
         self.waiting.retain(|id| {
-            jobs.get(id).is_some_and(|job| job.state == State::Queuing) && seen.insert(*id)
+            jobs.get(id)
+                .is_some_and(|job| job.state == JobState::Queuing)
+                && seen.insert(*id)
         });
         for job in self.jobs.values() {
-            if job.state == State::Queuing && seen.insert(job.id) {
+            if job.state == JobState::Queuing && seen.insert(job.id) {
                 self.waiting.push(job.id);
             }
             self.next = self.next.max(job.id.0);

@@ -1,7 +1,7 @@
 //! The state machine, without a clock and without processes.
 
-use super::store::Store;
-use super::{Ended, JobId, MAX_JOBS, MAX_WAITING, NewJob, Queue, QueueError, State};
+use super::data_dir::DataDir;
+use super::{JobId, JobState, MAX_JOBS, MAX_WAITING, NewJob, ProcessExit, Queue, QueueError};
 
 fn submit(queue: &mut Queue, now_ms: u64) -> JobId {
     let id = queue.next_id(|_| false).unwrap();
@@ -17,7 +17,7 @@ fn order(queue: &Queue) -> Vec<u64> {
     queue.waiting().map(|job| job.id.0).collect()
 }
 
-fn state(queue: &Queue, id: JobId) -> State {
+fn state(queue: &Queue, id: JobId) -> JobState {
     queue.get(id).unwrap().state
 }
 
@@ -28,31 +28,31 @@ fn jobs_run_one_at_a_time_in_their_order() {
     assert_eq!(queue.start(10), Some(a));
     assert_eq!(queue.start(11), None, "one at a time");
     assert_eq!(queue.running().unwrap().started_ms, 10);
-    queue.ended(a, Ended::Code(0), String::new(), 20);
+    queue.record_exit(a, ProcessExit::Code(0), String::new(), 20);
     assert_eq!(
         (state(&queue, a), queue.get(a).unwrap().ended_ms),
-        (State::Finished, 20)
+        (JobState::Finished, 20)
     );
     assert_eq!(queue.start(21), Some(b));
     assert_eq!(queue.start(22), None);
 }
 
 #[test]
-fn ends_have_the_words_of_cosbench() {
+fn exits_map_to_the_states_of_cosbench() {
     for (ended, word) in [
-        (Ended::Code(0), State::Finished),
-        (Ended::Code(1), State::Failed),
-        (Ended::Code(2), State::Terminated),
-        (Ended::Code(3), State::Terminated),
-        (Ended::Code(4), State::Terminated),
-        (Ended::Code(5), State::Finished),
-        (Ended::Code(130), State::Terminated),
-        (Ended::Signal(9), State::Terminated),
+        (ProcessExit::Code(0), JobState::Finished),
+        (ProcessExit::Code(1), JobState::Failed),
+        (ProcessExit::Code(2), JobState::Terminated),
+        (ProcessExit::Code(3), JobState::Terminated),
+        (ProcessExit::Code(4), JobState::Terminated),
+        (ProcessExit::Code(5), JobState::Finished),
+        (ProcessExit::Code(130), JobState::Terminated),
+        (ProcessExit::Signal(9), JobState::Terminated),
     ] {
         let mut queue = Queue::default();
         let id = submit(&mut queue, 0);
         queue.start(1);
-        queue.ended(id, ended, "why".into(), 2);
+        queue.record_exit(id, ended, "why".into(), 2);
         assert_eq!(state(&queue, id), word, "{ended:?}");
         assert_eq!(queue.get(id).unwrap().message, "why");
     }
@@ -67,25 +67,29 @@ fn cancelling_depends_on_the_state() {
         submit(&mut queue, 0),
     );
     queue.start(1);
-    assert_eq!(queue.cancel(b, 2), Ok(false), "nothing has to be stopped");
-    assert_eq!(state(&queue, b), State::Cancelled);
+    assert_eq!(queue.cancel(b, 2), Ok(false), "no process must be stopped");
+    assert_eq!(state(&queue, b), JobState::Cancelled);
     assert_eq!(queue.cancel(a, 3), Ok(true));
-    assert_eq!(state(&queue, a), State::Processing, "until it has ended");
-    queue.ended(a, Ended::Code(130), String::new(), 4);
-    assert_eq!(state(&queue, a), State::Cancelled);
+    assert_eq!(
+        state(&queue, a),
+        JobState::Processing,
+        "until the process has exited"
+    );
+    queue.record_exit(a, ProcessExit::Code(130), String::new(), 4);
+    assert_eq!(state(&queue, a), JobState::Cancelled);
     assert_eq!(
         queue.cancel(a, 5),
-        Err(QueueError::Over(a, State::Cancelled))
+        Err(QueueError::Over(a, JobState::Cancelled))
     );
     assert_eq!(
         queue.cancel(JobId(99), 5),
         Err(QueueError::Unknown(JobId(99)))
     );
-    // The run was over before the signal came.
+    // The run completed before the signal arrived.
     queue.start(6);
     assert_eq!(queue.cancel(c, 7), Ok(true));
-    queue.ended(c, Ended::Code(0), String::new(), 8);
-    assert_eq!(state(&queue, c), State::Finished);
+    queue.record_exit(c, ProcessExit::Code(0), String::new(), 8);
+    assert_eq!(state(&queue, c), JobState::Finished);
 }
 
 #[test]
@@ -104,12 +108,12 @@ fn waiting_jobs_can_be_moved() {
     assert_eq!(order(&queue), [4, 2, 3]);
     assert_eq!(
         queue.shift(ids[0], 1),
-        Err(QueueError::NotWaiting(ids[0], State::Processing))
+        Err(QueueError::NotWaiting(ids[0], JobState::Processing))
     );
 }
 
 #[test]
-fn the_list_is_bounded_and_never_loses_what_is_not_over() {
+fn the_list_is_bounded_and_never_loses_jobs_that_have_not_ended() {
     let mut queue = Queue::default();
     let first = submit(&mut queue, 0);
     for n in 0..MAX_JOBS as u64 + 10 {
@@ -128,14 +132,14 @@ fn the_list_is_bounded_and_never_loses_what_is_not_over() {
 }
 
 #[test]
-fn numbers_are_used_up_by_jobs_alone() {
+fn only_jobs_use_up_ids() {
     let mut queue = Queue::default();
     for _ in 0..3 {
         assert_eq!(queue.next_id(|_| false), Ok(JobId(1)));
     }
     let first = submit(&mut queue, 0);
     queue.cancel(first, 1).unwrap();
-    // A directory that is there already is nobody's to write into.
+    // An existing directory is not reused.
     assert_eq!(queue.next_id(|id| id.0 < 5), Ok(JobId(5)));
     assert_eq!(submit(&mut queue, 2), JobId(2));
 }
@@ -155,25 +159,25 @@ fn identifiers_are_those_of_cosbench() {
 fn the_queue_survives_on_disk_and_belongs_to_one_controller() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let store = Store::open(&data).unwrap();
-    let mut queue = store.load().unwrap();
+    let data_dir = DataDir::open(&data).unwrap();
+    let mut queue = data_dir.load().unwrap();
     assert_eq!(queue, Queue::default());
     let a = submit(&mut queue, 5);
     submit(&mut queue, 6);
     queue.start(7);
-    store.save(&queue).unwrap();
+    data_dir.save(&queue).unwrap();
     assert!(
-        Store::open(&data)
+        DataDir::open(&data)
             .unwrap_err()
             .contains("another controller")
     );
-    drop(store);
-    let store = Store::open(&data).unwrap();
-    let again = store.load().unwrap();
+    drop(data_dir);
+    let data_dir = DataDir::open(&data).unwrap();
+    let again = data_dir.load().unwrap();
     assert_eq!(again, queue);
     assert_eq!(again.running().unwrap().id, a);
     std::fs::write(data.join("queue.json"), "{\"format\":99,\"queue\":{}}").unwrap();
-    assert!(store.load().unwrap_err().contains("newer version"));
+    assert!(data_dir.load().unwrap_err().contains("newer version"));
     std::fs::write(data.join("queue.json"), "{\"format").unwrap();
-    assert!(store.load().unwrap_err().contains("move the file away"));
+    assert!(data_dir.load().unwrap_err().contains("move the file away"));
 }

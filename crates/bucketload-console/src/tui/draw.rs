@@ -1,4 +1,4 @@
-//! The screen: from what is shown to cells of a terminal.
+//! Renders a snapshot to terminal cells.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -6,36 +6,36 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Sparkline, Table};
 
-use super::source::Shown;
+use super::source::Snapshot;
 use super::text::{bytes, mark, ns, progress, rate, total_rate};
-use crate::course::view::{Point, View};
+use crate::monitor::view::{Point, View};
 
-/// Columns of the table of classes, and their widths, characters.
+/// Number of columns of the table of classes, and their widths, characters.
 const COLUMNS: usize = 8;
 const WIDTHS: [u16; COLUMNS] = [12, 8, 10, 8, 8, 8, 8, 8];
-/// Columns that leave a narrow screen: longest, p95, bytes and p50, in this order.
-const LEAST_WANTED: [usize; 4] = [7, 5, 2, 4];
-/// Most agents that have a line of their own; the others are only counted.
+/// Columns that a narrow screen drops, in this order: longest, p95, bytes and p50.
+const DROPPED_FIRST: [usize; 4] = [7, 5, 2, 4];
+/// Maximum number of agents with a line; the others are only counted.
 const AGENT_LINES: usize = 8;
 
-/// What is shown, and what the user looks at.
+/// The snapshot, and the user's selection.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
-    shown: Option<Shown>,
+    shown: Option<Snapshot>,
     problem: String,
-    /// A phase that was chosen; none follows the run.
+    /// The selected phase; `None` follows the run.
     phase: Option<usize>,
     class: usize,
 }
 
 impl Screen {
-    /// The phase to ask for.
+    /// The selected phase.
     pub(super) const fn phase(&self) -> Option<usize> {
         self.phase
     }
 
-    /// Takes what a source brought. After a failure the last state stays, with the reason.
-    pub(super) fn take(&mut self, looked: Result<Shown, String>) {
+    /// Takes the result of a source. After an error the last snapshot stays, with the reason.
+    pub(super) fn take(&mut self, looked: Result<Snapshot, String>) {
         match looked {
             Ok(shown) => {
                 self.shown = Some(shown);
@@ -49,7 +49,7 @@ impl Screen {
         self.shown.as_ref().and_then(|shown| shown.view.as_ref())
     }
 
-    /// Looks at an earlier or later phase.
+    /// Selects an earlier or later phase.
     pub(super) fn step_phase(&mut self, step: isize) {
         let Some(view) = self.view() else {
             return;
@@ -59,12 +59,12 @@ impl Screen {
         self.phase = Some(at.saturating_add_signed(step).min(last));
     }
 
-    /// Looks at whichever phase is under way.
+    /// Follows the running phase.
     pub(super) const fn follow(&mut self) {
         self.phase = None;
     }
 
-    /// Chooses the class of the latency chart.
+    /// Selects the class of the latency chart.
     pub(super) fn step_class(&mut self, step: isize) {
         let last = self
             .view()
@@ -72,7 +72,6 @@ impl Screen {
         self.class = self.class.saturating_add_signed(step).min(last);
     }
 
-    /// Draws everything.
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let Some(view) = self.view() else {
@@ -80,7 +79,7 @@ impl Screen {
                 (_, problem) if !problem.is_empty() => problem.to_owned(),
                 (Some(shown), _) => {
                     format!(
-                        "{}: no workload runs; {} waiting",
+                        "{}: no workload is running; {} waiting",
                         shown.title, shown.waiting
                     )
                 }
@@ -243,7 +242,7 @@ impl Screen {
     }
 }
 
-/// A row of columns, as many of the latest as there is room for, with the value of the highest one.
+/// Draws a sparkline of the latest values that fit, with the maximum in its title.
 fn chart(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -288,7 +287,7 @@ fn signs_of(frame: &mut Frame<'_>, area: Rect, view: &View) {
     )];
     if view.run.signs.is_empty() {
         lines.push(Line::styled(
-            "✓ nothing looks wrong; the verdict comes at the end",
+            "✓ no problems so far; the verdict comes at the end",
             Style::new().fg(Color::Green),
         ));
     }
@@ -301,7 +300,7 @@ fn signs_of(frame: &mut Frame<'_>, area: Rect, view: &View) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Snapshot) {
     if shown.agents.is_empty() {
         return;
     }
@@ -310,7 +309,7 @@ fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
         format!("agents: {}, failed or lost: {failed}", shown.agents.len()),
         Style::new().add_modifier(Modifier::UNDERLINED),
     )];
-    // Those with trouble first.
+    // Failed agents first.
     let mut agents: Vec<_> = shown.agents.iter().collect();
     agents.sort_by_key(|agent| (!agent.is_failed(), agent.rank));
     lines.extend(agents.into_iter().take(AGENT_LINES).map(|agent| {
@@ -324,16 +323,15 @@ fn agents_of(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The columns that a screen of `width` characters has room for: a figure is shown whole, with its unit, or
-/// not at all.
+/// The columns that fit into `width` characters. A figure is shown completely, with its unit, or not at all.
 fn columns(width: u16) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..COLUMNS).collect();
-    for least in LEAST_WANTED {
+    for dropped in DROPPED_FIRST {
         let needed: u16 = shown.iter().map(|&c| WIDTHS[c] + 1).sum();
         if needed <= width + 1 {
             break;
         }
-        shown.retain(|&c| c != least);
+        shown.retain(|&c| c != dropped);
     }
     shown
 }
@@ -350,9 +348,9 @@ pub(super) mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::{Screen, Shown};
-    use crate::course::view::{
-        ClassPoint, PhaseState, PhaseView, Point, RunView, SeriesView, Sign, View,
+    use super::{Screen, Snapshot};
+    use crate::monitor::view::{
+        ClassPoint, PhaseState, PhaseView, Point, RunView, SeriesView, View, WarningSign,
     };
 
     fn phase(name: &str, state: PhaseState) -> PhaseView {
@@ -367,7 +365,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::tui) fn shown() -> Shown {
+    pub(in crate::tui) fn shown() -> Snapshot {
         let point = |i: u32| Point {
             t_s: f64::from(i),
             offered_per_s: 100.0,
@@ -385,7 +383,7 @@ pub(super) mod tests {
                 None,
             ],
         };
-        Shown {
+        Snapshot {
             title: "runs/demo".into(),
             view: Some(View {
                 run: RunView {
@@ -398,7 +396,7 @@ pub(super) mod tests {
                         phase("run", PhaseState::Running),
                         phase("cleanup", PhaseState::Waiting),
                     ],
-                    signs: vec![Sign {
+                    signs: vec![WarningSign {
                         name: "failures".into(),
                         text: "3 of 1000 operations failed (0.30 %)".into(),
                     }],
@@ -418,7 +416,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The screen as lines of text, without blanks at their ends.
+    /// The screen as lines of text, without trailing blanks.
     fn frame(screen: &Screen, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| screen.draw(frame)).unwrap();
@@ -467,7 +465,7 @@ pub(super) mod tests {
     fn keys_choose_phase_and_class() {
         let mut screen = Screen::default();
         screen.step_phase(1);
-        assert_eq!(screen.phase(), None, "nothing to choose from");
+        assert_eq!(screen.phase(), None, "nothing to select from");
         screen.take(Ok(shown()));
         screen.step_phase(-1);
         assert_eq!(screen.phase(), Some(0));
@@ -493,11 +491,11 @@ pub(super) mod tests {
         }
         screen.take(Err("controller h:1: connection refused".into()));
         assert!(frame(&screen, 60, 3).contains("connection refused"));
-        screen.take(Ok(Shown {
+        screen.take(Ok(Snapshot {
             title: "h:1".into(),
-            ..Shown::default()
+            ..Snapshot::default()
         }));
-        assert!(frame(&screen, 60, 3).contains("no workload runs; 0 waiting"));
+        assert!(frame(&screen, 60, 3).contains("no workload is running; 0 waiting"));
         screen.take(Ok(shown()));
         for (width, height) in [(1, 1), (10, 3), (40, 10), (200, 60)] {
             frame(&screen, width, height);
@@ -505,7 +503,7 @@ pub(super) mod tests {
         screen.take(Err("gone".into()));
         assert!(
             frame(&screen, 84, 20).contains("! gone"),
-            "the last state stays"
+            "the last snapshot stays"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! The terminal console: a run on the whole screen, for people on ssh.
+//! The terminal console: a full-screen view of a run, for users on ssh.
 //!
-//! [`source`] brings what is shown, from a run directory or from a controller; `draw` turns it into a
-//! screen and knows neither time nor terminal; `text` writes figures; here are keys and the loop.
-//! Where standard output is no terminal, a line is printed now and then.
+//! [`source`] provides the data, from a run directory or a controller. `draw` renders it, independent of time and
+//! terminal; `text` formats figures; this module handles keys and the main loop. If standard output is not a
+//! terminal, a line is printed now and then.
 
 mod draw;
 pub mod source;
@@ -14,25 +14,25 @@ use std::time::{Duration, Instant};
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
 use draw::Screen;
-use source::{Shown, Source};
+use source::{Snapshot, Source};
 pub(crate) use text::bytes;
 
-/// Time between two looks at the source.
+/// Time between two reads of the source.
 const PERIOD: Duration = Duration::from_millis(500);
-/// Time between two lines when there is no terminal.
+/// Time between two lines without a terminal.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
-/// Shows a run until the user leaves, or without a terminal until the run is over.
+/// Shows a run until the user quits, or without a terminal until the run has ended.
 ///
-/// The terminal is put back as it was, also after a panic.
+/// The terminal is restored at the end, also after a panic.
 ///
 /// # Errors
-/// When the terminal cannot be used. What the source cannot tell is shown instead of the run.
+/// When the terminal cannot be used. Errors of the source are shown on the screen.
 pub fn show(source: &mut dyn Source) -> io::Result<()> {
     if !io::stdout().is_terminal() {
         return lines(source, &mut io::stdout());
     }
-    // The panic hook that this installs restores the terminal first.
+    // Installs a panic hook that restores the terminal.
     let mut terminal = ratatui::try_init()?;
     let outcome = screen(source, &mut terminal);
     ratatui::try_restore()?;
@@ -41,14 +41,14 @@ pub fn show(source: &mut dyn Source) -> io::Result<()> {
 
 fn screen(source: &mut dyn Source, terminal: &mut ratatui::DefaultTerminal) -> io::Result<()> {
     let mut screen = Screen::default();
-    let mut looked: Option<Instant> = None;
+    let mut read_at: Option<Instant> = None;
     loop {
-        if looked.is_none_or(|at| at.elapsed() >= PERIOD) {
-            screen.take(source.look(screen.phase()));
-            looked = Some(Instant::now());
+        if read_at.is_none_or(|at| at.elapsed() >= PERIOD) {
+            screen.take(source.snapshot(screen.phase()));
+            read_at = Some(Instant::now());
         }
         terminal.draw(|frame| screen.draw(frame))?;
-        let wait = looked.map_or(PERIOD, |at| PERIOD.saturating_sub(at.elapsed()));
+        let wait = read_at.map_or(PERIOD, |at| PERIOD.saturating_sub(at.elapsed()));
         if event::poll(wait)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press
@@ -64,16 +64,16 @@ fn screen(source: &mut dyn Source, terminal: &mut ratatui::DefaultTerminal) -> i
                 KeyCode::Char('f') => screen.follow(),
                 _ => continue,
             }
-            looked = None;
+            read_at = None;
         }
     }
 }
 
-/// Prints a line now and then.
+/// Prints a line every [`LINE_PERIOD`].
 fn lines(source: &mut dyn Source, out: &mut dyn io::Write) -> io::Result<()> {
     loop {
-        let shown = source.look(None);
-        let over = shown.as_ref().map_or(true, Shown::is_over);
+        let shown = source.snapshot(None);
+        let over = shown.as_ref().map_or(true, Snapshot::is_over);
         match &shown {
             Ok(shown) => writeln!(out, "{}", text::line(shown))?,
             Err(e) => writeln!(out, "{e}")?,
@@ -88,18 +88,18 @@ fn lines(source: &mut dyn Source, out: &mut dyn io::Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::source::{Shown, Source};
+    use super::source::{Snapshot, Source};
 
-    struct Once(Vec<Result<Shown, String>>);
+    struct Once(Vec<Result<Snapshot, String>>);
 
     impl Source for Once {
-        fn look(&mut self, _phase: Option<usize>) -> Result<Shown, String> {
+        fn snapshot(&mut self, _phase: Option<usize>) -> Result<Snapshot, String> {
             self.0.remove(0)
         }
     }
 
     #[test]
-    fn without_a_terminal_there_are_plain_lines_until_the_run_is_over() {
+    fn without_a_terminal_plain_lines_are_printed_until_the_run_ends() {
         let mut shown = super::draw::tests::shown();
         shown.view.as_mut().unwrap().run.status = "finished".into();
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Where the terminal console gets its run from.
+//! Sources of the run that the terminal console shows.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,27 @@ use bucketload_results::rundir::Follow;
 
 use crate::agents::{self, AgentState};
 use crate::client::Client;
-use crate::course::Course;
-use crate::course::view::View;
+use crate::monitor::RunMonitor;
+use crate::monitor::view::View;
 
-/// Intervals that are read at a look, so that a long run does not keep the screen waiting.
+/// Maximum number of intervals per read, so that a long run does not block the screen.
 const BATCH: usize = 256;
 
-/// What is shown.
+/// The data of the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
-    /// Where it comes from.
+pub struct Snapshot {
+    /// Name of the source.
     pub title: String,
     /// The run, if there is one.
     pub view: Option<View>,
     /// Its agents.
     pub agents: Vec<AgentState>,
-    /// Workloads that wait.
+    /// Number of waiting workloads.
     pub waiting: usize,
 }
 
-impl Shown {
-    /// Whether there is a run that has come to its end.
+impl Snapshot {
+    /// Whether there is a run and it has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.view
@@ -35,24 +35,24 @@ impl Shown {
     }
 }
 
-/// Brings what is shown.
+/// Provides the data of the screen.
 pub trait Source {
-    /// The latest, with the points of `phase`, or of the current one.
+    /// Returns the latest data, with the points of `phase`, or of the current phase.
     ///
     /// # Errors
-    /// With the reason for the user; the next look may succeed.
-    fn look(&mut self, phase: Option<usize>) -> Result<Shown, String>;
+    /// With a reason for the user; the next call may succeed.
+    fn snapshot(&mut self, phase: Option<usize>) -> Result<Snapshot, String>;
 }
 
-/// A run directory, of a run under way or of one that is over.
+/// A run directory, of a running or an ended run.
 #[derive(Debug)]
 pub struct RunDirSource {
     dir: PathBuf,
-    open: Option<(Follow, Course)>,
+    open: Option<(Follow, RunMonitor)>,
 }
 
 impl RunDirSource {
-    /// The run in `dir`.
+    /// Shows the run in `dir`.
     #[must_use]
     pub const fn new(dir: PathBuf) -> Self {
         Self { dir, open: None }
@@ -60,31 +60,31 @@ impl RunDirSource {
 }
 
 impl Source for RunDirSource {
-    fn look(&mut self, phase: Option<usize>) -> Result<Shown, String> {
+    fn snapshot(&mut self, phase: Option<usize>) -> Result<Snapshot, String> {
         if self.open.is_none() {
             let follow = Follow::open(&self.dir).map_err(|e| e.to_string())?;
-            let course = Course::new(follow.manifest());
-            self.open = Some((follow, course));
+            let monitor = RunMonitor::new(follow.manifest());
+            self.open = Some((follow, monitor));
         }
-        let Some((follow, course)) = &mut self.open else {
+        let Some((follow, monitor)) = &mut self.open else {
             return Err("there is no run".to_owned());
         };
-        let read = follow.poll(course, BATCH).map_err(|e| e.to_string())?;
-        // It counts as over when everything was read.
+        let read = follow.poll(monitor, BATCH).map_err(|e| e.to_string())?;
+        // The status is updated only after everything has been read.
         if read < BATCH {
             let manifest = follow.refresh().map_err(|e| e.to_string())?;
-            course.status(manifest);
+            monitor.status(manifest);
         }
-        Ok(Shown {
+        Ok(Snapshot {
             title: self.dir.display().to_string(),
-            view: Some(course.view(phase)),
+            view: Some(monitor.view(phase)),
             agents: agents::of_run(&self.dir),
             waiting: 0,
         })
     }
 }
 
-/// The run that a controller carries out.
+/// The current run of a controller.
 #[derive(Debug)]
 pub struct ControllerSource {
     client: Client,
@@ -92,7 +92,7 @@ pub struct ControllerSource {
 }
 
 impl ControllerSource {
-    /// The controller of `client`, called `name` on the screen.
+    /// Shows the run of `client`'s controller, called `name` on the screen.
     #[must_use]
     pub const fn new(client: Client, name: String) -> Self {
         Self { client, name }
@@ -100,13 +100,13 @@ impl ControllerSource {
 }
 
 impl Source for ControllerSource {
-    fn look(&mut self, phase: Option<usize>) -> Result<Shown, String> {
+    fn snapshot(&mut self, phase: Option<usize>) -> Result<Snapshot, String> {
         let live = self.client.live(phase).map_err(|e| e.to_string())?;
         let title = match &live.job {
             Some(job) => format!("{} {job}", self.name),
             None => self.name.clone(),
         };
-        Ok(Shown {
+        Ok(Snapshot {
             title,
             view: live.view,
             agents: live.agents,

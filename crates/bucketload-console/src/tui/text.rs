@@ -1,9 +1,9 @@
-//! Figures as short texts.
+//! Formats figures for the screen.
 
-use super::source::Shown;
-use crate::course::view::{PhaseState, PhaseView, Point};
+use super::source::Snapshot;
+use crate::monitor::view::{PhaseState, PhaseView, Point};
 
-/// A value with three significant digits and the unit that fits it.
+/// Formats a value with three significant digits and the fitting unit.
 fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
     let (factor, unit) = steps
         .iter()
@@ -44,7 +44,7 @@ pub(crate) fn bytes(value: f64) -> String {
     scaled(value, &steps)
 }
 
-/// A length of time as on a clock.
+/// Formats a duration as h:mm:ss or m:ss.
 pub(super) fn clock(seconds: f64) -> String {
     let s = seconds as u64;
     if s >= 3600 {
@@ -54,7 +54,7 @@ pub(super) fn clock(seconds: f64) -> String {
     }
 }
 
-/// How far a phase is.
+/// The elapsed time of a phase, and its limit.
 pub(super) fn progress(phase: &PhaseView) -> String {
     let mut text = clock(phase.elapsed_s);
     if phase.limit_s > 0.0 {
@@ -63,7 +63,7 @@ pub(super) fn progress(phase: &PhaseView) -> String {
     text
 }
 
-/// A sign for the state of a phase.
+/// A symbol for the state of a phase.
 pub(super) const fn mark(state: PhaseState) -> &'static str {
     match state {
         PhaseState::Waiting => "○",
@@ -82,8 +82,8 @@ pub(super) fn total_rate(point: &Point) -> f64 {
         .sum()
 }
 
-/// Everything in one line.
-pub(super) fn line(shown: &Shown) -> String {
+/// The whole state in one line.
+pub(super) fn line(shown: &Snapshot) -> String {
     let Some(view) = &shown.view else {
         return format!("{}: no run; {} waiting", shown.title, shown.waiting);
     };

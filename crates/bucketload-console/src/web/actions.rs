@@ -1,4 +1,4 @@
-//! What forms of pages do.
+//! Handlers of the pages' forms.
 
 use std::sync::Arc;
 
@@ -10,57 +10,62 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
-use super::pages::{Shown, job_id, login_page, submit_page};
-use super::{Answer, Console};
-use crate::auth::Who;
+use super::pages::{FormState, job_id, login_page, submit_page};
+use super::{Console, PageResult};
+use crate::auth::Caller;
 use crate::controller::{Source, SubmitError};
 use crate::options::RunOptions;
 use crate::queue::{JobId, QueueError};
 
-/// Form of small actions.
+/// The form of actions without a file.
 #[derive(Debug, Deserialize)]
-pub(super) struct Small {
+pub(super) struct ActionForm {
     #[serde(default)]
     csrf: String,
     #[serde(default)]
     to: String,
 }
 
-/// Answers unless the change is meant.
-fn meant(console: &Console, who: &Who, csrf: &str) -> Result<(), Response> {
-    if who.means(Some(csrf)) {
+/// Rejects a change without the session's CSRF token.
+fn require_csrf(console: &Console, who: &Caller, csrf: &str) -> Result<(), Response> {
+    if who.allows_change(Some(csrf)) {
         return Ok(());
     }
     Err(console.message(
         StatusCode::FORBIDDEN,
         who,
-        "Nothing was changed",
-        "The form was not made by this session of the console. Go back, load the page again and repeat what you did.",
+        "Nothing has been changed",
+        "The form does not belong to this session. Go back, reload the page and try again.",
     ))
 }
 
-/// The workload that a form of this session is about.
-fn meant_job(console: &Console, who: &Who, id: &str, form: &Small) -> Result<JobId, Response> {
-    meant(console, who, &form.csrf)?;
+/// The workload to which a form refers, if the form belongs to the session.
+fn meant_job(
+    console: &Console,
+    who: &Caller,
+    id: &str,
+    form: &ActionForm,
+) -> Result<JobId, Response> {
+    require_csrf(console, who, &form.csrf)?;
     job_id(console, who, id)
 }
 
-/// The answer when the queue does not allow what was asked for.
-fn conflict(console: &Console, who: &Who, title: &str, why: &QueueError) -> Response {
+/// The response if the queue refuses an action.
+fn conflict(console: &Console, who: &Caller, title: &str, why: &QueueError) -> Response {
     console.message(StatusCode::CONFLICT, who, title, &why.to_string())
 }
 
-/// The answer to a submission that was refused.
-fn not_accepted(console: &Console, who: &Who, status: StatusCode, why: &str) -> Response {
+/// The response to a refused submission.
+fn not_accepted(console: &Console, who: &Caller, status: StatusCode, why: &str) -> Response {
     console.message(status, who, "The workload was not accepted", why)
 }
 
 pub(super) async fn cancel(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Path(id): Path<String>,
-    Form(form): Form<Small>,
-) -> Answer {
+    Form(form): Form<ActionForm>,
+) -> PageResult {
     let job = meant_job(&console, &who, &id, &form)?;
     match console.controller.cancel(job) {
         Ok(()) => Ok(back(&form.to, &id)),
@@ -68,13 +73,13 @@ pub(super) async fn cancel(
     }
 }
 
-/// A waiting job moves by `to` places: `up`, `down`, `first` or `last`.
+/// Moves a waiting job: `to` is `up`, `down`, `first` or `last`.
 pub(super) async fn shift(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Path(id): Path<String>,
-    Form(form): Form<Small>,
-) -> Answer {
+    Form(form): Form<ActionForm>,
+) -> PageResult {
     let id = meant_job(&console, &who, &id, &form)?;
     match console.controller.shift(id, places(&form.to).unwrap_or(0)) {
         Ok(()) => Ok(Redirect::to("/").into_response()),
@@ -82,7 +87,7 @@ pub(super) async fn shift(
     }
 }
 
-/// How far a word moves a job.
+/// The number of places by which a word moves a job.
 pub(super) fn places(word: &str) -> Option<i64> {
     match word {
         "up" => Some(-1),
@@ -95,10 +100,10 @@ pub(super) fn places(word: &str) -> Option<i64> {
 
 pub(super) async fn again(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Path(id): Path<String>,
-    Form(form): Form<Small>,
-) -> Answer {
+    Form(form): Form<ActionForm>,
+) -> PageResult {
     let id = meant_job(&console, &who, &id, &form)?;
     match console.controller.resubmit(id).await {
         Ok(new) => Ok(Redirect::to(&format!("/jobs/{new}")).into_response()),
@@ -106,7 +111,7 @@ pub(super) async fn again(
     }
 }
 
-/// Back to the list for actions of lists, else to the job.
+/// Redirects to the list for actions of lists, otherwise to the job.
 fn back(to: &str, id: &str) -> Response {
     let path = if to == "list" {
         "/".to_owned()
@@ -116,16 +121,16 @@ fn back(to: &str, id: &str) -> Response {
     Redirect::to(&path).into_response()
 }
 
-/// A submission as it came in.
+/// A received submission.
 #[derive(Debug, Default)]
-pub(super) struct Received {
-    /// The file that was sent, with its name.
+pub(super) struct SubmissionForm {
+    /// The uploaded file, with its name.
     file: Option<(String, Vec<u8>)>,
-    /// Everything else.
+    /// The other fields.
     pub(super) fields: Vec<(String, String)>,
 }
 
-impl Received {
+impl SubmissionForm {
     /// Reads a multipart body; its size is limited by the router.
     pub(super) async fn read(
         mut parts: Multipart,
@@ -148,7 +153,7 @@ impl Received {
         Ok(received)
     }
 
-    /// The value of a field that is no option.
+    /// Removes a field that is not an option, and returns its value.
     pub(super) fn take(&mut self, name: &str) -> String {
         match self.fields.iter().position(|(known, _)| known == name) {
             Some(at) => self.fields.remove(at).1,
@@ -156,7 +161,7 @@ impl Received {
         }
     }
 
-    /// What is to be run, and with which options.
+    /// The workload and its options.
     pub(super) fn submission(mut self) -> Result<(Source, RunOptions), String> {
         let (text, builtin) = (self.take("text"), self.take("builtin"));
         let given = [
@@ -166,7 +171,7 @@ impl Received {
         ];
         let source = match (self.file, text, builtin) {
             _ if given.iter().filter(|given| **given).count() > 1 => {
-                return Err("give one of: a file, a text, a built-in workload".to_owned());
+                return Err("give only one of: a file, a text, a built-in workload".to_owned());
             }
             (Some((name, bytes)), _, _) => Source::File { name, bytes },
             (None, text, _) if given[1] => Source::File {
@@ -176,11 +181,11 @@ impl Received {
             (None, _, builtin) if given[2] => Source::Builtin(builtin),
             _ => {
                 return Err(
-                    "there is no workload: choose a file, a text or a built-in one".to_owned(),
+                    "there is no workload: choose a file, a text or a built-in workload".to_owned(),
                 );
             }
         };
-        // One line per value in fields that may be given several times.
+        // Fields that may be given several times have one value per line.
         let options = self.fields.into_iter().flat_map(|(name, value)| {
             let lines: Vec<(String, String)> = value
                 .lines()
@@ -192,7 +197,7 @@ impl Received {
     }
 }
 
-/// The status of an answer to a submission that is not accepted.
+/// The status of the response to a refused submission.
 pub(super) const fn status_of(error: &SubmitError) -> StatusCode {
     match error {
         SubmitError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -203,17 +208,17 @@ pub(super) const fn status_of(error: &SubmitError) -> StatusCode {
 
 pub(super) async fn submit(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     parts: Multipart,
-) -> Answer {
-    let mut received = Received::read(parts, "file")
+) -> PageResult {
+    let mut received = SubmissionForm::read(parts, "file")
         .await
         .map_err(|e| not_accepted(&console, &who, e.status(), &e.body_text()))?;
     let csrf = received.take("csrf");
-    meant(&console, &who, &csrf)?;
+    require_csrf(&console, &who, &csrf)?;
     let entered = received.fields.clone();
     let refused = |status, text: &str| {
-        let shown = Shown {
+        let shown = FormState {
             refusal: text,
             note: "",
             entered: &entered,
@@ -242,22 +247,18 @@ pub(super) async fn login(
 ) -> Response {
     match console.auth.login(&form.token, console.controller.now_ms()) {
         Ok(Some(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
-        Ok(None) => login_page(
-            &console,
-            StatusCode::UNAUTHORIZED,
-            "This is not the token of this controller.",
-        ),
+        Ok(None) => login_page(&console, StatusCode::UNAUTHORIZED, "The token is wrong."),
         Err(e) => login_page(&console, StatusCode::INTERNAL_SERVER_ERROR, &e),
     }
 }
 
 pub(super) async fn logout(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     headers: HeaderMap,
-    Form(form): Form<Small>,
-) -> Answer {
-    meant(&console, &who, &form.csrf)?;
+    Form(form): Form<ActionForm>,
+) -> PageResult {
+    require_csrf(&console, &who, &form.csrf)?;
     let cookie = console.auth.logout(&headers);
     Ok(([(SET_COOKIE, cookie)], Redirect::to("/login")).into_response())
 }

@@ -1,4 +1,4 @@
-//! JSON for programs: `bucketload submit`, `info`, `cancel` and `top --controller` use it, and anybody may.
+//! JSON for programs: `bucketload submit`, `info`, `cancel` and `top --controller` use it, and others may.
 
 use std::sync::Arc;
 
@@ -8,48 +8,48 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
-use super::actions::{Received, places, status_of};
-use super::{Answer, Console};
+use super::actions::{SubmissionForm, places, status_of};
+use super::{Console, PageResult};
 use crate::agents::{self, AgentState};
-use crate::auth::Who;
-use crate::course::view::View;
+use crate::auth::Caller;
+use crate::monitor::view::View;
 use crate::queue::{Job, JobId};
 
-/// Header that carries the number of a browser's session.
+/// Header with the CSRF token of a browser's session.
 const CSRF: &str = "x-csrf-token";
 
 /// A job for programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobInfo {
-    /// Its identifier, such as `w3`.
+    /// Its id, such as `w3`.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Its state, one of COSBench's words in lower case.
+    /// Its state, a word of COSBench in lower case.
     pub state: String,
-    /// Milliseconds since 1970.
+    /// Time of submission, milliseconds since 1970.
     pub submitted_ms: u64,
-    /// When it began to run; 0 before.
+    /// When it started, milliseconds since 1970; 0 before.
     pub started_ms: u64,
-    /// When it was over; 0 before.
+    /// When it ended, milliseconds since 1970; 0 before.
     pub ended_ms: u64,
-    /// Why it ended as it did.
+    /// Why it ended this way.
     pub message: String,
     /// The verdict of its run.
     pub verdict: Option<String>,
-    /// Whether it was asked to end.
+    /// Whether it has been cancelled but is still running.
     pub cancelling: bool,
-    /// Place in the queue, from 1; 0 when it does not wait.
+    /// Position in the queue, from 1; 0 if it is not waiting.
     pub place: usize,
-    /// What was asked for beside the file.
+    /// The options of the submission.
     pub options: Vec<(String, String)>,
-    /// What the check had to say although it accepted the workload.
+    /// Remarks of the check on the accepted workload.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl JobInfo {
-    fn new(job: &Job, place: usize) -> Self {
+    pub(super) fn new(job: &Job, place: usize) -> Self {
         Self {
             id: job.id.to_string(),
             name: job.name.clone(),
@@ -67,7 +67,7 @@ impl JobInfo {
     }
 }
 
-/// The run that a controller shows.
+/// The current run of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveInfo {
     /// The job, if there is one.
@@ -76,7 +76,7 @@ pub struct LiveInfo {
     pub view: Option<View>,
     /// Its agents.
     pub agents: Vec<AgentState>,
-    /// Jobs that wait.
+    /// Number of waiting jobs.
     pub waiting: usize,
 }
 
@@ -94,19 +94,19 @@ fn id_of(text: &str) -> Result<JobId, Response> {
         .map_err(|e: String| problem(StatusCode::NOT_FOUND, &e))
 }
 
-fn meant(who: &Who, headers: &HeaderMap) -> Result<(), Response> {
+fn require_csrf(who: &Caller, headers: &HeaderMap) -> Result<(), Response> {
     let given = headers.get(CSRF).and_then(|value| value.to_str().ok());
-    if who.means(given) {
+    if who.allows_change(given) {
         Ok(())
     } else {
         Err(problem(
             StatusCode::FORBIDDEN,
-            "browsers need the number of their session in the header X-CSRF-Token",
+            "browsers must send the CSRF token of their session in the header X-CSRF-Token",
         ))
     }
 }
 
-/// Running first, then waiting in order, then what is over, latest first.
+/// Lists the running job, waiting jobs in order, and ended jobs, latest first.
 pub(super) async fn list(State(console): State<Arc<Console>>) -> Response {
     let jobs: Vec<JobInfo> = console.controller.with_queue(|queue| {
         let running = queue.running().into_iter().map(|job| JobInfo::new(job, 0));
@@ -120,7 +120,7 @@ pub(super) async fn list(State(console): State<Arc<Console>>) -> Response {
     Json(jobs).into_response()
 }
 
-fn info_of(console: &Console, id: JobId) -> Answer {
+fn info_of(console: &Console, id: JobId) -> PageResult {
     let info = console.controller.with_queue(|queue| {
         let place = queue.waiting().position(|job| job.id == id);
         queue
@@ -136,18 +136,21 @@ fn info_of(console: &Console, id: JobId) -> Answer {
     }
 }
 
-pub(super) async fn info(State(console): State<Arc<Console>>, Path(id): Path<String>) -> Answer {
+pub(super) async fn info(
+    State(console): State<Arc<Console>>,
+    Path(id): Path<String>,
+) -> PageResult {
     info_of(&console, id_of(&id)?)
 }
 
 pub(super) async fn submit(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     headers: HeaderMap,
     parts: Multipart,
-) -> Answer {
-    meant(&who, &headers)?;
-    let received = Received::read(parts, "file")
+) -> PageResult {
+    require_csrf(&who, &headers)?;
+    let received = SubmissionForm::read(parts, "file")
         .await
         .map_err(|e| problem(e.status(), &e.body_text()))?;
     let (source, options) = received
@@ -161,11 +164,11 @@ pub(super) async fn submit(
 
 pub(super) async fn cancel(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Answer {
-    meant(&who, &headers)?;
+) -> PageResult {
+    require_csrf(&who, &headers)?;
     let id = id_of(&id)?;
     match console.controller.cancel(id) {
         Ok(()) => info_of(&console, id),
@@ -173,21 +176,21 @@ pub(super) async fn cancel(
     }
 }
 
-/// Where a job moves to.
+/// Query of a move in the queue.
 #[derive(Debug, Deserialize)]
-pub(super) struct Move {
+pub(super) struct MoveQuery {
     #[serde(default)]
     to: String,
 }
 
 pub(super) async fn shift(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     headers: HeaderMap,
     Path(id): Path<String>,
-    Query(query): Query<Move>,
-) -> Answer {
-    meant(&who, &headers)?;
+    Query(query): Query<MoveQuery>,
+) -> PageResult {
+    require_csrf(&who, &headers)?;
     let id = id_of(&id)?;
     let Some(places) = places(&query.to) else {
         return Err(problem(
@@ -201,22 +204,22 @@ pub(super) async fn shift(
     }
 }
 
-/// The agents that runs use, and how they are.
+/// Lists the agents that runs use, with their health.
 pub(super) async fn agents(State(console): State<Arc<Console>>) -> Response {
-    Json(console.config.fleet.standings()).into_response()
+    Json(console.config.fleet.statuses()).into_response()
 }
 
-/// Which run.
+/// Query of [`live`].
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
+pub(super) struct LiveQuery {
     job: Option<String>,
     phase: Option<usize>,
 }
 
-/// The run that is under way, or the one of `?job=`, as far as it is known.
+/// Returns the current run, or the run of `?job=`, as far as it is known.
 pub(super) async fn live(
     State(console): State<Arc<Console>>,
-    Query(which): Query<Which>,
+    Query(which): Query<LiveQuery>,
 ) -> Response {
     let asked = which.job.as_deref().and_then(|id| id.parse().ok());
     let (id, waiting) = console.controller.with_queue(|queue| {
@@ -227,7 +230,7 @@ pub(super) async fn live(
     });
     let view = id
         .and_then(|id| console.controller.live(id))
-        .and_then(|live| live.with(|course| course.view(which.phase)));
+        .and_then(|live| live.with(|monitor| monitor.view(which.phase)));
     let agents = id.map(|id| agents::of_run(&console.controller.run_dir(id)));
     Json(LiveInfo {
         job: id.map(|id| id.to_string()),

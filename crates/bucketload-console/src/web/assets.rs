@@ -10,7 +10,7 @@ use super::guard::plain;
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
-/// Answers with one of the files.
+/// Serves one of the files.
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
     let (kind, text) = match name.as_str() {
         "console.css" => (CSS, include_str!("../assets/console.css")),
@@ -20,7 +20,7 @@ pub(super) async fn serve(Path(name): Path<String>) -> Response {
         "icon.svg" => ("image/svg+xml", include_str!("../assets/icon.svg")),
         _ => return plain(StatusCode::NOT_FOUND, "there is no such file"),
     };
-    // Another version of the program may have another file.
+    // Another version of the program may have a different file.
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], text).into_response()
 }
 
@@ -30,7 +30,7 @@ mod tests {
 
     const CONSOLE: &str = include_str!("../assets/console.css");
 
-    /// The colours of a scheme: the first block of custom properties is light, the second dark.
+    /// The colours of a scheme: the first block of custom properties is the light scheme, the second the dark one.
     fn colours(block: usize) -> BTreeMap<&'static str, [f64; 3]> {
         let text = CONSOLE.split(":root {").nth(block + 1).unwrap();
         let text = text.split('}').next().unwrap();
@@ -60,11 +60,11 @@ mod tests {
     }
 
     #[test]
-    fn text_and_marks_stand_out_in_light_and_dark() {
+    fn text_and_marks_have_enough_contrast_in_light_and_dark() {
         for block in [0, 1] {
             let c = colours(block);
             let text = ["--fg", "--muted", "--accent", "--good", "--warn", "--bad"];
-            for (front, back, least) in text
+            for (front, back, required) in text
                 .iter()
                 .flat_map(|front| [(*front, "--bg", 4.5), (*front, "--panel", 4.5)])
                 .chain([("--on-accent", "--accent", 4.5), ("--edge", "--bg", 3.0)])
@@ -74,7 +74,7 @@ mod tests {
             {
                 let found = contrast(c[front], c[back]);
                 assert!(
-                    found >= least,
+                    found >= required,
                     "{front} on {back}: {found:.2} in scheme {block}"
                 );
             }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_take_nothing_for_html_but_the_lists() {
+    fn scripts_treat_only_the_lists_as_html() {
         let scripts = [
             include_str!("../assets/console.js"),
             include_str!("../assets/live.js"),
@@ -91,7 +91,7 @@ mod tests {
             .iter()
             .map(|script| script.matches("innerHTML").count())
             .sum();
-        assert_eq!(uses, 1, "one place, for lists that templates escaped");
+        assert_eq!(uses, 1, "one use, for lists that the templates escape");
         for script in scripts {
             for bad in [
                 "eval(",

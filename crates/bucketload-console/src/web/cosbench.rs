@@ -1,7 +1,6 @@
-//! The text interface of COSBench's controller, which its `cli.sh` and scripts of others use: paths,
-//! parameters and answers as COSBench 0.4.2 has them (spec of COSBench, section 6.5). Refusals have status
-//! 200, as there. Beyond COSBench, query and form may hold the options of a submission; one that may not be
-//! asked for is refused.
+//! The text interface of COSBench's controller, for its `cli.sh` and other scripts: paths, parameters and answers
+//! of COSBench 0.4.2 (spec of COSBench, section 6.5). Refusals have status 200, as in COSBench. As an extension,
+//! query and form may contain options of the submission; an option that is not allowed is refused.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,42 +14,42 @@ use serde::Deserialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::actions::Received;
+use super::actions::SubmissionForm;
 use super::guard::plain;
-use super::{Answer, Console};
-use crate::auth::Who;
+use super::{Console, PageResult};
+use crate::auth::Caller;
 use crate::queue::{Job, JobId};
 
-/// Parameters of COSBench's requests; user and password were looked at before.
+/// Parameters of COSBench's requests; user and password have been checked before.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Parameters {
     id: Option<String>,
 }
 
-/// Browsers would need a form of ours, which there is not.
-fn meant(who: &Who) -> Result<(), Response> {
-    if who.means(None) {
+/// Rejects browsers, because this interface has no form with a CSRF token.
+fn require_csrf(who: &Caller) -> Result<(), Response> {
+    if who.allows_change(None) {
         Ok(())
     } else {
         Err(plain(
             StatusCode::FORBIDDEN,
-            "this interface is for programs; use the pages",
+            "this interface is for programs; in a browser, use the pages",
         ))
     }
 }
 
 pub(super) async fn submit(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Query(query): Query<Vec<(String, String)>>,
     parts: Multipart,
-) -> Answer {
-    meant(&who)?;
-    let mut received = Received::read(parts, "config")
+) -> PageResult {
+    require_csrf(&who)?;
+    let mut received = SubmissionForm::read(parts, "config")
         .await
         .map_err(|e| plain(e.status(), &e.body_text()))?;
     received.fields.extend(query);
-    // Who submits was looked at before.
+    // The credentials have been checked before.
     received
         .fields
         .retain(|(name, _)| !matches!(name.as_str(), "username" | "password"));
@@ -66,7 +65,7 @@ pub(super) async fn submit(
     Ok(plain(StatusCode::OK, &text))
 }
 
-/// The date as Java prints it, in UTC.
+/// Formats a date as Java does, in UTC.
 fn date(ms: u64) -> String {
     let format = format_description!(
         "[weekday repr:short] [month repr:short] [day] [hour]:[minute]:[second] UTC [year]"
@@ -89,7 +88,7 @@ fn line(job: &Job) -> String {
 
 pub(super) async fn index(State(console): State<Arc<Console>>) -> Response {
     let mut text = "Drivers:\n".to_owned();
-    let agents = console.config.fleet.standings();
+    let agents = console.config.fleet.statuses();
     // Writing to a string cannot fail.
     for (n, agent) in agents.iter().enumerate() {
         let _ = writeln!(text, "driver{}\t{}", n + 1, agent.address);
@@ -105,7 +104,7 @@ pub(super) async fn index(State(console): State<Arc<Console>>) -> Response {
         let stage = running
             .then(|| console.controller.live(job.id))
             .flatten()
-            .and_then(|live| live.with(|course| course.current_name()))
+            .and_then(|live| live.with(|monitor| monitor.current_name()))
             .unwrap_or_else(|| "None".to_owned());
         let _ = writeln!(text, "{}\t{stage}", line(job));
     }
@@ -113,7 +112,7 @@ pub(super) async fn index(State(console): State<Arc<Console>>) -> Response {
     plain(StatusCode::OK, &text)
 }
 
-/// The job that query or form name.
+/// The job named in the query or the form.
 fn named(
     query: Parameters,
     form: Result<Form<Parameters>, FormRejection>,
@@ -134,11 +133,11 @@ fn shown(console: &Console, id: JobId) -> Response {
 
 pub(super) async fn cancel(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Query(query): Query<Parameters>,
     form: Result<Form<Parameters>, FormRejection>,
-) -> Answer {
-    meant(&who)?;
+) -> PageResult {
+    require_csrf(&who)?;
     let id = named(query, form)?;
     match console.controller.cancel(id) {
         Ok(()) => Ok(shown(&console, id)),
@@ -150,7 +149,7 @@ pub(super) async fn workload(
     State(console): State<Arc<Console>>,
     Query(query): Query<Parameters>,
     form: Result<Form<Parameters>, FormRejection>,
-) -> Answer {
+) -> PageResult {
     Ok(shown(&console, named(query, form)?))
 }
 

@@ -1,8 +1,8 @@
-//! Server-sent events: the queue as it changes, and a run as it goes on.
+//! Server-sent events: changes of the queue, and the progress of a run.
 //!
-//! A task per stream waits for changes and sends the latest state; at most one message waits for a browser.
-//! Whoever reads slowly gets fewer states, never older ones, and costs no memory. Points that a browser has
-//! are not sent again, unless bins became wider.
+//! One task per stream waits for changes and sends the latest state; at most one message waits for a browser. A slow
+//! browser gets fewer states, never older ones, and costs no memory. Points that a browser already has are not sent
+//! again, unless the bins have become wider.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use tokio::sync::{mpsc, watch};
 
 use super::Console;
 use super::guard::plain;
-use crate::auth::Who;
-use crate::course::Course;
-use crate::course::view::{RunView, SeriesView};
-use crate::feed::Feed;
+use crate::auth::Caller;
 use crate::live::LiveRun;
+use crate::monitor::RunMonitor;
+use crate::monitor::view::{RunView, SeriesView};
 use crate::queue::JobId;
+use crate::receiver_stream::ReceiverStream;
 
-/// Shortest time between two messages of a kind.
-const PACE: Duration = Duration::from_millis(250);
-/// A browser that takes nothing for this long is given up.
-const STUCK: Duration = Duration::from_secs(60);
+/// Minimum time between two messages of a kind.
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
+/// A browser that accepts no data for this long is dropped.
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a page wants to know.
+/// The data that a page asks for.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Wanted {
-    /// The run of this job; the one that runs unless given.
+pub(super) struct StreamQuery {
+    /// The job whose run is sent; the running job if absent.
     job: Option<String>,
-    /// Points of this phase; of the current one unless given.
+    /// The phase whose points are sent; the current phase if absent.
     phase: Option<usize>,
-    /// Whether the lists of the overview are wanted.
+    /// Whether to send the lists of the overview.
     #[serde(default)]
     lists: bool,
-    /// Whether only the table of the agents is wanted.
+    /// Whether to send only the table of agents.
     #[serde(default)]
     agents: bool,
 }
 
-/// The latest of a run.
+/// The latest state of a run.
 #[derive(Debug, Serialize)]
 struct Live<'a> {
     job: String,
@@ -53,13 +53,13 @@ struct Live<'a> {
     series: &'a SeriesView,
 }
 
-/// The table of the agents, rendered.
+/// The rendered table of agents.
 #[derive(Debug, Serialize)]
 struct Agents {
     html: String,
 }
 
-/// The lists of the overview, rendered.
+/// The rendered lists of the overview.
 #[derive(Debug, Serialize)]
 struct Lists {
     queue: String,
@@ -68,8 +68,8 @@ struct Lists {
 
 pub(super) async fn stream(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
-    Query(wanted): Query<Wanted>,
+    Extension(who): Extension<Caller>,
+    Query(wanted): Query<StreamQuery>,
 ) -> Response {
     let Ok(permit) = Arc::clone(&console.streams).try_acquire_owned() else {
         return plain(
@@ -81,61 +81,61 @@ pub(super) async fn stream(
     tokio::spawn(async move {
         let _permit = permit;
         let csrf = who.csrf().to_owned();
-        // It ends when the browser has gone or the controller ends.
+        // Ends when the browser disconnects or the controller stops.
         let _ = if wanted.agents {
-            tell_agents(&console, &tx).await
+            stream_agents(&console, &tx).await
         } else {
-            tell(&console, &csrf, &wanted, &tx).await
+            stream_run(&console, &csrf, &wanted, &tx).await
         };
     });
-    Sse::new(Feed(rx))
+    Sse::new(ReceiverStream(rx))
         .keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
         .into_response()
 }
 
 type Sender = mpsc::Sender<Result<Event, Infallible>>;
 
-/// The stream is over.
-struct Gone;
+/// The stream has ended.
+struct StreamClosed;
 
-async fn send(tx: &Sender, name: &str, data: &impl Serialize) -> Result<(), Gone> {
+async fn send(tx: &Sender, name: &str, data: &impl Serialize) -> Result<(), StreamClosed> {
     let event = Event::default()
         .event(name)
         .json_data(data)
-        .map_err(|_| Gone)?;
-    match tokio::time::timeout(STUCK, tx.send(Ok(event))).await {
+        .map_err(|_| StreamClosed)?;
+    match tokio::time::timeout(SEND_TIMEOUT, tx.send(Ok(event))).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(Gone),
+        Ok(Err(_)) | Err(_) => Err(StreamClosed),
     }
 }
 
-/// The agents as they are, and whenever they were asked again.
-async fn tell_agents(console: &Arc<Console>, tx: &Sender) -> Result<(), Gone> {
+/// Sends the agents' status now and after each round of probes.
+async fn stream_agents(console: &Arc<Console>, tx: &Sender) -> Result<(), StreamClosed> {
     let mut changes = console.config.fleet.watch();
     let mut stopping = console.controller.stopping();
     loop {
         changes.borrow_and_update();
-        let html = console.fleet_part().map_err(|_| Gone)?;
+        let html = console.fleet_part().map_err(|_| StreamClosed)?;
         send(tx, "agents", &Agents { html }).await?;
-        tokio::time::sleep(PACE).await;
+        tokio::time::sleep(MIN_INTERVAL).await;
         tokio::select! {
-            () = tx.closed() => return Err(Gone),
-            _ = stopping.wait_for(|stop| *stop) => return Err(Gone),
-            changed = changes.changed() => changed.map_err(|_| Gone)?,
+            () = tx.closed() => return Err(StreamClosed),
+            _ = stopping.wait_for(|stop| *stop) => return Err(StreamClosed),
+            changed = changes.changed() => changed.map_err(|_| StreamClosed)?,
         }
     }
 }
 
-async fn tell(
+async fn stream_run(
     console: &Arc<Console>,
     csrf: &str,
-    wanted: &Wanted,
+    wanted: &StreamQuery,
     tx: &Sender,
-) -> Result<(), Gone> {
+) -> Result<(), StreamClosed> {
     let mut queue = console.controller.watch();
     let mut stopping = console.controller.stopping();
     let asked: Option<JobId> = wanted.job.as_deref().and_then(|id| id.parse().ok());
-    let mut shown: Option<(Arc<LiveRun>, watch::Receiver<u64>, Sent)> = None;
+    let mut shown: Option<(Arc<LiveRun>, watch::Receiver<u64>, SentPoints)> = None;
     let mut state = None;
     loop {
         queue.borrow_and_update();
@@ -160,16 +160,16 @@ async fn tell(
         if live.as_ref().map(|live| live.id) != shown.as_ref().map(|(live, ..)| live.id) {
             shown = live.map(|live| {
                 let changes = live.watch();
-                (live, changes, Sent::default())
+                (live, changes, SentPoints::default())
             });
         }
-        // Until the queue changes: the run.
+        // Sends the run until the queue changes.
         loop {
             if let Some((live, changes, sent)) = &mut shown {
                 changes.borrow_and_update();
-                let message = live.with(|course| {
-                    let series = sent.next(course, wanted.phase);
-                    (course.run(), series)
+                let message = live.with(|monitor| {
+                    let series = sent.next(monitor, wanted.phase);
+                    (monitor.run(), series)
                 });
                 if let Some((run, series)) = message {
                     let job = live.id.to_string();
@@ -181,12 +181,12 @@ async fn tell(
                     send(tx, "live", &live).await?;
                 }
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(MIN_INTERVAL).await;
             tokio::select! {
-                () = tx.closed() => return Err(Gone),
-                _ = stopping.wait_for(|stop| *stop) => return Err(Gone),
+                () = tx.closed() => return Err(StreamClosed),
+                _ = stopping.wait_for(|stop| *stop) => return Err(StreamClosed),
                 changed = queue.changed() => {
-                    changed.map_err(|_| Gone)?;
+                    changed.map_err(|_| StreamClosed)?;
                     break;
                 }
                 () = changed(&mut shown) => {}
@@ -195,8 +195,8 @@ async fn tell(
     }
 }
 
-/// Waits for the next change of the run; for ever when there is none.
-async fn changed(shown: &mut Option<(Arc<LiveRun>, watch::Receiver<u64>, Sent)>) {
+/// Waits for the next change of the run; forever without a run.
+async fn changed(shown: &mut Option<(Arc<LiveRun>, watch::Receiver<u64>, SentPoints)>) {
     if let Some((_, changes, _)) = shown
         && changes.changed().await.is_ok()
     {
@@ -205,22 +205,22 @@ async fn changed(shown: &mut Option<(Arc<LiveRun>, watch::Receiver<u64>, Sent)>)
     std::future::pending().await
 }
 
-/// What a browser has got of a phase.
+/// The points of a phase that a browser has received.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct SentPoints {
     phase: usize,
     width_ns: u64,
     points: usize,
 }
 
-impl Sent {
-    /// The points that the browser lacks. The last one it has may have grown and is sent again.
-    pub(crate) fn next(&mut self, course: &Course, phase: Option<usize>) -> SeriesView {
-        let phase = phase.unwrap_or_else(|| course.current());
+impl SentPoints {
+    /// Returns the points that the browser lacks. The last point it has may have grown and is sent again.
+    pub(crate) fn next(&mut self, monitor: &RunMonitor, phase: Option<usize>) -> SeriesView {
+        let phase = phase.unwrap_or_else(|| monitor.current());
         if self.phase != phase {
             *self = Self::default();
         }
-        let series = course.series(phase, self.points.saturating_sub(1), self.width_ns);
+        let series = monitor.series(phase, self.points.saturating_sub(1), self.width_ns);
         *self = Self {
             phase,
             width_ns: (series.width_s * 1e9).round() as u64,

@@ -1,8 +1,8 @@
 //! Reports, artifacts and comparisons.
 //!
-//! A report is a page with a script inside. It is served with a policy that puts it into an origin of its
-//! own: it can draw, but neither read nor ask for anything of the console. Artifacts are a fixed list of
-//! names; nothing that a request says becomes part of a path.
+//! A report is a page with a script. It is served with a policy that gives it a separate origin: it can draw, but
+//! neither read the console nor send requests to it. Requests select artifacts from a fixed list; no part of a
+//! request becomes part of a path.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -24,16 +24,16 @@ use tokio::sync::mpsc;
 
 use super::guard::plain;
 use super::pages::job_id;
-use super::{Answer, Console};
-use crate::auth::Who;
+use super::{Console, PageResult};
+use crate::auth::Caller;
 use crate::controller::Controller;
-use crate::feed::Feed;
 use crate::launcher::LOG;
 use crate::queue::JobId;
+use crate::receiver_stream::ReceiverStream;
 
 /// Name of the report in the run directory.
 const REPORT: &str = "report.html";
-/// Files of the run directory that can be fetched, in the order in which they are shown.
+/// Downloadable files of the run directory, in display order.
 const FIXED: [&str; 8] = [
     rundir::MANIFEST,
     rundir::INTERVALS,
@@ -44,30 +44,30 @@ const FIXED: [&str; 8] = [
     "results.csv",
     crate::agents::FILE,
 ];
-/// Most files that are listed: a phase has one histogram log, a minute one operation log.
+/// Maximum number of listed files: there is a histogram log per phase, and an operation log per minute.
 const MAX_FILES: usize = 500;
-/// Most runs on one side of a comparison: each is held in memory.
+/// Maximum number of runs per side of a comparison: each is held in memory.
 const MAX_SIDE: usize = 10;
-/// Bytes of a file that are on their way at a time.
+/// Size of the pieces in which a file is sent, bytes.
 const CHUNK: usize = 64 << 10;
-/// What a report may do: draw.
+/// Allows a report only to draw.
 const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                              img-src data:; frame-ancestors 'self'; sandbox allow-scripts allow-popups";
 
-/// A file that can be fetched.
+/// A downloadable file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Artifact {
-    /// Its name for requests, without folders.
+    /// File name, without folders.
     pub(super) name: String,
-    /// The name as part of a path.
+    /// The name, encoded for a URL path.
     pub(super) href: String,
-    /// Its length, bytes.
+    /// File size, bytes.
     pub(super) bytes: u64,
     #[serde(skip)]
     path: PathBuf,
 }
 
-/// The files of a job that can be fetched.
+/// The downloadable files of a job.
 pub(super) fn available(controller: &Controller, id: JobId) -> Vec<Artifact> {
     let run = controller.run_dir(id);
     let mut paths: Vec<PathBuf> = FIXED.iter().map(|name| run.join(name)).collect();
@@ -81,7 +81,7 @@ pub(super) fn available(controller: &Controller, id: JobId) -> Vec<Artifact> {
         .collect()
 }
 
-/// The files of a job in COSBench's archive, under COSBench's names; none for workloads in TOML.
+/// The files of a job in COSBench's archive, under COSBench's names; empty for TOML workloads.
 pub(super) fn archived(controller: &Controller, id: JobId) -> Vec<Artifact> {
     let archive = controller.archive();
     listed(&archive, &format!("{id}-"))
@@ -92,7 +92,7 @@ pub(super) fn archived(controller: &Controller, id: JobId) -> Vec<Artifact> {
         .collect()
 }
 
-/// The tables of COSBench's archive over all workloads.
+/// The tables of COSBench's archive that cover all workloads.
 pub(super) fn tables(controller: &Controller) -> Vec<Artifact> {
     let archive = controller.archive();
     ["run-history.csv", "workloads.csv"]
@@ -102,7 +102,7 @@ pub(super) fn tables(controller: &Controller) -> Vec<Artifact> {
 }
 
 impl Artifact {
-    /// A file, unless it is something else.
+    /// The file at `path`, if it is a regular file.
     fn at(path: PathBuf) -> Option<Self> {
         let about = std::fs::symlink_metadata(&path).ok()?;
         let name = path.file_name()?.to_str()?.to_owned();
@@ -114,7 +114,7 @@ impl Artifact {
         })
     }
 
-    /// Answers with the file.
+    /// Sends the file.
     fn send(self) -> Response {
         match File::open(&self.path) {
             Ok(file) => download(file, &self),
@@ -123,7 +123,7 @@ impl Artifact {
     }
 }
 
-/// Percent-encoded for a path or a header (RFC 3986 section 2.3, RFC 8187 section 3.2).
+/// Percent-encodes text for a path or a header (RFC 3986 section 2.3, RFC 8187 section 3.2).
 fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
 
@@ -139,7 +139,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Files of a directory whose names begin with `prefix`, sorted.
+/// Files of a directory whose names begin with `prefix`, sorted by name.
 fn listed(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
         .into_iter()
@@ -160,11 +160,11 @@ fn listed(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 
 pub(super) async fn artifact(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     UrlPath((id, name)): UrlPath<(String, String)>,
-) -> Answer {
+) -> PageResult {
     let id = job_id(&console, &who, &id)?;
-    // The name only chooses from the lists.
+    // The name only selects from the lists.
     let chosen = available(&console.controller, id)
         .into_iter()
         .chain(archived(&console.controller, id))
@@ -178,7 +178,7 @@ pub(super) async fn artifact(
     }
 }
 
-/// A table of COSBench's archive over all workloads.
+/// Sends a table of COSBench's archive that covers all workloads.
 pub(super) async fn table(
     State(console): State<Arc<Console>>,
     UrlPath(name): UrlPath<String>,
@@ -190,12 +190,12 @@ pub(super) async fn table(
         Some(table) => table.send(),
         None => plain(
             StatusCode::NOT_FOUND,
-            "there is no such table: no workload in XML has run yet, or the name is another",
+            "there is no such table: the name is wrong, or no XML workload has run yet",
         ),
     }
 }
 
-/// Sends a file of which the present length is sent, even if it grows meanwhile.
+/// Sends the current length of a file, even if the file grows meanwhile.
 fn download(file: File, artifact: &Artifact) -> Response {
     let (tx, rx) = mpsc::channel::<io::Result<Vec<u8>>>(1);
     let mut file = file.take(artifact.bytes);
@@ -211,13 +211,13 @@ fn download(file: File, artifact: &Artifact) -> Response {
                 Err(e) => Err(e),
             };
             let failed = part.is_err();
-            // Who hangs up gets no more.
+            // Stops when the client disconnects.
             if tx.blocking_send(part).is_err() || failed {
                 return;
             }
         }
     });
-    // Names of the archive come from the workload and may hold anything (RFC 6266 section 4.3).
+    // Names in the archive come from the workload and may contain any characters (RFC 6266 section 4.3).
     let disposition = format!("attachment; filename*=UTF-8''{}", artifact.href);
     (
         [
@@ -225,12 +225,12 @@ fn download(file: File, artifact: &Artifact) -> Response {
             (CONTENT_LENGTH, artifact.bytes.to_string()),
             (CONTENT_DISPOSITION, disposition),
         ],
-        Body::from_stream(Feed(rx)),
+        Body::from_stream(ReceiverStream(rx)),
     )
         .into_response()
 }
 
-/// An HTML page with a script of its own, as an answer.
+/// Responds with an HTML page that runs its own script.
 fn sandboxed(html: String) -> Response {
     let headers: [(HeaderName, HeaderValue); 2] = [
         (
@@ -242,12 +242,12 @@ fn sandboxed(html: String) -> Response {
     (headers, Html(html)).into_response()
 }
 
-/// The report of a run; of a run that was cut off it is made now.
+/// Sends the report of a run. If the run was cut off, the report is made now.
 pub(super) async fn report(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     UrlPath(id): UrlPath<String>,
-) -> Answer {
+) -> PageResult {
     let id = job_id(&console, &who, &id)?;
     let over = console
         .controller
@@ -255,14 +255,14 @@ pub(super) async fn report(
     if !over {
         return Err(plain(
             StatusCode::NOT_FOUND,
-            "the report is made when the run is over",
+            "the report is made when the run has ended",
         ));
     }
     let run = console.controller.run_dir(id);
     let Ok(_turn) = console.analyses.acquire().await else {
         return Err(plain(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the controller ends",
+            "the controller is stopping",
         ));
     };
     match tokio::task::spawn_blocking(move || report_of(&run)).await {
@@ -273,7 +273,7 @@ pub(super) async fn report(
         Ok(Err(e)) => Err(plain(StatusCode::NOT_FOUND, &e)),
         Err(_) => Err(plain(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the report could not be made; the controller's output says why",
+            "the report could not be made; see the controller's output",
         )),
     }
 }
@@ -285,21 +285,21 @@ fn report_of(run: &Path) -> Result<String, String> {
     }
     let result = analyze(run).map_err(|e| format!("there is no result: {e}"))?;
     let html = report::html(&result);
-    // Without it, the report is made again the next time.
+    // If writing fails, the report is made again the next time.
     let _ = rundir::write_verdict(run, &result.verdict);
     let _ = std::fs::write(&path, &html);
     Ok(html)
 }
 
-/// Two sets of runs.
+/// The two sets of runs to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct ComparisonQuery {
     a: Vec<JobId>,
     b: Vec<JobId>,
     differ: bool,
 }
 
-impl Choice {
+impl ComparisonQuery {
     /// Reads `a=w1&a=w2&b=w3&differ=1`.
     pub(super) fn read(query: &[(String, String)]) -> Result<Self, String> {
         let mut choice = Self::default();
@@ -319,12 +319,12 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether nothing was chosen yet.
+    /// Whether no run has been selected yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.a.is_empty() && self.b.is_empty()
     }
 
-    /// The query for the same choice.
+    /// The query string for the same comparison.
     pub(super) fn query(&self) -> String {
         let side = |name: &str, ids: &[JobId]| -> Vec<String> {
             ids.iter().map(|id| format!("{name}={id}")).collect()
@@ -338,8 +338,12 @@ impl Choice {
     }
 }
 
-/// The comparison of two sets of runs, as text or as a page.
-async fn compared(console: &Arc<Console>, choice: &Choice, page: bool) -> Result<String, String> {
+/// Compares two sets of runs, as text or as a page.
+pub(super) async fn comparison_of(
+    console: &Arc<Console>,
+    choice: &ComparisonQuery,
+    page: bool,
+) -> Result<String, String> {
     let directories = |ids: &[JobId]| -> Vec<PathBuf> {
         ids.iter()
             .map(|id| console.controller.run_dir(*id))
@@ -347,7 +351,7 @@ async fn compared(console: &Arc<Console>, choice: &Choice, page: bool) -> Result
     };
     let (a, b) = (directories(&choice.a), directories(&choice.b));
     if a.is_empty() || b.is_empty() {
-        return Err("choose at least one run for A and one for B".to_owned());
+        return Err("select at least one run for A and one for B".to_owned());
     }
     let mut options = Options::default();
     if choice.differ {
@@ -376,24 +380,16 @@ async fn compared(console: &Arc<Console>, choice: &Choice, page: bool) -> Result
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| "the comparison could not be made".to_owned())?
-        // Where the controller keeps its runs is nobody's business.
+        // Does not reveal where the controller keeps its runs.
         .map_err(|e| e.replace(&jobs, ""))
-}
-
-/// The comparison as text, or why there is none.
-pub(super) async fn compare_words(
-    console: &Arc<Console>,
-    choice: &Choice,
-) -> Result<String, String> {
-    compared(console, choice, false).await
 }
 
 pub(super) async fn comparison(
     State(console): State<Arc<Console>>,
     Query(query): Query<Vec<(String, String)>>,
 ) -> Response {
-    let page = match Choice::read(&query) {
-        Ok(choice) => compared(&console, &choice, true).await,
+    let page = match ComparisonQuery::read(&query) {
+        Ok(choice) => comparison_of(&console, &choice, true).await,
         Err(e) => Err(e),
     };
     match page {

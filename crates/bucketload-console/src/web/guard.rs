@@ -1,12 +1,12 @@
-//! What every request has to pass before anything looks at it.
+//! The checks that every request must pass first:
 //!
-//! 1. The `Host` header names this console. A page of another site whose name was made to point here (DNS
-//!    rebinding) still sends that name.
-//! 2. The request carries the token or belongs to a session, where a token is asked for.
-//! 3. A request that changes something comes from this site, not from another one. (Forms also carry a
-//!    number; their handlers check it by `Who::means`.)
+//! 1. The `Host` header names this console. In a DNS rebinding attack, a page of another site whose name resolves to
+//!    this address still sends its own name.
+//! 2. The request carries the token or belongs to a session, if a token is required.
+//! 3. A request that changes something comes from this site, not from another one. (Forms also carry a CSRF token;
+//!    their handlers check it with `Caller::allows_change`.)
 //!
-//! Every answer gets headers that keep browsers from doing more with it than showing it.
+//! Every response gets headers that keep browsers from doing more with it than showing it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,17 +22,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::Console;
-use crate::auth::Who;
+use crate::auth::Caller;
 
-/// Longest time that a request which changes something may take, its body included: a check of a workload
-/// takes up to a minute.
+/// Time limit of a request that changes something, including its body. A workload check takes up to a minute.
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// What pages may load: style, scripts, events and frames of this console, nothing inline.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; \
                       frame-ancestors 'none'; object-src 'none'";
 
-/// Lets a request through, or answers it.
+/// Passes a request on, or rejects it.
 pub(super) async fn guard(
     State(console): State<Arc<Console>>,
     mut request: Request,
@@ -52,7 +51,7 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// A short answer as text.
+/// A short text response.
 pub(super) fn plain(status: StatusCode, text: &str) -> Response {
     (status, format!("{text}\n")).into_response()
 }
@@ -71,11 +70,11 @@ fn pass(console: &Console, request: &mut Request) -> Result<(), Response> {
     }
     let path = request.uri().path();
     let open = matches!(path, "/login" | "/assets/console.css" | "/assets/icon.svg");
-    let who = console.auth.who(headers, console.controller.now_ms());
-    // COSBench's cli.sh has no headers of its own; it writes user and password into the query.
+    let who = console.auth.caller(headers, console.controller.now_ms());
+    // COSBench's cli.sh cannot set headers; it puts user and password into the query.
     let who = who.or_else(|| {
         (path.starts_with("/controller/cli/") && query_password(console, request))
-            .then_some(Who::Program)
+            .then_some(Caller::Program)
     });
     match who {
         Some(who) => {
@@ -104,7 +103,7 @@ fn query_password(console: &Console, request: &Request) -> bool {
     })
 }
 
-/// Whether a person looks at the answer.
+/// Whether the client asks for a page.
 pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     headers
         .get("accept")
@@ -112,7 +111,7 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.contains("text/html"))
 }
 
-/// The value of `Host` when it is one of ours: an address, `localhost` or a name that was configured.
+/// Returns the value of `Host` if it is an IP address, `localhost` or a configured name.
 fn host<'a>(headers: &'a HeaderMap, names: &[String]) -> Result<&'a str, &'static str> {
     let mut given = headers.get_all(HOST).iter();
     let (Some(host), None) = (given.next(), given.next()) else {
@@ -131,13 +130,11 @@ fn host<'a>(headers: &'a HeaderMap, names: &[String]) -> Result<&'a str, &'stati
     if known {
         Ok(host)
     } else {
-        Err(
-            "the console is not known under this name; start the controller with --host NAME if it should be",
-        )
+        Err("this host name is not accepted; start the controller with --host NAME to accept it")
     }
 }
 
-/// Whether a browser sent the request on behalf of a page of ours, or no browser sent it.
+/// Whether the request comes from a page of this console, or not from a browser.
 fn same_site(headers: &HeaderMap, host: &str, tls: bool) -> bool {
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site != "same-origin" && site != "none") {
@@ -156,9 +153,9 @@ fn same_site(headers: &HeaderMap, host: &str, tls: bool) -> bool {
     }
 }
 
-/// Adds the headers that an answer does not bring itself.
+/// Adds the security headers that a response does not set itself.
 fn with_headers(mut response: Response) -> Response {
-    let own: [(HeaderName, &'static str); 7] = [
+    let defaults: [(HeaderName, &'static str); 7] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
@@ -174,7 +171,7 @@ fn with_headers(mut response: Response) -> Response {
         ),
     ];
     let headers = response.headers_mut();
-    for (name, value) in own {
+    for (name, value) in defaults {
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_must_be_one_of_ours() {
+    fn other_host_names_are_rejected() {
         let names = ["bench.example".to_owned()];
         for good in [
             "127.0.0.1:19088",
@@ -233,7 +230,7 @@ mod tests {
     #[test]
     fn other_sites_are_recognised() {
         let at = |pairs: &[(&'static str, &str)]| same_site(&headers(pairs), "h:1", false);
-        assert!(at(&[]), "no browser");
+        assert!(at(&[]), "not a browser");
         assert!(at(&[
             ("origin", "http://h:1"),
             ("sec-fetch-site", "same-origin")

@@ -1,5 +1,5 @@
-//! The page of the matrix generator. It changes nothing: what it makes is shown in the form for
-//! submissions, where people read it before they submit it.
+//! The page of the matrix generator. It submits nothing itself: it shows the generated workload in the submission
+//! form, where users can read it first.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use axum::response::Response;
 use minijinja::context;
 
 use super::Console;
-use super::pages::{Shown, submit_page};
-use crate::auth::Who;
-use crate::matrix::{Entered, OPERATIONS, generate};
+use super::pages::{FormState, submit_page};
+use crate::auth::Caller;
+use crate::matrix::{MatrixForm, OPERATIONS, generate};
 
-/// The form; with values in the query what they make.
+/// Shows the form, or, with values in the query, the generated workload.
 pub(super) async fn page(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Query(query): Query<Vec<(String, String)>>,
 ) -> Response {
     if query.is_empty() {
-        return form(&console, &who, StatusCode::OK, "", &Entered::example());
+        return form(&console, &who, StatusCode::OK, "", &MatrixForm::example());
     }
     let value = |name: &str| {
         let found = query.iter().find(|(known, _)| known == name);
         found.map_or_else(String::new, |(_, value)| value.clone())
     };
-    let entered = Entered {
+    let entered = MatrixForm {
         name: value("name"),
         sizes: value("sizes"),
         workers: value("workers"),
@@ -42,7 +42,7 @@ pub(super) async fn page(
                 matrix.phases,
                 entered.duration.trim()
             );
-            let shown = Shown {
+            let shown = FormState {
                 refusal: "",
                 note: &note,
                 entered: &[("text".to_owned(), matrix.text)],
@@ -61,10 +61,10 @@ pub(super) async fn page(
 
 fn form(
     console: &Console,
-    who: &Who,
+    who: &Caller,
     status: StatusCode,
     refusal: &str,
-    entered: &Entered,
+    entered: &MatrixForm,
 ) -> Response {
     let content = context! {
         refusal,

@@ -1,4 +1,4 @@
-//! The controller for Prometheus: what is in the queue, and the run under way in sum.
+//! Prometheus metrics of the controller: the queue, and a summary of the current run.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use bucketload_results::output::prometheus::{Page, escape};
 
 use super::Console;
-use crate::course::view::{PhaseView, RunView};
-use crate::queue::State as JobState;
+use crate::monitor::view::{PhaseView, RunView};
+use crate::queue::JobState;
 
 const STATES: [JobState; 6] = [
     JobState::Queuing,
@@ -34,7 +34,7 @@ pub(super) async fn page(State(console): State<Arc<Console>>) -> Response {
     });
     let run = running
         .and_then(|id| console.controller.live(id))
-        .and_then(|live| live.with(|course| course.run()));
+        .and_then(|live| live.with(|monitor| monitor.run()));
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
         text(counts, run.as_ref()) + &agents(console.config.fleet.ready()),
@@ -42,13 +42,13 @@ pub(super) async fn page(State(console): State<Arc<Console>>) -> Response {
         .into_response()
 }
 
-/// How many of the configured agents answer; nothing without agents.
+/// The number of configured agents that answer; empty without agents.
 fn agents((ready, all): (usize, usize)) -> String {
     let mut page = Page::default();
     if all > 0 {
-        page.family("agents", "gauge", "Agents that runs use.")
+        page.family("agents", "gauge", "Configured agents.")
             .sample("", all);
-        let help = "Agents that answered when they were asked last.";
+        let help = "Agents that answered the last probe.";
         page.family("agents_ready", "gauge", help).sample("", ready);
     }
     page.0
@@ -56,7 +56,7 @@ fn agents((ready, all): (usize, usize)) -> String {
 
 fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
     let mut page = Page::default();
-    let mut workloads = page.family("workloads", "gauge", "Workloads in the list, by state.");
+    let mut workloads = page.family("workloads", "gauge", "Listed workloads by state.");
     for (state, n) in STATES.iter().zip(counts) {
         workloads.sample(&format!("state=\"{state}\""), n);
     }
@@ -67,17 +67,17 @@ fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
     let families: [(&str, &str, Field); 3] = [
         (
             "run_operations_total",
-            "Operations that succeeded in the run under way.",
+            "Successful operations of the current run.",
             |p| p.ok,
         ),
         (
             "run_failures_total",
-            "Operations that failed in the run under way.",
+            "Failed operations of the current run.",
             |p| p.failed,
         ),
         (
             "run_bytes_total",
-            "Object bytes of the operations that succeeded.",
+            "Object bytes of the successful operations.",
             |p| p.bytes,
         ),
     ];
@@ -87,7 +87,7 @@ fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
             family.sample(&format!("phase=\"{}\"", escape(&phase.name)), field(phase));
         }
     }
-    page.family("run_in_flight", "gauge", "Operations under way.")
+    page.family("run_in_flight", "gauge", "Operations in flight.")
         .sample("", run.in_flight);
     page.0
 }
@@ -95,7 +95,7 @@ fn text(counts: [usize; 6], run: Option<&RunView>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{agents, text};
-    use crate::course::view::{PhaseView, RunView};
+    use crate::monitor::view::{PhaseView, RunView};
 
     #[test]
     fn names_of_phases_cannot_break_the_format() {

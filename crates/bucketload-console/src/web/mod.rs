@@ -1,20 +1,20 @@
 //! The web console and the HTTP interface of a controller.
 //!
 //! ```text
-//! request ── guard (Host, token or session, same site) ──> pages    HTML by templates, every value escaped
-//!                                                    ├──> actions  forms of pages
+//! request ── guard (Host, token or session, same site) ──> pages    HTML from templates, every value escaped
+//!                                                    ├──> actions  forms of the pages
 //!                                                    ├──> events   server-sent events: queue, live figures
 //!                                                    ├──> files    reports, artifacts, comparisons
 //!                                                    ├──> api      JSON for programs (submit, info, cancel, top)
-//!                                                    └──> cosbench  the text interface of COSBench's cli.sh
+//!                                                    └──> cosbench text interface of COSBench's cli.sh
 //! ```
 //!
-//! Pages work without a build step and load nothing from elsewhere: style sheet and scripts are part of the
-//! program (`assets`).
+//! Pages need no build step and load nothing from other sites: style sheet and scripts are part of the program
+//! (`assets`).
 
 #![allow(
     clippy::result_large_err,
-    reason = "an answer instead of a value is made once per request"
+    reason = "an error response is made at most once per request"
 )]
 
 mod actions;
@@ -36,31 +36,32 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
+use bucketload_token::AccessToken;
 use tokio::sync::Semaphore;
 
-use crate::auth::{Auth, Token};
+use crate::auth::Auth;
 use crate::controller::Controller;
 use crate::fleet::Fleet;
 use crate::upload::MAX_FILE;
 
-/// Most event streams at the same time.
+/// Maximum number of event streams.
 const MAX_STREAMS: usize = 64;
-/// Largest body of requests that carry no workload file, bytes.
+/// Maximum body size of requests without a workload file, bytes.
 const SMALL_BODY: usize = 64 << 10;
 
-/// The answer to a request, or the one that says why nothing was done.
-type Answer = Result<Response, Response>;
+/// The response to a request; `Err` if nothing was done.
+type PageResult = Result<Response, Response>;
 
-/// How the console is reached.
+/// Settings of the console.
 #[derive(Clone, Debug, Default)]
 pub struct ConsoleConfig {
-    /// The token that is asked for.
-    pub token: Option<Token>,
+    /// The token that clients must send, if any.
+    pub token: Option<AccessToken>,
     /// Whether connections are encrypted.
     pub tls: bool,
-    /// Names under which the console is reached, beside `localhost` and addresses.
+    /// Accepted host names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
-    /// Agents that runs use.
+    /// The agents that runs use.
     pub fleet: Arc<Fleet>,
 }
 
@@ -71,16 +72,16 @@ pub struct Console {
     pub(crate) auth: Auth,
     pub(crate) config: ConsoleConfig,
     templates: render::Templates,
-    /// One report or comparison is computed at a time: they read whole run directories.
+    /// Limits reports and comparisons to one at a time, because they read whole run directories.
     analyses: Semaphore,
     streams: Arc<Semaphore>,
 }
 
 impl Console {
-    /// The console of `controller`.
+    /// Makes the console of `controller`.
     ///
     /// # Errors
-    /// When the kernel has no random numbers.
+    /// When the kernel cannot provide random numbers.
     pub fn new(controller: Controller, config: ConsoleConfig) -> Result<Arc<Self>, String> {
         Ok(Arc::new(Self {
             controller,
@@ -93,9 +94,9 @@ impl Console {
     }
 }
 
-/// Everything that is served.
+/// The routes of the console.
 pub fn router(console: Arc<Console>) -> Router {
-    // Multipart adds a head per field to the file itself.
+    // A multipart body adds headers to the file.
     let upload = DefaultBodyLimit::max(MAX_FILE + SMALL_BODY);
     Router::new()
         .route("/", get(pages::overview))

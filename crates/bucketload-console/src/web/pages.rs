@@ -10,73 +10,54 @@ use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::api::JobInfo;
 use super::guard::{plain, wants_page};
-use super::{Answer, Console, files};
+use super::{Console, PageResult, files};
 use crate::agents;
-use crate::auth::Who;
-use crate::options::{Kind, OPTIONS};
+use crate::auth::Caller;
+use crate::options::{OPTIONS, OptionKind};
 use crate::queue::{Job, JobId};
 
-/// Jobs in the history of the overview.
+/// Number of ended jobs on the overview.
 const RECENT: usize = 8;
 
 /// A job as templates see it.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct JobRow {
-    pub(super) id: String,
-    name: String,
+#[derive(Debug, Serialize)]
+struct JobRow {
+    #[serde(flatten)]
+    info: JobInfo,
     file: Option<String>,
-    pub(super) state: &'static str,
-    submitted_ms: u64,
-    started_ms: u64,
-    ended_ms: u64,
     length_ms: u64,
-    message: String,
-    verdict: Option<String>,
-    cancelling: bool,
-    pub(super) over: bool,
-    options: Vec<(String, String)>,
-    notes: Vec<String>,
+    over: bool,
 }
 
 impl JobRow {
-    pub(super) fn new(job: &Job, now_ms: u64) -> Self {
-        let end = if job.ended_ms > 0 {
-            job.ended_ms
-        } else {
-            now_ms
+    fn new(job: &Job, now_ms: u64) -> Self {
+        let end_ms = match job.ended_ms {
+            0 => now_ms,
+            ended_ms => ended_ms,
+        };
+        let length_ms = match job.started_ms {
+            0 => 0,
+            started_ms => end_ms.saturating_sub(started_ms),
         };
         Self {
-            id: job.id.to_string(),
-            name: job.name.clone(),
+            info: JobInfo::new(job, 0),
             file: job.file.clone(),
-            state: job.state.name(),
-            submitted_ms: job.submitted_ms,
-            started_ms: job.started_ms,
-            ended_ms: job.ended_ms,
-            length_ms: if job.started_ms > 0 {
-                end.saturating_sub(job.started_ms)
-            } else {
-                0
-            },
-            message: job.message.clone(),
-            verdict: job.verdict.clone(),
-            cancelling: job.cancelling,
+            length_ms,
             over: job.state.is_over(),
-            options: job.options.pairs().to_vec(),
-            notes: job.notes.clone(),
         }
     }
 }
 
-/// A value for a template.
+/// Converts a value for a template.
 fn v(value: &impl Serialize) -> Value {
     Value::from(minijinja::value::Serde(value))
 }
 
 impl Console {
-    /// What every page has.
-    fn frame(&self, who: &Who, active: &str) -> Value {
+    /// The values that every page needs.
+    fn frame(&self, who: &Caller, active: &str) -> Value {
         context! {
             csrf => who.csrf(),
             active,
@@ -85,12 +66,12 @@ impl Console {
         }
     }
 
-    /// A page for `who`.
+    /// Renders a page for `who`.
     pub(super) fn page(
         &self,
         status: StatusCode,
         template: &str,
-        who: &Who,
+        who: &Caller,
         active: &str,
         content: Value,
     ) -> Response {
@@ -98,11 +79,11 @@ impl Console {
         self.templates.page(status, template, context)
     }
 
-    /// A page that says one thing.
+    /// Renders a page with one message.
     pub(super) fn message(
         &self,
         status: StatusCode,
-        who: &Who,
+        who: &Caller,
         title: &str,
         text: &str,
     ) -> Response {
@@ -110,13 +91,13 @@ impl Console {
         self.page(status, "message.html", who, "", content)
     }
 
-    /// The table of the agents, for the page and for its updates.
+    /// Renders the table of agents, for the page and its updates.
     pub(super) fn fleet_part(&self) -> Result<String, String> {
-        let content = context! { fleet => v(&self.config.fleet.standings()) };
+        let content = context! { fleet => v(&self.config.fleet.statuses()) };
         self.templates.text("fleet.html", content)
     }
 
-    /// The workload under way, those that wait, and the latest that are over.
+    /// The running workload, the waiting ones, and the latest ended ones.
     fn overview_rows(&self) -> (Option<JobRow>, Vec<JobRow>, Vec<JobRow>) {
         let now = self.controller.now_ms();
         let row = |job: &Job| JobRow::new(job, now);
@@ -129,7 +110,7 @@ impl Console {
         })
     }
 
-    /// The queue and the latest jobs as parts of the overview, for the page and for its updates.
+    /// Renders the queue and the latest jobs, for the overview and its updates.
     pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
         let (running, waiting, recent) = self.overview_rows();
         let queue = context! { csrf, running => v(&running), waiting => v(&waiting) };
@@ -141,8 +122,8 @@ impl Console {
     }
 }
 
-/// Parses an identifier, or answers.
-pub(super) fn job_id(console: &Console, who: &Who, text: &str) -> Result<JobId, Response> {
+/// Parses a workload id.
+pub(super) fn job_id(console: &Console, who: &Caller, text: &str) -> Result<JobId, Response> {
     text.parse().map_err(|e: String| {
         console.message(StatusCode::NOT_FOUND, who, "There is no such workload", &e)
     })
@@ -150,7 +131,7 @@ pub(super) fn job_id(console: &Console, who: &Who, text: &str) -> Result<JobId, 
 
 pub(super) async fn overview(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
 ) -> Response {
     let (running, waiting, recent) = console.overview_rows();
     let (ready, agents) = console.config.fleet.ready();
@@ -160,7 +141,7 @@ pub(super) async fn overview(
 
 pub(super) async fn history(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
 ) -> Response {
     let now = console.controller.now_ms();
     let jobs: Vec<JobRow> = console
@@ -173,9 +154,9 @@ pub(super) async fn history(
 
 pub(super) async fn job(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Path(id): Path<String>,
-) -> Answer {
+) -> PageResult {
     let id = job_id(&console, &who, &id)?;
     let now = console.controller.now_ms();
     let Some((job, others)) = console.controller.with_queue(|queue| {
@@ -210,28 +191,28 @@ pub(super) async fn job(
 
 pub(super) async fn submit(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
 ) -> Response {
-    submit_page(&console, &who, StatusCode::OK, &Shown::default())
+    submit_page(&console, &who, StatusCode::OK, &FormState::default())
 }
 
-/// What the form for submissions shows beside its fields.
+/// What the submission form shows in addition to its empty fields.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown<'a> {
+pub(super) struct FormState<'a> {
     /// Why a submission was refused.
     pub(super) refusal: &'a str,
-    /// What else there is to say.
+    /// Another remark.
     pub(super) note: &'a str,
-    /// What was entered before.
+    /// The values entered before.
     pub(super) entered: &'a [(String, String)],
 }
 
-/// The form, with what was entered before and why it was refused.
+/// Renders the submission form.
 pub(super) fn submit_page(
     console: &Console,
-    who: &Who,
+    who: &Caller,
     status: StatusCode,
-    shown: &Shown<'_>,
+    shown: &FormState<'_>,
 ) -> Response {
     #[derive(Serialize)]
     struct Field {
@@ -258,8 +239,8 @@ pub(super) fn submit_page(
                 label: row.label,
                 example: row.example,
                 group: row.group,
-                flag: row.kind == Kind::Flag,
-                many: row.kind == Kind::Many,
+                flag: row.kind == OptionKind::Flag,
+                many: row.kind == OptionKind::Many,
                 value: values.join("\n"),
             }
         })
@@ -294,7 +275,7 @@ pub(super) fn submit_page(
 
 pub(super) async fn agents(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
 ) -> Response {
     let latest = console.controller.with_queue(|queue| {
         queue
@@ -306,14 +287,14 @@ pub(super) async fn agents(
     let content = context! {
         job => latest.map(|id| id.to_string()),
         agents => v(&states.unwrap_or_default()),
-        fleet => v(&console.config.fleet.standings()),
+        fleet => v(&console.config.fleet.statuses()),
     };
     console.page(StatusCode::OK, "agents.html", &who, "agents", content)
 }
 
 pub(super) async fn compare(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     Query(query): Query<Vec<(String, String)>>,
 ) -> Response {
     let now = console.controller.now_ms();
@@ -324,10 +305,10 @@ pub(super) async fn compare(
             .map(|job| JobRow::new(job, now))
             .collect()
     });
-    let chosen = files::Choice::read(&query);
+    let chosen = files::ComparisonQuery::read(&query);
     let outcome = match &chosen {
         Ok(choice) if choice.is_empty() => None,
-        Ok(choice) => Some(files::compare_words(&console, choice).await),
+        Ok(choice) => Some(files::comparison_of(&console, choice, false).await),
         Err(e) => Some(Err(e.clone())),
     };
     let side = |name: &str| -> Vec<String> {
@@ -341,7 +322,7 @@ pub(super) async fn compare(
         .as_ref()
         .ok()
         .filter(|_| matches!(outcome, Some(Ok(_))))
-        .map(files::Choice::query);
+        .map(files::ComparisonQuery::query);
     let (words, refusal) = match outcome {
         None => (None, None),
         Some(Ok(words)) => (Some(words), None),
@@ -361,24 +342,24 @@ pub(super) async fn compare(
 
 pub(super) async fn login(
     State(console): State<Arc<Console>>,
-    who: Option<Extension<Who>>,
+    who: Option<Extension<Caller>>,
 ) -> Response {
     match who {
-        // Who is in has nothing to do here.
+        // The caller is logged in already.
         Some(_) => Redirect::to("/").into_response(),
         None => login_page(&console, StatusCode::OK, ""),
     }
 }
 
-/// The login form, with the reason why it is shown again.
+/// Renders the login form, with the reason if a login was refused.
 pub(super) fn login_page(console: &Console, status: StatusCode, refusal: &str) -> Response {
     let content = context! { refusal, plain => !console.config.tls };
-    console.page(status, "login.html", &Who::Program, "login", content)
+    console.page(status, "login.html", &Caller::Program, "login", content)
 }
 
 pub(super) async fn not_found(
     State(console): State<Arc<Console>>,
-    Extension(who): Extension<Who>,
+    Extension(who): Extension<Caller>,
     headers: HeaderMap,
 ) -> Response {
     if wants_page(&headers) {
@@ -386,7 +367,7 @@ pub(super) async fn not_found(
             StatusCode::NOT_FOUND,
             &who,
             "There is no such page",
-            "The address may be misspelt.",
+            "Check the address.",
         )
     } else {
         plain(StatusCode::NOT_FOUND, "there is no such page")

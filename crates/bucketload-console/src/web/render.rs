@@ -1,4 +1,4 @@
-//! Templates to pages. Every value is escaped by the template engine, because all names end in `.html`.
+//! Renders templates. The template engine escapes every value, because all template names end in `.html`.
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
@@ -6,9 +6,8 @@ use minijinja::{Environment, Value};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::queue::State;
+use crate::queue::JobState;
 
-/// The templates.
 #[derive(Debug)]
 pub(super) struct Templates(Environment<'static>);
 
@@ -40,7 +39,7 @@ impl Templates {
         let mut env = Environment::new();
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         for (name, text) in TEMPLATES {
-            // They are part of the program; the tests render each of them.
+            // Cannot fail: the templates are part of the program, and the tests parse each of them.
             if let Err(e) = env.add_template(name, text) {
                 eprintln!("bucketload: template {name}: {e}");
             }
@@ -53,7 +52,7 @@ impl Templates {
         Self(env)
     }
 
-    /// Renders a template to text.
+    /// Renders a template to a string.
     pub(super) fn text(&self, name: &str, context: Value) -> Result<String, String> {
         self.0
             .get_template(name)
@@ -61,7 +60,7 @@ impl Templates {
             .map_err(|e| format!("{name}: {e:#}"))
     }
 
-    /// Renders a template to an answer.
+    /// Renders a template to a response.
     pub(super) fn page(&self, status: StatusCode, name: &str, context: Value) -> Response {
         match self.text(name, context) {
             Ok(text) => (status, Html(text)).into_response(),
@@ -69,14 +68,14 @@ impl Templates {
                 eprintln!("bucketload: {e}");
                 super::guard::plain(
                     StatusCode::INTERNAL_SERVER_ERROR,
-                    "the page could not be made; the controller's output says why",
+                    "the page could not be rendered; see the controller's output",
                 )
             }
         }
     }
 }
 
-/// An instant in UTC, such as `2026-01-31 23:59:59`; a dash for none.
+/// Formats an instant in UTC, such as `2026-01-31 23:59:59`; a dash for 0.
 pub(super) fn timestamp(ms: u64) -> String {
     if ms == 0 {
         return "–".to_owned();
@@ -89,7 +88,7 @@ pub(super) fn timestamp(ms: u64) -> String {
         .unwrap_or_else(|| "–".to_owned())
 }
 
-/// A length of time, such as `2 h 5 min`.
+/// Formats a duration, such as `2 h 5 min`.
 fn span(ms: u64) -> String {
     let s = ms / 1000;
     match s {
@@ -100,7 +99,7 @@ fn span(ms: u64) -> String {
     }
 }
 
-/// A short time, which may be negative, such as `-1.25 ms`.
+/// Formats a short signed time, such as `-1.25 ms`.
 fn signed_time(ns: i64) -> String {
     let value = ns as f64;
     let (factor, unit) = match ns.unsigned_abs() {
@@ -114,15 +113,15 @@ fn signed_time(ns: i64) -> String {
     format!("{text} {unit}")
 }
 
-/// A sign for a state, so that colour is never alone.
+/// A symbol for a state, so that a state never depends on colour alone.
 fn mark(state: &str) -> &'static str {
-    const ALL: [(State, &str); 6] = [
-        (State::Queuing, "○"),
-        (State::Processing, "▶"),
-        (State::Finished, "✓"),
-        (State::Failed, "✕"),
-        (State::Terminated, "■"),
-        (State::Cancelled, "–"),
+    const ALL: [(JobState, &str); 6] = [
+        (JobState::Queuing, "○"),
+        (JobState::Processing, "▶"),
+        (JobState::Finished, "✓"),
+        (JobState::Failed, "✕"),
+        (JobState::Terminated, "■"),
+        (JobState::Cancelled, "–"),
     ];
     ALL.iter()
         .find(|(known, _)| known.name() == state)
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_has_a_sign() {
+    fn every_state_has_a_symbol() {
         for state in [
             "queuing",
             "processing",

@@ -1,18 +1,18 @@
-//! Event streams: what they tell, and what happens to those who do not listen.
+//! Event streams: their contents, and slow or stuck browsers.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use bucketload_console::queue::{Ended, State};
+use bucketload_console::queue::{JobState, ProcessExit};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
 use crate::support::{Site, request, site, until};
 
-/// Most streams at the same time, as the console has it.
+/// The console's maximum number of streams.
 const MAX_STREAMS: usize = 64;
-/// Virtual time after which a browser that takes nothing must have been given up.
+/// Virtual time after which a browser that accepts no data must have been dropped.
 const GIVEN_UP: Duration = Duration::from_secs(90);
 
 async fn open(site: &Site) -> (StatusCode, Body) {
@@ -26,14 +26,14 @@ async fn open(site: &Site) -> (StatusCode, Body) {
     (answer.status(), answer.into_body())
 }
 
-/// The next message of a stream; none at its end.
+/// The next message of a stream; `None` at its end.
 async fn next(body: &mut Body) -> Option<String> {
     let frame = body.frame().await?.unwrap();
     Some(String::from_utf8_lossy(frame.data_ref().unwrap()).into_owned())
 }
 
 #[tokio::test]
-async fn events_tell_the_state_and_the_lists() {
+async fn events_send_the_state_and_the_lists() {
     let site = site(false);
     let id = site.submit("x.toml", "name = \"x\"").await;
     let driving = {
@@ -55,8 +55,8 @@ async fn events_tell_the_state_and_the_lists() {
         text += &String::from_utf8_lossy(frame.data_ref().unwrap());
     }
     assert!(text.contains("[\"w1\",\"processing\",false]"), "{text}");
-    process.end(Ended::Code(0));
-    until(&site.controller, id, State::Finished).await;
+    process.end(ProcessExit::Code(0));
+    until(&site.controller, id, JobState::Finished).await;
     while !text.contains("[\"w1\",\"finished\",false]") {
         let frame = body.frame().await.unwrap().unwrap();
         text += &String::from_utf8_lossy(frame.data_ref().unwrap());
@@ -66,7 +66,7 @@ async fn events_tell_the_state_and_the_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_nothing_is_given_up_and_costs_one_message() {
+async fn a_stuck_browser_is_dropped_and_costs_one_message() {
     let site = site(false);
     let mut stuck = Vec::new();
     for _ in 0..MAX_STREAMS {
@@ -75,26 +75,23 @@ async fn who_reads_nothing_is_given_up_and_costs_one_message() {
         stuck.push(body);
     }
     assert_eq!(open(&site).await.0, StatusCode::SERVICE_UNAVAILABLE);
-    // Much happens meanwhile that nobody reads.
+    // Many changes happen that nobody reads.
     let begin = tokio::time::Instant::now();
     for n in 0..40 {
         site.submit("x.toml", &format!("name = \"job-{n}\"")).await;
         tokio::time::advance(Duration::from_secs(1)).await;
     }
-    // Every place is free again.
+    // All streams are free again.
     let mut others = Vec::new();
     while others.len() < MAX_STREAMS {
-        assert!(
-            begin.elapsed() < GIVEN_UP,
-            "stuck streams keep their places"
-        );
+        assert!(begin.elapsed() < GIVEN_UP, "stuck streams are not released");
         match open(&site).await {
             (StatusCode::OK, body) => others.push(body),
             _ => tokio::time::advance(Duration::from_secs(1)).await,
         }
         tokio::task::yield_now().await;
     }
-    // What was kept for each of them is the one message that waited.
+    // For each of them, only the one waiting message was kept.
     for mut body in stuck {
         let mut messages = 0;
         while let Some(text) = next(&mut body).await {
@@ -109,7 +106,7 @@ async fn who_reads_nothing_is_given_up_and_costs_one_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_slowly_gets_fewer_states_and_the_latest() {
+async fn a_slow_browser_gets_fewer_states_and_the_latest() {
     let site = site(false);
     let (_, mut body) = open(&site).await;
     for n in 0..30 {

@@ -1,4 +1,4 @@
-//! The agents of a controller, asked by a script in virtual time.
+//! The agents of a controller, with a scripted prober in virtual time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use bucketload_console::agents::AgentAddress;
-use bucketload_console::fleet::{Answer, Fleet, Health, Prober};
-use bucketload_console::launcher::Boxed;
-use bucketload_console::queue::{Ended, State};
+use bucketload_console::fleet::{Fleet, Health, ProbeAnswer, Prober};
+use bucketload_console::launcher::BoxFuture;
+use bucketload_console::queue::{JobState, ProcessExit};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -17,15 +17,15 @@ use crate::support::{request, site_with, until};
 
 const HTML: (&str, &str) = ("accept", "text/html");
 
-/// Answers as the test says, and counts.
+/// Returns the test's answers and counts the probes.
 #[derive(Default)]
 struct Scripted {
-    answers: Mutex<BTreeMap<String, Result<Answer, String>>>,
+    answers: Mutex<BTreeMap<String, Result<ProbeAnswer, String>>>,
     asked: AtomicUsize,
 }
 
 impl Scripted {
-    fn say(&self, address: &str, answer: Result<Answer, String>) {
+    fn say(&self, address: &str, answer: Result<ProbeAnswer, String>) {
         self.answers
             .lock()
             .unwrap()
@@ -34,15 +34,15 @@ impl Scripted {
 }
 
 impl Prober for Scripted {
-    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> Boxed<'a, Result<Answer, String>> {
+    fn probe<'a>(&'a self, agent: &'a AgentAddress) -> BoxFuture<'a, Result<ProbeAnswer, String>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let answer = self.answers.lock().unwrap()[&agent.to_string()].clone();
         Box::pin(async move { answer })
     }
 }
 
-fn answer(offset_ns: i64) -> Answer {
-    Answer {
+fn answer(offset_ns: i64) -> ProbeAnswer {
+    ProbeAnswer {
         version: "1.2.3".to_owned(),
         host: "<b>node</b>".to_owned(),
         busy: None,
@@ -53,7 +53,7 @@ fn answer(offset_ns: i64) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn agents_are_asked_while_nothing_runs() {
+async fn agents_are_probed_while_no_run_is_in_progress() {
     let script = Arc::new(Scripted::default());
     let refusal = "h2:7400: one side is bucketload 1.2.3, the other is bucketload 1.0.0";
     script.say("h1:7400", Ok(answer(-1_500_000)));
@@ -63,12 +63,12 @@ async fn agents_are_asked_while_nothing_runs() {
     let fleet = Arc::new(Fleet::new(agents.to_vec(), prober));
     let site = site_with(false, Arc::clone(&fleet));
     let page = site.get("/agents", &[HTML]).await.text;
-    assert_eq!(page.matches("not asked yet").count(), 2, "{page}");
-    let looking = tokio::spawn(Arc::clone(&fleet).look_after(site.controller.clone()));
+    assert_eq!(page.matches("not checked yet").count(), 2, "{page}");
+    let looking = tokio::spawn(Arc::clone(&fleet).poll(site.controller.clone()));
     let mut changes = fleet.watch();
     changes.changed().await.unwrap();
     assert_eq!(fleet.ready(), (1, 2));
-    // The page, the program's list, COSBench's list, the overview, the metrics.
+    // The page, the API's list, COSBench's list, the overview, the metrics.
     let page = site.get("/agents", &[HTML]).await.text;
     for words in [
         "-1.5 ms ± 40 µs",
@@ -94,7 +94,7 @@ async fn agents_are_asked_while_nothing_runs() {
     assert!(overview.contains("1 of 2"), "{overview}");
     let metrics = site.get("/metrics", &[]).await.text;
     assert!(metrics.contains("bucketload_agents_ready 1\n"), "{metrics}");
-    // A page that stays open is told.
+    // An open page gets an update.
     let stream = site
         .router
         .clone()
@@ -109,7 +109,7 @@ async fn agents_are_asked_while_nothing_runs() {
         told += &String::from_utf8_lossy(frame.data_ref().unwrap());
     }
     assert_eq!(fleet.ready(), (2, 2));
-    // While a workload runs nobody is asked; when it is over, at once.
+    // No probes during a run; the next one comes right after it.
     let id = site.submit("x.toml", "name = \"x\"").await;
     let driving = {
         let controller = site.controller.clone();
@@ -123,13 +123,13 @@ async fn agents_are_asked_while_nothing_runs() {
     assert_eq!(script.asked.load(Ordering::Relaxed), before);
     script.say("h1:7400", Err("h1:7400: connection refused".to_owned()));
     changes.borrow_and_update();
-    process.end(Ended::Code(0));
-    until(&site.controller, id, State::Finished).await;
+    process.end(ProcessExit::Code(0));
+    until(&site.controller, id, JobState::Finished).await;
     let ended = tokio::time::Instant::now();
     changes.changed().await.unwrap();
     assert!(ended.elapsed() < Duration::from_secs(1));
     assert!(
-        matches!(&fleet.standings()[0].health, Health::Absent { reason } if reason.contains("refused"))
+        matches!(&fleet.statuses()[0].health, Health::Absent { reason } if reason.contains("refused"))
     );
     site.controller.stop();
     driving.await.unwrap();

@@ -1,7 +1,7 @@
-//! What users do, against the router.
+//! What users do, as requests to the router.
 
 use axum::http::StatusCode;
-use bucketload_console::queue::{Ended, State};
+use bucketload_console::queue::{JobState, ProcessExit};
 
 use crate::support::{multipart, request, site, until};
 
@@ -13,9 +13,9 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 async fn an_empty_console_has_all_its_pages() {
     let site = site(false);
     for (path, words) in [
-        ("/", "Nothing runs and nothing waits"),
+        ("/", "No workload is running or waiting"),
         ("/submit", "Built-in workload"),
-        ("/history", "No workload has come to its end yet"),
+        ("/history", "No workload has finished yet"),
         ("/compare", "There are no runs to compare yet"),
         ("/agents", "No agents are configured"),
         ("/matrix", "one mix per line"),
@@ -136,12 +136,12 @@ async fn one_of_three_sources_is_needed() {
         (&[("builtin", "", &b""[..])][..], "there is no workload"),
         (
             &[("builtin", "", b"get"), ("text", "", b"name = \"x\"")],
-            "give one of",
+            "give only one of",
         ),
         (&[("builtin", "", b"gett")], "no built-in workload"),
         (
             &[("builtin", "", b"get"), ("bogus", "", b"1")],
-            "cannot be asked for",
+            "is not allowed",
         ),
     ] {
         let (kind, body) = multipart(parts);
@@ -168,7 +168,7 @@ async fn cosbench_clients_get_cosbench_answers() {
         site.ask(request("POST", &path, &[("content-type", &kind)], body))
             .await
     };
-    // Options are honoured or refused, never passed over; what COSBench itself sends is none.
+    // Options are applied or refused, never ignored; COSBench's own parameters do not count as options.
     for (query, fields) in [
         ("?out=/tmp/x", &[][..]),
         ("", &[("out", "", &b"/tmp/x"[..])]),
@@ -176,7 +176,7 @@ async fn cosbench_clients_get_cosbench_answers() {
         let refused = submit(query, fields).await;
         assert_eq!(refused.status, StatusCode::OK);
         assert!(
-            refused.text.contains("option `out` cannot be asked for"),
+            refused.text.contains("option `out` is not allowed"),
             "{}",
             refused.text
         );
@@ -247,7 +247,7 @@ async fn the_archive_is_offered_under_cosbenchs_names() {
     let tables = site.get("/archive/run-history.csv", &[]).await;
     assert_eq!(tables.status, StatusCode::NOT_FOUND);
     let archive = site.dir.path().join("data/archive");
-    // The name of a workload may hold anything but a slash.
+    // The name of a workload may contain anything but a slash.
     let evil = "w1-a \"><script>é";
     std::fs::create_dir_all(archive.join(evil)).unwrap();
     std::fs::create_dir_all(archive.join("w10-other")).unwrap();
@@ -265,7 +265,7 @@ async fn the_archive_is_offered_under_cosbenchs_names() {
     assert!(!page.contains("<script>é"), "{page}");
     assert!(
         page.contains("&lt;b&gt;`Ratio`"),
-        "notes of the check: {page}"
+        "notes from the check: {page}"
     );
     let path = "/jobs/w1/files/w1-a%20%22%3E%3Cscript%3E%C3%A9.csv";
     assert!(page.contains(path), "{page}");
@@ -305,7 +305,7 @@ async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
         tokio::spawn(async move { controller.drive().await })
     };
     let process = site.script.process(0).await;
-    // A run directory as a killed process leaves it: the manifest says that it runs.
+    // A run directory as a killed process leaves it: the manifest says `running`.
     let plan: Plan = {
         let file = WorkloadFile::builtin("get").unwrap();
         let context = ResolveContext {
@@ -317,11 +317,11 @@ async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
     };
     let run = site.controller.run_dir(id);
     drop(RunDirSink::create(&run, Manifest::new("r", "0", plan)).unwrap());
-    process.end(Ended::Signal(9));
-    until(&site.controller, id, State::Terminated).await;
+    process.end(ProcessExit::Signal(9));
+    until(&site.controller, id, JobState::Terminated).await;
     let page = site.get("/jobs/w1", &[HTML]).await.text;
     assert!(
-        page.contains("ended by signal 9") && page.contains("iframe"),
+        page.contains("killed by signal 9") && page.contains("iframe"),
         "{page}"
     );
     let report = site.get("/jobs/w1/report", &[]).await;
@@ -359,7 +359,7 @@ async fn a_matrix_becomes_one_submission() {
     );
     assert!(
         refused.text.contains("value=\"grid\""),
-        "what was entered stays"
+        "entered values are kept"
     );
     assert_eq!(
         site.controller.with_queue(|queue| queue.waiting().count()),

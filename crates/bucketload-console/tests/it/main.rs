@@ -1,5 +1,5 @@
-//! The controller and its console from outside: queue with a scripted process and a clock of its own, and
-//! every request that must not be answered.
+//! The controller and its console from outside: queue with a scripted process and clock, and
+//! every request that must be rejected.
 
 mod events;
 mod fleet;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bucketload_console::controller::{Controller, Source, SubmitError};
 use bucketload_console::options::RunOptions;
-use bucketload_console::queue::{Ended, JobId, State};
+use bucketload_console::queue::{JobId, JobState, ProcessExit};
 
 use crate::support::{GRACE, Script, controller, state, until};
 
@@ -37,13 +37,13 @@ async fn workloads_run_one_after_the_other_in_their_order() {
     assert_eq!(first.task.workload, "get");
     assert_eq!(first.task.arguments, ["--rate=5/s"]);
     assert_eq!(script.count(), 1, "one at a time");
-    first.end(Ended::Code(0));
+    first.end(ProcessExit::Code(0));
     assert_eq!(script.process(1).await.task.workload, "mixed");
-    assert_eq!(state(&controller, a), State::Finished);
-    script.process(1).await.end(Ended::Code(1));
-    script.process(2).await.end(Ended::Signal(11));
-    until(&controller, b, State::Terminated).await;
-    assert_eq!(state(&controller, c), State::Failed);
+    assert_eq!(state(&controller, a), JobState::Finished);
+    script.process(1).await.end(ProcessExit::Code(1));
+    script.process(2).await.end(ProcessExit::Signal(11));
+    until(&controller, b, JobState::Terminated).await;
+    assert_eq!(state(&controller, c), JobState::Failed);
     controller.stop();
     driving.await.unwrap();
 }
@@ -60,11 +60,11 @@ async fn a_cancelled_run_is_asked_to_stop() {
     let _driving = drive(&controller);
     let process = script.process(0).await;
     controller.cancel(b).unwrap();
-    assert_eq!(state(&controller, b), State::Cancelled);
+    assert_eq!(state(&controller, b), JobState::Cancelled);
     controller.cancel(a).unwrap();
-    until(&controller, a, State::Cancelled).await;
+    until(&controller, a, JobState::Cancelled).await;
     assert_eq!(process.signals(), ["INT"]);
-    assert_eq!(script.count(), 1, "the cancelled one never ran");
+    assert_eq!(script.count(), 1, "the cancelled job never ran");
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,13 +77,13 @@ async fn a_run_that_does_not_stop_is_killed_after_the_grace_time() {
     let process = script.process(0).await;
     let before = tokio::time::Instant::now();
     controller.cancel(a).unwrap();
-    until(&controller, a, State::Cancelled).await;
+    until(&controller, a, JobState::Cancelled).await;
     assert_eq!(process.signals(), ["INT", "KILL"]);
     assert!(before.elapsed() >= GRACE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_is_stopped_keeps_its_queue() {
+async fn a_stopped_controller_keeps_its_queue() {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     let first = controller(dir.path(), &script);
@@ -93,10 +93,10 @@ async fn a_controller_that_is_stopped_keeps_its_queue() {
     first.stop();
     driving.await.unwrap();
     assert_eq!(process.signals(), ["INT"]);
-    assert_eq!(state(&first, a), State::Terminated);
+    assert_eq!(state(&first, a), JobState::Terminated);
     drop(first);
     let second = controller(dir.path(), &script);
-    assert_eq!(state(&second, b), State::Queuing);
+    assert_eq!(state(&second, b), JobState::Queuing);
     let _driving = drive(&second);
     assert_eq!(script.process(1).await.task.workload, "put");
 }
@@ -109,21 +109,21 @@ async fn a_run_whose_controller_died_is_terminated_and_the_next_one_runs() {
     let (a, b) = (submit(&first, "get").await, submit(&first, "put").await);
     let driving = drive(&first);
     script.process(0).await;
-    // As a SIGKILL: nothing of the controller runs any more.
+    // Like a SIGKILL: nothing of the controller runs any more.
     driving.abort();
     let _ = driving.await;
     drop(first);
     let second = controller(dir.path(), &script);
-    assert_eq!(state(&second, a), State::Processing, "as the file says");
+    assert_eq!(state(&second, a), JobState::Processing, "as the file says");
     let _driving = drive(&second);
     script.process(1).await;
-    assert_eq!(state(&second, a), State::Terminated);
+    assert_eq!(state(&second, a), JobState::Terminated);
     let message = second.with_queue(|queue| queue.get(a).unwrap().message.clone());
     assert!(
         message.contains("what was measured until then is kept"),
         "{message}"
     );
-    assert_eq!(state(&second, b), State::Processing);
+    assert_eq!(state(&second, b), JobState::Processing);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn a_refused_workload_leaves_nothing_behind() {
         .submit(source, RunOptions::default())
         .await
         .unwrap();
-    assert_eq!(id, JobId(1), "what was refused used up no number");
+    assert_eq!(id, JobId(1), "a refused workload uses up no id");
     assert_eq!((count("jobs"), count("incoming")), (1, 0));
     let kept = controller.job_dir(id).join("x.toml");
     assert_eq!(std::fs::read(&kept).unwrap(), b"name = \"x\"");
@@ -171,7 +171,7 @@ async fn a_refused_workload_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_a_killed_controller_left_is_nobodys() {
+async fn leftovers_of_a_killed_controller_are_not_reused() {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     // A submission that was being checked, and one that was about to be listed.
@@ -217,7 +217,7 @@ async fn only_workloads_in_xml_have_an_archive() {
     ] {
         let process = script.process(n).await;
         assert_eq!(process.task.archive, archive);
-        process.end(Ended::Code(0));
+        process.end(ProcessExit::Code(0));
     }
     controller.stop();
     driving.await.unwrap();

@@ -1,15 +1,15 @@
-//! Requests that must fail, and fail safely.
+//! Requests that must fail safely.
 
 use axum::http::StatusCode;
 
 use crate::support::{Site, TOKEN, multipart, request, site, state};
-use bucketload_console::queue::State;
+use bucketload_console::queue::JobState;
 
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
-/// The routes as the router has them, so that none can be forgotten here.
+/// The routes, read from the router's source, so that none is forgotten here.
 const ROUTER: &str = include_str!("../../src/web/mod.rs");
 
-/// Paths of all routes, with a job that exists and a file name.
+/// Paths of all routes, with an existing job and a file name.
 fn paths() -> Vec<String> {
     let source = ROUTER.replace(['\n', ' '], "");
     let found: Vec<String> = source
@@ -69,7 +69,7 @@ async fn no_endpoint_answers_without_a_token() {
     }
     assert_eq!(
         state(&site.controller, "w1".parse().unwrap()),
-        State::Queuing
+        JobState::Queuing
     );
     let bearer = format!("Bearer {TOKEN}");
     let known = [("authorization", bearer.as_str())];
@@ -79,7 +79,7 @@ async fn no_endpoint_answers_without_a_token() {
             .text
             .contains("secret-name")
     );
-    // COSBench's client writes the token into the query.
+    // COSBench's client puts the token into the query.
     let path = format!("/controller/cli/index.action?username=x&password={TOKEN}");
     assert_eq!(site.get(&path, &[]).await.status, StatusCode::OK);
     let path = format!("/api/jobs?password={TOKEN}");
@@ -87,7 +87,7 @@ async fn no_endpoint_answers_without_a_token() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_opens_nothing_and_a_session_ends() {
+async fn a_wrong_token_is_refused_and_a_session_ends() {
     let site = site(true);
     let form = ("content-type", "application/x-www-form-urlencoded");
     let wrong = site
@@ -100,7 +100,7 @@ async fn a_wrong_token_opens_nothing_and_a_session_ends() {
         .await;
     assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
     assert_eq!(wrong.header("set-cookie"), "");
-    assert!(wrong.text.contains("not the token") && !wrong.text.contains("guess"));
+    assert!(wrong.text.contains("token is wrong") && !wrong.text.contains("guess"));
     let cookie = login(&site).await;
     let session = [("cookie", cookie.as_str()), HTML];
     assert_eq!(site.get("/", &session).await.status, StatusCode::OK);
@@ -143,7 +143,7 @@ async fn requests_of_other_sites_change_nothing() {
     ];
     for path in targets {
         for sign in foreign {
-            // Even with the right number.
+            // Even with the right CSRF token.
             let answer = site
                 .ask(request("POST", path, &[form, sign], good.clone()))
                 .await;
@@ -154,7 +154,7 @@ async fn requests_of_other_sites_change_nothing() {
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {sign:?}");
         }
     }
-    // From a page of this site, but not from a form of this session.
+    // From a page of this site, but without the CSRF token of this session.
     let own = ("origin", "http://127.0.0.1:19088");
     for path in [
         "/jobs/w1/cancel",
@@ -167,7 +167,7 @@ async fn requests_of_other_sites_change_nothing() {
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {body}");
         }
     }
-    assert_eq!(state(&site.controller, id), State::Queuing);
+    assert_eq!(state(&site.controller, id), JobState::Queuing);
     assert_eq!(
         site.controller.with_queue(|queue| queue.waiting().count()),
         1
@@ -176,11 +176,11 @@ async fn requests_of_other_sites_change_nothing() {
         .ask(request("POST", "/jobs/w1/cancel", &[form, own], good))
         .await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
-    assert_eq!(state(&site.controller, id), State::Cancelled);
+    assert_eq!(state(&site.controller, id), JobState::Cancelled);
 }
 
 #[tokio::test]
-async fn names_that_were_made_to_point_here_are_not_answered() {
+async fn dns_rebinding_is_refused() {
     let site = site(false);
     for host in ["evil.example:19088", "127.0.0.1.evil.example", ""] {
         for path in ["/", "/api/jobs", "/login", "/assets/console.css"] {
@@ -202,7 +202,7 @@ async fn paths_cannot_leave_a_run_directory() {
     std::fs::create_dir_all(run.join("hist")).unwrap();
     std::fs::write(run.join("run.json"), "{}").unwrap();
     std::fs::write(run.join("hist/phase-0.hlog"), "log").unwrap();
-    std::fs::write(run.join("other.txt"), "not on the list").unwrap();
+    std::fs::write(run.join("other.txt"), "not in the list").unwrap();
     std::fs::write(site.dir.path().join("data/outside.txt"), "outside").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", run.join("events.jsonl")).unwrap();
     let good = site.get("/jobs/w1/files/run.json", &[]).await;
@@ -299,7 +299,7 @@ async fn oversized_and_explosive_uploads_are_refused() {
 }
 
 #[tokio::test]
-async fn scripts_in_names_are_text() {
+async fn scripts_in_names_are_escaped() {
     let site = site(false);
     let evil = "<script>alert(1)</script>'><img src=x onerror=alert(2)>";
     let id = site.submit("<b>.toml", &format!("name = \"{evil}\"")).await;
@@ -322,7 +322,7 @@ async fn scripts_in_names_are_text() {
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(
         refused.text.contains("&lt;script&gt;alert(3)"),
-        "what was entered stays"
+        "entered values are kept"
     );
     let mut pages = vec![refused];
     for path in [
@@ -351,7 +351,7 @@ async fn scripts_in_names_are_text() {
 }
 
 #[tokio::test]
-async fn reports_are_shut_in_an_origin_of_their_own() {
+async fn reports_have_a_separate_origin() {
     let site = site(false);
     let id = site.submit("x.toml", "name = \"x\"").await;
     let run = site.controller.run_dir(id);
@@ -361,7 +361,7 @@ async fn reports_are_shut_in_an_origin_of_their_own() {
     assert_eq!(
         early.status,
         StatusCode::NOT_FOUND,
-        "not before the run is over"
+        "not before the run has ended"
     );
     site.controller.cancel(id).unwrap();
     let answer = site.get("/jobs/w1/report", &[]).await;

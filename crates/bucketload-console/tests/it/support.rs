@@ -1,4 +1,4 @@
-//! A controller whose runs are scripted, and requests to its router.
+//! A controller with scripted runs, and requests to its router.
 
 use std::io;
 use std::path::Path;
@@ -9,35 +9,35 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
-use bucketload_console::Token;
 use bucketload_console::controller::{Controller, ControllerConfig, Source};
 use bucketload_console::fleet::Fleet;
-use bucketload_console::launcher::{Boxed, Checked, Launcher, Running, Task};
+use bucketload_console::launcher::{BoxFuture, CheckResult, Launcher, RunningProcess, Task};
 use bucketload_console::options::RunOptions;
-use bucketload_console::queue::{Ended, JobId, State};
+use bucketload_console::queue::{JobId, JobState, ProcessExit};
 use bucketload_console::web::{Console, ConsoleConfig, router};
+use bucketload_token::AccessToken;
 use http_body_util::BodyExt as _;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 /// The token of closed consoles.
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
-/// Time that a cancelled run has.
+/// Grace time of a cancelled run.
 pub(crate) const GRACE: Duration = Duration::from_secs(60);
 
 /// A process that does what the test says.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) task: Task,
-    ended: watch::Sender<Option<Ended>>,
-    /// What it received: `INT`, `KILL`.
+    ended: watch::Sender<Option<ProcessExit>>,
+    /// The received signals: `INT`, `KILL`.
     pub(crate) signals: Arc<Mutex<Vec<&'static str>>>,
-    /// Whether it stops when it is asked to.
+    /// Whether it stops on `INT`.
     obeys: bool,
 }
 
 impl Process {
-    pub(crate) fn end(&self, ended: Ended) {
+    pub(crate) fn end(&self, ended: ProcessExit) {
         self.ended.send_replace(Some(ended));
     }
 
@@ -46,8 +46,8 @@ impl Process {
     }
 }
 
-impl Running for Process {
-    fn wait(&mut self) -> Boxed<'_, io::Result<Ended>> {
+impl RunningProcess for Process {
+    fn wait(&mut self) -> BoxFuture<'_, io::Result<ProcessExit>> {
         let mut ended = self.ended.subscribe();
         Box::pin(async move {
             let ended = ended.wait_for(Option::is_some).await;
@@ -58,13 +58,13 @@ impl Running for Process {
     fn interrupt(&mut self) {
         self.signals.lock().unwrap().push("INT");
         if self.obeys {
-            self.end(Ended::Code(130));
+            self.end(ProcessExit::Code(130));
         }
     }
 
     fn kill(&mut self) {
         self.signals.lock().unwrap().push("KILL");
-        self.end(Ended::Signal(9));
+        self.end(ProcessExit::Signal(9));
     }
 }
 
@@ -72,7 +72,7 @@ impl Running for Process {
 pub(crate) struct Script {
     started: watch::Sender<Vec<Process>>,
     pub(crate) stubborn: bool,
-    /// What the check of a workload says.
+    /// The refusal of a workload check, if any.
     pub(crate) refusal: Mutex<Option<String>>,
 }
 
@@ -98,13 +98,13 @@ impl Script {
 }
 
 impl Launcher for Script {
-    fn check<'a>(&'a self, task: &'a Task) -> Boxed<'a, Result<Checked, String>> {
+    fn check<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Result<CheckResult, String>> {
         let refusal = self.refusal.lock().unwrap().clone();
         Box::pin(async move {
             match refusal {
                 Some(text) => Err(text),
-                None => Ok(Checked {
-                    // The name as it stands in the file.
+                None => Ok(CheckResult {
+                    // The name in the file.
                     name: std::fs::read_to_string(task.dir.join(&task.workload))
                         .ok()
                         .and_then(|text| Some(text.split('"').nth(1)?.to_owned()))
@@ -115,7 +115,7 @@ impl Launcher for Script {
         })
     }
 
-    fn start(&self, task: &Task) -> io::Result<Box<dyn Running>> {
+    fn start(&self, task: &Task) -> io::Result<Box<dyn RunningProcess>> {
         let process = Process {
             task: task.clone(),
             ended: watch::Sender::new(None),
@@ -126,12 +126,12 @@ impl Launcher for Script {
         Ok(Box::new(process))
     }
 
-    fn settled<'a>(&'a self, _dir: &'a Path) -> Boxed<'a, ()> {
+    fn wait_until_unused<'a>(&'a self, _dir: &'a Path) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 }
 
-/// A controller in a directory, with a clock that counts questions.
+/// Makes a controller in a directory, with a clock that advances one second per call.
 pub(crate) fn controller(dir: &Path, script: &Arc<Script>) -> Controller {
     let now = AtomicU64::new(1_800_000_000_000);
     Controller::open(ControllerConfig {
@@ -143,7 +143,7 @@ pub(crate) fn controller(dir: &Path, script: &Arc<Script>) -> Controller {
     .unwrap()
 }
 
-/// A console with a controller whose queue is not driven.
+/// A console of a controller whose queue is not driven.
 pub(crate) struct Site {
     pub(crate) controller: Controller,
     pub(crate) router: Router,
@@ -151,18 +151,18 @@ pub(crate) struct Site {
     pub(crate) dir: tempfile::TempDir,
 }
 
-/// A console that asks for a token, as off loopback, or for none.
+/// Makes a console, `closed` with a token and TLS as off loopback.
 pub(crate) fn site(closed: bool) -> Site {
     site_with(closed, Arc::default())
 }
 
-/// The same with agents.
+/// Like [`site`], with agents.
 pub(crate) fn site_with(closed: bool, fleet: Arc<Fleet>) -> Site {
     let dir = tempfile::tempdir().unwrap();
     let script = Script::new(false);
     let controller = controller(dir.path(), &script);
     let config = ConsoleConfig {
-        token: closed.then(|| Token::from_text(TOKEN).unwrap()),
+        token: closed.then(|| AccessToken::parse("", TOKEN).unwrap()),
         tls: closed,
         fleet,
         ..ConsoleConfig::default()
@@ -176,7 +176,7 @@ pub(crate) fn site_with(closed: bool, fleet: Arc<Fleet>) -> Site {
     }
 }
 
-/// An answer, read to its end.
+/// A response, read completely.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) head: Response<()>,
@@ -208,7 +208,7 @@ impl Site {
         self.ask(request("GET", path, headers, "")).await
     }
 
-    /// The number that forms of an open console carry.
+    /// The CSRF token in the forms of an open console.
     pub(crate) async fn csrf(&self, headers: &[(&str, &str)]) -> String {
         let mut headers = headers.to_vec();
         headers.push(("accept", "text/html"));
@@ -266,12 +266,12 @@ pub(crate) fn multipart(parts: &[(&str, &str, &[u8])]) -> (String, Vec<u8>) {
     ("multipart/form-data; boundary=xyz".to_owned(), body)
 }
 
-pub(crate) fn state(controller: &Controller, id: JobId) -> State {
+pub(crate) fn state(controller: &Controller, id: JobId) -> JobState {
     controller.with_queue(|queue| queue.get(id).unwrap().state)
 }
 
 /// Waits until a job has a state.
-pub(crate) async fn until(controller: &Controller, id: JobId, wanted: State) {
+pub(crate) async fn until(controller: &Controller, id: JobId, wanted: JobState) {
     let mut changes = controller.watch();
     while state(controller, id) != wanted {
         changes.changed().await.unwrap();

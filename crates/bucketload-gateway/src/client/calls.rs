@@ -1,4 +1,4 @@
-//! The calls: those of [`bucketload_store::Store`], with bodies as slices, readers or downloads.
+//! The calls of [`bucketload_store::Store`], with bodies as slices, readers or downloads.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use bucketload_store::{
     MultipartOptions, ObjectInfo, PartListing, ReadConditions, UploadListing, Written,
 };
 
-use super::connection::{Answer, Outgoing};
-use super::download::Download;
+use super::connection::{Answer, RequestBody};
+use super::download::{Download, Source};
 use super::error::{Error, Result};
 use super::files;
 use super::options::Options;
 use super::pipeline::Pipeline;
 use super::pool::{Lease, Pool};
-use crate::protocol::codec::{Malformed, Value, whole};
-use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
+use crate::protocol::codec::{Malformed, Value, decode_all};
+use crate::protocol::request::{ByteRange, Name, ReadMode, Request, UploadName};
 use crate::protocol::values::Buckets;
-use crate::protocol::{FileOpening, Opening, Outcome};
+use crate::protocol::{GetFileHead, GetHead, Outcome};
 
-/// A client of one gateway. Cheap to clone: clones share the connections. All calls block and may be made from any
-/// number of threads at once.
+/// A client of one gateway. Cloning is cheap, and clones share the connections. All calls block, and any number of
+/// threads may make calls at once.
 ///
 /// # Errors
-/// Every call fails with [`Error::Store`] as the store does (see [`bucketload_store::Store`]), and otherwise as
-/// [`Error`] says. This is not repeated below.
+/// Every call returns [`Error::Store`] when the store fails (see [`bucketload_store::Store`]), or another [`Error`].
+/// This is not repeated below.
 #[derive(Clone, Debug)]
 pub struct Client {
     pool: Arc<Pool>,
@@ -35,7 +35,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has not connected yet: the first call does.
+    /// Makes a client that connects with its first call.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Client {
         }
     }
 
-    /// A client that has connected once, so that a wrong address or token shows now.
+    /// Makes a client and connects once, so that a wrong address or token shows at once.
     ///
     /// # Errors
     /// [`Error::Connect`], [`Error::Refused`].
@@ -54,8 +54,8 @@ impl Client {
         Ok(client)
     }
 
-    /// The same client with a time limit for each whole call, `None` for none. A download's limit holds until
-    /// its last byte.
+    /// Returns the same client with a time limit for each whole call (`None`: no limit). The limit of a download lasts
+    /// until its last byte.
     #[must_use]
     pub fn limited(&self, limit: Option<Duration>) -> Self {
         Self {
@@ -64,13 +64,17 @@ impl Client {
         }
     }
 
-    /// A connection for one call.
+    /// Takes a connection for one call.
     pub(super) fn lease(&self) -> Result<Lease> {
         Pool::lease(&self.pool, self.limit)
     }
 
     /// Sends a request and reads the head of its answer.
-    fn call<T: for<'d> Value<'d>>(&self, request: &Request<'_>, body: Outgoing<'_>) -> Result<T> {
+    fn call<T: for<'d> Value<'d>>(
+        &self,
+        request: &Request<'_>,
+        body: RequestBody<'_>,
+    ) -> Result<T> {
         let mut lease = self.lease()?;
         let result = lease
             .send(request, body)
@@ -80,10 +84,10 @@ impl Client {
     }
 
     fn simple<T: for<'d> Value<'d>>(&self, request: &Request<'_>) -> Result<T> {
-        self.call(request, Outgoing::None)
+        self.call(request, RequestBody::None)
     }
 
-    /// All buckets in order of their names.
+    /// Lists all buckets in order of their names.
     pub fn list_buckets(&self) -> Result<Vec<BucketInfo>> {
         let Buckets(all) = self.simple(&Request::ListBuckets)?;
         Ok(all)
@@ -94,7 +98,7 @@ impl Client {
         self.simple(&Request::CreateBucket(bucket))
     }
 
-    /// Information about one bucket; [`bucketload_store::StoreError::NoSuchBucket`] if it does not exist.
+    /// Returns information about a bucket; [`bucketload_store::StoreError::NoSuchBucket`] if it does not exist.
     pub fn head_bucket(&self, bucket: &str) -> Result<BucketInfo> {
         self.simple(&Request::HeadBucket(bucket))
     }
@@ -104,21 +108,21 @@ impl Client {
         self.simple(&Request::DeleteBucket(bucket))
     }
 
-    /// One page of the keys of a bucket, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries whatever `max_keys`
-    /// says; [`Listing::next`] is where the next begins.
+    /// Lists one page of a bucket's keys, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries whatever `max_keys` is. The
+    /// next page begins at [`Listing::next`].
     pub fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
         self.simple(&Request::List(bucket, *request))
     }
 
-    /// Writes an object of the bytes `body`.
+    /// Writes an object with the contents `body`.
     pub fn put(&self, bucket: &str, key: &str, body: &[u8], commit: Commit) -> Result<Written> {
         let request = Request::Put(Name { bucket, key }, None, commit);
-        self.call(&request, Outgoing::Slice(body))
+        self.call(&request, RequestBody::Slice(body))
     }
 
-    /// Writes an object of the next `size` bytes of `body`, which is read in pieces of at most 256 KiB.
-    /// `content_md5`: the digest that the bytes must have. When `body` fails or ends early, nothing is written
-    /// and the error is [`Error::Body`].
+    /// Writes an object with the next `size` bytes of `body`, read in pieces of at most 256 KiB. `content_md5` is the
+    /// digest that the bytes must have. If `body` fails or ends early, nothing is written and the error is
+    /// [`Error::Body`].
     pub fn put_from(
         &self,
         bucket: &str,
@@ -129,22 +133,25 @@ impl Client {
         commit: Commit,
     ) -> Result<Written> {
         let name = Name { bucket, key };
-        if size >= files::FROM && content_md5.is_none() && self.pool.files.load(Ordering::Relaxed) {
+        if size >= files::MIN_FILE_BYTES
+            && content_md5.is_none()
+            && self.pool.files.load(Ordering::Relaxed)
+        {
             let mut lease = self.lease()?;
             let result = self.put_to_file(&mut lease, name, size, body, &commit);
             if let Some(written) = lease.keep_or_close(result)? {
                 return Ok(written);
             }
-            // It would say so the next time too.
+            // The gateway would refuse the next time too.
             self.pool.files.store(false, Ordering::Relaxed);
         }
         let request = Request::Put(name, content_md5, commit);
-        self.call(&request, Outgoing::Reader(size, body))
+        self.call(&request, RequestBody::Reader(size, body))
     }
 
-    /// Opens an object, or a range of it, for reading. [`Error::NotModified`] and
-    /// [`bucketload_store::StoreError::PreconditionFailed`] say that a condition does not hold, [`bucketload_store::StoreError::InvalidRange`] that
-    /// the range begins at or behind the end.
+    /// Opens an object, or a range of it, for reading. Fails with [`Error::NotModified`] or
+    /// [`bucketload_store::StoreError::PreconditionFailed`] if a condition does not hold, and with
+    /// [`bucketload_store::StoreError::InvalidRange`] if the range begins at or beyond the end.
     pub fn get(
         &self,
         bucket: &str,
@@ -155,38 +162,49 @@ impl Client {
         let name = Name { bucket, key };
         let mut lease = self.lease()?;
         if !lease.is_unix() {
-            let request = Request::Get(name, range, conditions, Way::Body);
+            let request = Request::Get(name, range, conditions, ReadMode::Body);
             return open(lease, &request);
         }
-        let request = Request::Get(name, range, conditions.clone(), Way::File);
-        let result = lease.send(&request, Outgoing::None).and_then(|()| {
+        let request = Request::Get(name, range, conditions.clone(), ReadMode::File);
+        let result = lease.send(&request, RequestBody::None).and_then(|()| {
             let (answer, file) = lease.receive_with_file()?;
             let head = Answer { body: 0, ..answer };
-            let ((info, start), by_file): FileOpening = finish(&mut lease, &head)?;
+            let ((info, start), by_file): GetFileHead = finish(&mut lease, &head)?;
             if by_file.is_some() && answer.body != 0 {
-                return Err(Malformed("a body beside a file").into());
+                return Err(Malformed("a body in addition to a file").into());
             }
             Ok((info, start, by_file, answer.body, files::regular(file)))
         });
         match lease.keep_or_close(result)? {
-            (info, start, None, length, _) => Ok(Download::new(lease, info, start, length)),
+            (info, start, None, length, _) => Ok(Download::new(
+                Source::Connection(lease),
+                info,
+                start,
+                length,
+            )),
             (info, start, Some(length), _, Some(file)) => {
                 let deadline = lease.deadline();
-                Ok(Download::of_file(file, deadline, info, start, length))
+                Ok(Download::new(
+                    Source::File(file, deadline),
+                    info,
+                    start,
+                    length,
+                ))
             }
-            // It did not arrive: this process may have no more descriptors.
-            (_, _, Some(_), _, None) => {
-                open(lease, &Request::Get(name, range, conditions, Way::Body))
-            }
+            // The file did not arrive: this process may be out of descriptors.
+            (_, _, Some(_), _, None) => open(
+                lease,
+                &Request::Get(name, range, conditions, ReadMode::Body),
+            ),
         }
     }
 
-    /// Information about an object.
+    /// Returns information about an object.
     pub fn head(&self, bucket: &str, key: &str) -> Result<ObjectInfo> {
         self.head_if(bucket, key, ReadConditions::default())
     }
 
-    /// Information about an object under conditions, which fail as those of [`Client::get`] do.
+    /// Returns information about an object under conditions, which fail like those of [`Client::get`].
     pub fn head_if(
         &self,
         bucket: &str,
@@ -196,7 +214,7 @@ impl Client {
         self.simple(&Request::Head(Name { bucket, key }, conditions))
     }
 
-    /// Deletes an object. Returns whether there was one: S3 reports success in both cases.
+    /// Deletes an object. Returns whether it existed; S3 reports success in both cases.
     pub fn delete(&self, bucket: &str, key: &str, condition: Condition) -> Result<bool> {
         self.simple(&Request::Delete(Name { bucket, key }, condition))
     }
@@ -223,7 +241,7 @@ impl Client {
         ))
     }
 
-    /// Begins a multipart upload and returns its identity.
+    /// Begins a multipart upload and returns its id.
     pub fn create_multipart(
         &self,
         bucket: &str,
@@ -233,8 +251,8 @@ impl Client {
         self.simple(&Request::CreateMultipart(Name { bucket, key }, options))
     }
 
-    /// Writes part `number` (1 to [`bucketload_store::MAX_PARTS`]) of the next `size` bytes of `body`, as
-    /// [`Client::put_from`] does.
+    /// Writes part `number` (1 to [`bucketload_store::MAX_PARTS`]) with the next `size` bytes of `body`, like
+    /// [`Client::put_from`].
     pub fn upload_part_from(
         &self,
         bucket: &str,
@@ -246,10 +264,10 @@ impl Client {
         content_md5: Option<[u8; 16]>,
     ) -> Result<Written> {
         let request = Request::UploadPart(upload(bucket, key, upload_id), number, content_md5);
-        self.call(&request, Outgoing::Reader(size, body))
+        self.call(&request, RequestBody::Reader(size, body))
     }
 
-    /// Writes part `number` of the bytes `body`.
+    /// Writes part `number` with the contents `body`.
     pub fn upload_part(
         &self,
         bucket: &str,
@@ -259,10 +277,10 @@ impl Client {
         body: &[u8],
     ) -> Result<Written> {
         let request = Request::UploadPart(upload(bucket, key, upload_id), number, None);
-        self.call(&request, Outgoing::Slice(body))
+        self.call(&request, RequestBody::Slice(body))
     }
 
-    /// Writes part `number` of an object or a range of it; `None` for all of it.
+    /// Writes part `number` as a copy of an object, or of a range of it.
     pub fn copy_part(
         &self,
         source_bucket: &str,
@@ -281,7 +299,7 @@ impl Client {
         self.simple(&request)
     }
 
-    /// Assembles the object of the parts named.
+    /// Assembles the object from the given parts.
     pub fn complete_multipart(
         &self,
         bucket: &str,
@@ -299,7 +317,7 @@ impl Client {
         self.simple(&Request::Abort(upload(bucket, key, upload_id)))
     }
 
-    /// Parts with numbers greater than `part_number_marker`, at most `max_parts` and
+    /// Lists parts with numbers greater than `part_number_marker`: at most `max_parts`, and at most
     /// [`MAX_PAGE`](crate::MAX_PAGE).
     pub fn list_parts(
         &self,
@@ -309,12 +327,12 @@ impl Client {
         part_number_marker: u32,
         max_parts: usize,
     ) -> Result<PartListing> {
-        let most = u32::try_from(max_parts).unwrap_or(u32::MAX);
-        let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, most);
+        let max = u32::try_from(max_parts).unwrap_or(u32::MAX);
+        let request = Request::ListParts(upload(bucket, key, upload_id), part_number_marker, max);
         self.simple(&request)
     }
 
-    /// One page of the multipart uploads in progress, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries.
+    /// Lists one page of the multipart uploads in progress, of at most [`MAX_PAGE`](crate::MAX_PAGE) entries.
     pub fn list_uploads(
         &self,
         bucket: &str,
@@ -323,22 +341,27 @@ impl Client {
         self.simple(&Request::ListUploads(bucket, *request))
     }
 
-    /// Several small requests in one go.
+    /// Begins a batch of small requests.
     #[must_use]
     pub const fn pipeline(&self) -> Pipeline<'_> {
         Pipeline::new(self)
     }
 }
 
-/// Asks for an object whose bytes come over the connection.
+/// Opens an object whose bytes come over the connection.
 fn open(mut lease: Lease, request: &Request<'_>) -> Result<Download> {
-    let result = lease.send(request, Outgoing::None).and_then(|()| {
+    let result = lease.send(request, RequestBody::None).and_then(|()| {
         let answer = lease.receive()?;
-        let (info, start): Opening = finish(&mut lease, &Answer { body: 0, ..answer })?;
+        let (info, start): GetHead = finish(&mut lease, &Answer { body: 0, ..answer })?;
         Ok((info, start, answer.body))
     });
     let (info, start, length) = lease.keep_or_close(result)?;
-    Ok(Download::new(lease, info, start, length))
+    Ok(Download::new(
+        Source::Connection(lease),
+        info,
+        start,
+        length,
+    ))
 }
 
 const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> UploadName<'a> {
@@ -348,12 +371,12 @@ const fn upload<'a>(bucket: &'a str, key: &'a str, upload_id: &'a str) -> Upload
     }
 }
 
-/// Reads the head of an answer without a body.
+/// Decodes the head of an answer without a body.
 pub(super) fn finish<T: for<'d> Value<'d>>(lease: &mut Lease, answer: &Answer) -> Result<T> {
     let head = lease.head(answer);
     let result = match answer.outcome {
-        _ if answer.body != 0 => Err(Malformed("a body where there is none").into()),
-        Outcome::Done => whole(head).map_err(Error::from),
+        _ if answer.body != 0 => Err(Malformed("an unexpected body").into()),
+        Outcome::Done => decode_all(head).map_err(Error::from),
         Outcome::NotModified => Err(Error::NotModified),
         Outcome::Failed => Err(failure(head)),
         Outcome::Refused => Err(Error::Protocol(String::from_utf8_lossy(head).into_owned())),
@@ -362,9 +385,9 @@ pub(super) fn finish<T: for<'d> Value<'d>>(lease: &mut Lease, answer: &Answer) -
     result
 }
 
-/// The error that the head of an answer holds.
+/// Decodes the error in the head of an answer.
 fn failure(head: &[u8]) -> Error {
-    match whole(head) {
+    match decode_all(head) {
         Ok(error) => Error::Store(error),
         Err(malformed) => malformed.into(),
     }

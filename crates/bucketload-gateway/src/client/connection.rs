@@ -1,4 +1,4 @@
-//! One connection: handshake, sending of a request, receiving of its answer.
+//! One connection: performs the handshake, sends requests and receives answers.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 use super::error::{Error, Result};
 use super::options::Options;
 use crate::address::Address;
-use crate::frames::Incoming;
-use crate::patience::Patience;
+use crate::busy_poll::BusyPoll;
+use crate::proof::{CHALLENGE_BYTES, prove};
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
 use crate::protocol::{
     self, HEADER_BYTES, HELLO_BYTES, Header, MAX_REPLY_HEAD_BYTES, MAX_REQUEST_HEAD_BYTES, Outcome,
     PROTOCOL_VERSION, Verdict, push_frame,
 };
+use crate::receive_buffer::ReceiveBuffer;
 use crate::socket::Socket;
-use crate::token::CHALLENGE_BYTES;
 
-/// Bodies up to this are gathered before they are sent; larger ones are sent in pieces of this.
+/// Size of the pieces in which a large body is read and sent, bytes.
 pub(super) const PIECE: usize = 256 << 10;
-/// Bodies up to this are copied behind their head, to leave in one piece.
-const COPIED: usize = 16 << 10;
+/// Maximum size of a body that is copied behind its head and sent with it, bytes.
+const MAX_COPIED: usize = 16 << 10;
 
-/// Bytes of a large body that are waited for at a time.
+/// Number of bytes of a large body for which a receiver waits before it wakes.
 const LOW_WATER: usize = 256 << 10;
 
-/// The bytes that a request carries.
-pub(super) enum Outgoing<'a> {
+/// The body of a request.
+pub(super) enum RequestBody<'a> {
     None,
     Slice(&'a [u8]),
-    /// As many bytes as said.
+    /// This many bytes of a reader.
     Reader(u64, &'a mut dyn Read),
 }
 
-impl Outgoing<'_> {
+impl RequestBody<'_> {
     const fn len(&self) -> u64 {
         match self {
             Self::None => 0,
@@ -44,11 +44,11 @@ impl Outgoing<'_> {
     }
 }
 
-/// What an answer begins with. Its body follows.
+/// An answer up to its body, which follows.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) outcome: Outcome,
-    /// Length of the head, which lies in the connection's buffer until it is consumed.
+    /// Length of the head, which stays in the connection's buffer until consumed.
     pub(super) head: usize,
     /// Length of the body.
     pub(super) body: u64,
@@ -57,27 +57,27 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Socket,
-    incoming: Incoming,
+    incoming: ReceiveBuffer,
     outgoing: Vec<u8>,
-    /// For bodies that come from a reader; grows to what it is needed for, at most [`PIECE`].
+    /// Buffer for bodies from a reader; grows as needed, up to [`PIECE`].
     piece: Vec<u8>,
-    /// Of the next request, and of the next answer.
+    /// Sequence numbers of the next request and the next answer.
     sent: u32,
     answered: u32,
     stall: Duration,
-    /// End of the call, when it has a time limit.
+    /// Deadline of the current call, if it has a time limit.
     deadline: Option<Instant>,
-    patience: Patience,
-    /// It is a Unix socket, over which files can come.
+    busy_poll: BusyPoll,
+    /// Whether this is a Unix socket, which can carry files.
     unix: bool,
-    /// The server is on this host, and may follow this thread to its core.
+    /// Whether the server is on this host and may follow this thread to its core.
     local: bool,
-    /// Waits are for this many bytes at least, not for each packet.
+    /// Whether a wait ends only after [`LOW_WATER`] bytes instead of after each packet.
     low_water: bool,
 }
 
 impl Connection {
-    /// Connects and greets.
+    /// Connects and performs the handshake.
     pub(super) fn open(options: &Options) -> Result<Self> {
         let started = Instant::now();
         let socket =
@@ -90,31 +90,31 @@ impl Connection {
             .map_err(Error::Connect)?;
         Ok(Self {
             socket,
-            incoming: Incoming::default(),
+            incoming: ReceiveBuffer::default(),
             outgoing: Vec::new(),
             piece: Vec::new(),
             sent: 0,
             answered: 0,
             stall: options.stall_timeout,
             deadline: None,
-            patience: Patience::new(options.patience),
+            busy_poll: BusyPoll::new(options.busy_poll),
             unix: matches!(options.address, Address::Unix(_)),
             local: options.address.is_local(),
             low_water: false,
         })
     }
 
-    /// Whether the connection can be used for a call.
+    /// Whether an idle connection can be used for a call.
     pub(super) fn is_usable(&self) -> bool {
         self.socket.is_quiet()
     }
 
-    /// Whether every request has been answered, and nothing else has come.
+    /// Whether every request has been answered and no other bytes have arrived.
     pub(super) fn is_clean(&self) -> bool {
         self.sent == self.answered && self.incoming.bytes().is_empty()
     }
 
-    /// Sets the end of the call that begins.
+    /// Sets the deadline of a new call.
     pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) -> Result<()> {
         if deadline.is_none() && self.deadline.is_some() {
             self.socket.limit(self.stall).map_err(Error::lost)?;
@@ -123,7 +123,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Fails when the time of the call is up.
+    /// Fails if the deadline of the call has passed.
     pub(super) fn check_deadline(&self) -> Result<()> {
         match self.deadline {
             Some(deadline) if deadline <= Instant::now() => Err(Error::TimedOut),
@@ -131,17 +131,17 @@ impl Connection {
         }
     }
 
-    /// The end of the call, if it has one.
+    /// The deadline of the call, if it has one.
     pub(super) const fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Whether files can come.
+    /// Whether the connection can carry files.
     pub(super) const fn is_unix(&self) -> bool {
         self.unix
     }
 
-    /// The beginning of the buffer for bodies, `length` bytes and at most [`PIECE`].
+    /// The first `length` bytes of the body buffer, at most [`PIECE`].
     pub(super) fn piece(&mut self, length: usize) -> &mut [u8] {
         if self.piece.len() < length {
             self.piece.resize(length, 0);
@@ -149,8 +149,8 @@ impl Connection {
         &mut self.piece[..length]
     }
 
-    /// Lowers the limit of the next wait to what is left of the call.
-    fn hurry(&self) -> Result<()> {
+    /// Lowers the limit of the next wait to the time left for the call.
+    fn apply_deadline(&self) -> Result<()> {
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -163,7 +163,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts a request without its body into the buffer.
+    /// Appends a request without its body to the send buffer.
     pub(super) fn push(&mut self, request: &Request<'_>, body: u64) -> Result<()> {
         let before = self.outgoing.len();
         let header = Header {
@@ -184,14 +184,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts bytes of a body into the buffer.
+    /// Appends bytes of a body to the send buffer.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
         self.outgoing.extend_from_slice(bytes);
     }
 
-    /// Sends the buffer.
+    /// Sends the send buffer.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.hurry()?;
+        self.apply_deadline()?;
         self.socket
             .send(&self.outgoing, false)
             .map_err(Error::lost)?;
@@ -200,32 +200,32 @@ impl Connection {
     }
 
     /// Sends a request with its body.
-    pub(super) fn send(&mut self, request: &Request<'_>, body: Outgoing<'_>) -> Result<()> {
+    pub(super) fn send(&mut self, request: &Request<'_>, body: RequestBody<'_>) -> Result<()> {
         self.outgoing.clear();
         self.push(request, body.len())?;
         match body {
-            Outgoing::None => self.flush(),
-            Outgoing::Slice(bytes) if bytes.len() <= COPIED => {
+            RequestBody::None => self.flush(),
+            RequestBody::Slice(bytes) if bytes.len() <= MAX_COPIED => {
                 self.push_bytes(bytes);
                 self.flush()
             }
-            Outgoing::Slice(bytes) => {
-                self.hurry()?;
+            RequestBody::Slice(bytes) => {
+                self.apply_deadline()?;
                 self.socket
                     .send_both(&self.outgoing, bytes)
                     .map_err(Error::lost)?;
                 self.outgoing.clear();
                 Ok(())
             }
-            Outgoing::Reader(size, reader) => self.send_from(size, reader),
+            RequestBody::Reader(size, reader) => self.send_from(size, reader),
         }
     }
 
-    /// Sends `size` bytes of `reader` behind the buffer, piece by piece.
+    /// Sends the send buffer and `size` bytes of `reader`, piece by piece.
     fn send_from(&mut self, size: u64, reader: &mut dyn Read) -> Result<()> {
         let mut left = size;
-        if size <= COPIED as u64 {
-            // To where it leaves in one piece with its head.
+        if size <= MAX_COPIED as u64 {
+            // Read into the send buffer, to be sent with the head.
             let head = self.outgoing.len();
             self.outgoing.resize(head + size as usize, 0);
             if let Err(error) = reader.read_exact(&mut self.outgoing[head..]) {
@@ -240,14 +240,14 @@ impl Connection {
                 self.piece.resize(length, 0);
             }
             if let Err(error) = reader.read_exact(&mut self.piece[..length]) {
-                // Nothing of it has left if this is the first piece.
+                // With the first piece, nothing of the request has been sent.
                 if left == size {
                     self.forget_unsent();
                 }
                 return Err(Error::Body(error));
             }
             left -= length as u64;
-            self.hurry()?;
+            self.apply_deadline()?;
             let piece = &self.piece[..length];
             self.socket
                 .send_both(&self.outgoing, piece)
@@ -259,13 +259,13 @@ impl Connection {
         }
     }
 
-    /// Nothing of the request in the buffer has left, and nothing will.
+    /// Drops a request of which nothing has been sent.
     fn forget_unsent(&mut self) {
         self.outgoing.clear();
         self.sent = self.sent.wrapping_sub(1);
     }
 
-    /// Receives the beginning of the next answer, up to the end of its head.
+    /// Receives the next answer up to the end of its head.
     pub(super) fn receive(&mut self) -> Result<Answer> {
         self.require(HEADER_BYTES)?;
         let mut bytes = [0; HEADER_BYTES];
@@ -286,13 +286,13 @@ impl Connection {
         })
     }
 
-    /// The same with the file that comes with it, if one does. The connection must have been clean before the
-    /// request.
+    /// Like [`receive`](Self::receive); also returns a file sent with the answer. The connection must have been clean
+    /// before the request.
     pub(super) fn receive_with_file(&mut self) -> Result<(Answer, Option<OwnedFd>)> {
-        self.hurry()?;
+        self.apply_deadline()?;
         let received =
             self.incoming
-                .receive_with_file(&self.socket, HEADER_BYTES, &mut self.patience);
+                .receive_with_file(&self.socket, HEADER_BYTES, &mut self.busy_poll);
         match received.map_err(Error::lost)? {
             (0, _) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
             (_, file) => Ok((self.receive()?, file)),
@@ -301,10 +301,10 @@ impl Connection {
 
     fn require(&mut self, count: usize) -> Result<()> {
         while self.incoming.bytes().len() < count {
-            self.hurry()?;
+            self.apply_deadline()?;
             match self
                 .incoming
-                .receive(&self.socket, count, &mut self.patience)
+                .receive(&self.socket, count, &mut self.busy_poll)
             {
                 Ok(0) => return Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
@@ -314,30 +314,30 @@ impl Connection {
         Ok(())
     }
 
-    /// The head of the answer that was received last.
+    /// The head of the last received answer.
     pub(super) fn head(&self, answer: &Answer) -> &[u8] {
         &self.incoming.bytes()[..answer.head]
     }
 
-    /// Drops that head.
+    /// Drops the head of the last received answer.
     pub(super) fn drop_head(&mut self, answer: &Answer) {
         self.incoming.consume(answer.head);
     }
 
-    /// Receives bytes of a body of which `left` are to come, at least one and at most `out.len()`, straight into
-    /// `out` where none are there yet.
+    /// Receives at least one and at most `out.len()` bytes of a body of which `left` bytes are missing. Receives straight
+    /// into `out` if none are buffered.
     pub(super) fn read_body(&mut self, out: &mut [u8], left: u64) -> Result<usize> {
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
-        let out = &mut out[..most];
+        let max = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let out = &mut out[..max];
         let count = self.incoming.take(out);
         if count > 0 || out.is_empty() {
             return Ok(count);
         }
-        self.hurry()?;
-        // A call that has some bytes already sleeps until as many as the mark have come on top of them. So behind
-        // whatever it has, the mark's worth must be to come.
-        let worth = most >= LOW_WATER && left >= 2 * LOW_WATER as u64;
-        self.set_low_water(!self.unix && worth)?;
+        self.apply_deadline()?;
+        // A receive call that already has some bytes sleeps until `LOW_WATER` more arrive, so at least twice that many
+        // must be missing.
+        let enough_left = max >= LOW_WATER && left >= 2 * LOW_WATER as u64;
+        self.set_low_water(!self.unix && enough_left)?;
         match self.socket.receive(out) {
             Ok(0) => Err(Error::Lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(count) => Ok(count),
@@ -345,7 +345,7 @@ impl Connection {
         }
     }
 
-    /// With it a wait for TCP ends when [`LOW_WATER`] bytes are there, so that the processor wakes once for them.
+    /// If `wanted`, a wait on TCP ends after [`LOW_WATER`] bytes, so the thread wakes once for all of them.
     pub(super) fn set_low_water(&mut self, wanted: bool) -> Result<()> {
         if wanted != self.low_water {
             let bytes = if wanted { LOW_WATER } else { 1 };
@@ -356,17 +356,17 @@ impl Connection {
     }
 }
 
-/// The core that runs this, plus one; 0 if the system does not tell.
+/// The current core plus one; 0 if unknown.
 fn core_here() -> u16 {
-    // SAFETY: it takes no arguments.
+    // SAFETY: the function takes no arguments.
     let core = unsafe { libc::sched_getcpu() };
     u16::try_from(core + 1).unwrap_or(0)
 }
 
-/// The handshake (see `protocol`).
+/// Performs the handshake (see `protocol`).
 fn greet(socket: &Socket, options: &Options) -> Result<()> {
     let connect = Error::Connect;
-    let unknown = || Error::Refused("what listens there is no gateway");
+    let unknown = || Error::Refused("the process listening there is not a gateway");
     socket
         .send(&protocol::hello(PROTOCOL_VERSION, 0), false)
         .map_err(connect)?;
@@ -374,7 +374,9 @@ fn greet(socket: &Socket, options: &Options) -> Result<()> {
     socket.receive_exact(&mut hello).map_err(connect)?;
     let (version, verdict) = protocol::read_hello(&hello).ok_or_else(unknown)?;
     if version != PROTOCOL_VERSION {
-        return Err(Error::Refused("it speaks another version of the protocol"));
+        return Err(Error::Refused(
+            "it speaks a different version of the protocol",
+        ));
     }
     match Verdict::of(verdict) {
         Some(Verdict::Welcome) => return Ok(()),
@@ -388,7 +390,7 @@ fn greet(socket: &Socket, options: &Options) -> Result<()> {
         return Err(Error::Refused("it demands a token, and none is set"));
     };
     socket
-        .send(&token.prove(&challenge), false)
+        .send(&prove(token, &challenge), false)
         .map_err(connect)?;
     let mut verdict = [0; 1];
     socket.receive_exact(&mut verdict).map_err(connect)?;
@@ -401,9 +403,9 @@ fn greet(socket: &Socket, options: &Options) -> Result<()> {
 
 const fn refusal(verdict: Verdict) -> Error {
     Error::Refused(match verdict {
-        Verdict::WrongVersion => "it speaks another version of the protocol",
-        Verdict::WrongToken => "the token is not its token",
-        Verdict::Full => "it has as many connections as it may have",
-        Verdict::Welcome | Verdict::ProveToken => "its handshake makes no sense",
+        Verdict::WrongVersion => "it speaks a different version of the protocol",
+        Verdict::WrongToken => "the token is wrong",
+        Verdict::Full => "it has reached its maximum number of connections",
+        Verdict::Welcome | Verdict::ProveToken => "its handshake is malformed",
     })
 }

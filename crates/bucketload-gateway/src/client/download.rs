@@ -1,4 +1,4 @@
-//! The bytes of an object as they come.
+//! The bytes of an object, received piece by piece.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,21 +10,21 @@ use bucketload_store::{ObjectInfo, StoreError};
 use super::error::{Error, Result};
 use super::pool::Lease;
 
-/// Where the bytes come from.
+/// The source of the bytes.
 #[derive(Debug)]
-enum From {
+pub(super) enum Source {
     Connection(Lease),
-    /// The object's file, over a Unix socket, and the end of the call.
+    /// The object's file, received over a Unix socket, and the deadline of the call.
     File(File, Option<Instant>),
-    /// The last byte has come, or the connection has broken.
-    Nowhere,
+    /// All bytes have been received, or the download has failed.
+    Finished,
 }
 
-/// An object that is being received. It has a connection to itself, which is closed if the download is dropped
-/// before its end, or over a Unix socket the object's file.
+/// An object being received. It holds a connection, which is closed if the download is dropped before its end, or,
+/// over a Unix socket, the object's file.
 #[derive(Debug)]
 pub struct Download {
-    from: From,
+    source: Source,
     info: ObjectInfo,
     start: u64,
     length: u64,
@@ -32,28 +32,12 @@ pub struct Download {
 }
 
 impl Download {
-    pub(super) fn new(lease: Lease, info: ObjectInfo, start: u64, length: u64) -> Self {
-        let from = match length {
-            0 => From::Nowhere,
-            _ => From::Connection(lease),
-        };
-        Self::of(from, info, start, length)
-    }
-
-    /// A download from a file; `deadline` is the end of the call.
-    pub(super) const fn of_file(
-        file: File,
-        deadline: Option<Instant>,
-        info: ObjectInfo,
-        start: u64,
-        length: u64,
-    ) -> Self {
-        Self::of(From::File(file, deadline), info, start, length)
-    }
-
-    const fn of(from: From, info: ObjectInfo, start: u64, length: u64) -> Self {
+    pub(super) fn new(source: Source, info: ObjectInfo, start: u64, length: u64) -> Self {
         Self {
-            from,
+            source: match length {
+                0 => Source::Finished,
+                _ => source,
+            },
             info,
             start,
             length,
@@ -61,57 +45,57 @@ impl Download {
         }
     }
 
-    /// The object: its size is that of the whole.
+    /// The object; its size is that of the whole object.
     #[must_use]
     pub const fn info(&self) -> &ObjectInfo {
         &self.info
     }
 
-    /// Offset in the object of the first byte that comes.
+    /// Offset of the first received byte in the object.
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.start
     }
 
-    /// How many bytes come in all.
+    /// Total number of bytes of the download.
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.length
     }
 
-    /// How many are still to come.
+    /// Number of bytes not received yet.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// Receives the next bytes, at most as many as fit into `out`; 0 only when all have come, or `out` has no room.
+    /// Receives the next bytes, up to the length of `out`. Returns 0 only after the last byte, or if `out` is empty.
     ///
     /// # Errors
-    /// [`Error::Lost`], [`Error::TimedOut`], [`Error::Store`] when the object's file cannot be read; after one there is nothing more to come.
+    /// [`Error::Lost`], [`Error::TimedOut`], or [`Error::Store`] when the object's file cannot be read. The download has ended then.
     pub fn receive(&mut self, out: &mut [u8]) -> Result<usize> {
-        let most = usize::try_from(self.left)
+        let max = usize::try_from(self.left)
             .unwrap_or(usize::MAX)
             .min(out.len());
-        if most == 0 {
+        if max == 0 {
             return Ok(0);
         }
         let at = self.start + self.length - self.left;
-        let received = match &mut self.from {
-            From::Connection(lease) => lease.read_body(out, self.left).and_then(|count| {
+        let received = match &mut self.source {
+            Source::Connection(lease) => lease.read_body(out, self.left).and_then(|count| {
                 if count as u64 == self.left {
                     lease.set_low_water(false)?;
                 }
                 Ok(count)
             }),
-            From::File(file, deadline) => read_file(file, *deadline, &mut out[..most], at),
-            From::Nowhere => Err(Error::Lost(io::ErrorKind::NotConnected.into())),
+            Source::File(file, deadline) => read_file(file, *deadline, &mut out[..max], at),
+            Source::Finished => Err(Error::Lost(io::ErrorKind::NotConnected.into())),
         };
         match received {
             Ok(count) => {
                 self.left -= count as u64;
                 if self.left == 0 {
-                    self.from = From::Nowhere;
+                    self.source = Source::Finished;
                 }
                 Ok(count)
             }
@@ -123,10 +107,10 @@ impl Download {
     }
 
     fn give_up(&mut self) {
-        if let From::Connection(lease) = &mut self.from {
-            lease.spoil();
+        if let Source::Connection(lease) = &mut self.source {
+            lease.close();
         }
-        self.from = From::Nowhere;
+        self.source = Source::Finished;
     }
 }
 
@@ -143,7 +127,7 @@ fn read_file(file: &File, deadline: Option<Instant>, out: &mut [u8], at: u64) ->
     };
     loop {
         match file.read_at(out, at) {
-            // Somebody has cut the file.
+            // The file was truncated meanwhile.
             Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result.map_err(failed),

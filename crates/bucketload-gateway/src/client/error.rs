@@ -1,4 +1,4 @@
-//! Why a call failed: as the store says, or on the way to it.
+//! Errors of a call, from the store or from the connection.
 
 use std::io;
 
@@ -13,28 +13,28 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store says no; the connection is fine.
+    /// The store refused; the connection is still usable.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A read under conditions: the caller has the object already (HTTP 304).
+    /// A conditional read: the caller has the object already (HTTP 304).
     #[error("the object has not been modified")]
     NotModified,
-    /// No connection could be made; nothing was asked for.
+    /// No connection could be made; no request was sent.
     #[error("no connection to the gateway: {0}")]
     Connect(#[source] io::Error),
-    /// The gateway does not take this client: another version, a missing or wrong token, too many connections.
+    /// The gateway refuses this client: different version, missing or wrong token, too many connections.
     #[error("the gateway refuses this client: {0}")]
     Refused(&'static str),
-    /// The connection broke; what was asked for may or may not have happened.
+    /// The connection broke; the request may or may not have been carried out.
     #[error("the connection to the gateway broke: {0}")]
     Lost(#[source] io::Error),
-    /// The time limit of the call has passed; what was asked for may or may not happen yet.
+    /// The time limit of the call has passed; the request may or may not be carried out.
     #[error("the gateway did not answer in time")]
     TimedOut,
     /// The caller's own source of bytes failed or ended early; nothing was written.
-    #[error("the data to write could not be had: {0}")]
+    #[error("the data to write could not be read: {0}")]
     Body(#[source] io::Error),
-    /// The gateway's answer makes no sense, or it says so of the request.
+    /// The gateway sent a malformed answer, or reported a malformed request.
     #[error("the gateway does not speak the protocol: {0}")]
     Protocol(String),
 }

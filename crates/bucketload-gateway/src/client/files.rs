@@ -1,22 +1,22 @@
-//! Objects whose files the client writes itself, over a Unix socket.
+//! Objects whose file the client writes itself, received over a Unix socket.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 
-use bucketload_store::{Commit, StoreError, Written};
+use bucketload_store::{Commit, Written};
 
 use super::calls::{Client, finish};
-use super::connection::{Outgoing, PIECE};
+use super::connection::{PIECE, RequestBody};
 use super::error::{Error, Result};
 use super::pool::Lease;
+use crate::protocol::error::write_error;
 use crate::protocol::request::{Name, Request};
 
-/// Objects from this size on, in bytes, are written to their file.
-pub(super) const FROM: u64 = 128 << 10;
+/// Minimum size of an object that is written to its file, bytes.
+pub(super) const MIN_FILE_BYTES: u64 = 128 << 10;
 
-/// The file that came with an answer, if it is one to read from or write to at will: a pipe, say, could keep its
-/// user waiting for ever.
+/// Returns the file that came with an answer if it is a regular file. A pipe, for example, could block its user forever.
 pub(super) fn regular(file: Option<OwnedFd>) -> Option<File> {
     let file = File::from(file?);
     file.metadata()
@@ -24,20 +24,8 @@ pub(super) fn regular(file: Option<OwnedFd>) -> Option<File> {
         .then_some(file)
 }
 
-fn failed(source: io::Error) -> Error {
-    Error::Store(match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            StoreError::InsufficientStorage
-        }
-        _ => StoreError::Io {
-            context: "writing an object",
-            source,
-        },
-    })
-}
-
 impl Client {
-    /// Writes an object to its file. `None`: there is none to be had, and nothing has been read from `body`.
+    /// Writes an object to its file. `None`: no file is available, and nothing has been read from `body`.
     pub(super) fn put_to_file(
         &self,
         lease: &mut Lease,
@@ -46,14 +34,14 @@ impl Client {
         body: &mut dyn Read,
         commit: &Commit,
     ) -> Result<Option<Written>> {
-        lease.send(&Request::PutFile(name, size), Outgoing::None)?;
+        lease.send(&Request::PutFile(name, size), RequestBody::None)?;
         let (answer, file) = lease.receive_with_file()?;
         let offered: bool = finish(lease, &answer)?;
         if !offered {
             return Ok(None);
         }
         let Some(file) = regular(file) else {
-            // It did not arrive: this process may have no more descriptors.
+            // The file did not arrive: this process may be out of descriptors.
             discard(lease)?;
             return Ok(None);
         };
@@ -63,14 +51,14 @@ impl Client {
             }
             return Err(error);
         }
-        lease.send(&Request::CommitFile(commit.clone()), Outgoing::None)?;
+        lease.send(&Request::CommitFile(commit.clone()), RequestBody::None)?;
         let answer = lease.receive()?;
         finish(lease, &answer).map(Some)
     }
 }
 
 fn discard(lease: &mut Lease) -> Result<()> {
-    lease.send(&Request::DropFile, Outgoing::None)?;
+    lease.send(&Request::DropFile, RequestBody::None)?;
     let answer = lease.receive()?;
     finish(lease, &answer)
 }
@@ -83,7 +71,8 @@ fn fill(lease: &mut Lease, mut file: File, size: u64, body: &mut dyn Read) -> Re
         lease.check_deadline()?;
         let piece = lease.piece(length);
         body.read_exact(piece).map_err(Error::Body)?;
-        file.write_all(piece).map_err(failed)?;
+        file.write_all(piece)
+            .map_err(|e| Error::Store(write_error(e)))?;
         left -= length as u64;
     }
     Ok(())

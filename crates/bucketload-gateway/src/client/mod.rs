@@ -1,13 +1,13 @@
-//! The blocking client: [`Client`] for single calls, [`Pipeline`] for several requests in one go, [`Download`] for
-//! the bytes of an object as they come.
+//! The blocking client: [`Client`] for single calls, [`Pipeline`] for batches of small requests, [`Download`] for the
+//! bytes of an object.
 //!
 //! ```text
-//! calls: one function per call ── pool: connections between calls ── connection: handshake, frames
+//! calls: one function per call ── pool: idle connections ── connection: handshake, frames
 //! download, pipeline, files ──────┘
 //! ```
 //!
-//! A client may be used by any number of threads at once; each call has a connection to itself while it lasts. A
-//! call that fails other than by an answer of the store closes its connection. Nothing is repeated by itself.
+//! Any number of threads may use a client at once; each call has its own connection while it lasts. A call that fails
+//! for another reason than an answer of the store closes its connection. Nothing is retried.
 
 mod calls;
 mod connection;

@@ -1,5 +1,4 @@
-//! Several small requests in one go: they are sent together and answered together, so that a batch costs one round
-//! trip instead of one each.
+//! Batches of small requests: they are sent together and answered together, so a batch costs one round trip.
 
 use bucketload_store::{Commit, Condition, ObjectInfo, ReadConditions, Written};
 
@@ -8,46 +7,46 @@ use super::connection::Answer;
 use super::error::{Error, Result};
 use super::pool::Lease;
 use crate::protocol::codec::Malformed;
-use crate::protocol::request::{ByteRange, Name, Request, Way};
-use crate::protocol::{FileOpening, HEADER_BYTES, SMALL_BODY};
+use crate::protocol::request::{ByteRange, Name, ReadMode, Request};
+use crate::protocol::{GetFileHead, HEADER_BYTES, SMALL_BODY};
 
-/// Most bytes that are sent before answers are read. The sockets' own buffers hold that much, so that client and
-/// gateway never wait for each other.
+/// Maximum number of bytes sent before answers are read. The socket buffers hold that much, so client and gateway never
+/// wait for each other.
 const WINDOW_BYTES: usize = 32 << 10;
-/// Most requests that are sent before answers are read.
+/// Maximum number of requests sent before answers are read.
 const WINDOW: usize = 128;
 
 /// The result of one request of a pipeline.
 #[derive(Debug)]
 pub enum Reply {
-    /// Of [`Pipeline::head`].
+    /// Result of [`Pipeline::head`].
     Info(ObjectInfo),
-    /// Of [`Pipeline::delete`]: whether there was one.
+    /// Result of [`Pipeline::delete`]: whether the object existed.
     Deleted(bool),
-    /// Of [`Pipeline::put`].
+    /// Result of [`Pipeline::put`].
     Written(Written),
-    /// Of [`Pipeline::get`]: the object, and the bytes of it that were asked for.
+    /// Result of [`Pipeline::get`]: the object, and the requested bytes.
     Object(ObjectInfo, Vec<u8>),
-    /// Of [`Pipeline::get`]: there are more than 64 KiB of them.
+    /// Result of [`Pipeline::get`]: the requested bytes are more than 64 KiB.
     TooLarge,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Asked {
+enum RequestKind {
     Head,
     Delete,
     Put,
     Get,
 }
 
-/// Requests that are sent together. Answers come in their order; one that fails does not keep the others from being
-/// carried out. A client's time limit holds for each batch of at most 128 requests and 32 KiB.
+/// Requests that are sent together. Results come in the order of the requests, and a failed request does not stop the
+/// others. The client's time limit applies to each batch of at most 128 requests and 32 KiB.
 #[derive(Debug)]
 pub struct Pipeline<'c> {
     client: &'c Client,
     lease: Option<Lease>,
     bytes: usize,
-    asked: Vec<Asked>,
+    kinds: Vec<RequestKind>,
     replies: Vec<Result<Reply>>,
 }
 
@@ -57,18 +56,18 @@ impl<'c> Pipeline<'c> {
             client,
             lease: None,
             bytes: 0,
-            asked: Vec::new(),
+            kinds: Vec::new(),
             replies: Vec::new(),
         }
     }
 
-    /// Asks for information about an object.
+    /// Requests information about an object.
     ///
     /// # Errors
-    /// When a batch was full and the gateway cannot be talked to: see [`Error`]. The pipeline is of no use then.
+    /// When a batch is full and sending it fails: see [`Error`]. The pipeline cannot be used afterwards.
     pub fn head(&mut self, bucket: &str, key: &str) -> Result<()> {
         let request = Request::Head(Name { bucket, key }, ReadConditions::default());
-        self.push(&request, Asked::Head, &[])
+        self.push(&request, RequestKind::Head, &[])
     }
 
     /// Deletes an object.
@@ -77,20 +76,20 @@ impl<'c> Pipeline<'c> {
     /// As [`Pipeline::head`].
     pub fn delete(&mut self, bucket: &str, key: &str) -> Result<()> {
         let request = Request::Delete(Name { bucket, key }, Condition::None);
-        self.push(&request, Asked::Delete, &[])
+        self.push(&request, RequestKind::Delete, &[])
     }
 
-    /// Writes an object. A large one is a batch by itself.
+    /// Writes an object. A large object forms a batch by itself.
     ///
     /// # Errors
     /// As [`Pipeline::head`].
     pub fn put(&mut self, bucket: &str, key: &str, body: &[u8], commit: Commit) -> Result<()> {
         let request = Request::Put(Name { bucket, key }, None, commit);
-        self.push(&request, Asked::Put, body)
+        self.push(&request, RequestKind::Put, body)
     }
 
-    /// Reads an object or a range of it, if that is small. The bytes are kept until the end: whoever asks for
-    /// thousands should ask for them in several pipelines.
+    /// Reads an object or a range of it, if it is small. The bytes are kept until [`Pipeline::finish`], so thousands of
+    /// reads should be divided among several pipelines.
     ///
     /// # Errors
     /// As [`Pipeline::head`].
@@ -101,24 +100,24 @@ impl<'c> Pipeline<'c> {
         range: Option<ByteRange>,
         conditions: ReadConditions,
     ) -> Result<()> {
-        let request = Request::Get(Name { bucket, key }, range, conditions, Way::SmallBody);
-        self.push(&request, Asked::Get, &[])
+        let request = Request::Get(Name { bucket, key }, range, conditions, ReadMode::SmallBody);
+        self.push(&request, RequestKind::Get, &[])
     }
 
-    /// Sends what has not been sent and returns all results, in the order of the requests.
+    /// Sends the rest and returns all results, in the order of the requests.
     ///
     /// # Errors
-    /// As [`Pipeline::head`]; what was asked for may or may not have happened.
+    /// As [`Pipeline::head`]; the requests may or may not have been carried out.
     pub fn finish(mut self) -> Result<Vec<Result<Reply>>> {
         self.exchange()?;
         Ok(std::mem::take(&mut self.replies))
     }
 
-    fn push(&mut self, request: &Request<'_>, asked: Asked, body: &[u8]) -> Result<()> {
+    fn push(&mut self, request: &Request<'_>, kind: RequestKind, body: &[u8]) -> Result<()> {
         let mut head = Vec::new();
         request.encode(&mut head);
         let bytes = HEADER_BYTES + head.len() + body.len();
-        if self.asked.len() >= WINDOW || (self.bytes > 0 && self.bytes + bytes > WINDOW_BYTES) {
+        if self.kinds.len() >= WINDOW || (self.bytes > 0 && self.bytes + bytes > WINDOW_BYTES) {
             self.exchange()?;
         }
         if self.lease.is_none() {
@@ -128,7 +127,7 @@ impl<'c> Pipeline<'c> {
             lease.push(request, body.len() as u64)?;
             lease.push_bytes(body);
         }
-        self.asked.push(asked);
+        self.kinds.push(kind);
         self.bytes += bytes;
         Ok(())
     }
@@ -139,17 +138,17 @@ impl<'c> Pipeline<'c> {
             return Ok(());
         };
         self.bytes = 0;
-        let asked = std::mem::take(&mut self.asked);
+        let kinds = std::mem::take(&mut self.kinds);
         let sent = lease.flush();
         lease.keep_or_close(sent)?;
-        for asked in asked {
+        for kind in kinds {
             let reply = match lease.receive() {
                 Err(error) => Err(error),
-                Ok(answer) => match asked {
-                    Asked::Head => finish(&mut lease, &answer).map(Reply::Info),
-                    Asked::Delete => finish(&mut lease, &answer).map(Reply::Deleted),
-                    Asked::Put => finish(&mut lease, &answer).map(Reply::Written),
-                    Asked::Get => read_small(&mut lease, &answer),
+                Ok(answer) => match kind {
+                    RequestKind::Head => finish(&mut lease, &answer).map(Reply::Info),
+                    RequestKind::Delete => finish(&mut lease, &answer).map(Reply::Deleted),
+                    RequestKind::Put => finish(&mut lease, &answer).map(Reply::Written),
+                    RequestKind::Get => read_small(&mut lease, &answer),
                 },
             };
             match lease.keep_or_close(reply) {
@@ -163,11 +162,11 @@ impl<'c> Pipeline<'c> {
     }
 }
 
-/// Reads the answer to `GetSmall`.
+/// Reads the answer to a `GetSmall`.
 fn read_small(lease: &mut Lease, answer: &Answer) -> Result<Reply> {
     let head = Answer { body: 0, ..*answer };
-    let ((info, _), elsewhere): FileOpening = finish(lease, &head)?;
-    match (elsewhere, answer.body) {
+    let ((info, _), left_out): GetFileHead = finish(lease, &head)?;
+    match (left_out, answer.body) {
         (None, length @ 0..=SMALL_BODY) => {
             let mut bytes = vec![0; length as usize];
             let mut done = 0;
@@ -177,15 +176,15 @@ fn read_small(lease: &mut Lease, answer: &Answer) -> Result<Reply> {
             Ok(Reply::Object(info, bytes))
         }
         (Some(_), 0) => Ok(Reply::TooLarge),
-        _ => Err(Malformed("a body that is not small").into()),
+        _ => Err(Malformed("a body larger than allowed").into()),
     }
 }
 
 impl Drop for Pipeline<'_> {
     fn drop(&mut self) {
-        // Requests in the buffer that were never sent must not be taken for sent ones.
+        // The buffer holds requests that were never sent, so the connection cannot be reused.
         if let Some(lease) = &mut self.lease {
-            lease.spoil();
+            lease.close();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Connections between calls, the one used last on top.
+//! Idle connections, most recently used first.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicBool;
@@ -10,15 +10,15 @@ use super::error::{Error, Result};
 use super::options::Options;
 use crate::address::Address;
 
-/// A connection that has rested longer is looked at before it is used: the gateway may have gone.
-const TRUSTED: Duration = Duration::from_millis(100);
+/// A connection that has been idle for longer is checked before use: the gateway may be gone.
+const TRUSTED_IDLE: Duration = Duration::from_millis(100);
 
-/// A gateway and the connections to it that nobody uses.
+/// A gateway and its idle connections.
 #[derive(Debug)]
 pub(super) struct Pool {
     options: Options,
     idle: Mutex<Vec<(Connection, Instant)>>,
-    /// The gateway has files for objects that are written, as far as is known.
+    /// Whether the gateway offers files for writing objects, as far as is known.
     pub(super) files: AtomicBool,
 }
 
@@ -35,7 +35,7 @@ impl Pool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection for one call that ends within `limit`.
+    /// Takes a connection for one call with the time limit `limit`.
     pub(super) fn lease(pool: &Arc<Self>, limit: Option<Duration>) -> Result<Lease> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let connection = loop {
@@ -43,7 +43,7 @@ impl Pool {
             match top {
                 None => break Self::connect(&pool.options, limit)?,
                 Some((connection, since))
-                    if since.elapsed() < TRUSTED || connection.is_usable() =>
+                    if since.elapsed() < TRUSTED_IDLE || connection.is_usable() =>
                 {
                     break connection;
                 }
@@ -76,7 +76,7 @@ impl Pool {
     }
 }
 
-/// A connection in use. It goes back to the pool if nothing is left on it.
+/// A connection in use. It returns to the pool if it is clean.
 #[derive(Debug)]
 pub(super) struct Lease {
     pool: Arc<Pool>,
@@ -85,16 +85,16 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Closes the connection instead of keeping it.
-    pub(super) fn spoil(&mut self) {
+    pub(super) fn close(&mut self) {
         self.connection = None;
     }
 
-    /// Closes the connection if the call failed other than by an answer of the store.
+    /// Closes the connection if the call failed for another reason than an answer of the store or the caller's body.
     pub(super) fn keep_or_close<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
             && !matches!(error, Error::Store(_) | Error::NotModified | Error::Body(_))
         {
-            self.spoil();
+            self.close();
         }
         result
     }
@@ -106,7 +106,7 @@ impl Deref for Lease {
     fn deref(&self) -> &Connection {
         self.connection
             .as_ref()
-            .expect("a spoilt connection is not used")
+            .expect("a closed connection is not used")
     }
 }
 
@@ -114,7 +114,7 @@ impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut Connection {
         self.connection
             .as_mut()
-            .expect("a spoilt connection is not used")
+            .expect("a closed connection is not used")
     }
 }
 

@@ -1,16 +1,16 @@
-//! Numbers, texts and lists as bytes. Lengths and counts are LEB128 varints, so that short ones cost a byte.
+//! Encoding of numbers, strings and lists. Lengths and counts are LEB128 varints, so small ones take one byte.
 //!
-//! A [`Decoder`] never believes a length: it takes only what is there, so that memory is bounded by the frame.
+//! A [`Decoder`] never allocates by an announced length, so memory is bounded by the size of the frame.
 
-/// The bytes are not what the protocol says.
+/// The bytes violate the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
-/// Most items of a list: the parts of an upload ([`bucketload_store::MAX_PARTS`]). Items take more room in memory
-/// than in a frame, so that the limit of frames alone would not bound it well.
+/// Maximum length of a list: the parts of an upload ([`bucketload_store::MAX_PARTS`]). Items take more space in memory
+/// than in a frame, so the size of frames alone would be a weak bound.
 const MAX_LIST: u64 = bucketload_store::MAX_PARTS as u64;
 
-/// A value as bytes, both ways.
+/// A value with an encoding.
 pub(crate) trait Value<'a>: Sized {
     /// Appends the value.
     fn put(&self, out: &mut Vec<u8>);
@@ -19,7 +19,7 @@ pub(crate) trait Value<'a>: Sized {
     fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed>;
 }
 
-/// Declares structures as values: their fields in this order.
+/// Declares structures encoded as their fields in this order.
 macro_rules! fields {
     ($($name:ty { $($field:ident),* $(,)? })*) => {$(
         impl<'a> Value<'a> for $name {
@@ -35,7 +35,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Nothing at all.
+/// No bytes.
 impl Value<'_> for () {
     fn put(&self, _: &mut Vec<u8>) {}
 
@@ -95,7 +95,7 @@ impl Value<'_> for u32 {
     }
 }
 
-/// A page size; no page is larger than `u32` can say.
+/// A page size, saturated to `u32`.
 impl Value<'_> for usize {
     fn put(&self, out: &mut Vec<u8>) {
         u32::try_from(*self).unwrap_or(u32::MAX).put(out);
@@ -126,8 +126,8 @@ impl<'a> Value<'a> for &'a str {
 
     fn take(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
         let length = u64::take(decoder)?;
-        let length = usize::try_from(length).map_err(|_| Malformed("a text is too long"))?;
-        std::str::from_utf8(decoder.bytes(length)?).map_err(|_| Malformed("a text is not UTF-8"))
+        let length = usize::try_from(length).map_err(|_| Malformed("a string is too long"))?;
+        std::str::from_utf8(decoder.bytes(length)?).map_err(|_| Malformed("a string is not UTF-8"))
     }
 }
 
@@ -141,7 +141,7 @@ impl Value<'_> for String {
     }
 }
 
-/// Whether there is a value, and the value.
+/// A flag, followed by the value if there is one.
 impl<'a, T: Value<'a>> Value<'a> for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         self.is_some().put(out);
@@ -186,15 +186,15 @@ impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for (A, B) {
     }
 }
 
-/// Reads a value that is all there is in `bytes`.
-pub(crate) fn whole<'a, T: Value<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
+/// Decodes a value that must take up all of `bytes`.
+pub(crate) fn decode_all<'a, T: Value<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
     let mut decoder = Decoder::new(bytes);
     let value = T::take(&mut decoder)?;
     decoder.end()?;
     Ok(value)
 }
 
-/// Reads from the beginning of bytes.
+/// Decodes values from a byte slice.
 #[derive(Debug)]
 pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
@@ -218,17 +218,17 @@ impl<'a> Decoder<'a> {
         Ok(self.bytes(1)?[0])
     }
 
-    /// A list of at most `most` items.
-    pub(crate) fn list<T: Value<'a>>(&mut self, most: u64) -> Result<Vec<T>, Malformed> {
+    /// Decodes a list of at most `max` items.
+    pub(crate) fn list<T: Value<'a>>(&mut self, max: u64) -> Result<Vec<T>, Malformed> {
         let count = u64::take(self)?;
-        if count > most {
+        if count > max {
             return Err(Malformed("a list is longer than allowed"));
         }
-        // Nothing is reserved: items in memory are larger than their bytes.
+        // Reserves nothing: items in memory are larger than their bytes.
         (0..count).map(|_| T::take(self)).collect()
     }
 
-    /// Everything must have been read.
+    /// Checks that all bytes have been read.
     pub(crate) fn end(self) -> Result<(), Malformed> {
         match self.rest {
             [] => Ok(()),
@@ -248,24 +248,24 @@ mod tests {
             let mut out = Vec::new();
             let values = ((number, text), (list, Some(number)));
             values.put(&mut out);
-            prop_assert_eq!(whole(&out), Ok(values));
+            prop_assert_eq!(decode_all(&out), Ok(values));
         }
     }
 
     #[test]
-    fn what_is_not_there_is_not_believed() {
-        let number = whole::<u64>;
+    fn truncated_and_oversized_values_are_rejected() {
+        let number = decode_all::<u64>;
         assert!(number(&[0xff; 10]).is_err());
         assert!(number(&[0x80]).is_err());
         assert_eq!(
             number(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
             Ok(u64::MAX)
         );
-        assert!(whole::<&str>(&[5, b'a']).is_err());
-        assert!(whole::<&str>(&[1, 0xff]).is_err());
-        assert!(whole::<Vec<bool>>(&[0xff, 0x7f]).is_err());
-        assert!(whole::<bool>(&[2]).is_err());
-        assert!(whole::<()>(&[0]).is_err());
+        assert!(decode_all::<&str>(&[5, b'a']).is_err());
+        assert!(decode_all::<&str>(&[1, 0xff]).is_err());
+        assert!(decode_all::<Vec<bool>>(&[0xff, 0x7f]).is_err());
+        assert!(decode_all::<bool>(&[2]).is_err());
+        assert!(decode_all::<()>(&[0]).is_err());
     }
 
     #[test]

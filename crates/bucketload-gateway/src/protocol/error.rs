@@ -1,5 +1,5 @@
-//! The store's errors as bytes, both ways: the client's callers get the same errors as those of a store in their
-//! own process.
+//! Encoding of the store's errors, so that the client's callers see the same errors as with a store in their own
+//! process.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -8,26 +8,39 @@ use bucketload_store::StoreError;
 
 use super::codec::{Decoder, Malformed, Value};
 
-/// Most texts of errors that are remembered.
-const TEXTS: usize = 256;
+/// Maximum number of error texts kept for the life of the process.
+const MAX_TEXTS: usize = 256;
 
-/// A text that lives as long as the program. The store's errors have fixed texts, so that there are few; a server
-/// that invents more gets one for all of them.
-fn lasting(text: &str) -> &'static str {
+/// Makes a text live as long as the process. The store's errors have few fixed texts; if a server invents more, they
+/// all become the same one.
+fn intern(text: &str) -> &'static str {
     static KNOWN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.iter().find(|known| **known == text) {
         return found;
     }
-    if known.len() >= TEXTS || text.len() > 1024 {
-        return "as the gateway says";
+    if known.len() >= MAX_TEXTS || text.len() > 1024 {
+        return "unknown reason";
     }
     let text: &'static str = Box::leak(text.into());
     known.push(text);
     text
 }
 
-/// An error of the system: its number, 0 if it has none, and its text.
+/// The error for a failed write to an object's file.
+pub(crate) fn write_error(source: io::Error) -> StoreError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::InsufficientStorage
+        }
+        _ => StoreError::Io {
+            context: "writing an object",
+            source,
+        },
+    }
+}
+
+/// Appends a system error: its number (0 if it has none) and its text.
 fn put_system_error(out: &mut Vec<u8>, error: &io::Error) {
     let number = error.raw_os_error().map_or(0, i32::unsigned_abs);
     (number, error.to_string()).put(out);
@@ -41,7 +54,7 @@ fn system_error(decoder: &mut Decoder<'_>) -> Result<io::Error, Malformed> {
     })
 }
 
-/// The table of errors: the number of each, and what comes with it.
+/// The table of errors: the number of each, and its contents.
 macro_rules! errors {
     (
         simple { $($number:literal $simple:ident,)* }
@@ -77,7 +90,7 @@ macro_rules! errors {
                         out.push(21);
                         text.put(out);
                     }
-                    // The store's errors may become more.
+                    // The store may gain more errors.
                     other => {
                         out.push(21);
                         other.to_string().put(out);
@@ -88,12 +101,12 @@ macro_rules! errors {
             fn take(d: &mut Decoder<'_>) -> Result<Self, Malformed> {
                 Ok(match d.byte()? {
                     $($number => Self::$simple,)*
-                    $($text_number => Self::$text(lasting(Value::take(d)?)),)*
+                    $($text_number => Self::$text(intern(Value::take(d)?)),)*
                     $($fields_number => Self::$name { $($field: Value::take(d)?),* },)*
                     13 => Self::InvalidPart(Value::take(d)?),
                     19 => Self::AccessDenied(system_error(d)?),
                     20 => Self::Io {
-                        context: lasting(Value::take(d)?),
+                        context: intern(Value::take(d)?),
                         source: system_error(d)?,
                     },
                     21 => Self::Corrupt(Value::take(d)?),
@@ -133,10 +146,10 @@ errors! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::codec::whole;
+    use crate::protocol::codec::decode_all;
 
     #[test]
-    fn errors_arrive_as_they_were() {
+    fn errors_round_trip() {
         let all = [
             StoreError::NoSuchBucket,
             StoreError::NoSuchKey,
@@ -177,18 +190,18 @@ mod tests {
         for sent in all {
             let mut out = Vec::new();
             sent.put(&mut out);
-            let got: StoreError = whole(&out).unwrap();
+            let got: StoreError = decode_all(&out).unwrap();
             assert_eq!(std::mem::discriminant(&got), std::mem::discriminant(&sent));
             assert_eq!(
                 (got.to_string(), got.code()),
                 (sent.to_string(), sent.code())
             );
         }
-        // Last, for texts are remembered by the process.
-        for i in 0..2 * TEXTS {
-            lasting(&format!("text {i}"));
+        // Comes last, because the process keeps the texts.
+        for i in 0..2 * MAX_TEXTS {
+            intern(&format!("text {i}"));
         }
-        assert_eq!(lasting("one more"), "as the gateway says");
-        assert_eq!(lasting("the key is empty"), "the key is empty");
+        assert_eq!(intern("one more"), "unknown reason");
+        assert_eq!(intern("the key is empty"), "the key is empty");
     }
 }

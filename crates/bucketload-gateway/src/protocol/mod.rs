@@ -1,4 +1,4 @@
-//! The protocol: what is said at the beginning of a connection, and frames.
+//! The protocol: handshake and frames.
 //!
 //! ```text
 //! client: magic 8 | version u16 | 6 zero bytes             server: magic 8 | version u16 | verdict u8 | 5 zero bytes
@@ -7,24 +7,24 @@
 //! then frames:   head length u32 | kind u8 | core u16 | zero u8 | sequence u32 | body length u64 | head | body
 //! ```
 //!
-//! All numbers are little-endian. A request's kind says what is asked for, an answer's kind how it ended; the answer
-//! has the sequence number of its request, and answers come in the order of requests. The head holds the
-//! arguments (`request`) or results (`values`, `error`), the body the bytes of an object. A client on the server's host
-//! says with its requests which core it runs on, plus one; otherwise, and in answers, that is 0.
+//! All numbers are little-endian. The kind of a request is its operation, the kind of an answer its outcome. An answer
+//! has the sequence number of its request, and answers come in the order of requests. The head holds the arguments
+//! (`request`) or results (`values`, `error`), the body the bytes of an object. A client on the server's host sends
+//! the number of its core plus one in `core`; otherwise, and in answers, `core` is 0.
 //!
-//! `GetSmall` is `Get` whose answer has no body if that would be longer than 64 KiB, but says how long it would be: so
-//! a client that sends several requests before it reads knows how much may come.
+//! `GetSmall` is a `Get` that returns at most 64 KiB: for a longer body, the answer has only the length. A client that
+//! sends several requests before it reads thus knows how much may arrive.
 //!
-//! On a Unix socket a client may ask for files instead of bytes, which then do not cross the socket (`SCM_RIGHTS`
-//! with the first byte of the answer):
+//! On a Unix socket a client may ask for files instead of bytes (passed with `SCM_RIGHTS` at the first byte of the
+//! answer), so the bytes do not cross the socket:
 //!
-//! - `GetFile` is `Get` whose answer may have no body but the object's file, opened for reading: the bytes that are
-//!   asked for lie in it from the offset on that the head says. Small objects, and those of a store without files,
-//!   come as the body as ever.
+//! - `GetFile` is a `Get` that may return the object's file, opened for reading, instead of a body. The head says at
+//!   which offset of the file the requested bytes begin. Small objects, and those of a store without files, still
+//!   come as the body.
 //! - `PutFile` asks for the file of a new object, opened for writing; the answer says whether there is one. The
 //!   client writes all bytes to it, closes it, and sends `CommitFile`, which makes the object visible if the file has
-//!   the size that was announced, or `DropFile`. Nothing else may be asked for in between, and a connection that
-//!   ends drops the file.
+//!   the announced size, or `DropFile`. No other request may come in between, and the end of the connection drops
+//!   the file.
 
 pub(crate) mod codec;
 pub(crate) mod error;
@@ -34,40 +34,40 @@ pub(crate) mod values;
 use bucketload_store::ObjectInfo;
 use codec::Malformed;
 
-/// Version of the protocol; both sides must have the same.
+/// Protocol version; both sides must have the same version.
 pub const PROTOCOL_VERSION: u16 = 4;
 
-/// Longest head of a request in bytes: a completion that names 10,000 parts with a checksum each.
+/// Maximum length of a request head, bytes: a completion that names 10,000 parts with a checksum each.
 pub const MAX_REQUEST_HEAD_BYTES: u32 = 1 << 20;
 
-/// Longest head of an answer in bytes: a page of 1,000 of the longest keys.
+/// Maximum length of an answer head, bytes: a page of 1,000 keys of maximum length.
 pub const MAX_REPLY_HEAD_BYTES: u32 = 4 << 20;
 
-/// Longest body of an answer to `GetSmall`, in bytes.
+/// Maximum length of the body of a `GetSmall` answer, bytes.
 pub(crate) const SMALL_BODY: u64 = 64 << 10;
 
-/// Most entries in one page of a listing, whatever was asked for.
+/// Maximum number of entries in a page of a listing, whatever the client asks for.
 pub const MAX_PAGE: usize = 1000;
 
-/// What both sides begin with.
+/// The first bytes from both sides.
 pub(crate) const MAGIC: [u8; 8] = *b"BKTLGWAY";
 
-/// Bytes of the client's greeting.
+/// Length of a greeting, bytes.
 pub(crate) const HELLO_BYTES: usize = 16;
 
-/// Bytes of a frame before its head.
+/// Length of a frame header, bytes.
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// How the server takes a connection.
+/// How the server answers a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Verdict {
     Welcome = 0,
-    /// A proof of the token must follow.
+    /// The client must send a proof of the token.
     ProveToken = 1,
     WrongVersion = 2,
     WrongToken = 3,
-    /// There are as many connections as the server may have.
+    /// The server has reached its maximum number of connections.
     Full = 4,
 }
 
@@ -84,7 +84,7 @@ impl Verdict {
     }
 }
 
-/// The first bytes of either side; the server's sixth-last byte is its verdict, the client's is zero.
+/// A greeting. Clients send 0 as the verdict.
 pub(crate) fn hello(version: u16, verdict: u8) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -93,20 +93,20 @@ pub(crate) fn hello(version: u16, verdict: u8) -> [u8; HELLO_BYTES] {
     bytes
 }
 
-/// Version and verdict of a greeting; `None` if it is none.
+/// Version and verdict of a greeting; `None` if the bytes are not a greeting.
 pub(crate) fn read_hello(bytes: &[u8; HELLO_BYTES]) -> Option<(u16, u8)> {
     let blank = bytes[11..].iter().all(|b| *b == 0);
     (bytes[..8] == MAGIC && blank).then(|| (u16::from_le_bytes([bytes[8], bytes[9]]), bytes[10]))
 }
 
-/// How a request ended: the kind of an answer.
+/// The outcome of a request: the kind of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Outcome {
     Done = 0,
     /// The head is an error of the store.
     Failed = 1,
-    /// A read under conditions: the client has the object already.
+    /// A conditional read: the client has the object already.
     NotModified = 2,
     /// The request was malformed; the head says how, and the server closes the connection.
     Refused = 3,
@@ -124,19 +124,19 @@ impl Outcome {
     }
 }
 
-/// What a GET begins with: the object, and which of its bytes is the first that follows.
-pub(crate) type Opening = (ObjectInfo, u64);
+/// Head of a GET answer: the object, and the offset of the first byte that follows.
+pub(crate) type GetHead = (ObjectInfo, u64);
 
-/// The same for a GET that may be answered by a file: so many bytes of it, or, if it is `None`, the body.
-pub(crate) type FileOpening = (Opening, Option<u64>);
+/// Head of an answer to `GetFile` or `GetSmall`: the length of the bytes left out of the body; `None` if the body has them.
+pub(crate) type GetFileHead = (GetHead, Option<u64>);
 
-/// What a frame begins with.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// Length of the head in bytes.
     pub(crate) head: u32,
     pub(crate) kind: u8,
-    /// The core that the sender runs on, plus one; 0 if that is unknown or of another host.
+    /// The sender's core plus one; 0 if unknown or on another host.
     pub(crate) core: u16,
     pub(crate) sequence: u32,
     /// Length of the body in bytes.
@@ -154,7 +154,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header with a head of at most `limit` bytes.
+    /// Decodes a header; `limit` is the maximum length of the head.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], limit: u32) -> Result<Self, Malformed> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -175,7 +175,7 @@ impl Header {
     }
 }
 
-/// Appends a frame's header and head to `out`; `head` writes the latter, whose length need not be in the header.
+/// Appends a frame's header and head to `out`. `head` writes the head; its length is filled in here.
 pub(crate) fn push_frame(out: &mut Vec<u8>, header: Header, head: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);

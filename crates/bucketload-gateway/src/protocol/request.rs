@@ -1,4 +1,4 @@
-//! What a client asks for: the kinds of requests and their arguments.
+//! The kinds of requests and their arguments.
 
 use bucketload_store::{
     Commit, CompletedPart, Condition, ListRequest, ListUploadsRequest, MultipartOptions,
@@ -7,13 +7,13 @@ use bucketload_store::{
 
 use super::codec::{Decoder, Malformed, Value, fields};
 
-/// Bytes of an object: from `start`, `length` of them or all that follow. A range that reaches beyond the
-/// end is cut; one that begins there is an error.
+/// A range of an object's bytes: `length` bytes from `start`, or all that follow. A range that reaches beyond the end
+/// is cut; a range that begins at or beyond the end is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.
     pub start: u64,
-    /// How many, at least 1; `None` for all to the end.
+    /// Number of bytes, at least 1; `None` for all up to the end.
     pub length: Option<u64>,
 }
 
@@ -31,14 +31,14 @@ pub(crate) struct UploadName<'a> {
     pub(crate) upload_id: &'a str,
 }
 
-/// How a client would have the bytes of an object.
+/// How a client wants to receive the bytes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// As the body of the answer.
+pub(crate) enum ReadMode {
+    /// In the body of the answer.
     Body,
-    /// By the object's file, if there is one and the bytes are many (`GetFile`).
+    /// As the object's file, if there is one and the object is large (`GetFile`).
     File,
-    /// As the body, unless they are many (`GetSmall`).
+    /// In the body, unless there are more than 64 KiB (`GetSmall`).
     SmallBody,
 }
 
@@ -51,10 +51,10 @@ pub(crate) enum Request<'a> {
     DeleteBucket(&'a str),
     List(&'a str, ListRequest<'a>),
     Put(Name<'a>, Option<[u8; 16]>, Commit),
-    Get(Name<'a>, Option<ByteRange>, ReadConditions, Way),
+    Get(Name<'a>, Option<ByteRange>, ReadConditions, ReadMode),
     Head(Name<'a>, ReadConditions),
     Delete(Name<'a>, Condition),
-    /// Source and its conditions, destination, and what replaces the source's metadata.
+    /// Source and its conditions, destination, and replacement of the source's metadata.
     Copy(Name<'a>, ReadConditions, Name<'a>, Option<Commit>),
     CreateMultipart(Name<'a>, MultipartOptions),
     UploadPart(UploadName<'a>, u32, Option<[u8; 16]>),
@@ -63,7 +63,7 @@ pub(crate) enum Request<'a> {
     Abort(UploadName<'a>),
     ListParts(UploadName<'a>, u32, u32),
     ListUploads(&'a str, ListUploadsRequest<'a>),
-    /// The file of a new object of so many bytes.
+    /// Asks for the file of a new object of this size in bytes.
     PutFile(Name<'a>, u64),
     CommitFile(Commit),
     DropFile,
@@ -75,15 +75,15 @@ fields! {
     UploadName<'a> { name, upload_id }
 }
 
-/// The table of requests: the kind that its frame names, and the arguments in their order. What stands behind a
-/// semicolon follows from the kind.
+/// The table of requests: the kind in the frame header, and the arguments in order. A value after a semicolon follows
+/// from the kind.
 macro_rules! requests {
-    ($($kind:literal $name:ident($($argument:ident),* $(; $way:path)?),)*) => {
+    ($($kind:literal $name:ident($($argument:ident),* $(; $mode:path)?),)*) => {
         impl<'a> Request<'a> {
-            /// The kind that its frame names.
+            /// The kind in the frame header.
             pub(crate) const fn kind(&self) -> u8 {
                 match self {
-                    $(Self::$name(.. $(, $way)?) => $kind,)*
+                    $(Self::$name(.. $(, $mode)?) => $kind,)*
                     Self::ListBuckets => 1,
                     Self::DropFile => 21,
                 }
@@ -92,20 +92,20 @@ macro_rules! requests {
             /// Appends the arguments.
             pub(crate) fn encode(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$name($($argument,)* $($way)?) => {
+                    $(Self::$name($($argument,)* $($mode)?) => {
                         $($argument.put(out);)*
                     })*
                     Self::ListBuckets | Self::DropFile => {}
                 }
             }
 
-            /// Reads the request of the kind `kind`.
+            /// Decodes a request of kind `kind`.
             pub(crate) fn decode(kind: u8, head: &'a [u8]) -> Result<Self, Malformed> {
                 let mut decoder = Decoder::new(head);
                 let request = match kind {
                     $($kind => {
                         $(let $argument = Value::take(&mut decoder)?;)*
-                        Self::$name($($argument,)* $($way)?)
+                        Self::$name($($argument,)* $($mode)?)
                     })*
                     1 => Self::ListBuckets,
                     21 => Self::DropFile,
@@ -124,7 +124,7 @@ requests! {
     4 DeleteBucket(bucket),
     5 List(bucket, request),
     6 Put(name, md5, commit),
-    7 Get(name, range, conditions; Way::Body),
+    7 Get(name, range, conditions; ReadMode::Body),
     8 Head(name, conditions),
     9 Delete(name, condition),
     10 Copy(source, conditions, name, commit),
@@ -133,12 +133,12 @@ requests! {
     13 CopyPart(source, range, upload, number),
     14 Complete(upload, parts, condition),
     15 Abort(upload),
-    16 ListParts(upload, after, most),
+    16 ListParts(upload, after, max),
     17 ListUploads(bucket, request),
-    18 Get(name, range, conditions; Way::File),
+    18 Get(name, range, conditions; ReadMode::File),
     19 PutFile(name, size),
     20 CommitFile(commit),
-    22 Get(name, range, conditions; Way::SmallBody),
+    22 Get(name, range, conditions; ReadMode::SmallBody),
 }
 
 impl Request<'_> {

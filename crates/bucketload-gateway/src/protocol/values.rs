@@ -1,4 +1,4 @@
-//! The store's own values as bytes, both ways: what requests and answers have in them.
+//! Encoding of the store's types in requests and answers.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,7 +30,7 @@ fields! {
     Written { etag, size, modified }
 }
 
-/// All buckets. They are not paged; the limit of the head bounds them.
+/// All buckets. The list is not paged, but bounded by the maximum length of a head.
 pub(crate) struct Buckets(pub(crate) Vec<BucketInfo>);
 
 impl Value<'_> for Buckets {
@@ -45,7 +45,7 @@ impl Value<'_> for Buckets {
     }
 }
 
-/// Runs of parts whose sizes can be added up.
+/// Rejects runs whose sums overflow.
 impl Value<'_> for PartSizes {
     fn put(&self, out: &mut Vec<u8>) {
         put_list(self.runs(), out);
@@ -88,7 +88,7 @@ impl Value<'_> for SystemTime {
     }
 }
 
-/// Algorithms by their numbers.
+/// Checksum algorithms; the index is the number on the wire.
 const ALGORITHMS: [ChecksumAlgorithm; 5] = [
     ChecksumAlgorithm::Crc32,
     ChecksumAlgorithm::Crc32c,
@@ -148,8 +148,8 @@ impl Value<'_> for Condition {
     }
 }
 
-/// Declares structures as values of which the usual "nothing" is one byte: a flag, and the fields in this order if
-/// one of them says something.
+/// Declares structures whose default value takes one byte: a flag, followed by the fields in this order unless all
+/// have their defaults.
 macro_rules! plain_or_fields {
     ($($name:ident { $($field:ident),* })*) => {$(
         impl Value<'_> for $name {

@@ -1,4 +1,4 @@
-//! The thread that accepts connections, and the list of those that are open.
+//! The thread that accepts connections, and the list of open connections.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,48 +12,48 @@ use super::affinity::Cores;
 use super::connection::Connection;
 use super::listen::Listener;
 use crate::address::Address;
-use crate::patience::most_looking;
+use crate::busy_poll::max_pollers;
 use crate::protocol::{PROTOCOL_VERSION, Verdict, hello};
 use crate::socket::Socket;
 
-/// Stack of a connection's thread, bytes. Buffers live on the heap.
+/// Stack size of a connection's thread, bytes. Buffers live on the heap.
 const STACK: usize = 512 << 10;
 
-/// How long a connection that was in use still is, milliseconds.
+/// How long after its last request a connection still counts as in use, milliseconds.
 const IN_USE_MS: u64 = 1000;
 
-/// A connection as other threads see it.
-pub(super) struct Guest {
+/// The part of a connection that other threads use.
+pub(super) struct ConnectionHandle {
     pub(super) socket: Socket,
-    /// Whether a request is under way.
+    /// Whether a request is in progress.
     pub(super) busy: AtomicBool,
-    /// When it was last seen in use, milliseconds since the server began; 0 for never.
+    /// When the connection was last in use, milliseconds since the server started; 0 for never.
     seen_ms: AtomicU64,
 }
 
-/// What all threads of a server share.
-pub(super) struct Shared {
+/// The state that all threads of a server share.
+pub(super) struct ServerState {
     pub(super) options: ServerOptions,
     pub(super) store: Arc<dyn Store>,
     stopping: AtomicBool,
     next: AtomicU64,
-    open: Mutex<HashMap<u64, Arc<Guest>>>,
+    open: Mutex<HashMap<u64, Arc<ConnectionHandle>>>,
     began: Instant,
     pub(super) cores: Cores,
-    /// Connections at work at once that may look for their clients.
-    most_looking: usize,
+    /// Maximum number of connections in use at which their threads still poll.
+    max_pollers: usize,
     closed: Condvar,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for ServerState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("ServerState")
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl ServerState {
     pub(super) fn new(options: ServerOptions, store: Arc<dyn Store>) -> Self {
         Self {
             options,
@@ -63,12 +63,12 @@ impl Shared {
             open: Mutex::default(),
             began: Instant::now(),
             cores: Cores::of_this_thread(),
-            most_looking: most_looking(),
+            max_pollers: max_pollers(),
             closed: Condvar::new(),
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Guest>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<ConnectionHandle>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,15 +76,15 @@ impl Shared {
         self.open().len()
     }
 
-    /// Notes that `guest` is in use, and returns whether more connections are than may look for their clients.
-    pub(super) fn is_crowded_by(&self, guest: &Guest) -> bool {
+    /// Notes that a connection is in use. Returns whether more connections are in use than may poll.
+    pub(super) fn is_crowded_by(&self, handle: &ConnectionHandle) -> bool {
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        guest.seen_ms.store(now_ms.max(1), Ordering::Relaxed);
-        let in_use = |guest: &&Arc<Guest>| {
-            let seen_ms = guest.seen_ms.load(Ordering::Relaxed);
+        handle.seen_ms.store(now_ms.max(1), Ordering::Relaxed);
+        let in_use = |handle: &&Arc<ConnectionHandle>| {
+            let seen_ms = handle.seen_ms.load(Ordering::Relaxed);
             seen_ms > 0 && now_ms.saturating_sub(seen_ms) <= IN_USE_MS
         };
-        self.open().values().filter(in_use).count() > self.most_looking
+        self.open().values().filter(in_use).count() > self.max_pollers
     }
 
     /// Whether connections are TCP.
@@ -92,7 +92,7 @@ impl Shared {
         matches!(self.options.address, Address::Tcp(_))
     }
 
-    /// No further connection and no further request.
+    /// Accepts no more connections or requests.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
@@ -101,15 +101,15 @@ impl Shared {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Waits until the connections have ended, and after `grace` ends them.
+    /// Waits until all connections have ended, and closes the rest after `grace`.
     pub(super) fn finish(&self, grace: Duration) {
         let end = Instant::now() + grace;
         let mut open = self.open();
-        // Whoever waits for a request wakes; who performs one looks whether to go on when it is done.
+        // Idle threads wake up. Busy threads check `is_stopping` after their request.
         let idle = open
             .values()
-            .filter(|guest| !guest.busy.load(Ordering::SeqCst));
-        idle.for_each(|guest| guest.socket.close_reading());
+            .filter(|handle| !handle.busy.load(Ordering::SeqCst));
+        idle.for_each(|handle| handle.socket.close_reading());
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if open.is_empty() || left.is_zero() {
@@ -118,70 +118,70 @@ impl Shared {
             let waited = self.closed.wait_timeout(open, left);
             open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        open.values().for_each(|guest| guest.socket.close_both());
+        open.values().for_each(|handle| handle.socket.close_both());
     }
 }
 
 /// Accepts until the server stops.
-pub(super) fn run(shared: &Arc<Shared>, listener: &Listener) {
-    while !shared.is_stopping() {
+pub(super) fn run(state: &Arc<ServerState>, listener: &Listener) {
+    while !state.is_stopping() {
         match listener.accept() {
-            Ok(socket) => admit(shared, socket),
-            Err(_) if shared.is_stopping() => {}
+            Ok(socket) => admit(state, socket),
+            Err(_) if state.is_stopping() => {}
             Err(error) => {
                 eprintln!("bucketload gateway: accept: {error}");
-                // Too many open files, mostly: it passes when a client leaves, and trying at once is no help.
+                // Usually too many open files, until a client leaves: an immediate retry would fail again.
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
     }
 }
 
-/// Gives a connection its thread.
-fn admit(shared: &Arc<Shared>, socket: Socket) {
-    let guest = Arc::new(Guest {
+/// Starts a thread for a connection.
+fn admit(state: &Arc<ServerState>, socket: Socket) {
+    let handle = Arc::new(ConnectionHandle {
         socket,
         busy: AtomicBool::new(false),
         seen_ms: AtomicU64::new(0),
     });
-    let id = shared.next.fetch_add(1, Ordering::Relaxed);
+    let id = state.next.fetch_add(1, Ordering::Relaxed);
     {
-        let mut open = shared.open();
-        if open.len() >= shared.options.connections {
+        let mut open = state.open();
+        if open.len() >= state.options.connections {
             drop(open);
-            // The client may have gone; nothing more can be done for it.
-            let _ = guest
+            // The client may be gone already.
+            let _ = handle
                 .socket
                 .send(&hello(PROTOCOL_VERSION, Verdict::Full as u8), false);
             return;
         }
-        open.insert(id, Arc::clone(&guest));
+        open.insert(id, Arc::clone(&handle));
     }
-    let entry = Entry {
-        shared: Arc::clone(shared),
+    let guard = OpenGuard {
+        state: Arc::clone(state),
         id,
     };
     let spawned = std::thread::Builder::new()
         .name("gateway-client".to_owned())
         .stack_size(STACK)
         .spawn(move || {
-            let entry = entry;
-            Connection::new(&entry.shared, &guest).run();
+            let guard = guard;
+            Connection::new(&guard.state, &handle).run();
         });
     if let Err(error) = spawned {
-        eprintln!("bucketload gateway: no thread for a connection: {error}");
+        eprintln!("bucketload gateway: cannot start a thread for a connection: {error}");
     }
 }
 
-/// Takes a connection off the list when its thread ends, by whatever way.
-struct Entry {
-    shared: Arc<Shared>,
+/// Removes a connection from the list when its thread ends, even by a panic.
+struct OpenGuard {
+    state: Arc<ServerState>,
     id: u64,
 }
 
-impl Drop for Entry {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
-        self.shared.open().remove(&self.id);
-        self.shared.closed.notify_all();
+        self.state.open().remove(&self.id);
+        self.state.closed.notify_all();
     }
 }

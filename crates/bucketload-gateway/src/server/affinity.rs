@@ -1,16 +1,16 @@
-//! Affinity: on which core a connection's thread runs.
+//! CPU affinity of the connections' threads.
 //!
-//! A client that waits for its answer leaves its core free. A thread that answers on that very core is woken without
-//! an interrupt and finds the request in the core's cache; between two cores each wake-up costs more than a small
-//! request. So where more clients are at work than may look for each other from two cores ([`crate::patience`]),
-//! threads follow their clients, which say with each request where they run.
+//! A client that waits for its answer leaves its core idle. A server thread on the same core is woken without an
+//! interrupt and finds the request in the core's cache; between two cores each wake-up costs more than a small
+//! request. So when more clients are active than may busy-poll ([`crate::busy_poll`]), threads move to the cores of
+//! their clients, which name their core in each request.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Requests between two looks at where the client is: a move costs as much as several small requests.
-const REQUESTS_APART: u32 = 16;
+/// Number of requests between two checks of the client's core: a move costs as much as several small requests.
+const REQUESTS_PER_CHECK: u32 = 16;
 
-/// The cores that a server may use: those of the thread that started it.
+/// The cores that a server may use: those of the thread that started the server.
 #[derive(Clone, Debug)]
 pub(super) struct Cores(Option<CpuSet>);
 
@@ -20,18 +20,18 @@ impl Cores {
     }
 }
 
-/// The core that a connection's thread is bound to.
+/// The affinity of one connection's thread.
 #[derive(Debug, Default)]
 pub(super) struct Affinity {
-    /// The core that it is bound to.
+    /// The core to which the thread is bound.
     core: Option<usize>,
-    /// Requests until it may move.
+    /// Number of requests until the next check.
     settled: u32,
 }
 
 impl Affinity {
-    /// The client has made a request on core `core`, if that is known and of this host. Binds the calling thread to
-    /// it if it is `crowded` and the server may use that core; otherwise to nothing.
+    /// Handles a request that the client sent from `core` (`None` if unknown or on another host). If the server is
+    /// `crowded` and may use that core, binds the calling thread to it; otherwise unbinds the thread.
     pub(super) fn follow(
         &mut self,
         core: Option<usize>,
@@ -42,7 +42,7 @@ impl Affinity {
             self.settled -= 1;
             return;
         }
-        self.settled = REQUESTS_APART;
+        self.settled = REQUESTS_PER_CHECK;
         let Some(all) = &cores.0 else {
             return;
         };
@@ -59,7 +59,7 @@ impl Affinity {
                 only
             },
         );
-        // A core may have been taken from the process meanwhile: then the thread stays where it is.
+        // The process may have lost the core meanwhile; then the thread stays where it is.
         if sched_setaffinity(None, &set).is_ok() {
             self.core = wanted;
         }

@@ -1,9 +1,8 @@
-//! The bytes of objects, between socket and store.
+//! Transfers object bytes between socket and store.
 //!
-//! Out: a small object leaves with its head in one piece; the bytes of a file go by `sendfile`, which hands the
-//! page cache's own pages to the socket; others are sent from where they lie. In: bytes are received into one
-//! buffer that stays in the processor's cache and written from there, or moved within the kernel (`splice`) where
-//! the store does not look at them.
+//! Reads: a small object is sent together with its head; a file is sent by `sendfile`, directly from the page cache;
+//! other objects are sent from memory without a copy. Writes: bytes are received into one buffer that stays in the
+//! processor's cache, or moved within the kernel (`splice`) if the store need not see them.
 
 use std::io;
 use std::ops::Range;
@@ -14,45 +13,34 @@ use bucketload_store::{
 };
 use rustix::io::Errno;
 
-use super::connection::{Connection, End};
-use super::output::Output;
+use super::connection::{Connection, ConnectionEnd};
 use super::perform::{push, push_error};
+use super::replies::ReplyBuffer;
 use super::splice::Splice;
 use crate::protocol::codec::Value as _;
-use crate::protocol::request::{Name, Request, UploadName};
+use crate::protocol::request::{Name, ReadMode, Request, UploadName};
 use crate::protocol::{Header, Outcome, SMALL_BODY};
 use crate::socket::Socket;
 
-/// Bodies up to this leave with their head: a copy of it costs less than a second call.
-const COPIED: u64 = 64 << 10;
-/// Bytes to come from which on they are moved within the kernel, where they can be.
-const SPLICED: u64 = 128 << 10;
-/// Size of the buffer for what is received.
-const PIECE: usize = 256 << 10;
+/// Maximum size of a body that is sent with its head, bytes: copying it costs less than a second call.
+const MAX_COPIED: u64 = 64 << 10;
+/// Minimum number of remaining bytes for `splice`.
+const MIN_SPLICED: u64 = 128 << 10;
+/// Size of the receive buffer for large bodies, bytes.
+const BUFFER_BYTES: usize = 256 << 10;
 
-/// How the client gets the bytes of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
-    Body,
-    /// It would take the file, which it cannot get.
-    BodyNotFile,
-    /// By the file, if there is one and the bytes are many.
-    File,
-    /// Not at all if they are many.
-    SmallBody,
-}
-
-/// Sends bytes `range` of an object.
+/// Sends bytes `range` of an object. `carries_files`: the socket can pass a file to the client.
 pub(super) fn send_object(
     socket: &Socket,
-    output: &mut Output,
+    replies: &mut ReplyBuffer,
     sequence: u32,
     object: &Object,
     range: Range<u64>,
-    way: By,
-) -> std::result::Result<(), End> {
+    mode: ReadMode,
+    carries_files: bool,
+) -> std::result::Result<(), ConnectionEnd> {
     let size = range.end - range.start;
-    // An `Opening`, or with what may come as a file a `FileOpening`.
+    // A `GetHead`, or for modes other than `Body` a `GetFileHead`.
     let opening = |by_file: Option<Option<u64>>| {
         move |out: &mut Vec<u8>| {
             object.info().put(out);
@@ -62,29 +50,30 @@ pub(super) fn send_object(
             }
         }
     };
-    if way == By::File
-        && size > COPIED
+    if mode == ReadMode::File
+        && carries_files
+        && size > MAX_COPIED
         && let Some(file) = object.file_descriptor()
     {
-        output.flush(socket, false)?;
-        output.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
-        return Ok(output.flush_with_file(socket, file)?);
+        replies.flush(socket, false)?;
+        replies.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
+        return Ok(replies.flush_with_file(socket, file)?);
     }
-    if way == By::SmallBody && size > SMALL_BODY {
-        output.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
+    if mode == ReadMode::SmallBody && size > SMALL_BODY {
+        replies.push(Outcome::Done, sequence, 0, opening(Some(Some(size))));
         return Ok(());
     }
-    let before = output.buffer().len();
-    let by_file = (way != By::Body).then_some(None);
-    output.push(Outcome::Done, sequence, size, opening(by_file));
-    if size <= COPIED {
-        let buffer = output.buffer();
+    let before = replies.buffer().len();
+    let by_file = (mode != ReadMode::Body).then_some(None);
+    replies.push(Outcome::Done, sequence, size, opening(by_file));
+    if size <= MAX_COPIED {
+        let buffer = replies.buffer();
         let at = buffer.len();
         buffer.resize(at + size as usize, 0);
         let read = object.read_at(range.start, &mut buffer[at..]);
         let problem = match read {
             Ok(count) if count as u64 == size => return Ok(()),
-            // Somebody has cut the file.
+            // The file was truncated meanwhile.
             Ok(_) => StoreError::Io {
                 context: "reading an object",
                 source: io::ErrorKind::UnexpectedEof.into(),
@@ -92,10 +81,10 @@ pub(super) fn send_object(
             Err(error) => error,
         };
         buffer.truncate(before);
-        push_error(output, sequence, &problem);
+        push_error(replies, sequence, &problem);
         return Ok(());
     }
-    output.flush(socket, true)?;
+    replies.flush(socket, true)?;
     match object.file_descriptor() {
         Some(fd) => send_file(socket, fd, range)?,
         None => send_chunks(socket, object, range)?,
@@ -103,8 +92,8 @@ pub(super) fn send_object(
     Ok(())
 }
 
-/// Sends bytes of a file without looking at them. When they cannot be had, the connection ends: that more bytes
-/// follow has been said already.
+/// Sends bytes of a file by `sendfile`. On failure the connection must be closed, because the head has already
+/// announced the bytes.
 fn send_file(socket: &Socket, fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     let mut offset = range.start;
     while offset < range.end {
@@ -131,14 +120,14 @@ fn send_chunks(socket: &Socket, object: &Object, range: Range<u64>) -> io::Resul
     Ok(())
 }
 
-/// An object or a part that is being written.
+/// An object or a part being written.
 pub(super) enum Upload {
     Object(Box<dyn ObjectUpload>, Commit),
     Part(Box<dyn PartUpload>),
 }
 
 impl Upload {
-    /// Begins what `request` asks for, of `size` bytes.
+    /// Begins the write that `request` describes, of `size` bytes.
     pub(super) fn begin(store: &dyn Store, size: u64, request: Request<'_>) -> Result<Self> {
         let options = |content_md5| PutOptions {
             size: Some(size),
@@ -155,7 +144,7 @@ impl Upload {
         }
     }
 
-    /// Where its bytes go.
+    /// The writer for its bytes.
     pub(super) fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Object(upload, _) => &mut **upload,
@@ -171,45 +160,42 @@ impl Upload {
     }
 }
 
-/// Appends the answer to a write.
-pub(super) fn answer_write(output: &mut Output, sequence: u32, written: &Result<Written>) {
-    push(output, sequence, written);
-}
-
 impl Connection<'_> {
-    /// Performs a request with a body, an object or a part, whose bytes are to be received.
+    /// Performs a write whose body has not been received completely.
     pub(super) fn write(
         &mut self,
         header: &Header,
         request: Request<'_>,
-    ) -> std::result::Result<(), End> {
-        let mut upload = Upload::begin(&*self.shared.store, header.body, request);
+    ) -> std::result::Result<(), ConnectionEnd> {
+        let mut upload = Upload::begin(&*self.state.store, header.body, request);
         let received = self.receive(header.body, upload.as_mut().ok().map(Upload::writer))?;
         let written = received.and_then(|()| upload?.commit());
         self.has_written = written.is_ok();
-        answer_write(&mut self.output, header.sequence, &written);
+        push(&mut self.replies, header.sequence, &written);
         Ok(())
     }
 
-    /// Receives `size` bytes into `upload`. They are received in any case, so that the next request can be read;
-    /// after an error, or without an upload, they are dropped.
+    /// Receives `size` bytes into `upload`. After an error, or without an upload, it receives and drops them, so that
+    /// the next request can be read.
     fn receive(
         &mut self,
         size: u64,
         mut upload: Option<&mut (dyn Write + '_)>,
-    ) -> std::result::Result<Result<()>, End> {
+    ) -> std::result::Result<Result<()>, ConnectionEnd> {
         let mut result = Ok(());
-        let there = self.incoming.bytes();
-        let first = usize::try_from(size).unwrap_or(usize::MAX).min(there.len());
+        let buffered = self.incoming.bytes();
+        let first = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .min(buffered.len());
         if first > 0 {
-            write(&mut upload, &mut result, &there[..first]);
+            write(&mut upload, &mut result, &buffered[..first]);
             self.incoming.consume(first);
         }
         let mut left = size - first as u64;
         if left > 0 {
-            self.output.flush(self.socket, false)?;
+            self.replies.flush(self.socket, false)?;
         }
-        if left >= SPLICED && self.shared.is_tcp() {
+        if left >= MIN_SPLICED && self.state.is_tcp() {
             let (taken, stored) = self.splice(left, &mut upload)?;
             left -= taken;
             if let Err(error) = stored {
@@ -218,12 +204,14 @@ impl Connection<'_> {
             }
         }
         if left > 0 {
-            self.piece.resize(PIECE, 0);
+            self.piece.resize(BUFFER_BYTES, 0);
         }
         while left > 0 {
-            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            match self.socket.receive(&mut self.piece[..most])? {
-                0 => return Err(End::Socket),
+            let max = usize::try_from(left)
+                .unwrap_or(BUFFER_BYTES)
+                .min(BUFFER_BYTES);
+            match self.socket.receive(&mut self.piece[..max])? {
+                0 => return Err(ConnectionEnd::Socket),
                 count => {
                     write(&mut upload, &mut result, &self.piece[..count]);
                     left -= count as u64;
@@ -233,13 +221,13 @@ impl Connection<'_> {
         Ok(result)
     }
 
-    /// Moves up to `size` bytes into the file of `upload`, if it has one and needs not see them. Returns how many were
-    /// taken off the socket.
+    /// Moves up to `size` bytes into the file of `upload`, if it has one and the store need not see the bytes. Returns
+    /// the number of bytes taken from the socket.
     fn splice(
         &mut self,
         size: u64,
         upload: &mut Option<&mut (dyn Write + '_)>,
-    ) -> std::result::Result<(u64, Result<()>), End> {
+    ) -> std::result::Result<(u64, Result<()>), ConnectionEnd> {
         let Some(upload) = upload else {
             return Ok((0, Ok(())));
         };
@@ -254,12 +242,12 @@ impl Connection<'_> {
             };
             let moved = pipe.step(self.socket.as_fd(), file, size - taken)?;
             if moved.taken == 0 {
-                return Err(End::Socket);
+                return Err(ConnectionEnd::Socket);
             }
             taken += moved.taken;
             let stored = moved.stored.and_then(|()| upload.appended(moved.taken));
             if stored.is_err() {
-                // What is left in the pipe goes with it.
+                // Drops the pipe with the bytes left in it.
                 self.splice = None;
                 return Ok((taken, stored));
             }
@@ -268,7 +256,7 @@ impl Connection<'_> {
     }
 }
 
-/// Writes bytes, unless something has failed before.
+/// Writes bytes, unless an earlier write failed.
 fn write(upload: &mut Option<&mut (dyn Write + '_)>, result: &mut Result<()>, bytes: &[u8]) {
     if let Some(writer) = upload
         && let Err(error) = writer.write(bytes)

@@ -1,42 +1,43 @@
-//! One connection: handshake, then requests until the client leaves or sends what is none.
+//! One connection: handshake, then requests until the client leaves or sends a malformed one.
 
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::accept::{Guest, Shared};
+use super::accept::{ConnectionHandle, ServerState};
 use super::affinity::Affinity;
-use super::body::{Upload, answer_write};
+use super::body::Upload;
 use super::files::FileUpload;
-use super::output::Output;
+use super::perform::push;
+use super::replies::ReplyBuffer;
 use super::splice::Splice;
-use crate::frames::Incoming;
-use crate::patience::Patience;
+use crate::busy_poll::BusyPoll;
+use crate::proof::{self, CHALLENGE_BYTES, PROOF_BYTES};
 use crate::protocol::codec::Malformed;
 use crate::protocol::request::Request;
 use crate::protocol::{
     HEADER_BYTES, HELLO_BYTES, Header, MAX_REQUEST_HEAD_BYTES, Outcome, PROTOCOL_VERSION, Verdict,
     hello, read_hello,
 };
+use crate::receive_buffer::ReceiveBuffer;
 use crate::socket::Socket;
-use crate::token::{CHALLENGE_BYTES, PROOF_BYTES};
 
-/// Longest time that a handshake may take.
+/// Time limit of the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// Longest wait for a client that has been refused to close its side, and most bytes that are read meanwhile.
+/// Limits of waiting for a refused client to close its side: time per read, and total bytes read.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 1 << 20;
 
-/// Why a connection ends.
-pub(super) enum End {
-    /// It broke, or the client left.
+/// Why a connection ended.
+pub(super) enum ConnectionEnd {
+    /// The connection broke, or the client left.
     Socket,
-    /// The client sent what is no request.
+    /// The client sent a malformed request.
     Malformed(u32, Malformed),
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for ConnectionEnd {
     fn from(_: io::Error) -> Self {
         Self::Socket
     }
@@ -44,60 +45,60 @@ impl From<io::Error> for End {
 
 /// A connection and its buffers.
 pub(super) struct Connection<'s> {
-    pub(super) shared: &'s Shared,
-    guest: &'s Guest,
+    pub(super) state: &'s ServerState,
+    handle: &'s ConnectionHandle,
     pub(super) socket: &'s Socket,
-    pub(super) incoming: Incoming,
-    pub(super) output: Output,
-    /// For the bytes of large objects; empty until there is one.
+    pub(super) incoming: ReceiveBuffer,
+    pub(super) replies: ReplyBuffer,
+    /// Receive buffer for large bodies; empty until needed.
     pub(super) piece: Vec<u8>,
-    /// For bytes that are moved within the kernel; made for the first ones.
+    /// Pipe for `splice`; made when first needed.
     pub(super) splice: Option<Splice>,
-    /// The object to whose file the client writes.
+    /// The object whose file the client is writing.
     pub(super) file: Option<FileUpload>,
-    /// The last request has written an object or a part.
+    /// Whether the last request wrote an object or a part.
     pub(super) has_written: bool,
-    patience: Patience,
+    busy_poll: BusyPoll,
     affinity: Affinity,
 }
 
 impl<'s> Connection<'s> {
-    pub(super) fn new(shared: &'s Shared, guest: &'s Guest) -> Self {
+    pub(super) fn new(state: &'s ServerState, handle: &'s ConnectionHandle) -> Self {
         Self {
-            shared,
-            socket: &guest.socket,
-            guest,
-            incoming: Incoming::default(),
-            output: Output::default(),
+            state,
+            socket: &handle.socket,
+            handle,
+            incoming: ReceiveBuffer::default(),
+            replies: ReplyBuffer::default(),
             piece: Vec::new(),
             splice: None,
             file: None,
             has_written: false,
-            patience: Patience::new(shared.options.patience),
+            busy_poll: BusyPoll::new(state.options.busy_poll),
             affinity: Affinity::default(),
         }
     }
 
-    /// Serves until the end.
+    /// Serves the client until the connection ends.
     pub(super) fn run(mut self) {
         let greeted = self.greet();
         if !matches!(greeted, Ok(true)) {
             return;
         }
-        if let Err(End::Malformed(sequence, malformed)) = self.serve() {
-            self.output.push(Outcome::Refused, sequence, 0, |out| {
+        if let Err(ConnectionEnd::Malformed(sequence, malformed)) = self.serve() {
+            self.replies.push(Outcome::Refused, sequence, 0, |out| {
                 out.extend_from_slice(malformed.0.as_bytes());
             });
-            // The client may be gone, which is what it will be in a moment anyway.
+            // The client may be gone already; this answer is the last anyway.
             let _ = self
-                .output
+                .replies
                 .flush(self.socket, false)
                 .and_then(|()| self.linger());
         }
     }
 
-    /// Waits a moment for the client to take the last answer: the kernel drops it when a connection is closed on
-    /// which something has come that nobody has read.
+    /// Waits a moment for the client to read the last answer. The kernel would discard the answer if the connection
+    /// were closed with unread data.
     fn linger(&mut self) -> io::Result<()> {
         self.socket.close_writing();
         self.socket.limit(LINGER)?;
@@ -112,12 +113,12 @@ impl<'s> Connection<'s> {
         Ok(())
     }
 
-    /// The handshake. Returns whether the client is welcome.
+    /// Performs the handshake. Returns whether the client is accepted.
     fn greet(&mut self) -> io::Result<bool> {
         let end = Instant::now() + HANDSHAKE;
         let mut bytes = [0; HELLO_BYTES];
-        self.hear(&mut bytes, end)?;
-        // Whoever does not speak the protocol at all is not answered.
+        self.receive_handshake(&mut bytes, end)?;
+        // A client that does not speak the protocol gets no answer.
         let Some((version, 0)) = read_hello(&bytes) else {
             return Ok(false);
         };
@@ -129,14 +130,14 @@ impl<'s> Connection<'s> {
             answer(Verdict::WrongVersion)?;
             return Ok(false);
         }
-        if let Some(token) = &self.shared.options.token {
+        if let Some(token) = &self.state.options.token {
             let mut challenge = [0; CHALLENGE_BYTES];
             fill_random(&mut challenge)?;
             let greeting = hello(PROTOCOL_VERSION, Verdict::ProveToken as u8);
             self.socket.send_both(&greeting, &challenge)?;
             let mut proof = [0; PROOF_BYTES];
-            self.hear(&mut proof, end)?;
-            let verdict = match token.verify(&challenge, &proof) {
+            self.receive_handshake(&mut proof, end)?;
+            let verdict = match proof::verify(token, &challenge, &proof) {
                 true => Verdict::Welcome,
                 false => Verdict::WrongToken,
             };
@@ -147,13 +148,13 @@ impl<'s> Connection<'s> {
         } else {
             answer(Verdict::Welcome)?;
         }
-        self.socket.limit(self.shared.options.stall_timeout)?;
+        self.socket.limit(self.state.options.stall_timeout)?;
         Ok(true)
     }
 
-    /// Receives what a handshake consists of. All of it has one time limit: whoever has not shown a token must not
-    /// keep a place for long.
-    fn hear(&self, bytes: &mut [u8], end: Instant) -> io::Result<()> {
+    /// Receives part of the handshake before `end`. One limit covers the whole handshake, so that clients without a
+    /// token cannot occupy connections for long.
+    fn receive_handshake(&self, bytes: &mut [u8], end: Instant) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
             let left = end.saturating_duration_since(Instant::now());
@@ -169,124 +170,123 @@ impl<'s> Connection<'s> {
         Ok(())
     }
 
-    /// Performs requests.
-    fn serve(&mut self) -> Result<(), End> {
+    /// Performs requests until the client leaves or the server stops.
+    fn serve(&mut self) -> Result<(), ConnectionEnd> {
         loop {
-            // In this order: who stops the server sets the one before it looks at the other.
+            // The order matters: `finish` checks `busy` after `stop` has set `stopping`.
             let writing = self.file.is_some();
-            self.guest.busy.store(writing, Ordering::SeqCst);
-            if (self.shared.is_stopping() && !writing) || !self.next_request()? {
-                self.output.flush(self.socket, false)?;
+            self.handle.busy.store(writing, Ordering::SeqCst);
+            if (self.state.is_stopping() && !writing) || !self.next_request()? {
+                self.replies.flush(self.socket, false)?;
                 return Ok(());
             }
-            self.guest.busy.store(true, Ordering::SeqCst);
+            self.handle.busy.store(true, Ordering::SeqCst);
             let mut bytes = [0; HEADER_BYTES];
             bytes.copy_from_slice(&self.incoming.bytes()[..HEADER_BYTES]);
-            let header =
-                Header::decode(&bytes, MAX_REQUEST_HEAD_BYTES).map_err(|m| End::Malformed(0, m))?;
-            let shared = self.shared;
+            let header = Header::decode(&bytes, MAX_REQUEST_HEAD_BYTES)
+                .map_err(|m| ConnectionEnd::Malformed(0, m))?;
+            let state = self.state;
             let core = header.core.checked_sub(1).map(usize::from);
-            let guest = self.guest;
+            let handle = self.handle;
             self.affinity
-                .follow(core, &shared.cores, || shared.is_crowded_by(guest));
-            let whole = HEADER_BYTES + header.head as usize;
-            if self.incoming.bytes().len() < whole {
-                self.output.flush(self.socket, false)?;
+                .follow(core, &state.cores, || state.is_crowded_by(handle));
+            let frame_bytes = HEADER_BYTES + header.head as usize;
+            if self.incoming.bytes().len() < frame_bytes {
+                self.replies.flush(self.socket, false)?;
                 self.incoming
-                    .require(self.socket, whole, &mut self.patience)?;
+                    .require(self.socket, frame_bytes, &mut self.busy_poll)?;
             }
-            self.perform(&header, whole)?;
-            if self.output.is_full() {
-                self.output.flush(self.socket, false)?;
+            self.perform(&header, frame_bytes)?;
+            if self.replies.is_full() {
+                self.replies.flush(self.socket, false)?;
             }
         }
     }
 
-    /// Waits until there is the header of a request; `false` when the client has left.
-    fn next_request(&mut self) -> Result<bool, End> {
+    /// Waits for the header of a request; `false` if the client has left.
+    fn next_request(&mut self) -> Result<bool, ConnectionEnd> {
         while self.incoming.bytes().len() < HEADER_BYTES {
-            self.output.flush(self.socket, false)?;
-            // Whoever writes will write again, and is busy with the answer now.
+            self.replies.flush(self.socket, false)?;
+            // A client that has written will probably write again, and is busy with the answer now.
             if std::mem::take(&mut self.has_written) {
-                self.shared.store.prepare();
+                self.state.store.prepare();
             }
             let between = self.incoming.bytes().is_empty();
             let received = self
                 .incoming
-                .receive(self.socket, HEADER_BYTES, &mut self.patience);
+                .receive(self.socket, HEADER_BYTES, &mut self.busy_poll);
             match received {
                 Ok(0) if between => return Ok(false),
-                Ok(0) => return Err(End::Socket),
+                Ok(0) => return Err(ConnectionEnd::Socket),
                 Ok(_) => {}
-                // A client may be silent between requests for as long as it likes.
+                // A client may stay silent between requests for any time.
                 Err(error) if between && error.kind() == io::ErrorKind::TimedOut => {
-                    if self.shared.is_stopping() && self.file.is_none() {
+                    if self.state.is_stopping() && self.file.is_none() {
                         return Ok(false);
                     }
                 }
-                Err(_) => return Err(End::Socket),
+                Err(_) => return Err(ConnectionEnd::Socket),
             }
         }
         Ok(true)
     }
 
-    /// Performs the request whose header and head are the first `whole` bytes that came.
-    fn perform(&mut self, header: &Header, whole: usize) -> Result<(), End> {
-        let refused = |malformed| End::Malformed(header.sequence, malformed);
-        // The request borrows its texts: the head gets a place of its own when a body is still to be received, and
-        // stays where it is otherwise.
-        let head = &self.incoming.bytes()[HEADER_BYTES..whole];
+    /// Performs the request whose header and head are the first `frame_bytes` received bytes.
+    fn perform(&mut self, header: &Header, frame_bytes: usize) -> Result<(), ConnectionEnd> {
+        let refused = |malformed| ConnectionEnd::Malformed(header.sequence, malformed);
+        // The request borrows from the head. If a body must still be received, the head is copied below.
+        let head = &self.incoming.bytes()[HEADER_BYTES..frame_bytes];
         let request = Request::decode(header.kind, head).map_err(refused)?;
         if header.body > 0 && !request.has_body() {
-            return Err(refused(Malformed("a body where there is none")));
+            return Err(refused(Malformed("an unexpected body")));
         }
         if self.file.is_some() != request.needs_file() {
-            return Err(refused(Malformed("a request out of turn")));
+            return Err(refused(Malformed("a request out of order")));
         }
         if let Request::PutFile(name, size) = request {
             self.file = super::files::offer(
-                self.shared,
+                self.state,
                 self.socket,
-                &mut self.output,
+                &mut self.replies,
                 header.sequence,
                 name,
                 size,
             )?;
-            self.incoming.consume(whole);
+            self.incoming.consume(frame_bytes);
             return Ok(());
         }
         if let Some(file) = self.file.take() {
-            self.has_written = file.end(&mut self.output, header.sequence, request);
-            self.incoming.consume(whole);
+            self.has_written = file.end(&mut self.replies, header.sequence, request);
+            self.incoming.consume(frame_bytes);
             return Ok(());
         }
         if request.has_body() {
-            let there = &self.incoming.bytes()[whole..];
+            let buffered = &self.incoming.bytes()[frame_bytes..];
             let size = usize::try_from(header.body).unwrap_or(usize::MAX);
-            if let Some(body) = there.get(..size) {
-                let store = &*self.shared.store;
+            if let Some(body) = buffered.get(..size) {
+                let store = &*self.state.store;
                 let written = Upload::begin(store, header.body, request).and_then(|mut upload| {
                     upload.writer().write(body)?;
                     upload.commit()
                 });
                 self.has_written = written.is_ok();
-                answer_write(&mut self.output, header.sequence, &written);
-                self.incoming.consume(whole + size);
+                push(&mut self.replies, header.sequence, &written);
+                self.incoming.consume(frame_bytes + size);
                 return Ok(());
             }
             let head = head.to_vec();
-            self.incoming.consume(whole);
+            self.incoming.consume(frame_bytes);
             let request = Request::decode(header.kind, &head).map_err(refused)?;
             return self.write(header, request);
         }
         super::perform::answer(
-            self.shared,
+            self.state,
             self.socket,
-            &mut self.output,
+            &mut self.replies,
             header.sequence,
             request,
         )?;
-        self.incoming.consume(whole);
+        self.incoming.consume(frame_bytes);
         Ok(())
     }
 }

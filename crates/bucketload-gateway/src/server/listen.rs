@@ -1,4 +1,4 @@
-//! Listening: on loopback or a Unix socket for anybody of this host who may, elsewhere with a token only.
+//! The listening socket: loopback or a Unix socket without a token, other addresses only with a token.
 
 use std::io;
 use std::net::TcpListener;
@@ -18,35 +18,35 @@ use super::ServerOptions;
 use crate::address::Address;
 use crate::socket::Socket;
 
-/// Connections that wait to be accepted.
+/// Maximum number of connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// Why a gateway does not start.
+/// Why a gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Others can reach the address, and there is no token.
+    /// Other hosts can reach the address, and there is no token.
     #[error(
         "{0} can be reached from other hosts, so clients must know a token: name its file with --token-file, \
          or listen on 127.0.0.1 or unix:PATH"
     )]
     NoToken(Address),
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("{0}: {1}")]
     Listen(Address, #[source] io::Error),
-    /// Something else is there.
+    /// The path is in use.
     #[error("{0}: {1}")]
     Occupied(Address, &'static str),
-    /// There can be no further thread.
-    #[error("no thread: {0}")]
+    /// The thread cannot be started.
+    #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
 }
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
     address: Address,
-    /// The socket's file, to be removed.
+    /// The Unix socket's file, removed on close.
     path: Option<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ impl Listener {
                 }
                 let listener = TcpListener::bind(&addresses[..]).map_err(failed)?;
                 let local = listener.local_addr().map_err(failed)?;
-                // A second look, at what was bound: a name may have been resolved otherwise the second time.
+                // Checks the bound address too: the name may have resolved differently the second time.
                 let bound = Address::Tcp(local.to_string());
                 if options.token.is_none() && !bound.is_local() {
                     return Err(StartError::NoToken(bound));
@@ -74,7 +74,8 @@ impl Listener {
                 })
             }
             Address::Unix(path) => {
-                make_way(path).map_err(|why| StartError::Occupied(address.clone(), why))?;
+                remove_stale_socket(path)
+                    .map_err(|why| StartError::Occupied(address.clone(), why))?;
                 let fd = bind_unix(path).map_err(|errno| failed(errno.into()))?;
                 Ok(Self {
                     fd,
@@ -89,7 +90,7 @@ impl Listener {
         &self.address
     }
 
-    /// The next connection.
+    /// Waits for the next connection.
     pub(super) fn accept(&self) -> io::Result<Socket> {
         let fd = accept_with(&self.fd, SocketFlags::CLOEXEC)?;
         let socket = Socket::new(fd);
@@ -99,36 +100,36 @@ impl Listener {
         Ok(socket)
     }
 
-    /// Stops listening: who waits for a connection wakes with an error.
+    /// Stops listening. A thread in `accept` wakes with an error.
     pub(super) fn close(&self) {
         if let Some(path) = &self.path {
-            // Somebody may have removed it.
+            // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
-        // It listens, so that this cannot fail.
+        // Cannot fail on a listening socket.
         let _ = shutdown(&self.fd, Shutdown::Both);
     }
 }
 
-/// Removes the socket that a dead gateway has left.
-fn make_way(path: &Path) -> Result<(), &'static str> {
+/// Removes the socket file that a dead gateway left behind.
+fn remove_stale_socket(path: &Path) -> Result<(), &'static str> {
     let Ok(found) = std::fs::symlink_metadata(path) else {
         return Ok(());
     };
     if !found.file_type().is_socket() {
-        return Err("there is a file that is no socket; remove it or choose another path");
+        return Err("the path is a file other than a socket; remove it or choose another path");
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            // If it cannot be removed, binding says so.
+            // If this fails, binding reports it.
             let _ = std::fs::remove_file(path);
             Ok(())
         }
-        _ => Err("something listens there already"),
+        _ => Err("another process listens there already"),
     }
 }
 
-/// A Unix socket that only this user may connect to: on Linux the mode of the socket is that of its file.
+/// Binds a Unix socket to which only this user may connect: on Linux the socket's mode becomes its file's mode.
 fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
     let fd = socket_with(
         AddressFamily::UNIX,

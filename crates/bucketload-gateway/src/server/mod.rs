@@ -1,16 +1,16 @@
-//! The server: listens, and performs the calls of each connection on a [`Store`] in a thread of its own.
+//! The server: listens, and performs the calls of each connection on a [`Store`] in a separate thread.
 //!
 //! ```text
-//! listen: where, and who may come ── accept: one thread ── connection: one thread each, frames in, frames out
+//! listen: address and token ── accept: one thread ── connection: one thread each, frames in, frames out
 //!                                                              perform: requests on the store
 //!                                                              body: bytes between socket and store
 //!                                                              files: files instead of bytes, on Unix sockets
-//!                                                              affinity: the core that its thread runs on
+//!                                                              affinity: the core on which the thread runs
 //! ```
 //!
-//! A client that is slow, dead or malicious costs its own thread and 8 MiB at most (0.5 MiB but for the
-//! longest listings and completions); there are at most
-//! [`ServerOptions::connections`] of them. Objects are never held in memory.
+//! A slow, dead or malicious client costs its own thread and at most 8 MiB (0.5 MiB except for the longest
+//! listings and completions). There are at most [`ServerOptions::connections`] clients. Objects are never held
+//! in memory.
 
 mod accept;
 mod affinity;
@@ -18,8 +18,8 @@ mod body;
 mod connection;
 mod files;
 mod listen;
-mod output;
 mod perform;
+mod replies;
 mod splice;
 
 use std::sync::Arc;
@@ -27,32 +27,31 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bucketload_store::Store;
+use bucketload_token::AccessToken;
 
 use crate::address::Address;
-use crate::token::Token;
-use accept::Shared;
+use accept::ServerState;
 use listen::Listener;
 pub use listen::StartError;
 
-/// How a server listens.
+/// Options of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// Where to listen; port 0 selects a free port.
     pub address: Address,
-    /// The token that clients must know. Without one the address must be local.
-    pub token: Option<Token>,
-    /// Most connections at a time; further clients are told so.
+    /// The token that clients must know. Without a token the address must be local.
+    pub token: Option<AccessToken>,
+    /// Maximum number of connections; further clients are refused with that reason.
     pub connections: usize,
-    /// Longest single wait for a client within a request, or to take an answer.
+    /// Maximum single wait for a client, within a request or while sending an answer.
     pub stall_timeout: Duration,
-    /// How long a connection's thread looks for the next request before it sleeps, where it keeps nobody from
-    /// working by that.
-    pub patience: Duration,
+    /// How long a connection's thread polls for the next request before it sleeps, unless the core is needed for
+    /// other work.
+    pub busy_poll: Duration,
 }
 
 impl ServerOptions {
-    /// The defaults at `address`: no token, 1,024 connections, 60 s of stall, 50 µs of
-    /// patience.
+    /// The defaults at `address`: no token, 1,024 connections, a stall timeout of 60 s, 50 µs of polling.
     #[must_use]
     pub const fn new(address: Address) -> Self {
         Self {
@@ -60,55 +59,55 @@ impl ServerOptions {
             token: None,
             connections: 1024,
             stall_timeout: Duration::from_secs(60),
-            patience: Duration::from_micros(50),
+            busy_poll: Duration::from_micros(50),
         }
     }
 }
 
-/// A gateway that listens. Dropping it stops it.
+/// A running gateway. Dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
     listener: Arc<Listener>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Listens, and serves `store` from now on.
+    /// Starts to listen and to serve `store`.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or others can reach it and there is no token.
+    /// When the address cannot be bound, or is not local and there is no token.
     pub fn start(options: ServerOptions, store: Arc<dyn Store>) -> Result<Self, StartError> {
         let listener = Arc::new(Listener::open(&options)?);
-        let shared = Arc::new(Shared::new(options, store));
+        let state = Arc::new(ServerState::new(options, store));
         let thread = std::thread::Builder::new()
             .name("gateway".to_owned())
             .spawn({
-                let (shared, listener) = (Arc::clone(&shared), Arc::clone(&listener));
-                move || accept::run(&shared, &listener)
+                let (state, listener) = (Arc::clone(&state), Arc::clone(&listener));
+                move || accept::run(&state, &listener)
             })
             .map_err(StartError::Thread)?;
         Ok(Self {
-            shared,
+            state,
             listener,
             thread: Some(thread),
         })
     }
 
-    /// Where it listens, with the port that it got.
+    /// The bound address, with the actual port.
     #[must_use]
     pub fn address(&self) -> &Address {
         self.listener.address()
     }
 
-    /// Connections that are open now.
+    /// Number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.shared.connections()
+        self.state.connections()
     }
 
-    /// Stops listening, lets requests under way end for at most `grace`, then closes every connection. What was
-    /// not committed by then is discarded.
+    /// Stops listening, gives requests in progress at most `grace` to finish, then closes every connection. Writes
+    /// that are not committed by then are discarded.
     pub fn stop(mut self, grace: Duration) {
         self.end(grace);
     }
@@ -117,11 +116,11 @@ impl Server {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        self.shared.stop();
+        self.state.stop();
         self.listener.close();
-        // A panic of that thread has been reported by then, and there is nothing to repair.
+        // If the thread panicked, the panic has been reported already.
         let _ = thread.join();
-        self.shared.finish(grace);
+        self.state.finish(grace);
     }
 }
 

@@ -7,48 +7,52 @@ use bucketload_store::{
     Result, Store, StoreError, Written,
 };
 
-use super::accept::Shared;
-use super::body::{By, send_object};
-use super::connection::End;
-use super::output::Output;
+use super::accept::ServerState;
+use super::body::send_object;
+use super::connection::ConnectionEnd;
+use super::replies::ReplyBuffer;
 use crate::protocol::codec::Value;
-use crate::protocol::request::{ByteRange, Name, Request, UploadName, Way};
+use crate::protocol::request::{ByteRange, Name, ReadMode, Request, UploadName};
 use crate::protocol::values::Buckets;
 use crate::protocol::{MAX_PAGE, Outcome};
 use crate::socket::Socket;
 
-/// A completion has no checksum of the whole object: the protocol has no place for one.
+/// The protocol does not carry a checksum of the whole object.
 const NO_CHECKSUMS: Vec<bucketload_store::Checksum> = Vec::new();
 
-/// Appends the answer of a result without a body.
-pub(super) fn push<T: for<'d> Value<'d>>(output: &mut Output, sequence: u32, result: &Result<T>) {
+/// Appends the answer to a request without a body in its reply.
+pub(super) fn push<T: for<'d> Value<'d>>(
+    replies: &mut ReplyBuffer,
+    sequence: u32,
+    result: &Result<T>,
+) {
     match result {
-        Ok(value) => output.push(Outcome::Done, sequence, 0, |out| value.put(out)),
-        Err(error) => push_error(output, sequence, error),
+        Ok(value) => replies.push(Outcome::Done, sequence, 0, |out| value.put(out)),
+        Err(error) => push_error(replies, sequence, error),
     }
 }
 
-/// Appends the answer of a request that failed.
-pub(super) fn push_error(output: &mut Output, sequence: u32, error: &StoreError) {
-    output.push(Outcome::Failed, sequence, 0, |out| error.put(out));
+/// Appends the answer to a failed request.
+pub(super) fn push_error(replies: &mut ReplyBuffer, sequence: u32, error: &StoreError) {
+    replies.push(Outcome::Failed, sequence, 0, |out| error.put(out));
 }
 
 /// Performs a request and appends its answer.
 pub(super) fn answer(
-    shared: &Shared,
+    state: &ServerState,
     socket: &Socket,
-    output: &mut Output,
+    replies: &mut ReplyBuffer,
     sequence: u32,
     request: Request<'_>,
-) -> std::result::Result<(), End> {
-    let store = &*shared.store;
+) -> std::result::Result<(), ConnectionEnd> {
+    let store = &*state.store;
     match request {
         Request::ListBuckets => {
-            push(output, sequence, &store.list_buckets().map(Buckets));
+            push(replies, sequence, &store.list_buckets().map(Buckets));
         }
-        Request::CreateBucket(bucket) => push(output, sequence, &store.create_bucket(bucket)),
-        Request::HeadBucket(bucket) => push(output, sequence, &store.head_bucket(bucket)),
-        Request::DeleteBucket(bucket) => push(output, sequence, &store.delete_bucket(bucket)),
+        Request::CreateBucket(bucket) => push(replies, sequence, &store.create_bucket(bucket)),
+        Request::HeadBucket(bucket) => push(replies, sequence, &store.head_bucket(bucket)),
+        Request::DeleteBucket(bucket) => push(replies, sequence, &store.delete_bucket(bucket)),
         Request::List(bucket, request) => {
             let max_keys = request.max_keys.min(MAX_PAGE);
             let page = store.list(
@@ -58,55 +62,50 @@ pub(super) fn answer(
                     ..request
                 },
             );
-            push(output, sequence, &page);
+            push(replies, sequence, &page);
         }
-        Request::Get(name, range, conditions, way) => {
-            let way = match way {
-                Way::Body => By::Body,
-                Way::SmallBody => By::SmallBody,
-                // Only a Unix socket can carry a file.
-                Way::File if shared.is_tcp() => By::BodyNotFile,
-                Way::File => By::File,
-            };
+        Request::Get(name, range, conditions, mode) => {
+            let carries_files = !state.is_tcp();
             return get(
                 store,
                 socket,
-                output,
+                replies,
                 sequence,
                 name,
                 range,
                 &conditions,
-                way,
+                mode,
+                carries_files,
             );
         }
         Request::Head(name, conditions) => {
             let found = store.head(name.bucket, name.key);
             match found.map(|info| (conditions.evaluate(&info), info)) {
-                Ok((ReadDecision::Proceed, info)) => push(output, sequence, &Ok(info)),
+                Ok((ReadDecision::Proceed, info)) => push(replies, sequence, &Ok(info)),
                 Ok((ReadDecision::NotModified, _)) => {
-                    output.push(Outcome::NotModified, sequence, 0, |_| ())
+                    replies.push(Outcome::NotModified, sequence, 0, |_| ())
                 }
                 Ok((ReadDecision::PreconditionFailed, _)) => {
-                    push_error(output, sequence, &StoreError::PreconditionFailed);
+                    push_error(replies, sequence, &StoreError::PreconditionFailed);
                 }
-                Err(error) => push_error(output, sequence, &error),
+                Err(error) => push_error(replies, sequence, &error),
             }
         }
         Request::Delete(name, condition) => {
             let deleted = store.delete(name.bucket, name.key, &condition);
-            push(output, sequence, &deleted);
+            push(replies, sequence, &deleted);
         }
         Request::Copy(source, conditions, name, commit) => {
             let written = copy(store, source, &conditions, name, commit);
-            push(output, sequence, &written);
+            push(replies, sequence, &written);
         }
         Request::CreateMultipart(name, options) => {
             let id = store.create_multipart(name.bucket, name.key, options);
-            push(output, sequence, &id);
+            push(replies, sequence, &id);
         }
         Request::CopyPart(source, range, upload, number) => {
             let written = copy_part(store, source, range, &upload, number);
-            push(output, sequence, &written);
+            push(replies, sequence, &written);
         }
         Request::Complete(upload, parts, condition) => {
             let UploadName { name, upload_id } = upload;
@@ -119,16 +118,16 @@ pub(super) fn answer(
                 NO_CHECKSUMS,
                 &condition,
             );
-            push(output, sequence, &written);
+            push(replies, sequence, &written);
         }
         Request::Abort(UploadName { name, upload_id }) => {
             let done = store.abort_multipart(name.bucket, name.key, upload_id);
-            push(output, sequence, &done);
+            push(replies, sequence, &done);
         }
-        Request::ListParts(UploadName { name, upload_id }, after, most) => {
-            let most = MAX_PAGE.min(most as usize);
-            let page = store.list_parts(name.bucket, name.key, upload_id, after, most);
-            push(output, sequence, &page);
+        Request::ListParts(UploadName { name, upload_id }, after, max) => {
+            let max = MAX_PAGE.min(max as usize);
+            let page = store.list_parts(name.bucket, name.key, upload_id, after, max);
+            push(replies, sequence, &page);
         }
         Request::ListUploads(bucket, request) => {
             let max_uploads = request.max_uploads.min(MAX_PAGE);
@@ -139,7 +138,7 @@ pub(super) fn answer(
                     ..request
                 },
             );
-            push(output, sequence, &page);
+            push(replies, sequence, &page);
         }
         Request::Put(..)
         | Request::UploadPart(..)
@@ -150,13 +149,13 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// Which bytes of an object of `size` bytes a range covers.
+/// The bytes that a range covers in an object of `size` bytes.
 fn resolve(range: Option<ByteRange>, size: u64) -> Result<Range<u64>> {
     match range {
         None => Ok(0..size),
         Some(ByteRange {
             length: Some(0), ..
-        }) => Err(StoreError::InvalidArgument("a range of no bytes")),
+        }) => Err(StoreError::InvalidArgument("an empty range")),
         Some(range) if range.start >= size => Err(StoreError::InvalidRange { size }),
         Some(range) => {
             let length = range.length.unwrap_or(u64::MAX);
@@ -177,13 +176,14 @@ fn open(store: &dyn Store, name: Name<'_>, conditions: &ReadConditions) -> Resul
 fn get(
     store: &dyn Store,
     socket: &Socket,
-    output: &mut Output,
+    replies: &mut ReplyBuffer,
     sequence: u32,
     name: Name<'_>,
     range: Option<ByteRange>,
     conditions: &ReadConditions,
-    way: By,
-) -> std::result::Result<(), End> {
+    mode: ReadMode,
+    carries_files: bool,
+) -> std::result::Result<(), ConnectionEnd> {
     let opened = open(store, name, conditions).and_then(|object| match object {
         None => Ok(None),
         Some(object) => {
@@ -192,13 +192,21 @@ fn get(
         }
     });
     match opened {
-        Ok(Some((object, range))) => send_object(socket, output, sequence, &object, range, way),
+        Ok(Some((object, range))) => send_object(
+            socket,
+            replies,
+            sequence,
+            &object,
+            range,
+            mode,
+            carries_files,
+        ),
         Ok(None) => {
-            output.push(Outcome::NotModified, sequence, 0, |_| ());
+            replies.push(Outcome::NotModified, sequence, 0, |_| ());
             Ok(())
         }
         Err(error) => {
-            push_error(output, sequence, &error);
+            push_error(replies, sequence, &error);
             Ok(())
         }
     }
@@ -211,7 +219,7 @@ fn copy(
     name: Name<'_>,
     commit: Option<Commit>,
 ) -> Result<Written> {
-    // As S3 has it, a copy whose source is not modified fails its precondition.
+    // In S3, a copy whose source is not modified fails its precondition.
     let object = open(store, source, conditions)?.ok_or(StoreError::PreconditionFailed)?;
     let commit = commit.unwrap_or_else(|| {
         let info = object.info();
@@ -234,7 +242,7 @@ fn copy_part(
 ) -> Result<Written> {
     let object = store.open(source.bucket, source.key)?;
     let size = object.info().size;
-    // S3 refuses a copied part that reaches beyond its source, and the store does too.
+    // S3 refuses a part copied from beyond the end of its source, and so does the store.
     let range = match range {
         None => 0..size,
         Some(ByteRange { start, length }) => {

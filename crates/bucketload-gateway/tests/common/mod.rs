@@ -15,7 +15,7 @@ pub struct Gateway {
     pub server: Server,
     pub client: Client,
     pub store: Arc<dyn Store>,
-    /// Where objects are, if they are files.
+    /// Root of the store, if it stores files.
     pub root: PathBuf,
     _directory: TempDir,
 }
@@ -54,7 +54,7 @@ pub fn over_files() -> Gateway {
     start(address, Arc::new(store), directory)
 }
 
-/// Files whose bytes the store does not look at, on TCP: they are moved within the kernel.
+/// A store of files that need not see the bytes, on TCP: the server splices them.
 pub fn over_unseen_files() -> Gateway {
     let directory = TempDir::new().unwrap();
     let mut options = PosixOptions::new(directory.path().join("root"));
@@ -66,7 +66,7 @@ pub fn over_unseen_files() -> Gateway {
     )
 }
 
-/// The same on a Unix socket: clients get the files of large objects.
+/// The same store on a Unix socket: clients receive the files of large objects.
 pub fn over_own_files() -> Gateway {
     let directory = TempDir::new().unwrap();
     let mut options = PosixOptions::new(directory.path().join("root"));

@@ -1,4 +1,4 @@
-//! Every call through a gateway gives what the store itself gives, values and errors.
+//! Every call through a gateway returns the same values and errors as the store itself.
 #![allow(missing_docs)]
 
 use std::io::{self, Read};
@@ -366,7 +366,7 @@ fn multipart() {
     });
 }
 
-/// Gives `good` bytes, then fails.
+/// Returns `good` bytes, then fails.
 struct Failing {
     good: usize,
 }
@@ -410,13 +410,13 @@ fn a_body_that_fails_or_ends_early_leaves_nothing() {
             assert!(matches!(short, Err(Error::Body(_))), "{short:?}");
             assert_eq!(read(client, "bucket", "k", None).unwrap(), b"old");
         }
-        // A call whose body failed before anything was sent has kept its connection.
+        // A call whose body failed before anything was sent keeps its connection.
         assert!(server.connections() <= 2, "{}", server.connections());
     });
 }
 
 #[test]
-fn a_download_that_is_given_up_does_not_disturb_the_next_call() {
+fn an_abandoned_download_does_not_disturb_the_next_call() {
     both(|Gateway { client, .. }| {
         client.create_bucket("bucket").unwrap();
         let bytes = pattern(4 << 20);
@@ -437,7 +437,7 @@ fn a_download_that_is_given_up_does_not_disturb_the_next_call() {
 }
 
 #[test]
-fn a_pipeline_keeps_order_and_goes_on_after_errors() {
+fn a_pipeline_keeps_order_and_continues_after_errors() {
     both(|Gateway { client, server, .. }| {
         client.create_bucket("bucket").unwrap();
         let large = pattern(1 << 20);
@@ -508,7 +508,7 @@ fn threads_share_a_client() {
 }
 
 #[test]
-fn a_pipeline_reads_what_is_small_and_says_what_is_not() {
+fn a_pipeline_reads_small_objects_and_reports_large_ones() {
     both(|Gateway { client, .. }| {
         client.create_bucket("bucket").unwrap();
         let large = pattern(200_000);
@@ -549,7 +549,7 @@ fn a_pipeline_reads_what_is_small_and_says_what_is_not() {
         let mut replies = pipeline.finish().unwrap().into_iter();
         for i in 0..200_usize {
             match replies.next().unwrap() {
-                // A range of no bytes is none.
+                // An empty range is not allowed.
                 Err(Error::Store(StoreError::InvalidArgument(_))) if i % 2 == 0 => {}
                 Ok(Reply::Object(info, bytes)) if i % 2 == 1 => {
                     assert_eq!(info.size, 200_000);
@@ -574,7 +574,7 @@ fn a_pipeline_reads_what_is_small_and_says_what_is_not() {
             ),
             "{rest:?}"
         );
-        // The connection is as good as new.
+        // The connection is still usable.
         assert_eq!(client.head("bucket", "large").unwrap().size, 200_000);
     });
 }

@@ -1,4 +1,4 @@
-//! Files instead of bytes over a Unix socket.
+//! Passing files instead of bytes over a Unix socket.
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
@@ -38,7 +38,7 @@ fn send(mut stream: &UnixStream, kind: u8, head: &[u8]) {
     stream.write_all(&bytes).unwrap();
 }
 
-/// Outcome and head of an answer; a file that comes with it is closed by the kernel.
+/// Reads the outcome and head of an answer; the kernel closes a file sent with it.
 fn answer(mut stream: &UnixStream) -> (u8, Vec<u8>) {
     let mut header = [0; 20];
     stream.read_exact(&mut header).unwrap();
@@ -48,7 +48,7 @@ fn answer(mut stream: &UnixStream) -> (u8, Vec<u8>) {
     (header[4], head)
 }
 
-/// Names `bucket` and `k`, and a size below 128.
+/// Encodes `bucket`, `k` and a size below 128.
 fn small(size: u8) -> Vec<u8> {
     [&[6][..], b"bucket", &[1], b"k", &[size]].concat()
 }
@@ -77,7 +77,7 @@ fn all(client: &Client, key: &str, range: Option<ByteRange>) -> Vec<u8> {
 }
 
 #[test]
-fn a_version_that_is_being_read_stays_what_it_was() {
+fn replacing_an_object_does_not_change_an_open_download() {
     let Gateway { client, .. } = &over_own_files();
     client.create_bucket("bucket").unwrap();
     let (old, new) = (pattern(3 << 20), vec![9; 2 << 20]);
@@ -129,7 +129,7 @@ fn conditions_hold_for_files_too() {
             Err(Error::Store(StoreError::PreconditionFailed))
         ));
     }
-    // One may be ready for the next write.
+    // One file may be prepared for the next write.
     assert!(unfinished(root) <= 1);
     let missing = client.put_from(
         "nowhere",
@@ -146,7 +146,7 @@ fn conditions_hold_for_files_too() {
 }
 
 #[test]
-fn a_file_without_all_bytes_becomes_no_object() {
+fn an_incomplete_file_does_not_become_an_object() {
     let gateway = over_own_files();
     gateway.client.create_bucket("bucket").unwrap();
     let stream = greeted(&gateway);
@@ -155,7 +155,7 @@ fn a_file_without_all_bytes_becomes_no_object() {
         assert_eq!(answer(&stream), (0, vec![1]));
         assert_eq!(unfinished(&gateway.root), 1);
         send(&stream, last, if last == COMMIT_FILE { &[0] } else { &[] });
-        // A commit has failed, for nothing has been written.
+        // The commit failed because nothing was written.
         assert_eq!(answer(&stream).0, u8::from(last == COMMIT_FILE));
         assert_eq!(unfinished(&gateway.root), 0);
     }
@@ -163,7 +163,7 @@ fn a_file_without_all_bytes_becomes_no_object() {
 }
 
 #[test]
-fn nothing_else_may_be_asked_for_while_a_file_is_written() {
+fn other_requests_are_refused_while_a_file_is_written() {
     let gateway = over_own_files();
     gateway.client.create_bucket("bucket").unwrap();
     for (open, next) in [
@@ -184,23 +184,23 @@ fn nothing_else_may_be_asked_for_while_a_file_is_written() {
         };
         send(&stream, next, &head);
         let (outcome, reason) = answer(&stream);
-        assert_eq!((outcome, &reason[..]), (3, &b"a request out of turn"[..]));
+        assert_eq!((outcome, &reason[..]), (3, &b"a request out of order"[..]));
         drop(stream);
-        eventually("the file goes with its connection", || {
+        eventually("the file is removed with its connection", || {
             unfinished(&gateway.root) == 0
         });
     }
 }
 
 #[test]
-fn a_file_goes_with_its_client_and_is_waited_for_by_a_gateway_that_ends() {
+fn a_file_is_removed_with_its_client_and_a_stopping_gateway_waits_for_it() {
     let gateway = over_own_files();
     gateway.client.create_bucket("bucket").unwrap();
     let stream = greeted(&gateway);
     send(&stream, PUT_FILE, &small(100));
     assert_eq!(answer(&stream), (0, vec![1]));
     drop(stream);
-    eventually("the file goes", || unfinished(&gateway.root) == 0);
+    eventually("the file is removed", || unfinished(&gateway.root) == 0);
 
     let stream = greeted(&gateway);
     send(&stream, PUT_FILE, &small(0));
@@ -221,7 +221,7 @@ fn a_file_goes_with_its_client_and_is_waited_for_by_a_gateway_that_ends() {
 
 #[test]
 fn a_client_without_descriptors_gets_bytes() {
-    // The limit is the process's: another process has it for itself.
+    // The limit applies to the process, so a separate process runs the client.
     if std::env::var_os("BUCKETLOAD_TEST_SOCKET").is_none() {
         let gateway = over_own_files();
         gateway.client.create_bucket("bucket").unwrap();

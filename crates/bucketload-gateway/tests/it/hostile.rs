@@ -1,4 +1,4 @@
-//! Clients that are wrong, slow, dead or malicious, and gateways that are.
+//! Wrong, slow, dead and malicious clients, and such gateways.
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use crate::common::{eventually, memory, over_files, over_memory, tcp};
 use bucketload_gateway::{
-    Address, Client, Error, MAX_REQUEST_HEAD_BYTES, Options, Server, ServerOptions, StartError,
-    Token,
+    AccessToken, Address, Client, Error, MAX_REQUEST_HEAD_BYTES, Options, Server, ServerOptions,
+    StartError,
 };
 use bucketload_store::{Commit, Condition, PosixOptions, PosixStore};
 use proptest::prelude::*;
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts panics of the gateway's threads, which end the thread but not the test.
+/// Counts panics of the gateway's threads, which would not fail the test.
 fn watch_for_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -47,7 +47,7 @@ fn dial(address: &Address) -> TcpStream {
 
 const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
 
-/// A connection after its handshake.
+/// Connects and performs the handshake.
 fn greeted(address: &Address) -> TcpStream {
     let mut stream = dial(address);
     stream.write_all(HELLO).unwrap();
@@ -65,10 +65,10 @@ fn frame(kind: u8, head: &[u8], body: u64) -> Vec<u8> {
     bytes
 }
 
-/// Everything until the server closes.
+/// Reads until the server closes.
 fn rest(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // It may end by a reset.
+    // The connection may end with a reset.
     let _ = stream.read_to_end(&mut bytes);
     bytes
 }
@@ -78,7 +78,7 @@ fn text(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_greeting_is_not_answered() {
+fn malformed_greetings_get_no_answer() {
     let gateway = over_memory();
     for wrong in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 16], &[0xff; 100]] {
         let mut stream = dial(gateway.server.address());
@@ -89,7 +89,7 @@ fn what_is_no_greeting_is_not_answered() {
     other_version[8] = 1;
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
-    // Its own version, and that it will not do.
+    // The server sends its own version and refuses.
     assert_eq!(rest(&stream), b"BKTLGWAY\x04\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
@@ -107,7 +107,7 @@ fn malformed_requests_are_refused_with_a_reason() {
         (frame(2, &[200], 0), "ends within a value"),
         (frame(2, &[1, 0xff], 0), "not UTF-8"),
         (frame(1, &[0], 0), "more than its values"),
-        (frame(1, &[], 7), "a body where there is none"),
+        (frame(1, &[], 7), "an unexpected body"),
         (reserved, "not zero"),
         (too_long, "longer than allowed"),
     ] {
@@ -123,7 +123,7 @@ fn malformed_requests_are_refused_with_a_reason() {
 }
 
 #[test]
-fn cores_that_do_not_exist_are_followed_nowhere() {
+fn nonexistent_cores_are_ignored() {
     let gateway = over_memory();
     let more: Vec<_> = (0..300)
         .map(|_| greeted(gateway.server.address()))
@@ -142,7 +142,7 @@ fn cores_that_do_not_exist_are_followed_nowhere() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Frames of every kind with bytes changed, cut and added: the server answers or closes, never panics, and
+    /// Sends frames of every kind with bytes changed, cut and added. The server answers or closes, never panics, and
     /// serves the next client.
     #[test]
     fn mutated_frames_do_no_harm(
@@ -184,7 +184,7 @@ proptest! {
         bytes.truncate(bytes.len().saturating_sub(cut % 40));
         bytes.extend(tail);
         let mut stream = greeted(gateway.server.address());
-        // The server may have closed already.
+        // The server may have closed the connection already.
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(Shutdown::Write);
         rest(&stream);
@@ -194,12 +194,12 @@ proptest! {
 }
 
 #[test]
-fn a_gateway_that_others_can_reach_demands_a_token() {
+fn a_gateway_off_loopback_demands_a_token() {
     let open = ServerOptions::new("0.0.0.0:0".parse().unwrap());
     let refused = Server::start(open.clone(), memory()).unwrap_err();
     assert!(matches!(refused, StartError::NoToken(_)), "{refused}");
     assert!(refused.to_string().contains("--token-file"), "{refused}");
-    let token = Token::new("a-token-of-the-tests").unwrap();
+    let token = AccessToken::parse("", "a-token-of-the-tests").unwrap();
     let closed = ServerOptions {
         token: Some(token.clone()),
         ..open
@@ -218,11 +218,11 @@ fn a_gateway_that_others_can_reach_demands_a_token() {
     };
     let refusal = |token| Client::connect(options(token)).unwrap_err().to_string();
     assert!(refusal(None).contains("demands a token"));
-    let wrong = Token::new("a-token-of-the-Tests").unwrap();
-    assert!(refusal(Some(wrong)).contains("is not its token"));
+    let wrong = AccessToken::parse("", "a-token-of-the-Tests").unwrap();
+    assert!(refusal(Some(wrong)).contains("token is wrong"));
     let client = Client::connect(options(Some(token))).unwrap();
     client.create_bucket("bucket").unwrap();
-    // A request instead of a proof.
+    // Sends a request instead of a proof.
     let mut stream = dial(&format!("127.0.0.1:{port}").parse().unwrap());
     stream.write_all(HELLO).unwrap();
     stream.write_all(&frame(1, &[], 0)).unwrap();
@@ -246,7 +246,7 @@ fn slow_clients_do_not_keep_others_waiting() {
     let head = [text("bucket"), text("half"), vec![0, 0]].concat();
     (&half_body).write_all(&frame(6, &head, 1 << 20)).unwrap();
     (&half_body).write_all(&[7; 1000]).unwrap();
-    // One that asks for much and takes nothing.
+    // A client that requests much and reads nothing.
     client
         .put("bucket", "large", &vec![1; 16 << 20], Commit::default())
         .unwrap();
@@ -261,14 +261,14 @@ fn slow_clients_do_not_keep_others_waiting() {
         assert_eq!(client.head("bucket", &key).unwrap().size, 7);
         assert!(client.delete("bucket", &key, Condition::None).unwrap());
     }
-    // What was never completed is not there, and its temporary file goes with its client.
+    // An incomplete object does not exist, and its temporary file is removed with the client.
     assert!(client.head("bucket", "half").is_err());
     drop((half_greeting, half_header, half_body, deaf));
     eventually("dead clients are forgotten", || server.connections() == 1);
 }
 
 #[test]
-fn there_are_only_as_many_connections_as_allowed() {
+fn connections_are_limited() {
     let options = ServerOptions {
         connections: 2,
         ..ServerOptions::new(tcp())
@@ -277,16 +277,18 @@ fn there_are_only_as_many_connections_as_allowed() {
     let (first, _second) = (greeted(server.address()), greeted(server.address()));
     let refused = Client::connect(Options::new(server.address().clone())).unwrap_err();
     assert!(
-        refused.to_string().contains("as many connections"),
+        refused
+            .to_string()
+            .contains("maximum number of connections"),
         "{refused}"
     );
     drop(first);
-    eventually("a place becomes free", || server.connections() == 1);
+    eventually("a connection becomes free", || server.connections() == 1);
     Client::connect(Options::new(server.address().clone())).unwrap();
 }
 
 #[test]
-fn an_end_in_the_middle_of_a_put_leaves_nothing() {
+fn stopping_in_the_middle_of_a_put_leaves_nothing() {
     let gateway = over_files();
     let server = Server::start(ServerOptions::new(tcp()), Arc::clone(&gateway.store)).unwrap();
     gateway.client.create_bucket("bucket").unwrap();
@@ -304,7 +306,7 @@ fn an_end_in_the_middle_of_a_put_leaves_nothing() {
 }
 
 #[test]
-fn a_request_under_way_ends_before_the_gateway_does() {
+fn a_stopping_gateway_finishes_its_requests() {
     let server = Server::start(ServerOptions::new(tcp()), memory()).unwrap();
     let client = Client::connect(Options::new(server.address().clone())).unwrap();
     client.create_bucket("bucket").unwrap();
@@ -314,10 +316,10 @@ fn a_request_under_way_ends_before_the_gateway_does() {
     stream
         .write_all(&frame(6, &head, 2 * half.len() as u64))
         .unwrap();
-    // More than the kernel keeps for both sides: when it has left, the server is at work on it.
+    // More than the kernel buffers for both sides, so once it is sent, the server is working on it.
     stream.write_all(&half).unwrap();
     let stopping = std::thread::spawn(move || server.stop(Duration::from_secs(60)));
-    // The idle connection is closed: the server is stopping by now.
+    // The idle connection is closed, so the server is stopping.
     eventually("idle connections end", || client.list_buckets().is_err());
     stream.write_all(&half).unwrap();
     let answer = rest(&stream);
@@ -326,7 +328,7 @@ fn a_request_under_way_ends_before_the_gateway_does() {
 }
 
 #[test]
-fn a_client_survives_a_gateway_that_starts_again() {
+fn a_client_survives_a_gateway_restart() {
     let first = Server::start(ServerOptions::new(tcp()), memory()).unwrap();
     let address = first.address().clone();
     let client = Client::connect(Options::new(address.clone())).unwrap();
@@ -337,21 +339,21 @@ fn a_client_survives_a_gateway_that_starts_again() {
         Err(Error::Connect(_) | Error::Lost(_))
     ));
     let second = Server::start(ServerOptions::new(address), memory()).unwrap();
-    // At the latest the second call has a connection of its own.
+    // The second call has a new connection at the latest.
     let _ = client.list_buckets();
     assert_eq!(client.list_buckets().unwrap(), []);
     drop(second);
 }
 
 #[test]
-fn a_gateway_that_never_answers_costs_no_more_than_the_limit() {
+fn a_silent_gateway_costs_no_more_than_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: Address = silent.local_addr().unwrap().to_string().parse().unwrap();
     let client = Client::new(Options::new(address)).limited(Some(Duration::from_millis(50)));
     let started = Instant::now();
     assert!(matches!(client.list_buckets(), Err(Error::TimedOut)));
     assert!(started.elapsed() >= Duration::from_millis(50));
-    // One that greets and falls silent.
+    // A gateway that performs the handshake and falls silent.
     let thread = std::thread::spawn(move || {
         let mut all = Vec::new();
         for _ in 0..2 {
@@ -369,7 +371,7 @@ fn a_gateway_that_never_answers_costs_no_more_than_the_limit() {
 }
 
 #[test]
-fn a_gateway_that_talks_nonsense_is_no_harm() {
+fn a_client_survives_nonsense_from_the_gateway() {
     let nonsense = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: Address = nonsense.local_addr().unwrap().to_string().parse().unwrap();
     let replies: Vec<Vec<u8>> = vec![
@@ -405,7 +407,7 @@ fn a_gateway_that_talks_nonsense_is_no_harm() {
 }
 
 #[test]
-fn a_unix_socket_is_for_its_owner_and_makes_way_for_the_next() {
+fn a_unix_socket_is_private_and_replaced_by_the_next_gateway() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
@@ -416,7 +418,7 @@ fn a_unix_socket_is_for_its_owner_and_makes_way_for_the_next() {
     assert!(matches!(start(), Err(StartError::Occupied(..))));
     server.stop(Duration::ZERO);
     assert!(!path.exists());
-    // What a killed gateway leaves.
+    // The socket file that a killed gateway leaves.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     drop(start().unwrap());
     std::fs::write(&path, "precious").unwrap();

@@ -1,4 +1,4 @@
-//! Bodies whose last bytes come late: whoever has some of a piece already must be woken for the rest of it.
+//! Bodies whose last bytes come late: a reader that has part of a piece must still wake for the rest.
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use bucketload_gateway::{Client, Options};
 use bucketload_store::{Commit, ReadConditions};
 
-/// Longer than any machine needs for a few hundred KiB, and far below the wait for a gateway that is stuck.
+/// Longer than any machine needs for a few hundred KiB, and far below the stall timeout.
 const LONG: Duration = Duration::from_secs(20);
 
-/// What stands between a client and a gateway: it lets through as many bytes of the answers as it is told.
+/// A proxy between client and gateway that passes on only the allowed number of answer bytes.
 struct Gate {
     allowed: Mutex<u64>,
     changed: Condvar,
@@ -45,7 +45,7 @@ impl Gate {
                 let (now, later) = rest.split_at(room.min(rest.len()));
                 rest = later;
                 passed += now.len() as u64;
-                // Before they go: whoever has received them finds them counted.
+                // Counted before sending, so a receiver of the bytes finds them counted.
                 self.passed.store(passed, Ordering::Release);
                 if to.write_all(now).is_err() {
                     return;
@@ -62,7 +62,7 @@ impl Gate {
     }
 }
 
-/// A gate before `gateway`, its address, and what tells that as much has passed as was allowed.
+/// A gate before `gateway`, its address, and a channel that signals when all allowed bytes have passed.
 fn gate(gateway: SocketAddr) -> (Arc<Gate>, SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind(crate::common::LOOPBACK).unwrap();
     let address = listener.local_addr().unwrap();
@@ -86,7 +86,7 @@ fn gate(gateway: SocketAddr) -> (Arc<Gate>, SocketAddr, Receiver<()>) {
     (gate, address, is_full)
 }
 
-/// The thread of this process with this id sleeps.
+/// Whether the thread with this id sleeps.
 fn sleeps(thread: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
@@ -94,7 +94,7 @@ fn sleeps(thread: u32) -> bool {
 }
 
 #[test]
-fn the_rest_of_a_piece_wakes_its_reader() {
+fn the_last_bytes_wake_the_reader() {
     const SIZE: u64 = 256 << 10;
     let gateway = crate::common::over_unseen_files();
     gateway.client.create_bucket("bucket").unwrap();
@@ -107,15 +107,15 @@ fn the_rest_of_a_piece_wakes_its_reader() {
     let (gate, address, is_full) = gate(served);
     let mut options = Options::new(address.to_string().parse().unwrap());
     options.stall_timeout = LONG;
-    // It is to sleep at once.
-    options.patience = Duration::ZERO;
+    // Sleeps at once.
+    options.busy_poll = Duration::ZERO;
     let client = Client::connect(options).unwrap();
     let get = || {
         client
             .get("bucket", "key", None, ReadConditions::default())
             .unwrap()
     };
-    // How long an answer is before its body.
+    // Measures the length of an answer before its body.
     let before = gate.passed.load(Ordering::Acquire);
     let mut whole = Vec::new();
     get().read_to_end(&mut whole).unwrap();
@@ -145,5 +145,8 @@ fn the_rest_of_a_piece_wakes_its_reader() {
     }
     let took = begun.elapsed();
     assert_eq!(bytes, body);
-    assert!(took < LONG, "the last bytes woke nobody: {took:?}");
+    assert!(
+        took < LONG,
+        "the last bytes did not wake the reader: {took:?}"
+    );
 }

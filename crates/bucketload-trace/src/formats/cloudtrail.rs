@@ -1,6 +1,6 @@
-//! AWS CloudTrail data events of S3 (docs/spec/traces.md section 2.3): `{"Records":[…]}`. `eventTime` is when
-//! the request completed, in whole seconds, and there is no duration, so starts are biased by the
-//! duration; sizes are known only from the bytes transferred.
+//! AWS CloudTrail data events of S3 (docs/spec/traces.md section 2.3): `{"Records":[…]}`. `eventTime` is the end of the
+//! request, in whole seconds. Durations are not recorded, so starts are late by the duration. Sizes are known only from
+//! the bytes transferred.
 
 use bucketload_core::trace::TraceOp;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::copy_source;
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
@@ -60,10 +60,10 @@ struct Transferred {
     sent: Int,
 }
 
-/// The importer; events do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct CloudTrail {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
 fn operation(name: &str) -> TraceOp {
@@ -78,12 +78,12 @@ fn operation(name: &str) -> TraceOp {
         "CompleteMultipartUpload" => TraceOp::MpuComplete,
         "AbortMultipartUpload" => TraceOp::MpuAbort,
         "ListObjects" | "ListObjectsV2" | "ListObjectVersions" => TraceOp::List,
-        // Bulk deletes name no keys; the keys stand in events of their own if those are enabled.
+        // Bulk deletes do not name keys; separate events have the keys, if those are enabled.
         _ => TraceOp::Other,
     }
 }
 
-/// The status that an error code stands for: CloudTrail does not record it.
+/// The status for an error code, because CloudTrail does not record the status.
 fn status(error: &str) -> u16 {
     match error {
         "" => 200,
@@ -98,14 +98,14 @@ fn status(error: &str) -> u16 {
 }
 
 impl Importer for CloudTrail {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let event: Event<'_> = super::from_json(object)?;
         if event.event_source.0 != "s3.amazonaws.com" {
-            return Err(Reason::Foreign);
+            return Err(DropReason::Foreign);
         }
         let r = &mut self.record;
         r.clear();
-        r.ts_ns = rfc3339(event.event_time.bytes()).ok_or(Reason::BadTimestamp)?;
+        r.ts_ns = rfc3339(event.event_time.bytes()).ok_or(DropReason::BadTimestamp)?;
         r.op = operation(&event.event_name.0);
         r.status = status(&event.error_code.0);
         r.client.extend_from_slice(event.source_ip.bytes());
@@ -117,7 +117,7 @@ impl Importer for CloudTrail {
         });
         r.need_key()?;
         copy_source(parameters.source.bytes(), &mut r.source);
-        r.part = u16::try_from(parameters.part.0.max(0)).map_err(|_| Reason::BadNumber)?;
+        r.part = u16::try_from(parameters.part.0.max(0)).map_err(|_| DropReason::BadNumber)?;
         if !parameters.upload.is_empty() {
             r.upload = hash64(&[parameters.upload.bytes()]);
         }
@@ -129,11 +129,8 @@ impl Importer for CloudTrail {
             TraceOp::Put | TraceOp::MpuPart => r.size = transferred.received.0,
             TraceOp::Get => {
                 r.sent = transferred.sent.0;
-                match crate::text::fields::byte_range(parameters.range.bytes(), -1) {
-                    Some((off, len)) => (r.off, r.len) = (off, if len < 0 { r.sent } else { len }),
-                    // Whether it was a range is not known: what was sent bounds the size from below.
-                    None => r.len = -1,
-                }
+                // Without a range header it may still have been a range: the sent bytes are a lower bound of the size.
+                r.set_requested_range(parameters.range.bytes());
             }
             _ => {}
         }

@@ -1,23 +1,23 @@
 //! Separated values whose columns are named by a header or by the user: Bucketload's native CSV
 //! (docs/spec/traces.md section 1), Meta's CacheLib layouts (3.2), generic CSV with a mapping (3.3),
-//! Bucketload's operation log and warp's operation dump. They differ in a [`Layout`] only.
+//! Bucketload's operation log and warp's operation dump. They differ only in their [`Layout`].
 
 use bucketload_core::op::OpClass;
 use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{percent_decode, signed, split_csv, unquote, unsigned};
 use crate::text::time::{common_log, decimal, rfc3339};
 
-/// What a column holds.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Column {
     /// Start of the request.
     Ts,
-    /// End of the request; the start is the end less the duration.
+    /// End of the request; the start is the end minus the duration.
     End,
     /// Operation.
     Op,
@@ -35,9 +35,9 @@ pub enum Column {
     Client,
     /// HTTP status.
     Status,
-    /// Duration, in the unit of the instants.
+    /// Duration, in the same unit as the instants.
     Dur,
-    /// Number of a multipart part.
+    /// Part number of a multipart upload.
     Part,
     /// Id of a multipart upload.
     Upload,
@@ -45,16 +45,16 @@ pub enum Column {
     Repeat,
     /// Source of a copy.
     Source,
-    /// Text that is empty or `ok` unless the request failed.
+    /// Empty or `ok` unless the request failed.
     Error,
-    /// Instant from which the duration counts when only its end is given.
+    /// Instant at which the duration begins, if only its end is given.
     Started,
 }
 
 impl Column {
     const COUNT: usize = 17;
 
-    /// The names that `--map` takes.
+    /// The column names of `--map`.
     pub const NAMES: [(&'static str, Self); Self::COUNT] = [
         ("ts", Self::Ts),
         ("end", Self::End),
@@ -75,7 +75,7 @@ impl Column {
         ("started", Self::Started),
     ];
 
-    /// The column called `name` in `--map`.
+    /// The column with this name in `--map`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES
@@ -85,34 +85,34 @@ impl Column {
     }
 }
 
-/// How instants are written.
+/// The format of instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeForm {
-    /// A decimal number of units of so many nanoseconds.
+    /// A decimal number of units; the value is the unit in nanoseconds.
     Unit(i64),
     /// RFC 3339, or `dd/Mon/yyyy:HH:MM:SS +0000`.
     Text,
 }
 
-/// What the lines of a file of separated values look like.
+/// The layout of a file of separated values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Between the values.
+    /// The separator of values.
     pub delimiter: u8,
-    /// Where each [`Column`] stands, from 0; `None` where there is none.
+    /// The index of each [`Column`], from 0; `None` if absent.
     pub columns: [Option<usize>; Column::COUNT],
-    /// How instants are written.
+    /// The format of instants.
     pub time: TimeForm,
-    /// Operations by the name that the file gives them, in lower case; others are unknown.
+    /// Operations by their names in the file, in lower case; other names are unknown.
     pub ops: Vec<(String, TraceOp)>,
-    /// Whether a size of 0 in a read means that nothing was found (key-value caches).
+    /// Whether a read of size 0 is a miss (key-value caches).
     pub zero_is_miss: bool,
     /// Whether keys are percent-encoded.
     pub encoded_keys: bool,
 }
 
 impl Layout {
-    /// A layout without columns, with the names of the native form for operations.
+    /// Makes a layout without columns, with the native operation names.
     #[must_use]
     pub fn new(delimiter: u8, time: TimeForm) -> Self {
         let native = TraceOp::ALL.map(|op| (op.name().to_ascii_lowercase(), op));
@@ -126,14 +126,14 @@ impl Layout {
         }
     }
 
-    /// Puts `column` at place `index`, from 0.
+    /// Sets the index of `column`, from 0.
     #[must_use]
     pub fn with(mut self, column: Column, index: usize) -> Self {
         self.columns[column as usize] = Some(index);
         self
     }
 
-    /// Gives the operation `op` a further name.
+    /// Adds a name for the operation `op`.
     #[must_use]
     pub fn with_op(mut self, name: &str, op: TraceOp) -> Self {
         self.ops.insert(0, (name.to_ascii_lowercase(), op));
@@ -145,22 +145,22 @@ impl Layout {
     }
 }
 
-/// Where the layout comes from.
+/// The source of the layout.
 #[derive(Clone, Debug)]
 pub(super) enum Header {
-    /// The first line is skipped, or there is none.
+    /// The layout is given.
     Known(Box<Layout>),
-    /// The first line names the columns: it yields the layout, or nothing if it is no such header.
+    /// The first line names the columns; the function returns the layout, or `None` if the line is not such a header.
     FromFirstLine(fn(&[&[u8]], u8) -> Option<Layout>, u8),
 }
 
 /// The importer.
 #[derive(Debug)]
 pub(super) struct Columns {
-    record: Parsed,
+    record: ParsedRecord,
     layout: Option<Layout>,
     header: Header,
-    /// Lines to skip at the start of each file.
+    /// Number of lines to skip at the start of each file.
     skip: usize,
     skipped: usize,
     spans: Vec<(usize, usize)>,
@@ -174,7 +174,7 @@ impl Columns {
             Header::FromFirstLine(..) => None,
         };
         Self {
-            record: Parsed::default(),
+            record: ParsedRecord::default(),
             layout,
             header,
             skip,
@@ -184,30 +184,30 @@ impl Columns {
         }
     }
 
-    fn first_line(&mut self, line: &[u8]) -> Result<(), Reason> {
+    fn first_line(&mut self, line: &[u8]) -> Result<(), DropReason> {
         let Header::FromFirstLine(find, delimiter) = &self.header else {
             return Ok(());
         };
         if !split_csv(line, *delimiter, &mut self.spans) {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         let names: Vec<&[u8]> = self
             .spans
             .iter()
             .map(|&(a, b)| line[a..b].trim_ascii())
             .collect();
-        let layout = find(&names, *delimiter).ok_or(Reason::Malformed)?;
+        let layout = find(&names, *delimiter).ok_or(DropReason::Malformed)?;
         self.layout = Some(layout);
         Ok(())
     }
 }
 
-fn instant(text: &[u8], form: TimeForm) -> Result<i64, Reason> {
+fn instant(text: &[u8], form: TimeForm) -> Result<i64, DropReason> {
     match form {
         TimeForm::Unit(ns) => decimal(text, ns),
         TimeForm::Text => rfc3339(text).or_else(|| common_log(text)),
     }
-    .ok_or(Reason::BadTimestamp)
+    .ok_or(DropReason::BadTimestamp)
 }
 
 impl Importer for Columns {
@@ -218,7 +218,7 @@ impl Importer for Columns {
         }
     }
 
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         if self.skipped < self.skip {
             self.skipped += 1;
             return Ok(());
@@ -227,13 +227,13 @@ impl Importer for Columns {
             return self.first_line(line);
         };
         if !split_csv(line, layout.delimiter, &mut self.spans) {
-            // A quoted field without its end.
-            return Err(Reason::Truncated);
+            // A quoted field is not closed.
+            return Err(DropReason::Truncated);
         }
         let spans = &self.spans;
         let needed = layout.columns.iter().flatten().max().copied().unwrap_or(0);
         if spans.len() <= needed {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
         let value = |column| {
             layout
@@ -242,7 +242,7 @@ impl Importer for Columns {
         };
         let number = |column| match value(column) {
             None | Some(b"" | b"-") => Ok(-1),
-            Some(text) => signed(text).ok_or(Reason::BadNumber),
+            Some(text) => signed(text).ok_or(DropReason::BadNumber),
         };
         let r = &mut self.record;
         r.clear();
@@ -251,7 +251,7 @@ impl Importer for Columns {
                 TimeForm::Unit(ns) => ns,
                 TimeForm::Text => 1,
             };
-            r.dur_ns = decimal(text, unit).ok_or(Reason::BadNumber)?;
+            r.dur_ns = decimal(text, unit).ok_or(DropReason::BadNumber)?;
         }
         if let (Some(from), Some(to)) = (value(Column::Started), value(Column::End)) {
             r.dur_ns = (instant(to, layout.time)? - instant(from, layout.time)?).max(0);
@@ -266,7 +266,7 @@ impl Importer for Columns {
             .ops
             .iter()
             .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
-        r.op = op.ok_or(Reason::UnknownOp)?.1;
+        r.op = op.ok_or(DropReason::UnknownOp)?.1;
         if let Some(key) = value(Column::Key) {
             if layout.encoded_keys {
                 self.scratch.clear();
@@ -292,16 +292,16 @@ impl Importer for Columns {
         r.len = number(Column::Len)?.max(-1);
         r.status = number(Column::Status)?.clamp(0, 999) as u16;
         let part = number(Column::Part)?.max(0);
-        r.part = u16::try_from(part).map_err(|_| Reason::BadNumber)?;
+        r.part = u16::try_from(part).map_err(|_| DropReason::BadNumber)?;
         if let Some(upload) = value(Column::Upload).filter(|&text| !matches!(text, b"" | b"0")) {
             r.upload = hash64(&[upload]);
         }
         if let Some(repeat) = value(Column::Repeat) {
             let repeat = unsigned(repeat).and_then(|n| u32::try_from(n).ok());
-            r.repeat = repeat.filter(|&n| n > 0).ok_or(Reason::BadNumber)?;
+            r.repeat = repeat.filter(|&n| n > 0).ok_or(DropReason::BadNumber)?;
         }
         if r.status == 0 && value(Column::Error).is_some_and(|text| !matches!(text, b"" | b"ok")) {
-            // A failure of unknown kind: it was load, but proves nothing about its key.
+            // A failure of unknown kind: it was load, but says nothing about the key.
             r.status = 500;
         }
         emit(r);
@@ -309,7 +309,7 @@ impl Importer for Columns {
     }
 }
 
-/// The layout of a native CSV header; columns may stand in any order.
+/// The layout of a native CSV header, with columns in any order.
 pub(super) fn native(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     let mut layout = Layout::new(delimiter, TimeForm::Unit(1));
     for (i, name) in names.iter().enumerate() {
@@ -326,7 +326,7 @@ pub(super) fn native(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     (has(Column::Ts) && has(Column::Op) && has(Column::Key)).then_some(layout)
 }
 
-/// The four layouts of Meta's traces, by the names in the header.
+/// The layout of Meta's traces, which have four different headers.
 pub(super) fn cachelib(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     let at = |name: &[u8]| names.iter().position(|n| *n == name);
     let mut layout = Layout::new(delimiter, TimeForm::Unit(SECOND))
@@ -371,7 +371,7 @@ pub(super) fn warp(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     Some(layout)
 }
 
-/// Bucketload's own operation log as CSV: requests at the instants at which they were due.
+/// Bucketload's operation log as CSV, with requests at the instants when they were due.
 pub(super) fn op_log(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
     let at = |name: &[u8]| names.iter().position(|n| *n == name);
     let mut layout = Layout::new(delimiter, TimeForm::Unit(1))

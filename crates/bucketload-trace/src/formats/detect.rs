@@ -1,20 +1,20 @@
-//! Recognises a format by what its importer makes of the first lines.
+//! Detects a format by parsing the first lines with each importer.
 
 use std::io::Cursor;
 
 use super::{Format, FormatOptions};
 use crate::frames::{Frame, Frames};
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 
-/// Frames that are tried.
-const TRIED: u64 = 64;
+/// Maximum number of frames that are parsed.
+const MAX_FRAMES: u64 = 64;
 
-/// The format of a file that begins with `head`; `None` if none fits. The last line of `head` may
-/// be cut. A format fits when at least half of its frames can be read; among those the first in
-/// [`Format::ALL`] with the largest share wins.
+/// Detects the format of a file that begins with `head`; `None` if none matches. The last line of `head` may be
+/// incomplete. A format matches if at least half of its frames can be parsed; the largest share wins, and among equal
+/// shares the first in [`Format::ALL`].
 #[must_use]
 pub fn detect(head: &[u8], options: &FormatOptions) -> Option<Format> {
-    // A cut last line must not count, unless it is all there is.
+    // An incomplete last line must not count, unless there is no other.
     let head = match memchr::memrchr(b'\n', head) {
         Some(at) => &head[..=at],
         None => head,
@@ -22,14 +22,14 @@ pub fn detect(head: &[u8], options: &FormatOptions) -> Option<Format> {
     let mut best: Option<(f64, Format)> = None;
     for &format in Format::ALL {
         let score = score(format, head, options).unwrap_or(0.0);
-        if score >= 0.5 && best.is_none_or(|(least, _)| score > least) {
+        if score >= 0.5 && best.is_none_or(|(best_score, _)| score > best_score) {
             best = Some((score, format));
         }
     }
     best.map(|(_, format)| format)
 }
 
-/// Share of the first frames that the format's importer understands.
+/// The share of the first frames that the importer can parse.
 fn score(format: Format, head: &[u8], options: &FormatOptions) -> Option<f64> {
     if format == Format::Csv && options.layout.is_none() {
         return None;
@@ -38,7 +38,7 @@ fn score(format: Format, head: &[u8], options: &FormatOptions) -> Option<f64> {
     importer.start_file();
     let mut frames = Frames::new(Cursor::new(head), importer.framing());
     let (mut seen, mut good, mut records) = (0, 0, 0);
-    while seen < TRIED {
+    while seen < MAX_FRAMES {
         match frames.next_frame().ok()? {
             None => break,
             Some(Frame::Broken(..)) => seen += 1,
@@ -46,7 +46,7 @@ fn score(format: Format, head: &[u8], options: &FormatOptions) -> Option<f64> {
                 seen += 1;
                 match importer.read(bytes, &mut |_| records += 1) {
                     Ok(()) => good += 1,
-                    Err(Reason::Foreign) => {}
+                    Err(DropReason::Foreign) => {}
                     Err(reason) if !reason.is_unparsable() => good += 1,
                     Err(_) => {}
                 }

@@ -1,5 +1,5 @@
-//! MinIO audit logs (docs/spec/traces.md section 2.4 a). `time` is written at the end of a request; the
-//! durations are decimal strings of nanoseconds.
+//! MinIO audit logs (docs/spec/traces.md section 2.4 a). `time` is the end of a request; durations are decimal
+//! strings of nanoseconds.
 
 use bucketload_core::trace::TraceOp;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::copy_source;
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
@@ -57,13 +57,13 @@ struct Object<'a> {
     name: Text<'a>,
 }
 
-/// The importer; entries do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct MinioAudit {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
-/// The value of a header or parameter whatever the case of its name.
+/// The value of a header or parameter; its name is case-insensitive.
 fn value<'m>(map: &'m Option<BTreeMap<&str, Text<'_>>>, name: &str) -> &'m [u8] {
     let found = map
         .iter()
@@ -73,11 +73,11 @@ fn value<'m>(map: &'m Option<BTreeMap<&str, Text<'_>>>, name: &str) -> &'m [u8] 
 }
 
 impl Importer for MinioAudit {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let entry: Entry<'_> = super::from_json(object)?;
         let r = &mut self.record;
         r.clear();
-        let end = rfc3339(entry.time.bytes()).ok_or(Reason::BadTimestamp)?;
+        let end = rfc3339(entry.time.bytes()).ok_or(DropReason::BadTimestamp)?;
         r.dur_ns = entry.api.response_ns.0;
         r.started_before(end);
         r.op = operation(&entry.api.name.0);
@@ -99,8 +99,8 @@ impl Importer for MinioAudit {
         });
         r.need_key()?;
         let part = crate::text::fields::optional(value(&entry.query, "partNumber"));
-        r.part =
-            u16::try_from(part.ok_or(Reason::BadNumber)?.max(0)).map_err(|_| Reason::BadNumber)?;
+        r.part = u16::try_from(part.ok_or(DropReason::BadNumber)?.max(0))
+            .map_err(|_| DropReason::BadNumber)?;
         let upload = value(&entry.query, "uploadId");
         if !upload.is_empty() {
             r.upload = hash64(&[upload]);

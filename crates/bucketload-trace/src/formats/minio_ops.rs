@@ -1,4 +1,4 @@
-//! The names that MinIO gives to S3 operations.
+//! MinIO's names of S3 operations.
 
 use bucketload_core::trace::TraceOp;
 

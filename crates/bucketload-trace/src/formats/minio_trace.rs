@@ -1,6 +1,6 @@
-//! MinIO's live trace (docs/spec/traces.md section 2.4 b): lines of `mc admin trace --json` and the server's
-//! own records (`madmin` TraceInfo; older servers put request, response and stats at the top
-//! level). `time` is the start. Byte counts include headers, so without `-v` sizes are estimates.
+//! MinIO's live trace (docs/spec/traces.md section 2.4 b): lines of `mc admin trace --json`, and the server's own
+//! records (`madmin` TraceInfo; older servers have request, response and stats at the top level). `time` is the start.
+//! Byte counts include headers, so without `-v` sizes are estimates.
 
 use bucketload_core::trace::TraceOp;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::minio_ops::operation;
 use super::{Emit, Framing, Importer};
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{copy_source, optional, percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
@@ -109,10 +109,10 @@ fn header<'m>(map: &'m Option<BTreeMap<&str, Values<'_>>>, name: &str) -> &'m [u
     }
 }
 
-/// The importer; records do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct MinioTrace {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
 fn first<'t>(one: &'t Text<'_>, other: &'t Text<'_>) -> &'t [u8] {
@@ -124,15 +124,15 @@ fn first<'t>(one: &'t Text<'_>, other: &'t Text<'_>) -> &'t [u8] {
 }
 
 impl Importer for MinioTrace {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let o: Record<'_> = super::from_json(object)?;
-        // Newer servers write a bit set; bit 1 << 2 is S3 there and the name of the call tells too.
+        // Newer servers write a bit set, in which bit 1 << 2 is S3; the name of the call tells too.
         let s3 = matches!(o.r#type.0.as_ref(), "" | "s3" | "http" | "4");
         if !s3 && !o.api.0.starts_with("s3.") {
-            return Err(Reason::Foreign);
+            return Err(DropReason::Foreign);
         }
         if o.api.is_empty() {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         let http = o.http.unwrap_or(Http {
             request: None,
@@ -144,7 +144,7 @@ impl Importer for MinioTrace {
         let stats = o.stats.or(http.stats).unwrap_or_default();
         let r = &mut self.record;
         r.clear();
-        r.ts_ns = rfc3339(o.time.bytes()).ok_or(Reason::BadTimestamp)?;
+        r.ts_ns = rfc3339(o.time.bytes()).ok_or(DropReason::BadTimestamp)?;
         r.op = operation(&o.api.0);
         let duration = if stats.duration.0 >= 0 {
             stats.duration
@@ -172,7 +172,7 @@ impl Importer for MinioTrace {
             }
             _ => r.key.extend_from_slice(key),
         }
-        // A multi-object delete does not say what it deleted.
+        // A multi-object delete does not name its keys, so it is rejected here.
         r.need_key()?;
         r.set_part(parameters)?;
         copy_source(header(&request.headers, "X-Amz-Copy-Source"), &mut r.source);

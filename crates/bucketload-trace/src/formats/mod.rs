@@ -1,10 +1,10 @@
-//! Importers: one per format, each turning a line or a JSON object into records.
+//! Importers, one per format: each converts a line or a JSON object to records.
 //!
 //! ```text
-//! bytes ─ Frames ─▶ line or object ─ Importer::read ─▶ Parsed records, or a Reason why not
+//! bytes ─ Frames ─▶ line or object ─ Importer::read ─▶ Parsed records, or a Reason
 //! ```
 //!
-//! An importer keeps no state that grows with the input. [`detect`] tries them on the first lines.
+//! An importer's state does not grow with the input. [`detect`] tries all importers on the first lines.
 
 mod cloudtrail;
 mod columns;
@@ -25,7 +25,7 @@ pub use detect::detect;
 pub use swift::SWIFT_TEMPLATE;
 
 use crate::error::TraceError;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use columns::{Columns, Header};
 
 /// Nanoseconds of a millisecond.
@@ -34,30 +34,30 @@ const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
 /// Receives the records of a line.
-pub type Emit<'e> = dyn FnMut(&Parsed) + 'e;
+pub type Emit<'e> = dyn FnMut(&ParsedRecord) + 'e;
 
-/// How a stream of bytes is cut.
+/// How a byte stream is split into frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// At line ends.
     Lines,
-    /// Into JSON objects, one per line or not, bare, in an array, or in the array `Records` or
+    /// Into JSON objects: one per line or not, bare, in an array, or in the array `Records` or
     /// `log_entries` of an object.
     Json,
 }
 
-/// Reads one format.
+/// An importer of one format.
 pub trait Importer: Send {
     /// Reads a frame and emits its records: none for a header, several for a multi-object delete.
     ///
     /// # Errors
-    /// Why the frame yields nothing.
-    fn read(&mut self, frame: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason>;
+    /// Why the frame has no record.
+    fn read(&mut self, frame: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason>;
 
-    /// A new file begins: headers may come again.
+    /// Begins a new file, which may have a header again.
     fn start_file(&mut self) {}
 
-    /// How the input is cut.
+    /// How the input is split.
     fn framing(&self) -> Framing {
         Framing::Lines
     }
@@ -129,13 +129,13 @@ impl Format {
             .join(", ")
     }
 
-    /// The format called `name`.
+    /// The format with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         name.parse().ok()
     }
 
-    /// An importer of the format.
+    /// Makes an importer of the format.
     ///
     /// # Errors
     /// When an option is missing or contradicts the format.
@@ -161,7 +161,9 @@ impl Format {
             Self::Csv => {
                 let layout = options.layout.clone().ok_or_else(|| {
                     let example = "--map ts=1,op=2,key=3,size=4 (columns count from 1)";
-                    wrong(format!("the format csv needs a mapping, such as {example}"))
+                    wrong(format!(
+                        "the format csv needs a mapping, for example {example}"
+                    ))
                 })?;
                 Box::new(Columns::new(
                     Header::Known(Box::new(layout)),
@@ -176,30 +178,30 @@ fn header(find: fn(&[&[u8]], u8) -> Option<Layout>, delimiter: u8) -> Box<dyn Im
     Box::new(Columns::new(Header::FromFirstLine(find, delimiter), 0))
 }
 
-/// What formats can be told.
+/// Options of formats.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
     /// Swift: the log's template, `{client_ip} {remote_addr} …`.
     pub swift_template: Option<String>,
-    /// Swift: keep requests that Swift made on behalf of another one.
+    /// Swift: keep requests that Swift made on behalf of other requests.
     pub subrequests: bool,
-    /// Twitter: leave out appends and increments instead of replaying a read and a write.
+    /// Twitter: leave out appends and increments instead of replaying them as a read and a write.
     pub skip_updates: bool,
-    /// Twitter: delete objects when their time to live is over.
+    /// Twitter: delete objects when their time to live has expired.
     pub expire: bool,
-    /// CSV: what stands where.
+    /// CSV: the layout of the columns.
     pub layout: Option<Layout>,
-    /// CSV: lines before the first record of each file.
+    /// CSV: number of lines before the first record of each file.
     pub skip_lines: usize,
 }
 
-/// Reads a JSON object; an error at its end means that it was cut.
-fn from_json<'de, T: serde::Deserialize<'de>>(object: &'de [u8]) -> Result<T, Reason> {
+/// Parses a JSON object. An error at its end means that it is truncated.
+fn from_json<'de, T: serde::Deserialize<'de>>(object: &'de [u8]) -> Result<T, DropReason> {
     serde_json::from_slice(object).map_err(|e| {
         if e.is_eof() {
-            Reason::Truncated
+            DropReason::Truncated
         } else {
-            Reason::Malformed
+            DropReason::Malformed
         }
     })
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Emit, Framing, Importer, MS};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{percent_decode, query, split_path};
 use crate::text::json::{Int, Text};
 use crate::text::time::rfc3339;
@@ -54,13 +54,13 @@ struct Deleted<'a> {
     key: Text<'a>,
 }
 
-/// The importer; entries do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct Rgw {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
-/// The operation by RGW's name and the HTTP method; parts are writes with a part number.
+/// Maps RGW's name and the HTTP method to the operation; writes with a part number are parts.
 fn operation(name: &str, method: &[u8], part: bool) -> TraceOp {
     match (name, method) {
         ("get_obj" | "stat_obj", b"HEAD") | ("stat_obj", _) => TraceOp::Head,
@@ -79,11 +79,11 @@ fn operation(name: &str, method: &[u8], part: bool) -> TraceOp {
 }
 
 impl Importer for Rgw {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let entry: Entry<'_> = super::from_json(object)?;
         let r = &mut self.record;
         r.clear();
-        r.ts_ns = rfc3339(entry.time.bytes()).ok_or(Reason::BadTimestamp)?;
+        r.ts_ns = rfc3339(entry.time.bytes()).ok_or(DropReason::BadTimestamp)?;
         let mut words = entry.uri.bytes().split(|&c| c == b' ');
         let (method, path) = (words.next().unwrap_or(b""), words.next().unwrap_or(b""));
         let (in_path_bucket, in_path_key, parameters) = split_path(path);

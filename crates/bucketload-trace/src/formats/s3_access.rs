@@ -1,13 +1,13 @@
-//! Amazon S3 server access logs (docs/spec/traces.md section 2.2), and those that RGW's bucket logging writes
-//! in standard mode: fields by position, `[time]`, quoted strings that may contain quotes; further
-//! fields at the end are ignored. Resolution 1 s; where a range lay is not logged.
+//! Amazon S3 server access logs (docs/spec/traces.md section 2.2), also as written by RGW's bucket logging in standard
+//! mode: fields by position, `[time]`, quoted strings that may contain quotes. Further fields at the end are ignored.
+//! The resolution is 1 s; the position of a range is not logged.
 
 use bucketload_core::trace::TraceOp;
 
 use super::s3_ops::operation;
 use super::{Emit, Importer};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{optional, percent_decode, query, split_path};
 use crate::text::time::common_log;
 
@@ -23,16 +23,16 @@ const STATUS: usize = 9;
 const SENT: usize = 11;
 const SIZE: usize = 12;
 const TOTAL_MS: usize = 13;
-/// Up to the user agent: the fields of the oldest form, without the version id.
-const LEAST: usize = 17;
+/// Minimum number of fields: up to the user agent, as in the oldest form, which lacks the version id.
+const MIN_FIELDS: usize = 17;
 
-/// The importer; lines do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct S3Access {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
-/// Splits a line at spaces; `[…]` and `"…"` are one field each.
+/// Splits a line at spaces; `[…]` and `"…"` are one field each. Returns the number of fields.
 fn split<'a>(line: &'a [u8], out: &mut [&'a [u8]; 18]) -> usize {
     let (mut at, mut n) = (0, 0);
     while at < line.len() && n < out.len() {
@@ -78,22 +78,22 @@ fn absent(field: &[u8]) -> bool {
 }
 
 impl Importer for S3Access {
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let mut f: [&[u8]; 18] = [b""; 18];
         let n = split(line, &mut f);
         if n <= TIME {
-            return Err(Reason::Truncated);
+            return Err(DropReason::Truncated);
         }
-        let ts_ns = common_log(f[TIME]).ok_or(Reason::BadTimestamp)?;
-        if n < LEAST {
-            return Err(Reason::Truncated);
+        let ts_ns = common_log(f[TIME]).ok_or(DropReason::BadTimestamp)?;
+        if n < MIN_FIELDS {
+            return Err(DropReason::Truncated);
         }
         let r = &mut self.record;
         r.clear();
         r.ts_ns = ts_ns;
         r.op = operation(f[OPERATION])?;
         r.bucket.extend_from_slice(f[BUCKET]);
-        let number = |field: &[u8]| optional(field).ok_or(Reason::BadNumber);
+        let number = |field: &[u8]| optional(field).ok_or(DropReason::BadNumber);
         r.status = number(f[STATUS])?.clamp(0, 999) as u16;
         r.size = number(f[SIZE])?;
         r.sent = number(f[SENT])?;
@@ -118,13 +118,13 @@ impl Importer for S3Access {
     }
 }
 
-/// What the text and the JSON form have in common once the fields are known.
+/// Completes a record; shared by the text and the JSON form.
 pub(super) fn finish(
-    r: &mut Parsed,
+    r: &mut ParsedRecord,
     key: &[u8],
     parameters: &[u8],
     request: &[u8],
-) -> Result<(), Reason> {
+) -> Result<(), DropReason> {
     if !absent(key) {
         percent_decode(key, &mut r.key);
     }
@@ -142,7 +142,7 @@ pub(super) fn finish(
         r.upload = hash64(&[request]);
     }
     if !absent(request) {
-        // The keys of a multi-object delete share the request's id.
+        // The keys of a multi-object delete share the request id.
         r.id = match r.op {
             TraceOp::MultiDelete => hash64(&[request, &r.key]),
             _ => hash64(&[request]),

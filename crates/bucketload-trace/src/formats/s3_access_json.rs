@@ -1,12 +1,12 @@
-//! S3 server access logs as JSON, as delivered to CloudWatch Logs (docs/spec/traces.md section 2.2): the
-//! fields of the text form by name, with milliseconds in `request_time`.
+//! S3 server access logs as JSON, as delivered to CloudWatch Logs (docs/spec/traces.md section 2.2): the fields of the
+//! text form by name, with milliseconds in `request_time`.
 
 use serde::Deserialize;
 
 use super::s3_access::finish;
 use super::s3_ops::operation;
 use super::{Emit, Framing, Importer, MS};
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::split_path;
 use crate::text::json::{Int, Text};
 use crate::text::time::{common_log, rfc3339};
@@ -39,20 +39,20 @@ struct Record<'a> {
     total_time: Int,
 }
 
-/// The importer; objects do not depend on each other.
+/// The importer.
 #[derive(Debug, Default)]
 pub(super) struct S3AccessJson {
-    record: Parsed,
+    record: ParsedRecord,
 }
 
 impl Importer for S3AccessJson {
-    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, object: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let o: Record<'_> = super::from_json(object)?;
         let r = &mut self.record;
         r.clear();
         let time = o.request_time.bytes();
         let ts = rfc3339(time).or_else(|| common_log(time));
-        r.ts_ns = ts.ok_or(Reason::BadTimestamp)?;
+        r.ts_ns = ts.ok_or(DropReason::BadTimestamp)?;
         r.op = operation(o.operation.bytes())?;
         r.bucket.extend_from_slice(o.bucket_name.bytes());
         let client = if o.remote_ip.is_empty() {

@@ -1,14 +1,14 @@
-//! The operation names of S3 server access logs, in text or JSON, and what they mean.
+//! Operation names of S3 server access logs, in text or JSON.
 
 use bucketload_core::trace::TraceOp;
 
-use crate::parsed::Reason;
+use crate::parsed::DropReason;
 
-/// The operation of a log's `REST.…` name.
+/// Maps a log's `REST.…` name to the operation.
 ///
 /// # Errors
-/// Why a record of that operation is left out.
-pub(super) fn operation(name: &[u8]) -> Result<TraceOp, Reason> {
+/// Why records of the operation are left out.
+pub(super) fn operation(name: &[u8]) -> Result<TraceOp, DropReason> {
     Ok(match name {
         b"REST.GET.OBJECT" | b"WEBSITE.GET.OBJECT" => TraceOp::Get,
         b"REST.HEAD.OBJECT" | b"WEBSITE.HEAD.OBJECT" => TraceOp::Head,
@@ -21,15 +21,17 @@ pub(super) fn operation(name: &[u8]) -> Result<TraceOp, Reason> {
         b"REST.POST.UPLOAD" => TraceOp::MpuComplete,
         b"REST.DELETE.UPLOAD" => TraceOp::MpuAbort,
         b"BATCH.DELETE.OBJECT" => TraceOp::MultiDelete,
-        // Its keys stand in BATCH.DELETE.OBJECT lines; a copy's second line repeats the first.
-        b"REST.POST.MULTI_OBJECT_DELETE" | b"REST.COPY.OBJECT_GET" => return Err(Reason::Internal),
-        _ if name.starts_with(b"S3.") => return Err(Reason::Internal),
+        // BATCH.DELETE.OBJECT lines have the keys; the second line of a copy repeats the first.
+        b"REST.POST.MULTI_OBJECT_DELETE" | b"REST.COPY.OBJECT_GET" => {
+            return Err(DropReason::Internal);
+        }
+        _ if name.starts_with(b"S3.") => return Err(DropReason::Internal),
         _ if [&b"REST."[..], b"SOAP.", b"BATCH.", b"WEBSITE."]
             .iter()
             .any(|p| name.starts_with(p)) =>
         {
             TraceOp::Other
         }
-        _ => return Err(Reason::UnknownOp),
+        _ => return Err(DropReason::UnknownOp),
     })
 }

@@ -1,15 +1,15 @@
-//! OpenStack Swift proxy access log (docs/spec/traces.md section 2.6): values by a template, separated by
-//! white space, each URL-encoded, behind a syslog prefix of any length.
+//! OpenStack Swift proxy access log (docs/spec/traces.md section 2.6): URL-encoded values in the order of a template,
+//! separated by white space, after a syslog prefix of any length.
 
 use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
 use crate::hash::hash64;
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{optional, percent_decode, query, split_at};
 use crate::text::time::{decimal, swift};
 
-/// The template of current releases.
+/// The log template of current releases.
 pub const SWIFT_TEMPLATE: &str = "{client_ip} {remote_addr} {end_time.datetime} {method} {path} \
     {protocol} {status_int} {referer} {user_agent} {auth_token} {bytes_recvd} {bytes_sent} \
     {client_etag} {transaction_id} {headers} {request_time} {source} {log_info} {start_time} \
@@ -50,19 +50,19 @@ impl Field {
     }
 }
 
-/// The importer; lines do not depend on each other.
+/// The importer.
 #[derive(Debug)]
 pub(super) struct Swift {
-    record: Parsed,
-    /// What each value of the template is.
+    record: ParsedRecord,
+    /// The meaning of each value in the template.
     template: Vec<Option<Field>>,
-    /// Values that a line must have: up to the last one that every release writes.
-    least: usize,
+    /// Minimum number of values in a line: up to the last one that every release writes.
+    min_values: usize,
     subrequests: bool,
 }
 
 impl Swift {
-    /// Reads lines of `template`; `subrequests` keeps requests that Swift made for another one.
+    /// Makes an importer of lines with `template`; `subrequests` keeps requests that Swift made for other requests.
     pub(super) fn new(template: &str, subrequests: bool) -> Result<Self, String> {
         let template: Vec<Option<Field>> = template
             .split_whitespace()
@@ -82,40 +82,39 @@ impl Swift {
             let reason = "must contain {end_time.datetime} or {start_time}";
             return Err(format!("the template of a Swift log {reason}"));
         }
-        // Old releases end after `source`; a template without the instant of the end needs its
-        // start.
+        // Lines of old releases end after `source`. A template without the end needs the start.
         let last = |fields: &[Field]| fields.iter().filter_map(|f| at(*f)).max().unwrap_or(0);
-        let mut least = 1 + last(&[
+        let mut min_values = 1 + last(&[
             Field::Method,
             Field::Path,
             Field::Status,
             Field::RequestTime,
         ]);
         if at(Field::Datetime).is_none() {
-            least = least.max(1 + last(&[Field::StartTime]));
+            min_values = min_values.max(1 + last(&[Field::StartTime]));
         }
         Ok(Self {
-            record: Parsed::default(),
+            record: ParsedRecord::default(),
             template,
-            least,
+            min_values,
             subrequests,
         })
     }
 }
 
 impl Importer for Swift {
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
         let words = || {
             line.split(u8::is_ascii_whitespace)
                 .filter(|word| !word.is_empty())
         };
         let at = |field| self.template.iter().position(|f| *f == Some(field));
-        // The syslog prefix ends where the first value stands: found by the instant of the end.
+        // The syslog prefix ends where the first value begins, which is found from the position of the end's instant.
         let skip = match at(Field::Datetime) {
             Some(place) => match words().position(|word| swift(word).is_some()) {
-                Some(found) => found.checked_sub(place).ok_or(Reason::Malformed)?,
-                None if words().count() < self.least => return Err(Reason::Truncated),
-                None => return Err(Reason::BadTimestamp),
+                Some(found) => found.checked_sub(place).ok_or(DropReason::Malformed)?,
+                None if words().count() < self.min_values => return Err(DropReason::Truncated),
+                None => return Err(DropReason::BadTimestamp),
             },
             None => words().count().saturating_sub(self.template.len()),
         };
@@ -127,21 +126,23 @@ impl Importer for Swift {
                 values[*field as usize] = word;
             }
         }
-        if n < self.least {
-            return Err(Reason::Truncated);
+        if n < self.min_values {
+            return Err(DropReason::Truncated);
         }
         let value = |field: Field| values[field as usize];
         if value(Field::Source) != b"-" && !self.subrequests {
-            return Err(Reason::Internal);
+            return Err(DropReason::Internal);
         }
         let r = &mut self.record;
         r.clear();
         if value(Field::RequestTime) != b"-" {
-            r.dur_ns = decimal(value(Field::RequestTime), SECOND).ok_or(Reason::BadNumber)?;
+            r.dur_ns = decimal(value(Field::RequestTime), SECOND).ok_or(DropReason::BadNumber)?;
         }
         match value(Field::StartTime) {
-            b"-" => r.started_before(swift(value(Field::Datetime)).ok_or(Reason::BadTimestamp)?),
-            start => r.ts_ns = decimal(start, SECOND).ok_or(Reason::BadTimestamp)?,
+            b"-" => {
+                r.started_before(swift(value(Field::Datetime)).ok_or(DropReason::BadTimestamp)?)
+            }
+            start => r.ts_ns = decimal(start, SECOND).ok_or(DropReason::BadTimestamp)?,
         }
         let mut decoded = Vec::new();
         percent_decode(value(Field::Path), &mut decoded);
@@ -166,12 +167,12 @@ impl Importer for Swift {
             (b"GET" | b"HEAD" | b"PUT" | b"POST" | b"DELETE" | b"OPTIONS" | b"COPY", _) => {
                 TraceOp::Other
             }
-            _ => return Err(Reason::UnknownOp),
+            _ => return Err(DropReason::UnknownOp),
         };
         r.bucket.extend_from_slice(container);
         match r.op {
             TraceOp::List => {
-                // The query of the request was encoded itself.
+                // The query was itself percent-encoded.
                 percent_decode(query(parameters, b"prefix").unwrap_or(b""), &mut r.key);
             }
             _ => r.key.extend_from_slice(object),
@@ -179,11 +180,11 @@ impl Importer for Swift {
         if value(Field::Client) != b"-" {
             r.client.extend_from_slice(value(Field::Client));
         }
-        let number = |field| optional(value(field)).ok_or(Reason::BadNumber);
+        let number = |field| optional(value(field)).ok_or(DropReason::BadNumber);
         r.status = number(Field::Status)?.clamp(0, 999) as u16;
         let transaction = value(Field::Transaction);
         if transaction != b"-" {
-            // Sub-requests share the transaction of the request that they serve.
+            // Sub-requests share the transaction id of their request.
             r.id = hash64(&[transaction, value(Field::Method), value(Field::Path)]);
         }
         match r.op {

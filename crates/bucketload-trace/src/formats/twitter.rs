@@ -4,23 +4,23 @@
 use bucketload_core::trace::TraceOp;
 
 use super::{Emit, Importer, SECOND};
-use crate::parsed::{Parsed, Reason};
+use crate::parsed::{DropReason, ParsedRecord};
 use crate::text::fields::{signed, unsigned};
 
-/// The importer; lines do not depend on each other.
+/// The importer.
 #[derive(Debug)]
 pub(super) struct Twitter {
-    record: Parsed,
-    /// Leave out append, prepend, incr and decr instead of reading and writing.
+    record: ParsedRecord,
+    /// Leave out append, prepend, incr and decr instead of converting each to a read and a write.
     skip_updates: bool,
-    /// Delete what was written when its time to live is over.
+    /// Delete written objects when their time to live has expired.
     expire: bool,
 }
 
 impl Twitter {
     pub(super) fn new(skip_updates: bool, expire: bool) -> Self {
         Self {
-            record: Parsed::default(),
+            record: ParsedRecord::default(),
             skip_updates,
             expire,
         }
@@ -35,11 +35,11 @@ enum Kind {
 }
 
 impl Importer for Twitter {
-    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), Reason> {
-        // Keys may contain commas, the other fields do not.
-        let first = memchr::memchr(b',', line).ok_or(Reason::Truncated)?;
+    fn read(&mut self, line: &[u8], emit: &mut Emit<'_>) -> Result<(), DropReason> {
+        // Only keys may contain commas.
+        let first = memchr::memchr(b',', line).ok_or(DropReason::Truncated)?;
         let mut fields = line[first + 1..].rsplitn(6, |&c| c == b',');
-        let mut next = || fields.next().ok_or(Reason::Truncated);
+        let mut next = || fields.next().ok_or(DropReason::Truncated);
         let (ttl, op, client, value, key_size, key) =
             (next()?, next()?, next()?, next()?, next()?, next()?);
         let r = &mut self.record;
@@ -47,21 +47,21 @@ impl Importer for Twitter {
         let seconds = unsigned(&line[..first]).and_then(|s| i64::try_from(s).ok());
         let ts = seconds
             .and_then(|s| s.checked_mul(SECOND))
-            .ok_or(Reason::BadTimestamp)?;
+            .ok_or(DropReason::BadTimestamp)?;
         r.ts_ns = ts;
         let kind = match op {
             b"get" | b"gets" => Kind::Read,
             b"set" | b"replace" | b"cas" | b"add" => Kind::Write,
             b"append" | b"prepend" | b"incr" | b"decr" => Kind::Update,
             b"delete" => Kind::Delete,
-            _ => return Err(Reason::UnknownOp),
+            _ => return Err(DropReason::UnknownOp),
         };
-        let ttl = signed(ttl).ok_or(Reason::BadNumber)?;
-        unsigned(key_size).ok_or(Reason::BadNumber)?;
+        let ttl = signed(ttl).ok_or(DropReason::BadNumber)?;
+        unsigned(key_size).ok_or(DropReason::BadNumber)?;
         let value = unsigned(value).and_then(|n| i64::try_from(n).ok());
-        let value = value.ok_or(Reason::BadNumber)?;
+        let value = value.ok_or(DropReason::BadNumber)?;
         if key.is_empty() {
-            return Err(Reason::NoKey);
+            return Err(DropReason::NoKey);
         }
         r.key.extend_from_slice(key);
         r.client.extend_from_slice(client);
@@ -71,7 +71,7 @@ impl Importer for Twitter {
             return Ok(());
         }
         if matches!(kind, Kind::Update) && self.skip_updates {
-            return Err(Reason::NotReplayed);
+            return Err(DropReason::NotReplayed);
         }
         // A miss is logged with size 0.
         if matches!(kind, Kind::Read | Kind::Update) {

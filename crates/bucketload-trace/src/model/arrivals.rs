@@ -1,8 +1,8 @@
-//! When requests arrive: constant, Poisson, log-normal gaps, or a log-normal rate.
+//! Fits the arrival process: constant, Poisson, log-normal gaps, or a log-normal rate.
 //!
-//! The law is chosen by the index of dispersion of counts over windows of several lengths and by
-//! the coefficient of variation of the gaps. What a candidate gives is not computed but measured,
-//! on a schedule drawn from it, so that both sides are estimated the same way.
+//! The law is chosen by the index of dispersion of counts over windows of several lengths, and by the coefficient of
+//! variation of the gaps. The values of a candidate are measured on a schedule drawn from it, not computed, so that both
+//! sides are estimated the same way.
 
 use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::plan::ArrivalLaw;
@@ -13,7 +13,7 @@ use crate::error::TraceError;
 use crate::prepare::Summary;
 
 const MS: i64 = 1_000_000;
-/// Windows, nanoseconds.
+/// Window lengths, nanoseconds.
 const WINDOWS: [i64; 9] = [
     10 * MS,
     100 * MS,
@@ -25,12 +25,12 @@ const WINDOWS: [i64; 9] = [
     600_000 * MS,
     3_600_000 * MS,
 ];
-/// Windows that a dispersion must rest on.
-const LEAST_WINDOWS: u64 = 20;
-/// Arrivals drawn from a candidate at most.
-const DRAWN: u64 = 400_000;
+/// Minimum number of windows for a dispersion.
+const MIN_WINDOWS: u64 = 20;
+/// Maximum number of arrivals drawn from a candidate.
+const MAX_DRAWN: u64 = 400_000;
 
-/// Counts of one window length.
+/// Statistics of the counts for one window length.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     current: u64,
@@ -40,7 +40,7 @@ struct Window {
     squares: f64,
 }
 
-/// Watches arrivals in order.
+/// Collects statistics of arrivals, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
     windows: [Window; WINDOWS.len()],
@@ -65,7 +65,7 @@ impl Default for Observer {
 }
 
 impl Observer {
-    /// `times` arrivals at an instant of 0 or more.
+    /// Adds `times` arrivals at an instant of 0 or more.
     pub(super) fn add(&mut self, ts_ns: i64, times: u64) {
         for (window, len) in self.windows.iter_mut().zip(WINDOWS) {
             window.advance(ts_ns / len);
@@ -80,7 +80,7 @@ impl Observer {
         self.arrivals += times;
     }
 
-    /// Welford's update of the moments of gaps.
+    /// Updates the moments of the gaps (Welford).
     fn gap(&mut self, gap: f64) {
         self.gaps += 1;
         let delta = gap - self.gap_mean;
@@ -88,7 +88,7 @@ impl Observer {
         self.gap_m2 += delta * (gap - self.gap_mean);
     }
 
-    /// Nothing comes after `end_ns`; windows that end later do not count.
+    /// Ends the observation at `end_ns`; windows that end later do not count.
     pub(super) fn finish(&mut self, end_ns: i64) {
         for (window, len) in self.windows.iter_mut().zip(WINDOWS) {
             window.advance(end_ns / len);
@@ -113,7 +113,7 @@ impl Window {
         let count = self.current as f64;
         self.sum += count;
         self.squares += count * count;
-        // Those between are empty.
+        // The windows in between are empty.
         self.n += (index - self.index) as u64;
         (self.index, self.current) = (index, 0);
     }
@@ -122,9 +122,9 @@ impl Window {
         self.sum / self.n.max(1) as f64
     }
 
-    /// Variance over mean; `None` when too few windows or arrivals say anything.
+    /// Variance over mean; `None` with too few windows or arrivals.
     fn dispersion(&self) -> Option<f64> {
-        if self.n < LEAST_WINDOWS || self.mean() < 0.5 {
+        if self.n < MIN_WINDOWS || self.mean() < 0.5 {
             return None;
         }
         let n = self.n as f64;
@@ -138,25 +138,24 @@ impl Window {
 pub struct Dispersion {
     /// Length of the window, nanoseconds.
     pub window_ns: i64,
-    /// Windows that the recorded value rests on.
+    /// Number of windows behind the recorded value.
     pub windows: u64,
-    /// As recorded.
+    /// Recorded value.
     pub recorded: f64,
-    /// Of a schedule drawn from the law; `None` where that was too short.
+    /// Value of a schedule drawn from the law; `None` if that was too short.
     pub fitted: Option<f64>,
 }
 
-/// A law that was tried.
+/// A candidate law.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
     /// The law as it is written in a workload.
     pub law: String,
-    /// Root mean square of the logarithms of recorded over fitted dispersions and gap variation;
-    /// 0.1 is about 10 %.
+    /// Root mean square of the logarithms of recorded over fitted dispersion and gap variation; 0.1 is about 10 %.
     pub misfit: f64,
 }
 
-/// A law of arrivals and how well it fits.
+/// A fitted arrival law, with its goodness of fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrivalFit {
     /// The law as it is written in a workload.
@@ -165,24 +164,23 @@ pub struct ArrivalFit {
     pub rate: f64,
     /// As in [`Candidate::misfit`].
     pub misfit: f64,
-    /// Coefficient of variation of the gaps as recorded; `None` where the clock is coarser than
-    /// the mean gap.
+    /// Recorded coefficient of variation of the gaps; `None` if the clock is coarser than the mean gap.
     pub gap_cv_recorded: Option<f64>,
-    /// Coefficient of variation of the gaps of the law.
+    /// Coefficient of variation of the law's gaps.
     pub gap_cv_fitted: f64,
-    /// Dispersion at several windows.
+    /// Dispersion at several window lengths.
     pub dispersion: Vec<Dispersion>,
-    /// All laws that were tried, best first.
+    /// All candidates, best first.
     pub candidates: Vec<Candidate>,
 }
 
-/// Fits a law to what was observed.
+/// Fits a law to the observed arrivals.
 pub(super) fn fit(seen: &Observer, summary: &Summary, seed: u64) -> Result<ArrivalFit, TraceError> {
     let span_s = summary.span_ns as f64 / 1e9;
-    // n arrivals span n - 1 gaps.
+    // n arrivals have n - 1 gaps.
     let rate = (seen.arrivals.max(2) - 1) as f64 / span_s;
     let rate = round(rate);
-    // Spread instants of a coarse clock say nothing about gaps or windows below a tick.
+    // Spread instants of a coarse clock say nothing about gaps, or about windows below a tick.
     let fine = summary.resolution_ns as f64 <= 1e9 / rate;
     let usable = |i: usize| {
         seen.windows[i]
@@ -205,7 +203,7 @@ pub(super) fn fit(seen: &Observer, summary: &Summary, seed: u64) -> Result<Arriv
         tried.push((misfit.value(), law, drawn));
     }
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // A law with a parameter to fit must be clearly better than one without.
+    // A law with a fitted parameter must be clearly better than one without.
     let best = tried.iter().position(|(misfit, law, _)| {
         matches!(
             law,
@@ -239,13 +237,13 @@ pub(super) fn fit(seen: &Observer, summary: &Summary, seed: u64) -> Result<Arriv
     })
 }
 
-/// Four digits are more than a trace can tell.
+/// Rounds to five digits, more than a trace can resolve.
 fn round(x: f64) -> f64 {
     let unit = 10f64.powf(x.abs().max(1e-9).log10().floor() - 4.0);
     (x / unit).round() * unit
 }
 
-/// The laws to try.
+/// The candidate laws.
 fn laws(
     rate: f64,
     gap_cv: Option<f64>,
@@ -277,11 +275,11 @@ fn laws(
     laws
 }
 
-/// Draws a schedule and watches it: as long as the trace, or as [`DRAWN`] arrivals last.
+/// Draws a schedule of the trace's length, or of at most [`MAX_DRAWN`] arrivals, and observes it.
 fn draw(law: &ArrivalLaw, seed: u64, rate: f64, span_ns: i64) -> Result<Observer, TraceError> {
     let schedule = Schedule::new(seed, 0, 0, law)
         .map_err(|e| TraceError::Option(format!("a fitted law cannot be drawn from: {e}")))?;
-    let end = span_ns.min((DRAWN as f64 / rate * 1e9) as i64);
+    let end = span_ns.min((MAX_DRAWN as f64 / rate * 1e9) as i64);
     let mut seen = Observer::default();
     for arrival in schedule.arrivals() {
         let due = i64::try_from(arrival.due_ns).unwrap_or(i64::MAX);
@@ -294,7 +292,7 @@ fn draw(law: &ArrivalLaw, seed: u64, rate: f64, span_ns: i64) -> Result<Observer
     Ok(seen)
 }
 
-/// Root mean square of logarithms of ratios.
+/// Root mean square of the logarithms of ratios.
 #[derive(Default)]
 struct Misfit {
     sum: f64,
@@ -303,7 +301,7 @@ struct Misfit {
 
 impl Misfit {
     fn add(&mut self, recorded: f64, fitted: f64) {
-        // A constant stream has dispersion 0: below a twentieth differences do not matter.
+        // The offset keeps the dispersion 0 of a constant stream finite: differences far below 0.05 do not matter.
         let log = ((recorded + 0.05) / (fitted + 0.05)).ln();
         self.sum += log * log;
         self.n += 1.0;
@@ -344,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_are_recognised() {
+    fn laws_are_identified() {
         let rate = 200.0;
         let constant = fitted(&ArrivalLaw::Constant { rate }, 300);
         assert!(constant.law.starts_with("constant"), "{constant:?}");

@@ -1,5 +1,4 @@
-//! A workload that behaves like a trace: arrivals, mix, sizes and popularity are fitted to what was
-//! recorded, and how well they fit is stated.
+//! Fits a workload to a trace: arrivals, mix, sizes and popularity, with the goodness of each fit.
 //!
 //! ```text
 //! canonical file ─ observe ─▶ Observed ─┬─ arrivals ───▶ law, dispersion recorded and fitted
@@ -23,47 +22,51 @@ pub use arrivals::{ArrivalFit, Candidate, Dispersion};
 pub use popularity::{PopularityFit, TopShare};
 pub use sizes::{QuantileRow, SizeFit};
 
-use crate::canonical::Canonical;
+use crate::canonical::CanonicalTrace;
 use crate::error::TraceError;
 use observe::observe;
 
-/// A fitted workload and how well it fits.
+/// A fitted workload, with its goodness of fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Model {
-    /// The workload in the language of workload files.
+    /// The workload, in the language of workload files.
     pub workload: String,
-    /// Requests that were fitted.
+    /// Number of fitted requests.
     pub requests: u64,
-    /// From the first to the last, nanoseconds.
+    /// Time from the first to the last request, nanoseconds.
     pub span_ns: i64,
-    /// Share of each operation of the mix, by the name of its entry.
+    /// Share of each entry of the mix, by name.
     pub mix: Vec<(String, f64)>,
-    /// When requests arrive.
+    /// The arrival process.
     pub arrivals: ArrivalFit,
-    /// Sizes of objects read, if any are.
+    /// Sizes of objects read, if any.
     pub read_sizes: Option<SizeFit>,
-    /// Sizes of objects written, if any are.
+    /// Sizes of objects written, if any.
     pub write_sizes: Option<SizeFit>,
-    /// Lengths of ranges, if any are read.
+    /// Lengths of ranges, if any.
     pub range_lengths: Option<SizeFit>,
-    /// Which objects are read, if any are.
+    /// Popularity of objects in reads, if any.
     pub reads: Option<PopularityFit>,
-    /// Which objects are overwritten, if any are.
+    /// Popularity of objects in overwrites, if any.
     pub overwrites: Option<PopularityFit>,
-    /// What the workload does not reproduce.
+    /// Notes on what the workload does not reproduce.
     pub notes: Vec<String>,
 }
 
-/// Fits a workload called `name` to a trace. Temporary files go into `temp`.
+/// Fits a workload called `name` to a trace. Temporary files go to `temp`.
 ///
 /// # Errors
-/// When the trace cannot be read, or is too short to fit anything: below 100 requests or without
-/// duration.
-pub fn model(trace: &Canonical, name: &str, temp: &Path, seed: u64) -> Result<Model, TraceError> {
+/// When the trace cannot be read, or is too short for a fit: below 100 requests or without duration.
+pub fn model(
+    trace: &CanonicalTrace,
+    name: &str,
+    temp: &Path,
+    seed: u64,
+) -> Result<Model, TraceError> {
     let summary = trace.summary();
     if summary.requests < 100 || summary.span_ns <= 0 {
         return Err(TraceError::Empty(format!(
-            "{} requests in {} ns are too few to fit a model: 100 are needed",
+            "{} requests in {} ns are too few for a model: 100 are needed",
             summary.requests, summary.span_ns
         )));
     }

@@ -1,5 +1,5 @@
-//! One pass over a trace: what the fits need, in memory that does not grow with it. How often each
-//! key was used is counted per partition of the keys, from a temporary file.
+//! Collects what the fits need in one pass over a trace, in bounded memory. Uses of each key are counted per partition of
+//! the keys, from a temporary file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -8,41 +8,41 @@ use bucketload_core::trace::TraceOp;
 
 use super::arrivals::Observer;
 use super::popularity::Spectrum;
-use crate::canonical::Canonical;
+use crate::canonical::CanonicalTrace;
 use crate::error::TraceError;
+use crate::named_record::{NamedRecord, get, put};
 use crate::prepare::SizeSketch;
-use crate::rec::{Rec, get, put};
 use crate::spill::{Spill, Stream};
 
-/// Keys that are counted at a time.
-const KEYS: u64 = 250_000;
+/// Number of keys that are counted at the same time.
+const MAX_KEYS: u64 = 250_000;
 
-/// What a trace does.
+/// The statistics of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Requests by kind.
+    /// Number of requests by kind.
     pub(super) kinds: BTreeMap<Kind, u64>,
     pub(super) arrivals: Observer,
-    /// Sizes of the objects that are read, by request.
+    /// Sizes of the objects read, per request.
     pub(super) read_sizes: SizeSketch,
     pub(super) write_sizes: SizeSketch,
     pub(super) range_lengths: SizeSketch,
-    /// Ranges that begin at a multiple of 4 KiB.
+    /// Number of ranges that begin at a multiple of 4 KiB.
     pub(super) aligned: u64,
-    /// Part sizes of uploads, largest.
+    /// Largest part size of uploads.
     pub(super) part: u64,
-    /// Keys by the number of their reads, and by that of their overwrites.
+    /// Spectra of reads and of overwrites per key.
     pub(super) reads: Spectrum,
     pub(super) overwrites: Spectrum,
-    /// Writes of keys that nothing was known of before.
+    /// Number of writes to keys that had not appeared before.
     pub(super) fresh: u64,
-    /// Reads of keys that the trace wrote before.
+    /// Number of reads of keys that the trace had written.
     pub(super) read_back: u64,
-    /// Keys of bulk deletes.
+    /// Number of further keys of bulk deletes.
     pub(super) bulk_keys: u64,
 }
 
-/// The kinds of requests that a workload tells apart.
+/// The kinds of requests that a workload distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Get,
@@ -60,13 +60,13 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const DELETE: u64 = 2;
 
-pub(super) fn observe(trace: &Canonical, temp: &Path) -> Result<Observed, TraceError> {
+pub(super) fn observe(trace: &CanonicalTrace, temp: &Path) -> Result<Observed, TraceError> {
     let mut seen = Observed::default();
-    let partitions = (trace.summary().keys / KEYS + 1).next_power_of_two();
+    let partitions = (trace.summary().keys / MAX_KEYS + 1).next_power_of_two();
     let mut spill = Spill::for_streams(temp, partitions as usize)?;
     let mut streams: Vec<Stream> = vec![Stream::default(); partitions as usize];
     let mut input = trace.records()?;
-    let mut rec = Rec::default();
+    let mut rec = NamedRecord::default();
     let mut bytes = Vec::new();
     while input.next(&mut rec)? {
         let r = &rec.base;
@@ -101,7 +101,7 @@ pub(super) fn observe(trace: &Canonical, temp: &Path) -> Result<Observed, TraceE
             }
             Kind::List | Kind::Copy => continue,
         };
-        // The highest bits choose the partition.
+        // The highest bits select the partition.
         let part = (u128::from(r.key_hash) * u128::from(partitions)) >> 64;
         bytes.clear();
         bytes.extend_from_slice(&r.key_hash.to_le_bytes());
@@ -118,7 +118,7 @@ pub(super) fn observe(trace: &Canonical, temp: &Path) -> Result<Observed, TraceE
     Ok(seen)
 }
 
-fn kind(rec: &Rec) -> Option<Kind> {
+fn kind(rec: &NamedRecord) -> Option<Kind> {
     Some(match rec.base.op {
         TraceOp::Get if rec.base.range().is_some() => Kind::RangeGet,
         TraceOp::Get => Kind::Get,
@@ -133,9 +133,9 @@ fn kind(rec: &Rec) -> Option<Kind> {
     })
 }
 
-/// What happened to a key.
+/// The uses of a key.
 #[derive(Default)]
-struct Uses {
+struct KeyUses {
     reads: u64,
     overwrites: u64,
     written: bool,
@@ -144,7 +144,7 @@ struct Uses {
 
 impl Observed {
     fn count_keys(&mut self, spill: &Spill, stream: &Stream) -> Result<(), TraceError> {
-        let mut keys: HashMap<u64, Uses> = HashMap::new();
+        let mut keys: HashMap<u64, KeyUses> = HashMap::new();
         let mut reader = spill.read(stream);
         while let Some(bytes) = reader.next_encoded()? {
             let Some((hash, mut rest)) = bytes.split_first_chunk::<8>() else {
@@ -164,12 +164,12 @@ impl Observed {
                     key.overwrites += times - fresh;
                     key.written = true;
                 }
-                // A write after a delete creates the object anew.
+                // A write after a delete creates a new object.
                 _ => {
-                    *key = Uses {
+                    *key = KeyUses {
                         reads: key.reads,
                         overwrites: key.overwrites,
-                        ..Uses::default()
+                        ..KeyUses::default()
                     }
                 }
             }

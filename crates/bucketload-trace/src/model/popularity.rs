@@ -1,10 +1,9 @@
-//! Which objects requests go to: in turn, uniformly, or by a power law of their rank.
+//! Fits the popularity of objects: sequential, uniform, or a power law of rank.
 //!
-//! A spectrum (how many keys were used how often) is all that is needed. The kind of law follows
-//! from the dispersion of the counts: requests in turn make them equal, uniform ones make them
-//! Poisson, skewed ones spread them. The exponent is the maximum-likelihood one of the most
-//! frequent ranks, whose order is certain; the number of objects, of which a short trace shows a
-//! part only, is the one that makes the expected number of different keys the recorded one.
+//! The fit needs only the spectrum: how many keys were used how often. The dispersion of the counts gives the kind of
+//! law: sequential requests make the counts equal, uniform ones make them Poisson, skewed ones spread them. The exponent
+//! is the maximum-likelihood estimate from the most frequent ranks, whose order is certain. A short trace shows only some
+//! of the objects, so their number is chosen such that the expected number of distinct keys equals the recorded one.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +11,12 @@ use bucketload_core::plan::KeyLaw;
 use bucketload_workload::spec::law::KeySpec;
 use serde::Serialize;
 
-/// How many keys were used how often.
+/// The number of keys by number of requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spectrum(BTreeMap<u64, u64>);
 
 impl Spectrum {
-    /// A key that was used `times`; 0 is none.
+    /// Adds a key that was used `times`; 0 adds nothing.
     pub(super) fn add(&mut self, times: u64) {
         if times > 0 {
             *self.0.entry(times).or_insert(0) += 1;
@@ -43,55 +42,55 @@ impl Spectrum {
     fn share_of_top(&self, k: u64) -> f64 {
         let (mut left, mut sum) = (k, 0.0);
         for (&count, &keys) in self.0.iter().rev() {
-            let taken = keys.min(left);
-            sum += count as f64 * taken as f64;
-            left -= taken;
+            let counted = keys.min(left);
+            sum += count as f64 * counted as f64;
+            left -= counted;
         }
         sum / self.requests().max(1.0)
     }
 
-    /// Keys with at least `count` requests.
+    /// Number of keys with at least `count` requests.
     fn above(&self, count: u64) -> u64 {
         self.0.range(count..).map(|(_, &keys)| keys).sum()
     }
 }
 
-/// Share of the requests to the most frequent keys.
+/// Share of requests to the most frequent keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TopShare {
-    /// How many keys.
+    /// Number of keys.
     pub keys: u64,
-    /// As recorded.
+    /// Recorded share.
     pub recorded: f64,
-    /// Of the law.
+    /// Share under the law.
     pub fitted: f64,
 }
 
-/// A law of keys and how well it fits.
+/// A fitted popularity law, with its goodness of fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct PopularityFit {
     /// The law as it is written in a workload.
     pub law: String,
-    /// Objects that the law chooses from.
+    /// Number of objects.
     pub objects: u64,
-    /// Different keys as recorded.
+    /// Recorded number of distinct keys.
     pub keys_recorded: u64,
-    /// Different keys that the law is expected to use in as many requests.
+    /// Expected number of distinct keys under the law, with the same number of requests.
     pub keys_fitted: f64,
-    /// Requests that were fitted.
+    /// Number of fitted requests.
     pub requests: u64,
     /// Exponent, if the law has one.
     pub theta: Option<f64>,
-    /// Its 95 % confidence interval; covers the sampling error, not a wrong form of law.
+    /// The exponent's 95 % confidence interval. It covers the sampling error, not a wrong form of law.
     pub theta_interval: Option<(f64, f64)>,
-    /// Ranks that the exponent was fitted to.
+    /// Number of ranks used to fit the exponent.
     pub ranks: u64,
     /// Shares of the most frequent keys.
     pub top: Vec<TopShare>,
 }
 
 impl PopularityFit {
-    /// The law of `spectrum`; `None` when it is empty.
+    /// Fits a law to `spectrum`; `None` if it is empty.
     pub(super) fn of(spectrum: &Spectrum) -> Option<Self> {
         let keys = spectrum.keys();
         if keys == 0 {
@@ -100,17 +99,17 @@ impl PopularityFit {
         let requests = spectrum.requests();
         let mean = requests / keys as f64;
         let variance = spectrum.squares() / keys as f64 - mean * mean;
-        // Requests in turn differ by one at most: variance below 1/4, far below the Poisson one.
+        // Counts of sequential requests differ by at most one, so their variance is below 1/4, far below Poisson's.
         if keys == 1 || mean < 1.001 || mean >= 2.0 && variance < 0.5 * mean {
-            return Some(Self::judged(spectrum, KeyLaw::Sequential, keys, None, 0));
+            return Some(Self::with_fit(spectrum, KeyLaw::Sequential, keys, None, 0));
         }
         let uniform = objects(keys, requests, 0.0);
-        // Variance over mean of the counts of all objects, those without a request too: 1 for
-        // uniform requests, with a standard error of sqrt(2 / objects).
+        // Variance over mean of the counts of all objects, including those without requests: 1 for uniform requests, with
+        // a standard error of sqrt(2 / objects).
         let all = requests / uniform as f64;
         let dispersion = (spectrum.squares() / uniform as f64 - all * all) / all;
         if dispersion <= 1.05 + 4.0 * (2.0 / uniform as f64).sqrt() {
-            return Some(Self::judged(spectrum, KeyLaw::Uniform, uniform, None, 0));
+            return Some(Self::with_fit(spectrum, KeyLaw::Uniform, uniform, None, 0));
         }
         let (theta, half, ranks) = exponent(spectrum);
         let theta = (theta * 1e4).round() / 1e4;
@@ -119,7 +118,7 @@ impl PopularityFit {
             scramble: true,
         };
         let n = objects(keys, requests, theta);
-        Some(Self::judged(
+        Some(Self::with_fit(
             spectrum,
             law,
             n,
@@ -128,7 +127,7 @@ impl PopularityFit {
         ))
     }
 
-    fn judged(
+    fn with_fit(
         spectrum: &Spectrum,
         law: KeyLaw,
         objects: u64,
@@ -140,14 +139,14 @@ impl PopularityFit {
             _ => None,
         };
         let requests = spectrum.requests();
-        let whole = power_sum(objects, theta.unwrap_or(0.0));
+        let total = power_sum(objects, theta.unwrap_or(0.0));
         let top = [1, 10, 100, 1000]
             .into_iter()
             .filter(|&k| k <= objects)
             .map(|keys| TopShare {
                 keys,
                 recorded: spectrum.share_of_top(keys),
-                fitted: power_sum(keys, theta.unwrap_or(0.0)) / whole,
+                fitted: power_sum(keys, theta.unwrap_or(0.0)) / total,
             });
         let keys_fitted = match law {
             KeyLaw::Sequential => requests.min(objects as f64),
@@ -167,15 +166,14 @@ impl PopularityFit {
     }
 }
 
-/// The exponent that makes the counts of the most frequent ranks most likely, half its confidence
-/// interval, and the number of ranks. Given that a request goes to one of the first m ranks it goes
-/// to rank r with probability r^-θ / Σ r^-θ; the likelihood is largest where the expected ln r is
-/// the recorded mean, and its second derivative is the variance of ln r (Fisher information).
+/// The maximum-likelihood exponent from the most frequent ranks, half its confidence interval, and the number of ranks.
+/// A request to one of the first m ranks goes to rank r with probability r^-θ / Σ r^-θ. The likelihood is largest where
+/// the expected ln r equals the recorded mean, and its second derivative is the variance of ln r (Fisher information).
 fn exponent(spectrum: &Spectrum) -> (f64, f64, u64) {
-    // Below some ten requests the order of ranks is chance.
+    // Below some ten requests, the order of ranks is random.
     let ranks = [10, 5, 2, 1]
         .into_iter()
-        .map(|least| spectrum.above(least))
+        .map(|min_count| spectrum.above(min_count))
         .find(|&ranks| ranks >= 50)
         .unwrap_or_else(|| spectrum.keys());
     let (mut rank, mut requests, mut logs) = (0u64, 0.0, 0.0);
@@ -205,8 +203,8 @@ fn exponent(spectrum: &Spectrum) -> (f64, f64, u64) {
     (theta, 1.96 / (requests * variance).sqrt(), ranks)
 }
 
-/// Calls `each` with representative ranks of 1..=n and how many ranks each stands for: the first
-/// 1024 singly, then blocks that grow by 1 %.
+/// Calls `each` with representative ranks of 1..=n and the number of ranks that each represents: the first 1024 singly,
+/// then blocks that grow by 1 %.
 fn blocks(n: u64, mut each: impl FnMut(f64, f64)) {
     let mut first = 1;
     while first <= n {
@@ -230,7 +228,7 @@ fn power_sum(n: u64, theta: f64) -> f64 {
     sum
 }
 
-/// Mean and variance of ln r when r follows the power law over 1..=n.
+/// Mean and variance of ln r for the power law over 1..=n.
 fn log_moments(n: u64, theta: f64) -> (f64, f64) {
     let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
     blocks(n, |rank, ranks| {
@@ -243,19 +241,19 @@ fn log_moments(n: u64, theta: f64) -> (f64, f64) {
     (mean, second / sum - mean * mean)
 }
 
-/// Expected number of different keys in `requests` requests to `n` objects.
+/// Expected number of distinct keys in `requests` requests to `n` objects.
 fn distinct(n: u64, requests: f64, theta: f64) -> f64 {
-    let whole = power_sum(n, theta);
+    let total = power_sum(n, theta);
     let mut sum = 0.0;
     blocks(n, |rank, ranks| {
-        let expected = requests * rank.powf(-theta) / whole;
+        let expected = requests * rank.powf(-theta) / total;
         sum -= ranks * (-expected).exp_m1();
     });
     sum
 }
 
-/// The number of objects at which as many different keys as recorded are expected, at most a
-/// hundred times as many as were seen.
+/// The number of objects for which the expected number of distinct keys is the recorded one, at most a hundred times the
+/// recorded number.
 fn objects(keys: u64, requests: f64, theta: f64) -> u64 {
     let (mut low, mut high) = (keys, keys.saturating_mul(100));
     while low < high {
@@ -269,7 +267,7 @@ fn objects(keys: u64, requests: f64, theta: f64) -> u64 {
     low
 }
 
-/// ln n! (Stirling's series; exact to 1e-10 from n = 10 on, summed below).
+/// ln n! (Stirling's series, accurate to 1e-10 from n = 10 on; summed below).
 fn ln_factorial(n: u64) -> f64 {
     if n < 10 {
         return (2..=n).map(|i| (i as f64).ln()).sum();
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn exponents_are_found() {
+    fn exponents_are_recovered() {
         for (theta, n, requests) in [
             (0.99, 10_000, 300_000),
             (0.99, 100_000, 100_000),
@@ -320,7 +318,7 @@ mod tests {
             );
             let found = fit.theta.unwrap();
             assert!((found - theta).abs() < 0.04, "{theta}: {fit:?}");
-            // A steep law shows few of its objects, so that their number is uncertain.
+            // A steep law shows few of its objects, so their number is uncertain.
             let ratio = fit.objects as f64 / n as f64;
             let bounds = if theta < 1.2 { 0.8..1.25 } else { 0.3..3.0 };
             assert!(bounds.contains(&ratio), "{theta}: {fit:?}");
@@ -336,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_and_sequential_are_told_apart() {
+    fn uniform_and_sequential_are_distinguished() {
         for (n, requests) in [(1_000, 100_000), (10_000, 30_000), (100_000, 50_000)] {
             let fit = fitted(KeyLaw::Uniform, n, requests);
             assert_eq!(fit.law, "uniform", "{fit:?}");

@@ -1,4 +1,4 @@
-//! The goodness of fit as text.
+//! Formats a model and its goodness of fit as text.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl fmt::Display for Model {
 }
 
 fn sizes(name: &str, fit: &SizeFit, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // A law by quantiles is long.
+    // A law by quantiles is too long to print.
     let law = if fit.law.len() > 60 {
         "by its quantiles"
     } else {

@@ -1,4 +1,4 @@
-//! Laws of sizes: a parametric one where it fits, else the quantiles themselves.
+//! Fits the law of sizes: a parametric law if one fits, otherwise the quantiles.
 
 use bucketload_core::generate::sizes::SizeSampler;
 use bucketload_core::plan::SizeKind;
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::prepare::SizeSketch;
 
-/// Largest Kolmogorov-Smirnov distance at which a parametric law is taken.
-const GOOD: f64 = 0.02;
-/// Equally weighted sizes of a law by quantiles.
+/// Maximum Kolmogorov-Smirnov distance of an accepted parametric law.
+const MAX_DISTANCE: f64 = 0.02;
+/// Number of equally weighted sizes of a law by quantiles.
 const BINS: usize = 200;
 /// The quantiles that reports show.
 const SHOWN: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999];
@@ -17,56 +17,56 @@ const SHOWN: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999];
 /// A quantile, recorded and fitted, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QuantileRow {
-    /// Share of sizes below.
+    /// Share of sizes below it.
     pub p: f64,
-    /// As recorded, within 1 %.
+    /// Recorded quantile, accurate to 1 %.
     pub recorded: u64,
-    /// Of the law.
+    /// Quantile of the law.
     pub fitted: u64,
 }
 
-/// A law of sizes and how well it fits.
+/// A fitted size law, with its goodness of fit.
 #[derive(Clone, Debug, Serialize)]
 pub struct SizeFit {
     /// The law as it is written in a workload.
     pub law: String,
-    /// Sizes that were fitted.
+    /// Number of fitted sizes.
     pub n: u64,
-    /// Mean as recorded, bytes.
+    /// Recorded mean, bytes.
     pub mean_recorded: f64,
     /// Mean of the law, bytes.
     pub mean_fitted: f64,
-    /// Largest difference of the distribution functions.
+    /// Kolmogorov-Smirnov distance of the distribution functions.
     pub ks: f64,
     /// Quantiles.
     pub quantiles: Vec<QuantileRow>,
 }
 
 impl SizeFit {
-    /// The law of the sizes in `sketch`; `None` when it is empty.
+    /// Fits a law to the sizes in `sketch`; `None` if it is empty.
     pub(super) fn of(sketch: &SizeSketch) -> Option<Self> {
-        let (least, most) = (sketch.quantile(0.0)?, sketch.quantile(1.0)?);
+        let (min, max) = (sketch.quantile(0.0)?, sketch.quantile(1.0)?);
         let mut fits: Vec<Self> = Vec::new();
-        if least == most {
-            fits.extend(Self::judged(
+        if min == max {
+            fits.extend(Self::with_fit(
                 sketch,
-                SizeSpec::unclamped(SizeKind::Const { bytes: least }),
+                SizeSpec::unclamped(SizeKind::Const { bytes: min }),
             ));
         } else {
-            for kind in candidates(sketch, least, most) {
+            for kind in candidates(sketch, min, max) {
                 let mut spec = SizeSpec::unclamped(kind);
-                (spec.0.min, spec.0.max) = (least, most);
-                fits.extend(Self::judged(sketch, spec).filter(|fit| fit.ks <= GOOD));
+                (spec.0.min, spec.0.max) = (min, max);
+                fits.extend(Self::with_fit(sketch, spec).filter(|fit| fit.ks <= MAX_DISTANCE));
             }
         }
         fits.sort_by(|a, b| a.ks.total_cmp(&b.ks));
         match fits.into_iter().next() {
             Some(best) => Some(best),
-            None => Self::judged(sketch, SizeSpec::unclamped(by_quantiles(sketch))),
+            None => Self::with_fit(sketch, SizeSpec::unclamped(by_quantiles(sketch))),
         }
     }
 
-    fn judged(sketch: &SizeSketch, spec: SizeSpec) -> Option<Self> {
+    fn with_fit(sketch: &SizeSketch, spec: SizeSpec) -> Option<Self> {
         let sampler = SizeSampler::new(&spec.0).ok()?;
         let quantiles = SHOWN.map(|p| QuantileRow {
             p,
@@ -85,16 +85,16 @@ impl SizeFit {
 }
 
 /// Parametric laws with the moments of the sketch.
-fn candidates(sketch: &SizeSketch, least: u64, most: u64) -> Vec<SizeKind> {
-    let mut laws = vec![SizeKind::Uniform { a: least, b: most }];
-    if least > 0 {
+fn candidates(sketch: &SizeSketch, min: u64, max: u64) -> Vec<SizeKind> {
+    let mut laws = vec![SizeKind::Uniform { a: min, b: max }];
+    if min > 0 {
         laws.push(SizeKind::Loguniform {
-            a: least as f64,
-            b: most as f64,
+            a: min as f64,
+            b: max as f64,
         });
     }
     if let Some((mu, sigma)) = sketch.log_moments().filter(|m| m.1 > 0.0) {
-        // Rounded to what the data can tell; the text of a workload stays readable.
+        // Rounded to the precision of the data, which keeps the workload readable.
         let round = |x: f64| (x * 1e4).round() / 1e4;
         let (mu, sigma) = (round(mu), round(sigma).max(1e-4));
         laws.push(SizeKind::Lognormal { mu, sigma });
@@ -102,8 +102,8 @@ fn candidates(sketch: &SizeSketch, least: u64, most: u64) -> Vec<SizeKind> {
     laws
 }
 
-/// The sizes themselves where they are few, else the quantiles as a histogram of equal weights, in
-/// which equal sizes are put together.
+/// The sizes themselves if they are few, otherwise the quantiles as a histogram with equal weights, in which equal sizes
+/// are merged.
 fn by_quantiles(sketch: &SizeSketch) -> SizeKind {
     if let Some(exact) = sketch.exact().filter(|exact| exact.len() <= BINS) {
         let bins = exact
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_are_recognised_or_reproduced() {
+    fn laws_are_identified_or_reproduced() {
         let laws = [
             (SizeKind::Const { bytes: 4096 }, "4KiB"),
             (
@@ -177,7 +177,7 @@ mod tests {
             assert!(fit.ks <= 0.02, "{fit:?}");
             for row in &fit.quantiles[..5] {
                 let truth = truth.quantile(row.p) as f64;
-                // The body within 3 % of the size or 2 steps of the histogram's 200.
+                // The body is within 3 % of the true size.
                 let near = |x: u64| (x as f64 - truth).abs() <= 0.03 * truth + 2.0;
                 assert!(
                     near(row.fitted) || name == "uniform(",

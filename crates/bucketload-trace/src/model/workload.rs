@@ -1,4 +1,4 @@
-//! Writes a fitted workload in the language of workload files.
+//! Writes the fitted workload in the language of workload files.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use super::observe::{Kind, Observed};
 use crate::prepare::Summary;
 
 /// Part size of uploads whose parts were not recorded, bytes.
-const PART: u64 = 8 << 20;
-/// Objects to delete that are made before; more deletes meet absent objects.
-const MOST_DELETED: u64 = 100_000;
+const DEFAULT_PART_BYTES: u64 = 8 << 20;
+/// Maximum number of prepared objects to delete; further deletes meet absent objects.
+const MAX_DELETED: u64 = 100_000;
 
-/// The mix by name of entry, and the text of the workload. What it does not reproduce is noted.
+/// The mix by entry name, and the text of the workload. `notes` gets what the workload does not reproduce.
 pub(super) fn workload(
     name: &str,
     summary: &Summary,
@@ -19,7 +19,7 @@ pub(super) fn workload(
     model: &Model,
     notes: &mut Vec<String>,
 ) -> (Vec<(String, f64)>, String) {
-    let mut out = Parts::default();
+    let mut out = WorkloadBuilder::default();
     for (&kind, &n) in &seen.kinds {
         out.kind(kind, n, seen, model, notes);
     }
@@ -38,14 +38,14 @@ pub(super) fn workload(
             .filter_map(|kind| seen.kinds.get(kind))
             .sum();
         notes.push(format!(
-            "{:.1} % of the reads were of objects that the trace had written; the workload reads \
-             objects that are made before",
+            "{:.1} % of the reads were of objects that the trace had written; the workload reads only \
+             objects that are prepared before the run",
             100.0 * seen.read_back as f64 / reads.max(1) as f64
         ));
     }
     let seconds = (summary.span_ns as f64 / 1e9).ceil().max(1.0);
     let mut text = format!(
-        "# Fitted to {} requests over {seconds} s. Names of the trace are not part of it.\n\
+        "# Fitted to {} requests over {seconds} s. It contains no names from the trace.\n\
          name = \"{name}\"\n\
          description = \"Open loop, fitted to a trace\"\n",
         summary.requests
@@ -63,7 +63,7 @@ pub(super) fn workload(
 }
 
 #[derive(Default)]
-struct Parts {
+struct WorkloadBuilder {
     /// Name, weight and fields of each entry of the mix.
     entries: Vec<(String, u64, String)>,
     sets: String,
@@ -73,7 +73,7 @@ struct Parts {
     deletes: u64,
 }
 
-impl Parts {
+impl WorkloadBuilder {
     fn entry(&mut self, name: &str, weight: u64, fields: String) {
         self.entries.push((name.to_owned(), weight, fields));
     }
@@ -111,7 +111,7 @@ impl Parts {
                 self.entry("range-get", n, range);
             }
             Kind::Put => {
-                // Uploads in parts are counted among the overwrites and fresh objects too.
+                // `fresh` also counts multipart uploads, so it is divided in proportion.
                 let uploads = seen.kinds.get(&Kind::Multipart).copied().unwrap_or(0);
                 let all = (n + uploads).max(1);
                 let fresh = (u128::from(seen.fresh) * u128::from(n) / u128::from(all)) as u64;
@@ -138,7 +138,7 @@ impl Parts {
                 let part = if seen.part >= 5 << 20 {
                     seen.part
                 } else {
-                    PART
+                    DEFAULT_PART_BYTES
                 };
                 let fields = "keyset = \"write\", keys = \"fresh\", part-size = ";
                 self.entry("multipart-put", n, format!("{fields}{part}"));
@@ -160,7 +160,7 @@ impl Parts {
             Kind::List => {
                 self.reads = true;
                 self.entry("list", n, "keyset = \"read\"".to_owned());
-                notes.push("listings go to the prefix of the read objects".to_owned());
+                notes.push("listings use the prefix of the read objects".to_owned());
             }
             Kind::Copy => {
                 self.reads = true;
@@ -168,7 +168,7 @@ impl Parts {
             }
         }
         if matches!(kind, Kind::Delete | Kind::DeleteMany) {
-            let note = "deletes choose among their objects at random: some meet absent ones";
+            let note = "deletes select their objects at random, so some meet absent ones";
             if !notes.iter().any(|other| other == note) {
                 notes.push(note.to_owned());
             }
@@ -190,7 +190,7 @@ impl Parts {
         let count = model.reads.as_ref().map_or(1000, |fit| fit.objects);
         let sizes = model.read_sizes.as_ref().or(model.write_sizes.as_ref());
         let size = sizes.map_or("4KiB", |fit| fit.law.as_str());
-        // By rank, so that the sizes that are read follow the law in spite of the skew.
+        // Sizes are assigned by rank, so that the sizes of reads follow the law in spite of the skew.
         self.set("read", count, size, "\nassign = \"low-discrepancy\"");
     }
 
@@ -213,7 +213,7 @@ impl Parts {
             } else {
                 "4KiB"
             };
-            self.set("delete", self.deletes.min(MOST_DELETED), size, "");
+            self.set("delete", self.deletes.min(MAX_DELETED), size, "");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! The last pass: instants within a tick, keys of one request together, and counts of what is left.
+//! The last pass: sets instants within a tick and merges the keys of a multi-object delete.
 
 use bucketload_core::generate::rng::mix64;
 use bucketload_core::trace::TraceOp;
 
 use super::options::{Ticks, Untimed};
 use crate::error::TraceError;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
 use crate::spill::Merge;
 
-/// Keys that one request may delete (S3: 1000).
+/// Maximum number of keys of one delete request (S3: 1000).
 const KEYS_PER_DELETE: usize = 1000;
 
-/// Sorted records with the keys of multi-object deletes put together.
-pub(crate) struct Grouped {
+/// Sorted records, with the keys of each multi-object delete merged into one record.
+pub(crate) struct GroupedDeletes {
     input: Merge,
-    next: Rec,
+    next: NamedRecord,
     /// Whether `next` holds a record.
     waiting: bool,
 }
 
-impl Grouped {
+impl GroupedDeletes {
     pub(crate) fn new(mut input: Merge) -> Result<Self, TraceError> {
-        let mut next = Rec::default();
+        let mut next = NamedRecord::default();
         let waiting = input.next(&mut next)?;
         Ok(Self {
             input,
@@ -30,7 +30,7 @@ impl Grouped {
         })
     }
 
-    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+    pub(crate) fn next(&mut self, rec: &mut NamedRecord) -> Result<bool, TraceError> {
         if !self.waiting {
             return Ok(false);
         }
@@ -53,36 +53,36 @@ impl Grouped {
     }
 }
 
-/// Gives every record its instant. Two readers of the same records: one runs ahead and counts how
-/// many share a tick, so that memory does not depend on that number.
-pub(crate) struct Timed {
-    ahead: Grouped,
-    ahead_rec: Rec,
+/// Sets the instant of every record. A second reader of the same records runs ahead and counts how many share a tick,
+/// so memory does not depend on that number.
+pub(crate) struct TimedRecords {
+    ahead: GroupedDeletes,
+    ahead_rec: NamedRecord,
     ahead_has: bool,
-    records: Grouped,
+    records: GroupedDeletes,
     ticks: Ticks,
     resolution_ns: i64,
     untimed: Option<Untimed>,
     total: u64,
-    /// The tick: its start, records in it, those given out, and where the last one lies, in [0, 1).
+    /// The current tick: its start, number of records, records returned so far, and position of the last one in [0, 1).
     tick: (i64, u64, u64, f64),
     given: u64,
     clock: f64,
     seed: u64,
 }
 
-impl Timed {
-    /// `total` records; `untimed` when their instants are numbers.
+impl TimedRecords {
+    /// `total` is the number of records; `untimed` is set if their instants are only numbers.
     pub(crate) fn new(
-        mut ahead: Grouped,
-        records: Grouped,
+        mut ahead: GroupedDeletes,
+        records: GroupedDeletes,
         ticks: Ticks,
         resolution_ns: i64,
         untimed: Option<Untimed>,
         total: u64,
         seed: u64,
     ) -> Result<Self, TraceError> {
-        let mut ahead_rec = Rec::default();
+        let mut ahead_rec = NamedRecord::default();
         let ahead_has = ahead.next(&mut ahead_rec)?;
         Ok(Self {
             ahead,
@@ -101,7 +101,7 @@ impl Timed {
     }
 
     /// The next record with its instant.
-    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+    pub(crate) fn next(&mut self, rec: &mut NamedRecord) -> Result<bool, TraceError> {
         if !self.records.next(rec)? {
             return Ok(false);
         }
@@ -122,7 +122,7 @@ impl Timed {
         Ok(true)
     }
 
-    /// The instant of record number `given` of a trace without instants.
+    /// The instant of record number `given`, in a trace without instants.
     fn paced(&mut self, untimed: Untimed) -> i64 {
         let i = self.given as f64;
         match untimed {
@@ -137,7 +137,7 @@ impl Timed {
         }
     }
 
-    /// A number in [0, 1) that depends on the seed and `index` only.
+    /// A number in [0, 1) that depends only on the seed and `index`.
     fn unit(&self, index: u64) -> f64 {
         (mix64(mix64(self.seed) ^ index) >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -153,13 +153,13 @@ impl Timed {
         Ok(())
     }
 
-    /// Offset in the tick of the next record.
+    /// The next record's offset in the tick.
     fn within(&mut self) -> i64 {
         let (_, n, given, last) = self.tick;
         match self.ticks {
             Ticks::Jitter => {
-                // The next of n sorted uniform numbers, given the last one: of the n - given that
-                // remain above it, the smallest.
+                // The next of n sorted uniform numbers, given the previous one: the minimum of the n - given numbers
+                // above it.
                 let left = (n - given) as f64;
                 let u = self.unit(self.given);
                 let at = 1.0 - (1.0 - last) * (1.0 - u).powf(1.0 / left);

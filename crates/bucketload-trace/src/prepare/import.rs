@@ -1,5 +1,5 @@
-//! The first pass: files to sorted records. Parses, filters, samples, numbers names and learns what
-//! the later passes need of the whole trace.
+//! The first pass, from files to sorted records: parses, filters, samples, numbers names, and collects what later
+//! passes need to know about the whole trace.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,16 +19,16 @@ use crate::formats::{Format, detect};
 use crate::frames::{Frame, Frames};
 use crate::hash::{first64, hash64, hash128};
 use crate::input;
-use crate::parsed::{NO_TIME, Parsed, Reason};
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
+use crate::parsed::{DropReason, NO_TIME, ParsedRecord};
 use crate::spill::{Sorter, Spill};
 use crate::text::fields::split_at;
 
-/// Samples of unreadable lines in the side file, and bytes of each.
+/// Maximum number of sampled unparsable lines, and maximum length of a sample, bytes.
 const SAMPLES: u64 = 100;
 const SAMPLE_BYTES: usize = 400;
 
-/// What the first pass learnt.
+/// The results of the first pass.
 pub(crate) struct Imported {
     pub(crate) sorter: Sorter,
     pub(crate) files: Vec<FileFacts>,
@@ -36,130 +36,117 @@ pub(crate) struct Imported {
     pub(crate) law: SizeSketch,
     pub(crate) top: TopKeys,
     pub(crate) frames: u64,
-    pub(crate) dropped: [u64; Reason::ALL.len()],
+    pub(crate) dropped: [u64; DropReason::ALL.len()],
     /// The coarsest power of ten of nanoseconds that divides every instant.
     pub(crate) resolution_ns: i64,
-    /// Whether records had no instant and are numbered instead.
+    /// Whether the records have no instants and are numbered instead.
     pub(crate) untimed: bool,
-    /// Steps backwards of more than 1 s from one record to the next.
+    /// Number of backward steps of more than 1 s between consecutive records.
     pub(crate) backward_steps: u64,
 }
 
-/// Everything that a record goes through in the first pass.
-struct Intake<'o> {
+/// The state of the first pass.
+struct FirstPass<'o> {
     options: &'o PrepareOptions,
-    sorter: Sorter,
-    buckets: Names,
+    found: Imported,
     clients: Names,
-    law: SizeSketch,
-    top: TopKeys,
-    rec: Rec,
-    dropped: [u64; Reason::ALL.len()],
-    resolution_ns: i64,
+    rec: NamedRecord,
+    /// Number of records with an instant, and without.
     timed: u64,
     untimed: u64,
     last_ts: i64,
-    backward_steps: u64,
-    /// Line number of the first key of recent multi-object deletes, so that the keys of one
-    /// request stay together.
+    /// Line number of the first key of recent multi-object deletes, which keeps the keys of a request together.
     groups: HashMap<u64, u64>,
     failed: Option<TraceError>,
 }
 
 /// Reads all files.
 pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Imported, TraceError> {
-    let mut intake = Intake {
+    let mut pass = FirstPass {
         options,
-        sorter: Sorter::new(Spill::new(&options.temp)?),
-        buckets: Names::default(),
+        found: Imported {
+            sorter: Sorter::new(Spill::new(&options.temp)?),
+            files: Vec::new(),
+            buckets: Names::default(),
+            law: SizeSketch::default(),
+            top: TopKeys::default(),
+            frames: 0,
+            dropped: [0; DropReason::ALL.len()],
+            resolution_ns: 1_000_000_000,
+            untimed: false,
+            backward_steps: 0,
+        },
         clients: Names::default(),
-        law: SizeSketch::default(),
-        top: TopKeys::default(),
-        rec: Rec::default(),
-        dropped: [0; Reason::ALL.len()],
-        resolution_ns: 1_000_000_000,
+        rec: NamedRecord::default(),
         timed: 0,
         untimed: 0,
         last_ts: i64::MIN,
-        backward_steps: 0,
         groups: HashMap::new(),
         failed: None,
     };
     // Number 0 is the unknown client.
-    intake.clients.id(b"");
+    pass.clients.id(b"");
     let mut samples = Samples::new(&options.samples);
-    let mut files = Vec::new();
-    let mut frames = 0;
     for path in paths {
-        files.push(read_file(
-            path,
-            options,
-            &mut intake,
-            &mut samples,
-            &mut frames,
-        )?);
+        let facts = read_file(path, options, &mut pass, &mut samples)?;
+        pass.found.files.push(facts);
     }
-    let unparsable: u64 = Reason::ALL
+    let FirstPass {
+        mut found,
+        timed,
+        untimed,
+        ..
+    } = pass;
+    let unparsable: u64 = DropReason::ALL
         .iter()
         .filter(|reason| reason.is_unparsable())
-        .map(|reason| intake.dropped[*reason as usize])
+        .map(|reason| found.dropped[*reason as usize])
         .sum();
-    if unparsable * 1000 > frames && !options.lenient {
+    if unparsable * 1000 > found.frames && !options.lenient {
         return Err(TraceError::TooManyUnparsable {
             unparsable,
-            frames,
-            reasons: list(&intake.dropped),
+            frames: found.frames,
+            reasons: counts_by_reason(&found.dropped, DropReason::is_unparsable),
             samples: options.samples.clone(),
         });
     }
-    if intake.timed > 0 && intake.untimed > 0 {
+    if timed > 0 && untimed > 0 {
         return Err(TraceError::Option(format!(
-            "{} records have an instant and {} have none: replay such files apart",
-            intake.timed, intake.untimed
+            "{} records have an instant and {} have none: replay such files separately",
+            timed, untimed
         )));
     }
-    if intake.untimed > 0 && options.untimed.is_none() {
+    if untimed > 0 && options.untimed.is_none() {
         return Err(TraceError::Option(
             "the records have no instants: give --untimed RATE, such as 1000/s, poisson:1000/s \
              or span:5h"
                 .to_owned(),
         ));
     }
-    Ok(Imported {
-        sorter: intake.sorter,
-        files,
-        buckets: intake.buckets,
-        law: intake.law,
-        top: intake.top,
-        frames,
-        dropped: intake.dropped,
-        resolution_ns: if intake.untimed > 0 {
-            1
-        } else {
-            intake.resolution_ns
-        },
-        untimed: intake.untimed > 0,
-        backward_steps: intake.backward_steps,
-    })
+    if untimed > 0 {
+        (found.untimed, found.resolution_ns) = (true, 1);
+    }
+    Ok(found)
 }
 
-/// The unreadable lines by reason, for a message.
-fn list(dropped: &[u64; Reason::ALL.len()]) -> String {
-    let rows = Reason::ALL
+/// The counts of the reasons that `include` selects, for a message.
+pub(super) fn counts_by_reason(
+    dropped: &[u64; DropReason::ALL.len()],
+    include: impl Fn(DropReason) -> bool,
+) -> String {
+    let rows = DropReason::ALL
         .iter()
-        .filter(|r| r.is_unparsable() && dropped[**r as usize] > 0);
-    let rows: Vec<String> = rows
-        .map(|r| format!("{} {}", dropped[*r as usize], r.name()))
-        .collect();
-    rows.join(", ")
+        .map(|&reason| (reason, dropped[reason as usize]))
+        .filter(|&(reason, n)| n > 0 && include(reason))
+        .map(|(reason, n)| format!("{n} {}", reason.name()));
+    rows.collect::<Vec<_>>().join(", ")
 }
 
 fn read_file(
     path: &Path,
     options: &PrepareOptions,
-    intake: &mut Intake<'_>,
+    pass: &mut FirstPass<'_>,
     samples: &mut Samples,
-    frames: &mut u64,
 ) -> Result<FileFacts, TraceError> {
     let facts = Arc::new(Mutex::new((Sha256::new(), 0u64)));
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
@@ -167,7 +154,7 @@ fn read_file(
     } else {
         Box::new(File::open(path).map_err(TraceError::io(path))?)
     };
-    let hashed = Box::new(Hashed {
+    let hashed = Box::new(HashingReader {
         inner: raw,
         facts: Arc::clone(&facts),
     });
@@ -187,23 +174,23 @@ fn read_file(
     let mut stream = Frames::new(input, importer.framing());
     let mut number = 0u64;
     while let Some(frame) = stream.next_frame().map_err(TraceError::io(path))? {
-        *frames += 1;
+        pass.found.frames += 1;
         number += 1;
-        let src = *frames;
+        let src = pass.found.frames;
         let (bytes, problem) = match frame {
             Frame::Broken(reason, bytes) => (bytes, Err(reason)),
             Frame::Whole(bytes) => (
                 bytes,
-                importer.read(bytes, &mut |parsed| intake.take(parsed, src)),
+                importer.read(bytes, &mut |parsed| pass.take(parsed, src)),
             ),
         };
         if let Err(reason) = problem {
-            intake.dropped[reason as usize] += 1;
+            pass.found.dropped[reason as usize] += 1;
             if reason.is_unparsable() {
                 samples.add(path, number, reason, bytes)?;
             }
         }
-        if let Some(error) = intake.failed.take() {
+        if let Some(error) = pass.failed.take() {
             return Err(error);
         }
     }
@@ -220,13 +207,13 @@ fn read_file(
     })
 }
 
-/// Hashes what is read through it.
-struct Hashed {
+/// Hashes and counts the bytes that are read.
+struct HashingReader {
     inner: Box<dyn Read + Send>,
     facts: Arc<Mutex<(Sha256, u64)>>,
 }
 
-impl Read for Hashed {
+impl Read for HashingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         if let Ok(mut facts) = self.facts.lock() {
@@ -237,7 +224,7 @@ impl Read for Hashed {
     }
 }
 
-/// The side file with unreadable lines, made when the first one turns up.
+/// The file with samples of unparsable lines, created with the first sample.
 struct Samples {
     path: PathBuf,
     file: Option<File>,
@@ -257,7 +244,7 @@ impl Samples {
         &mut self,
         source: &Path,
         line: u64,
-        why: Reason,
+        why: DropReason,
         text: &[u8],
     ) -> Result<(), TraceError> {
         if self.written == SAMPLES {
@@ -278,10 +265,10 @@ impl Samples {
     }
 }
 
-impl Intake<'_> {
-    fn take(&mut self, parsed: &Parsed, src: u64) {
+impl FirstPass<'_> {
+    fn take(&mut self, parsed: &ParsedRecord, src: u64) {
         if let Err(reason) = self.check(parsed) {
-            self.dropped[reason as usize] += 1;
+            self.found.dropped[reason as usize] += 1;
             return;
         }
         match &self.options.anonymise {
@@ -290,10 +277,10 @@ impl Intake<'_> {
         }
     }
 
-    fn accept(&mut self, parsed: &Parsed, src: u64) {
+    fn accept(&mut self, parsed: &ParsedRecord, src: u64) {
         let key_id = hash128(&[&parsed.bucket, &parsed.key]);
         let repeat = u64::from(parsed.repeat);
-        self.top.add(&key_id, repeat);
+        self.found.top.add(&key_id, repeat);
         if let Some(sample) = self.options.sample {
             let hash = match sample.by {
                 SampleBy::Key => first64(&key_id),
@@ -301,67 +288,66 @@ impl Intake<'_> {
                 SampleBy::Bucket => hash64(&[&parsed.bucket]),
             };
             if !sample.keeps(hash) {
-                self.dropped[Reason::Sampled as usize] += 1;
+                self.found.dropped[DropReason::Sampled as usize] += 1;
                 return;
             }
         }
         if parsed.size >= 0 && matches!(parsed.op, TraceOp::Get | TraceOp::Put | TraceOp::Head) {
-            self.law.add(parsed.size as u64);
+            self.found.law.add(parsed.size as u64);
         }
         let ts_ns = self.clock(parsed.ts_ns);
         self.fill(parsed, ts_ns, key_id, src);
-        if let Err(error) = self.sorter.push(&self.rec) {
+        if let Err(error) = self.found.sorter.push(&self.rec) {
             self.failed = Some(error);
         }
     }
 
-    fn check(&self, parsed: &Parsed) -> Result<(), Reason> {
+    fn check(&self, parsed: &ParsedRecord) -> Result<(), DropReason> {
         let options = self.options;
         if parsed.op == TraceOp::Other {
-            return Err(Reason::NotReplayed);
+            return Err(DropReason::NotReplayed);
         }
         if options
             .ops
             .as_ref()
             .is_some_and(|ops| !ops.contains(&parsed.op))
         {
-            return Err(Reason::FilteredOp);
+            return Err(DropReason::FilteredOp);
         }
         let status = parsed.status;
         let wanted = |range: &(u16, u16)| (range.0..=range.1).contains(&status);
         if !options.statuses.is_empty() && !options.statuses.iter().any(wanted) {
-            return Err(Reason::FilteredStatus);
+            return Err(DropReason::FilteredStatus);
         }
         if !options.buckets.is_empty() && !options.buckets.contains(&parsed.bucket) {
-            return Err(Reason::FilteredBucket);
+            return Err(DropReason::FilteredBucket);
         }
         Ok(())
     }
 
-    /// Learns the step of the clock and how it jumps. Returns the instant, or the number of a
-    /// record that has none.
+    /// Tracks the resolution and backward steps of the clock. Returns the instant, or the number of a record without one.
     fn clock(&mut self, ts_ns: i64) -> i64 {
         if ts_ns == NO_TIME {
             self.untimed += 1;
             return self.untimed as i64 - 1;
         }
         self.timed += 1;
-        while ts_ns % self.resolution_ns != 0 {
-            self.resolution_ns /= 10;
+        while ts_ns % self.found.resolution_ns != 0 {
+            self.found.resolution_ns /= 10;
         }
         if ts_ns < self.last_ts.saturating_sub(1_000_000_000) {
-            self.backward_steps += 1;
+            self.found.backward_steps += 1;
         }
         self.last_ts = ts_ns;
         ts_ns
     }
 
-    fn fill(&mut self, parsed: &Parsed, ts_ns: i64, key_id: [u8; 16], src: u64) {
+    fn fill(&mut self, parsed: &ParsedRecord, ts_ns: i64, key_id: [u8; 16], src: u64) {
         let rec = &mut self.rec;
         let base = &mut rec.base;
         base.ts_ns = ts_ns;
         base.op = parsed.op;
-        base.bucket = self.buckets.id(&parsed.bucket);
+        base.bucket = self.found.buckets.id(&parsed.bucket);
         base.size = parsed.size;
         (base.off, base.len) = (parsed.off, parsed.len);
         base.client = self.clients.id(&parsed.client);
@@ -391,9 +377,8 @@ impl Intake<'_> {
     }
 }
 
-/// The record with names replaced by salted hashes: equal names stay equal, nothing else can be
-/// told from them.
-fn anonymised(parsed: &Parsed, salt: &[u8]) -> Parsed {
+/// Replaces names by salted hashes: equal names stay equal, and nothing else can be learned from them.
+fn anonymised(parsed: &ParsedRecord, salt: &[u8]) -> ParsedRecord {
     let hex = |parts: &[&[u8]]| -> Vec<u8> {
         let hash = hash128(parts);
         hash.iter()

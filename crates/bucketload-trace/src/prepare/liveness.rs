@@ -1,9 +1,9 @@
-//! Which objects must exist before a replay, what sizes they have, and which requests meet an
-//! absent object (docs/spec/traces.md section 5.1 and 5.3).
+//! Determines which objects must exist before a replay, their sizes, and which requests meet an absent object
+//! (docs/spec/traces.md section 5.1 and 5.3).
 //!
-//! Records come in partitions by key, each in order of time. A partition is read twice: the first
-//! time tells what is known about each key over the whole trace, the second time walks through its
-//! history and completes the records. Partitions with too many keys for the memory are split.
+//! Records are partitioned by key and sorted by time. Each partition is read twice: the first pass collects facts about
+//! each key over the whole trace, the second pass walks through its history and completes the records. Partitions with
+//! too many keys for the memory are split.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,20 +16,20 @@ use super::sketch::SizeSketch;
 use super::summary::SizeSources;
 use crate::error::TraceError;
 use crate::hash::first64;
-use crate::parsed::Reason;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
+use crate::parsed::DropReason;
 use crate::spill::{Spill, Stream};
 
-/// Keys whose history is held at a time: some 25 MiB.
-const KEYS: usize = 120_000;
-/// Parts that a partition is split into.
-const SPLIT: usize = 16;
+/// Maximum number of key histories in memory: some 25 MiB.
+const MAX_KEYS: usize = 120_000;
+/// Number of parts into which a partition is split.
+const SPLIT_PARTS: usize = 16;
 
-/// Passes the first bytes of a key's hash on: it is uniform already.
+/// Hashes keys by their own bytes, which are uniform hashes already.
 #[derive(Default)]
-struct Uniform(u64);
+struct PassThroughHasher(u64);
 
-impl Hasher for Uniform {
+impl Hasher for PassThroughHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
@@ -45,20 +45,20 @@ impl Hasher for Uniform {
     }
 }
 
-type Keys = HashMap<[u8; 16], Key, BuildHasherDefault<Uniform>>;
+type KeyHistories = HashMap<[u8; 16], KeyHistory, BuildHasherDefault<PassThroughHasher>>;
 
-/// Whether an object exists, at some instant of its history.
+/// Whether an object exists at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Presence {
     #[default]
     Unknown,
     Exists,
     Absent,
 }
 
-/// Where a size comes from.
+/// The source of a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Source {
+enum SizeOrigin {
     #[default]
     None,
     Record,
@@ -69,46 +69,46 @@ enum Source {
     Default,
 }
 
-/// What is known about a key.
+/// The collected facts about a key.
 #[derive(Clone, Debug, Default)]
-struct Key {
-    /// Any known size, plus 1; 0 none.
+struct KeyHistory {
+    /// Any known size plus 1; 0 if unknown.
     known: u64,
     /// Furthest byte read.
     extent: u64,
-    /// Most bytes answered to a read of the whole object, plus 1.
+    /// Maximum number of bytes sent for a read of the whole object, plus 1.
     sent: u64,
-    /// Largest known size before the first write of the window, plus 1.
+    /// Largest known size before the first write in the window, plus 1.
     initial: u64,
-    /// Whether the window has written, created or deleted the object.
+    /// Whether a request in the window has written or deleted the object.
     mutated: bool,
-    /// Whether the window changes the object, or copies from it.
+    /// Whether a request in the window changes the object or copies from it.
     changed: bool,
-    /// Whether the first request with evidence was seen.
+    /// Whether a request with evidence has been seen.
     decided: bool,
     /// Whether the object must exist when the window begins.
     preload: bool,
-    /// Before the window, then walking through it.
-    state: State,
+    /// The state before the window, and during the second pass the current state.
+    state: Presence,
     size: u64,
-    source: Source,
+    source: SizeOrigin,
     /// End of the last range, for sequential placement.
     cursor: u64,
-    /// Parts of uploads that are not complete: upload, bytes, largest part.
+    /// Open uploads: id, bytes so far, largest part.
     uploads: Vec<(u64, u64, u64)>,
     requests: u64,
 }
 
-/// What an answer says about the object.
+/// What a response says about the object's existence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evidence {
     /// Success.
     There,
-    /// The log does not say.
+    /// The log has no status.
     Silent,
     /// 404.
     Missing,
-    /// A failure for other reasons.
+    /// Another failure.
     None,
 }
 
@@ -121,7 +121,7 @@ fn evidence(status: u16) -> Evidence {
     }
 }
 
-/// Whether an operation leaves an object behind.
+/// Whether an operation creates or replaces an object.
 fn creates(op: TraceOp) -> bool {
     matches!(op, TraceOp::Put | TraceOp::Copy | TraceOp::MpuComplete)
 }
@@ -134,16 +134,16 @@ fn reads(op: TraceOp) -> bool {
     matches!(op, TraceOp::Get | TraceOp::Head)
 }
 
-/// What the analysis found.
+/// The results of the analysis.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     pub(crate) keys: u64,
     pub(crate) preload_objects: u64,
     pub(crate) preload_bytes: u64,
     pub(crate) inserted: u64,
     pub(crate) clamped: u64,
     pub(crate) sizes: SizeSources,
-    pub(crate) dropped: [u64; Reason::ALL.len()],
+    pub(crate) dropped: [u64; DropReason::ALL.len()],
     pub(crate) changes_population: bool,
     /// Requests of the most frequent keys, at most ten, most frequent first.
     pub(crate) top: Vec<u64>,
@@ -153,17 +153,17 @@ pub(crate) struct Found {
 pub(crate) struct Liveness<'o> {
     options: &'o PrepareOptions,
     law: &'o SizeSketch,
-    /// The window as absolute instants.
+    /// The window, in absolute instants.
     window: (i64, i64),
-    pub(crate) found: Found,
-    /// The completed records: one sorted stream per part.
+    pub(crate) found: Findings,
+    /// The completed records: one sorted stream per partition.
     pub(crate) out: Spill,
     pub(crate) streams: Vec<Stream>,
-    /// The objects that must exist, as records of writes.
+    /// The objects that must exist, as write records.
     pub(crate) preload: Stream,
-    /// Whether a size had to be guessed and there was nothing to guess from.
+    /// Whether a size had to be guessed without any known sizes.
     no_size: bool,
-    /// Bits of a key's hash that chose its partition.
+    /// Number of hash bits that selected the partition.
     bits: u32,
 }
 
@@ -178,7 +178,7 @@ impl<'o> Liveness<'o> {
             options,
             law,
             window,
-            found: Found::default(),
+            found: Findings::default(),
             out: Spill::for_streams(&options.temp, 1 << bits)?,
             streams: Vec::new(),
             preload: Stream::default(),
@@ -187,19 +187,19 @@ impl<'o> Liveness<'o> {
         })
     }
 
-    /// Analyses one partition; `level` counts how often it was split.
+    /// Analyses one partition; `level` is the number of splits so far.
     pub(crate) fn partition(
         &mut self,
         spill: &Spill,
         stream: &Stream,
         level: u32,
     ) -> Result<(), TraceError> {
-        let mut keys = Keys::default();
+        let mut keys = KeyHistories::default();
         let mut reader = spill.read(stream);
-        let mut rec = Rec::default();
+        let mut rec = NamedRecord::default();
         while reader.next(&mut rec)? {
-            // At least 14 bits of the hash are left after ten splits: then keys collide and are few.
-            if keys.len() == KEYS && level < 10 && !keys.contains_key(&rec.key_id) {
+            // After ten splits, keys of a partition share at least 46 bits of their hash, so they are few.
+            if keys.len() == MAX_KEYS && level < 10 && !keys.contains_key(&rec.key_id) {
                 drop((keys, reader));
                 return self.split(spill, stream, level);
             }
@@ -226,7 +226,7 @@ impl<'o> Liveness<'o> {
         top.truncate(10);
         if self.no_size {
             return Err(TraceError::Option(
-                "some sizes are unknown and no record tells a size to draw them from: give \
+                "some sizes are unknown, and no record has a size to draw them from: give \
                  --default-size"
                     .to_owned(),
             ));
@@ -235,14 +235,14 @@ impl<'o> Liveness<'o> {
     }
 
     fn split(&mut self, spill: &Spill, stream: &Stream, level: u32) -> Result<(), TraceError> {
-        let mut parts: Vec<Stream> = vec![Stream::default(); SPLIT];
+        let mut parts: Vec<Stream> = vec![Stream::default(); SPLIT_PARTS];
         let mut into = Spill::new(&self.options.temp)?;
         let mut reader = spill.read(stream);
-        let mut rec = Rec::default();
+        let mut rec = NamedRecord::default();
         while reader.next(&mut rec)? {
-            // The highest bits chose the partition.
+            // The highest bits selected the partition.
             let shift = 64 - self.bits - 4 * (level + 1);
-            let part = first64(&rec.key_id) >> shift & (SPLIT as u64 - 1);
+            let part = first64(&rec.key_id) >> shift & (SPLIT_PARTS as u64 - 1);
             into.push(&mut parts[part as usize], &rec)?;
         }
         for part in &mut parts {
@@ -253,8 +253,8 @@ impl<'o> Liveness<'o> {
             .try_for_each(|part| self.partition(&into, part, level + 1))
     }
 
-    /// First reading: what the whole trace says about the key.
-    fn learn(&self, key: &mut Key, rec: &Rec) {
+    /// First pass: collects the facts about the key over the whole trace.
+    fn learn(&self, key: &mut KeyHistory, rec: &NamedRecord) {
         let r = &rec.base;
         if r.ts_ns >= self.window.1 {
             return;
@@ -289,19 +289,19 @@ impl<'o> Liveness<'o> {
             self.decide(key, seen, false, inside);
             key.mutated = true;
             if !inside {
-                (key.state, key.initial, key.mutated) = (State::Exists, size, false);
+                (key.state, key.initial, key.mutated) = (Presence::Exists, size, false);
             }
         } else if deletes(r.op) && ok {
             self.decide(key, seen, true, inside);
             key.mutated = true;
             if !inside {
-                (key.state, key.initial, key.mutated) = (State::Absent, 0, false);
+                (key.state, key.initial, key.mutated) = (Presence::Absent, 0, false);
             }
         }
     }
 
-    /// The record's own size plus 1, or what the parts of its upload add up to; 0 unknown.
-    fn size_of(&self, key: &mut Key, rec: &Rec) -> u64 {
+    /// The record's own size plus 1, or the sum of the parts of its upload plus 1; 0 if unknown.
+    fn size_of(&self, key: &mut KeyHistory, rec: &NamedRecord) -> u64 {
         let r = &rec.base;
         match r.op {
             TraceOp::MpuPart => {
@@ -310,7 +310,7 @@ impl<'o> Liveness<'o> {
                     open.1 += part;
                     open.2 = open.2.max(part);
                 } else {
-                    // Uploads that were never completed must not pile up.
+                    // Uploads that are never completed must not accumulate.
                     if key.uploads.len() >= 64 {
                         key.uploads.remove(0);
                     }
@@ -334,12 +334,12 @@ impl<'o> Liveness<'o> {
         }
     }
 
-    /// The first request with evidence tells whether the object existed when the window began.
-    fn decide(&self, key: &mut Key, seen: Evidence, needs: bool, inside: bool) {
+    /// The first request with evidence tells whether the object existed at the start of the window.
+    fn decide(&self, key: &mut KeyHistory, seen: Evidence, needs: bool, inside: bool) {
         if !inside {
             match seen {
-                Evidence::There if needs => key.state = State::Exists,
-                Evidence::Missing => key.state = State::Absent,
+                Evidence::There if needs => key.state = Presence::Exists,
+                Evidence::Missing => key.state = Presence::Absent,
                 _ => {}
             }
             return;
@@ -349,17 +349,17 @@ impl<'o> Liveness<'o> {
         }
         key.decided = true;
         match (key.state, seen) {
-            (State::Unknown, Evidence::Missing) => key.state = State::Absent,
-            (State::Unknown, _) if needs => key.preload = true,
-            (State::Exists, Evidence::Missing) => {}
-            (State::Exists, _) => key.preload = true,
-            // Deleted before the window, or about to be created.
+            (Presence::Unknown, Evidence::Missing) => key.state = Presence::Absent,
+            (Presence::Unknown, _) if needs => key.preload = true,
+            (Presence::Exists, Evidence::Missing) => {}
+            (Presence::Exists, _) => key.preload = true,
+            // Deleted before the window, or created by this request.
             _ => {}
         }
     }
 
-    /// Between the readings: the state in which the window finds the key.
-    fn begin(&mut self, id: &[u8; 16], key: &mut Key) {
+    /// Between the passes: sets the state of the key at the start of the window.
+    fn begin(&mut self, id: &[u8; 16], key: &mut KeyHistory) {
         key.uploads.clear();
         (key.size, key.source) = if key.initial > 0 || key.known > 0 {
             let size = if key.initial > 0 {
@@ -367,75 +367,83 @@ impl<'o> Liveness<'o> {
             } else {
                 key.known
             };
-            ((size - 1).max(key.extent), Source::Key)
+            ((size - 1).max(key.extent), SizeOrigin::Key)
         } else if key.extent > 0 {
-            (key.extent.max(key.sent.saturating_sub(1)), Source::Extent)
+            (
+                key.extent.max(key.sent.saturating_sub(1)),
+                SizeOrigin::Extent,
+            )
         } else if key.sent > 0 {
-            (key.sent - 1, Source::Sent)
+            (key.sent - 1, SizeOrigin::Sent)
         } else {
-            (0, Source::None)
+            (0, SizeOrigin::None)
         };
-        if key.source == Source::None && key.requests > 0 {
+        if key.source == SizeOrigin::None && key.requests > 0 {
             self.guess(id, key);
         }
         if key.preload {
-            key.state = State::Exists;
-        } else if key.state == State::Exists {
-            // Existed before the window, but the window only overwrites it or found it missing.
-            key.state = State::Unknown;
+            key.state = Presence::Exists;
+        } else if key.state == Presence::Exists {
+            // The object existed before the window, but in the window it is only overwritten or was found missing.
+            key.state = Presence::Unknown;
         }
     }
 
-    fn guess(&mut self, id: &[u8; 16], key: &mut Key) {
-        // The same quantile for a key each time: 53 bits of its hash.
+    fn guess(&mut self, id: &[u8; 16], key: &mut KeyHistory) {
+        // Always the same quantile for a key: 53 bits of its hash.
         let u = (mix64(first64(id) ^ self.options.seed) >> 11) as f64 / (1u64 << 53) as f64;
         (key.size, key.source) = match (self.law.quantile(u), self.options.default_size) {
-            (Some(size), _) => (size, Source::Drawn),
-            (None, Some(size)) => (size, Source::Default),
-            (None, None) => (0, Source::None),
+            (Some(size), _) => (size, SizeOrigin::Drawn),
+            (None, Some(size)) => (size, SizeOrigin::Default),
+            (None, None) => (0, SizeOrigin::None),
         };
     }
 
-    /// Second reading: completes a record and passes it on.
-    fn walk(&mut self, key: &mut Key, rec: &mut Rec, out: &mut Stream) -> Result<(), TraceError> {
+    /// Second pass: completes a record and writes it.
+    fn walk(
+        &mut self,
+        key: &mut KeyHistory,
+        rec: &mut NamedRecord,
+        out: &mut Stream,
+    ) -> Result<(), TraceError> {
         let inside = (self.window.0..self.window.1).contains(&rec.base.ts_ns);
         rec.changed = key.changed;
         if rec.ghost {
             return self.place_preload(key, rec, inside);
         }
         if !inside {
-            self.found.dropped[Reason::OutsideWindow as usize] += 1;
+            self.found.dropped[DropReason::OutsideWindow as usize] += 1;
             return Ok(());
         }
         self.place_preload(key, rec, true)?;
         let r = &rec.base;
         let seen = evidence(r.status);
         if (400..500).contains(&r.status) && !self.options.replay_errors {
-            self.found.dropped[Reason::RecordedError as usize] += 1;
+            self.found.dropped[DropReason::RecordedError as usize] += 1;
             return Ok(());
         }
         if r.op == TraceOp::Copy && rec.more.is_empty() {
-            // Where it came from is not recorded: nothing to copy.
-            self.found.dropped[Reason::NotReplayed as usize] += 1;
+            // The source is not recorded, so the copy cannot be replayed.
+            self.found.dropped[DropReason::NotReplayed as usize] += 1;
             return Ok(());
         }
-        rec.base.absent =
-            key.state == State::Absent || key.state == State::Unknown && seen == Evidence::Missing;
+        rec.base.absent = key.state == Presence::Absent
+            || key.state == Presence::Unknown && seen == Evidence::Missing;
         if creates(rec.base.op) {
             self.found.changes_population = true;
             self.written(key, rec);
             if seen != Evidence::Missing {
-                key.state = State::Exists;
-                (key.size, key.source) = (rec.base.size.max(0) as u64, Source::Key);
+                key.state = Presence::Exists;
+                (key.size, key.source) = (rec.base.size.max(0) as u64, SizeOrigin::Key);
             }
         } else if deletes(rec.base.op) {
             self.found.changes_population = true;
-            key.state = State::Absent;
+            key.state = Presence::Absent;
         } else if reads(rec.base.op) {
             if rec.base.absent && seen == Evidence::There {
                 match self.options.ambiguous {
                     Ambiguous::Drop => {
-                        self.found.dropped[Reason::Ambiguous as usize] += 1;
+                        self.found.dropped[DropReason::Ambiguous as usize] += 1;
                         return Ok(());
                     }
                     Ambiguous::Insert => self.insert(key, rec, out)?,
@@ -448,16 +456,21 @@ impl<'o> Liveness<'o> {
         self.out.push(out, rec)
     }
 
-    /// Puts the object on the list when the window first names it.
-    fn place_preload(&mut self, key: &mut Key, rec: &Rec, inside: bool) -> Result<(), TraceError> {
+    /// Adds the object to the preload list at its first request in the window.
+    fn place_preload(
+        &mut self,
+        key: &mut KeyHistory,
+        rec: &NamedRecord,
+        inside: bool,
+    ) -> Result<(), TraceError> {
         if !key.preload || !inside {
             return Ok(());
         }
         key.preload = false;
-        if key.source == Source::None {
-            // Only the source of a copy, so its size was not guessed yet.
+        if key.source == SizeOrigin::None {
+            // The key is only the source of a copy, so its size has not been guessed yet.
             self.guess(&rec.key_id, key);
-            self.no_size |= key.source == Source::None;
+            self.no_size |= key.source == SizeOrigin::None;
         }
         let mut object = rec.clone();
         object.ghost = false;
@@ -470,8 +483,13 @@ impl<'o> Liveness<'o> {
         self.out.push(&mut self.preload, &object)
     }
 
-    /// A write of the object just before a read which no record accounts for.
-    fn insert(&mut self, key: &mut Key, rec: &mut Rec, out: &mut Stream) -> Result<(), TraceError> {
+    /// Inserts a write of the object before a read that no record explains.
+    fn insert(
+        &mut self,
+        key: &mut KeyHistory,
+        rec: &mut NamedRecord,
+        out: &mut Stream,
+    ) -> Result<(), TraceError> {
         let mut write = rec.clone();
         let r = &mut write.base;
         if r.size < 0 {
@@ -480,22 +498,22 @@ impl<'o> Liveness<'o> {
         (r.op, r.off, r.len) = (TraceOp::Put, 0, -1);
         (r.status, r.dur_ns, r.repeat, r.absent) = (0, -1, 1, false);
         self.found.inserted += 1;
-        key.state = State::Exists;
-        (key.size, key.source) = (r.size as u64, Source::Key);
+        key.state = Presence::Exists;
+        (key.size, key.source) = (r.size as u64, SizeOrigin::Key);
         rec.base.absent = false;
         self.out.push(out, &write)
     }
 
-    fn count(&mut self, source: Source) {
+    fn count(&mut self, source: SizeOrigin) {
         let sizes = &mut self.found.sizes;
         let counter = match source {
-            Source::Record => &mut sizes.record,
-            Source::Key => &mut sizes.key,
-            Source::Extent => &mut sizes.extent,
-            Source::Sent => &mut sizes.sent,
-            Source::Drawn => &mut sizes.drawn,
-            Source::Default => &mut sizes.default,
-            Source::None => {
+            SizeOrigin::Record => &mut sizes.record,
+            SizeOrigin::Key => &mut sizes.key,
+            SizeOrigin::Extent => &mut sizes.extent,
+            SizeOrigin::Sent => &mut sizes.sent,
+            SizeOrigin::Drawn => &mut sizes.drawn,
+            SizeOrigin::Default => &mut sizes.default,
+            SizeOrigin::None => {
                 self.no_size = true;
                 return;
             }
@@ -504,7 +522,7 @@ impl<'o> Liveness<'o> {
     }
 
     /// Completes the size of a write.
-    fn written(&mut self, key: &mut Key, rec: &mut Rec) {
+    fn written(&mut self, key: &mut KeyHistory, rec: &mut NamedRecord) {
         let own = self.size_of(key, rec);
         let r = &mut rec.base;
         if r.op == TraceOp::MpuComplete
@@ -515,7 +533,7 @@ impl<'o> Liveness<'o> {
         }
         if own > 0 {
             r.size = own as i64 - 1;
-            self.count(Source::Record);
+            self.count(SizeOrigin::Record);
         } else if r.op != TraceOp::Copy {
             r.size = key.size as i64;
             self.count(key.source);
@@ -523,12 +541,12 @@ impl<'o> Liveness<'o> {
     }
 
     /// Completes size and range of a read.
-    fn read_size(&mut self, key: &mut Key, rec: &mut Rec) {
+    fn read_size(&mut self, key: &mut KeyHistory, rec: &mut NamedRecord) {
         let r = &mut rec.base;
-        let mut source = Source::Record;
+        let mut source = SizeOrigin::Record;
         if r.size < 0 {
-            if key.source != Source::Key && r.op == TraceOp::Get && r.len < 0 && rec.sent >= 0 {
-                (r.size, source) = (rec.sent, Source::Sent);
+            if key.source != SizeOrigin::Key && r.op == TraceOp::Get && r.len < 0 && rec.sent >= 0 {
+                (r.size, source) = (rec.sent, SizeOrigin::Sent);
             } else {
                 (r.size, source) = (key.size as i64, key.source);
             }
@@ -551,8 +569,8 @@ impl<'o> Liveness<'o> {
         }
     }
 
-    /// Chooses where a range lies of which only the length is known.
-    fn place_range(&self, key: &mut Key, rec: &mut Rec) {
+    /// Chooses the position of a range of which only the length is known.
+    fn place_range(&self, key: &mut KeyHistory, rec: &mut NamedRecord) {
         const ALIGN: u64 = 4096;
         let (size, len) = (rec.base.size.max(0) as u64, rec.base.len.max(0) as u64);
         let room = size.saturating_sub(len);

@@ -1,12 +1,12 @@
-//! From log files to a canonical file that a replay or a model reads.
+//! Converts log files to a canonical file for a replay or a model.
 //!
 //! ```text
 //! import ─▶ sort by time ─▶ dedupe, partition by key ─▶ liveness ─▶ merge by time ─▶ finish ─▶ file
 //!           runs on disk     64-1024 streams             per part    streams          instants
 //! ```
 //!
-//! Each step streams; what a step must remember is bounded: 20 MiB of records to sort, 120,000 keys
-//! of histories, 12 MiB of blocks for all streams together.
+//! Each step streams, and its memory is bounded: 20 MiB of records to sort, histories of 120,000 keys, 12 MiB of blocks
+//! for all streams together.
 
 mod finish;
 mod import;
@@ -25,33 +25,32 @@ pub use options::{Ambiguous, PrepareOptions, RangePlacement, Sample, SampleBy, T
 pub use sketch::SizeSketch;
 pub use summary::{FileFacts, RateSeries, RecordedLatency, SizeSources, Summary};
 
-use crate::canonical::{Canonical, Writer};
+use crate::canonical::{CanonicalTrace, Writer};
 use crate::error::TraceError;
 use crate::hash::{first64, hash128};
-use crate::parsed::Reason;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
+use crate::parsed::DropReason;
 use crate::spill::{Merge, Spill, Stream, reduce};
-use finish::{Grouped, Timed};
-use import::{Imported, import};
-use liveness::{Found, Liveness};
+use finish::{GroupedDeletes, TimedRecords};
+use import::{Imported, counts_by_reason, import};
+use liveness::{Findings, Liveness};
 
-/// Bits of a key's hash that choose its partition, at least and at most.
+/// Minimum and maximum number of hash bits that select a key's partition.
 const PARTITION_BITS: std::ops::RangeInclusive<u32> = 6..=10;
-/// Records in a partition, about: so many that their keys fit into memory even if few repeat.
+/// Approximate number of records in a partition: few enough that their keys fit into memory even if few repeat.
 const PARTITION_RECORDS: u64 = 200_000;
-/// Ids that are remembered within one tick of the clock to find duplicates.
+/// Maximum number of ids remembered within one tick of the clock, to find duplicates.
 const IDS_PER_TICK: usize = 65_536;
 
 /// Imports `paths`, merged by time, into the canonical file `out`.
 ///
 /// # Errors
-/// When a file cannot be read or written, no format fits, too much cannot be understood, or nothing
-/// is left.
+/// When a file cannot be read or written, no format matches, too many lines cannot be parsed, or no record is left.
 pub fn prepare(
     paths: &[PathBuf],
     options: &PrepareOptions,
     out: &Path,
-) -> Result<Canonical, TraceError> {
+) -> Result<CanonicalTrace, TraceError> {
     let mut imported = import(paths, options)?;
     let sorter = std::mem::replace(
         &mut imported.sorter,
@@ -62,9 +61,13 @@ pub fn prepare(
     let first_ts = parts.fill(&mut sorted, &mut imported)?;
     drop(sorted);
     let Some(first_ts) = first_ts else {
-        return Err(TraceError::Empty(reasons(&imported)));
+        let dropped = match counts_by_reason(&imported.dropped, |_| true) {
+            none if none.is_empty() => "the input is empty".to_owned(),
+            counts => counts,
+        };
+        return Err(TraceError::Empty(dropped));
     };
-    // For records without instants the window counts the time that they are given.
+    // Records without instants get theirs later, so a window cannot apply.
     let window = match imported.untimed {
         true if options.window != (0, i64::MAX) => {
             return Err(TraceError::Option(
@@ -92,8 +95,8 @@ pub fn prepare(
     spill.finish(&mut preload)?;
     let total = streams.iter().map(|stream| stream.records).sum();
     reduce(&mut spill, &mut streams)?;
-    let grouped = || Grouped::new(Merge::new(&spill, &streams)?);
-    let mut timed = Timed::new(
+    let grouped = || GroupedDeletes::new(Merge::new(&spill, &streams)?);
+    let mut timed = TimedRecords::new(
         grouped()?,
         grouped()?,
         options.ticks,
@@ -105,7 +108,7 @@ pub fn prepare(
     let top: u64 = found.top.iter().sum();
     let mut summary = summary_of(imported, found, options, first_ts);
     let mut writer = Writer::create(out)?;
-    let mut rec = Rec::default();
+    let mut rec = NamedRecord::default();
     let mut origin = None;
     let mut durations: BTreeMap<u8, SizeSketch> = BTreeMap::new();
     while timed.next(&mut rec)? {
@@ -139,7 +142,7 @@ pub fn prepare(
         writer.push(&rec)?;
     }
     writer.finish(&summary)?;
-    Canonical::open(out)
+    CanonicalTrace::open(out)
 }
 
 fn latency(sketch: &SizeSketch) -> RecordedLatency {
@@ -150,8 +153,8 @@ fn latency(sketch: &SizeSketch) -> RecordedLatency {
     }
 }
 
-/// Counts a record that will be replayed.
-fn count(summary: &mut Summary, rec: &Rec) {
+/// Adds a record to the summary.
+fn count(summary: &mut Summary, rec: &NamedRecord) {
     let r = &rec.base;
     summary.records += 1;
     summary.requests += u64::from(r.repeat);
@@ -167,7 +170,7 @@ fn count(summary: &mut Summary, rec: &Rec) {
 
 fn summary_of(
     imported: Imported,
-    found: Found,
+    found: Findings,
     options: &PrepareOptions,
     first_ts: i64,
 ) -> Summary {
@@ -198,7 +201,7 @@ fn summary_of(
         buckets: names(imported.buckets.names()),
         ..Summary::default()
     };
-    for &reason in Reason::ALL {
+    for &reason in DropReason::ALL {
         let n = imported.dropped[reason as usize] + found.dropped[reason as usize];
         if n > 0 {
             summary.dropped.insert(reason.name().to_owned(), n);
@@ -216,24 +219,24 @@ fn names(names: &[Vec<u8>]) -> Vec<String> {
         .collect()
 }
 
-/// What a reader of the result must know about the input.
+/// Adds the notes that a reader of the result must know.
 fn notes(summary: &mut Summary, files: &[FileFacts], untimed: bool) {
     let from = |format: &str| files.iter().any(|file| file.format == format);
     if from("cloudtrail") {
         summary.notes.push(
-            "CloudTrail records when requests completed and no durations: starts are late by the \
-             duration"
+            "CloudTrail records the ends of requests and no durations, so starts are late by the duration"
                 .to_owned(),
         );
     }
     if from("minio-trace") {
-        let note = "MinIO traces count header bytes: sizes without request headers are estimates";
+        let note =
+            "MinIO traces count header bytes, so sizes without request headers are estimates";
         summary.notes.push(note.to_owned());
     }
     if untimed {
         summary
             .notes
-            .push("the records had no instants; they were given".to_owned());
+            .push("the records had no instants; instants were generated".to_owned());
     }
     if summary.backward_steps > 0 {
         let n = summary.backward_steps;
@@ -244,22 +247,8 @@ fn notes(summary: &mut Summary, files: &[FileFacts], untimed: bool) {
     if summary.sizes.guessed() > 0.2 {
         let share = summary.sizes.guessed() * 100.0;
         summary.notes.push(format!(
-            "{share:.0} % of the sizes are guessed: byte throughput is indicative only"
+            "{share:.0} % of the sizes are guessed, so byte throughput is only indicative"
         ));
-    }
-}
-
-fn reasons(imported: &Imported) -> String {
-    let rows = Reason::ALL
-        .iter()
-        .filter(|r| imported.dropped[**r as usize] > 0);
-    let rows: Vec<String> = rows
-        .map(|r| format!("{} {}", imported.dropped[*r as usize], r.name()))
-        .collect();
-    if rows.is_empty() {
-        "the input is empty".to_owned()
-    } else {
-        rows.join(", ")
     }
 }
 
@@ -272,7 +261,7 @@ fn describe(summary: &Summary) -> String {
     rows.join(", ")
 }
 
-/// The records by key.
+/// The records, partitioned by key.
 struct Partitions {
     spill: Spill,
     streams: Vec<Stream>,
@@ -290,18 +279,18 @@ impl Partitions {
         })
     }
 
-    fn push(&mut self, rec: &Rec) -> Result<(), TraceError> {
+    fn push(&mut self, rec: &NamedRecord) -> Result<(), TraceError> {
         let part = first64(&rec.key_id) >> (64 - self.bits);
         self.spill.push(&mut self.streams[part as usize], rec)
     }
 
-    /// Takes all records in order of time, without duplicates. Returns the first instant.
+    /// Reads all records in order of time and drops duplicates. Returns the first instant.
     fn fill(
         &mut self,
         sorted: &mut Merge,
         imported: &mut Imported,
     ) -> Result<Option<i64>, TraceError> {
-        let mut rec = Rec::default();
+        let mut rec = NamedRecord::default();
         let (mut first, mut tick) = (None, i64::MIN);
         let mut ids: HashSet<u64> = HashSet::new();
         while sorted.next(&mut rec)? {
@@ -311,7 +300,7 @@ impl Partitions {
                 ids.clear();
             }
             if rec.id != 0 && ids.len() < IDS_PER_TICK && !ids.insert(rec.id) {
-                imported.dropped[Reason::Duplicate as usize] += 1;
+                imported.dropped[DropReason::Duplicate as usize] += 1;
                 continue;
             }
             if rec.base.op == TraceOp::Copy && !rec.more.is_empty() {
@@ -326,9 +315,9 @@ impl Partitions {
     }
 }
 
-/// The source of a copy as a record of its own, to tell that the object existed.
-fn source_of(copy: &Rec, imported: &mut Imported) -> Rec {
-    // Where the format has no buckets, the source is a key alone.
+/// Makes a record for the source of a copy, as evidence that the object existed.
+fn source_of(copy: &NamedRecord, imported: &mut Imported) -> NamedRecord {
+    // If the format has no buckets, the source is only a key.
     let names = imported.buckets.names();
     let bare = names
         .get(copy.base.bucket as usize)

@@ -1,11 +1,11 @@
-//! Numbers for names, in the order in which they appear.
+//! Numbers names in the order of their first appearance.
 
 use std::collections::HashMap;
 
 use crate::hash::hash64;
 
-/// Names that get a number of their own: more would grow with the trace.
-const MOST: usize = 65_536;
+/// Maximum number of names with their own number, which bounds the memory.
+const MAX_NAMES: usize = 65_536;
 
 /// A dictionary.
 #[derive(Debug, Default)]
@@ -15,14 +15,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of `name`, from 0. Beyond the first 65,536 names it is a hash with the highest
-    /// bit set, under which names may rarely fall together.
+    /// The number of `name`, from 0. After the first 65,536 names it is a hash with the highest bit set, which may
+    /// rarely collide.
     pub(crate) fn id(&mut self, name: &[u8]) -> u32 {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
         let id = self.names.len();
-        if id >= MOST {
+        if id >= MAX_NAMES {
             return hash64(&[name]) as u32 | 1 << 31;
         }
         self.ids.insert(name.to_owned(), id as u32);

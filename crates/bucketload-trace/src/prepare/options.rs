@@ -1,4 +1,4 @@
-//! What a preparation can be told.
+//! Options of a preparation.
 
 use std::path::PathBuf;
 
@@ -6,50 +6,50 @@ use bucketload_core::trace::TraceOp;
 
 use crate::formats::{Format, FormatOptions};
 
-/// How a trace is made ready.
+/// How a trace is prepared.
 #[derive(Clone, Debug)]
 pub struct PrepareOptions {
-    /// Format of the files; found out per file unless given.
+    /// Format of the files; detected per file if absent.
     pub format: Option<Format>,
-    /// What the format is told.
+    /// Options of the format.
     pub formats: FormatOptions,
-    /// Operations that are kept; all unless given.
+    /// Operations to keep; all if absent.
     pub ops: Option<Vec<TraceOp>>,
-    /// Inclusive ranges of recorded statuses that are kept; all when empty.
+    /// Inclusive ranges of recorded statuses to keep; all if empty.
     pub statuses: Vec<(u16, u16)>,
-    /// Buckets that are kept; all when empty.
+    /// Buckets to keep; all if empty.
     pub buckets: Vec<Vec<u8>>,
-    /// Part of the trace that is replayed: from and to, nanoseconds since its first record. What
-    /// comes before tells which objects exist.
+    /// Part of the trace to replay: from and to, nanoseconds since its first record. Earlier records tell which objects
+    /// exist.
     pub window: (i64, i64),
-    /// What is left out to make the load smaller.
+    /// Sampling that makes the load smaller.
     pub sample: Option<Sample>,
-    /// What is done about records in the same tick of a coarse clock.
+    /// How records in the same tick of a coarse clock are treated.
     pub ticks: Ticks,
-    /// Instants of records that have none.
+    /// Instants for records without any.
     pub untimed: Option<Untimed>,
-    /// Where ranges lie of which only the length is known.
+    /// Positions of ranges of which only the length is known.
     pub ranges: RangePlacement,
-    /// What is done about reads of objects that should not exist.
+    /// How reads of objects that should not exist are treated.
     pub ambiguous: Ambiguous,
-    /// Whether requests that were answered 4xx are kept.
+    /// Whether to keep requests with a 4xx status.
     pub replay_errors: bool,
-    /// Size of objects about which nothing is known, bytes.
+    /// Size of objects of unknown size, bytes.
     pub default_size: Option<u64>,
-    /// Replace keys, prefixes and bucket names by hashes, salted with this.
+    /// Salt for replacing keys, prefixes and bucket names by hashes; `None` keeps the names.
     pub anonymise: Option<String>,
-    /// Go on when more than 0.1 % of the lines cannot be read.
+    /// Whether to continue if more than 0.1 % of the lines cannot be parsed.
     pub lenient: bool,
-    /// Where samples of unreadable lines are written, if there are any.
+    /// File for samples of unparsable lines.
     pub samples: PathBuf,
     /// Directory for temporary files.
     pub temp: PathBuf,
-    /// Seed of what is random: jitter, placement of ranges, drawn sizes.
+    /// Seed of everything random: jitter, placement of ranges, drawn sizes.
     pub seed: u64,
 }
 
 impl PrepareOptions {
-    /// Everything of every file, temporaries in `temp`.
+    /// The defaults: everything of every file, with temporary files in `temp`.
     #[must_use]
     pub fn new(temp: PathBuf) -> Self {
         Self {
@@ -75,17 +75,17 @@ impl PrepareOptions {
     }
 }
 
-/// Keeps a share of the keys or clients, by their hash, with all their requests.
+/// Keeps a share of the keys, clients or buckets, selected by hash, with all their requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Share that is kept, above 0 and at most 1.
+    /// Share to keep, above 0 and at most 1.
     pub fraction: f64,
     /// What is sampled.
     pub by: SampleBy,
 }
 
 impl Sample {
-    /// Whether something with this hash is kept.
+    /// Whether the item with this hash is kept.
     pub(crate) fn keeps(&self, hash: u64) -> bool {
         // docs/spec/traces.md section 4.3: hash mod 2^24 < f * 2^24.
         ((hash & 0xff_ffff) as f64) < self.fraction * f64::from(1 << 24)
@@ -95,7 +95,7 @@ impl Sample {
 /// What is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleBy {
-    /// Keys, each with its whole history.
+    /// Keys, each with its complete history.
     Key,
     /// Clients.
     Client,
@@ -103,44 +103,44 @@ pub enum SampleBy {
     Bucket,
 }
 
-/// Records in the same tick of a coarse clock.
+/// Treatment of records in the same tick of a coarse clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ticks {
-    /// Evenly over the tick, in their order.
+    /// Spread evenly over the tick, in their order.
     Spread,
-    /// All at its start.
+    /// All at the start of the tick.
     Burst,
-    /// At random instants of it, in their order.
+    /// At random instants of the tick, in their order.
     Jitter,
 }
 
-/// Instants of records that have none.
+/// Instants for records without any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Untimed {
     /// Fixed gaps, records per second.
     Constant(f64),
     /// Exponential gaps, records per second.
     Poisson(f64),
-    /// Fixed gaps such that the trace takes so many nanoseconds.
+    /// Fixed gaps; the value is the total span, nanoseconds.
     Span(i64),
 }
 
-/// Where ranges lie of which only the length is known.
+/// Positions of ranges of which only the length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangePlacement {
-    /// At the start.
+    /// At the start of the object.
     Head,
-    /// Anywhere, at multiples of 4 KiB.
+    /// Uniformly, at multiples of 4 KiB.
     Uniform,
-    /// Behind the last range of the object.
+    /// After the object's previous range.
     Sequential,
 }
 
-/// Reads of objects that no record accounts for.
+/// Treatment of reads of objects whose existence no record explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguous {
-    /// Write the object just before.
+    /// Insert a write of the object just before.
     Insert,
-    /// Leave the read out.
+    /// Leave out the read.
     Drop,
 }

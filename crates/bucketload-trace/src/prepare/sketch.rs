@@ -1,20 +1,19 @@
-//! What is remembered of a whole trace in constant memory: the law of its sizes and its most
-//! frequent keys.
+//! Sketches of a whole trace in constant memory: the law of its sizes, and its most frequent keys.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::hash::first64;
 
-/// Steps per octave: sizes are known to 1 %.
+/// Steps per octave: sizes are accurate to 1 %.
 const STEPS: u32 = 64;
 
-/// Different sizes up to which they are counted exactly.
+/// Maximum number of distinct sizes that are counted exactly.
 const EXACT: usize = 512;
 
-/// Sizes counted by logarithmic steps, and exactly as long as there are few different ones.
+/// Counts of sizes by logarithmic steps, and exact counts while there are few distinct sizes.
 #[derive(Clone, Debug)]
 pub struct SizeSketch {
-    /// Counts by size; `None` when there are too many.
+    /// Counts by size; `None` if there are too many sizes.
     exact: Option<BTreeMap<u64, u64>>,
     zeros: u64,
     counts: Vec<u64>,
@@ -58,7 +57,7 @@ impl SizeSketch {
         }
     }
 
-    /// Sizes counted.
+    /// Number of counted sizes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
@@ -70,7 +69,7 @@ impl SizeSketch {
         self.sum / self.total.max(1) as f64
     }
 
-    /// The size below which a share `u` lies, within 1 %; `None` without sizes.
+    /// The `u` quantile, accurate to 1 %; `None` without sizes.
     #[must_use]
     pub fn quantile(&self, u: f64) -> Option<u64> {
         if self.total == 0 {
@@ -99,12 +98,12 @@ impl SizeSketch {
         Some(last.map_or(0, Self::middle))
     }
 
-    /// The different sizes with their counts, if they are few.
+    /// The distinct sizes with their counts, if they are few.
     pub(crate) fn exact(&self) -> Option<&BTreeMap<u64, u64>> {
         self.exact.as_ref()
     }
 
-    /// Mean and standard deviation of the logarithms; `None` when there are zeros or no sizes.
+    /// Mean and standard deviation of the logarithms; `None` if there are zeros or no sizes.
     pub(crate) fn log_moments(&self) -> Option<(f64, f64)> {
         if self.zeros > 0 || self.total == 0 {
             return None;
@@ -129,42 +128,42 @@ impl SizeSketch {
         Some((mean, variance.sqrt()))
     }
 
-    /// Largest difference to the distribution function `cdf`, at the upper ends of the steps.
+    /// Maximum difference to the distribution function `cdf`, at the edges of the steps.
     pub(crate) fn distance(&self, cdf: impl Fn(u64) -> f64) -> f64 {
         let n = self.total.max(1) as f64;
         if let Some(exact) = &self.exact {
-            let (mut below, mut most) = (0.0f64, 0.0f64);
+            let (mut below, mut max) = (0.0f64, 0.0f64);
             for (&size, &count) in exact {
                 let before = size.checked_sub(1).map_or(0.0, &cdf);
-                most = most.max((below / n - before).abs());
+                max = max.max((below / n - before).abs());
                 below += count as f64;
-                most = most.max((below / n - cdf(size)).abs());
+                max = max.max((below / n - cdf(size)).abs());
             }
-            return most;
+            return max;
         }
         let mut below = self.zeros as f64;
-        let mut most = (below / n - cdf(0)).abs();
+        let mut max = (below / n - cdf(0)).abs();
         for (step, &count) in self.counts.iter().enumerate() {
             if count > 0 {
                 let start = (step as f64 / f64::from(STEPS)).exp2().ceil().max(1.0) as u64;
-                most = most.max((below / n - cdf(start - 1)).abs());
+                max = max.max((below / n - cdf(start - 1)).abs());
                 below += count as f64;
                 let end = ((step as f64 + 1.0) / f64::from(STEPS)).exp2().ceil() as u64;
-                most = most.max((below / n - cdf(end.max(start + 1) - 1)).abs());
+                max = max.max((below / n - cdf(end.max(start + 1) - 1)).abs());
             }
         }
-        most
+        max
     }
 
-    /// The whole number nearest to the geometric middle of a step. Below 64 bytes steps are
-    /// narrower than a byte, so that sizes there are exact.
+    /// The integer nearest to the geometric middle of a step. Below 64 bytes, steps are narrower than a byte, so sizes are
+    /// exact.
     fn middle(step: usize) -> u64 {
         ((step as f64 + 0.5) / f64::from(STEPS)).exp2().round() as u64
     }
 }
 
-/// The most frequent keys (Misra and Gries, 1982, with counters removed in batches): a count is at
-/// most N / 4096 below the truth, and exact while there are no more than 8192 keys.
+/// The most frequent keys (Misra and Gries, 1982, with counters removed in batches). A count is at most N / 4096 too low,
+/// and exact while there are no more than 8192 keys.
 #[derive(Debug, Default)]
 pub(crate) struct TopKeys {
     counts: HashMap<[u8; 16], u64>,
@@ -189,8 +188,7 @@ impl TopKeys {
         }
     }
 
-    /// Share of all requests that the `n` most frequent keys received, and the part of it whose
-    /// keys `kept` keeps.
+    /// Share of all requests to the `n` most frequent keys, and the share of those among them that `kept` selects.
     pub(crate) fn shares(&self, n: usize, kept: impl Fn(u64) -> bool) -> (f64, f64) {
         let mut top: Vec<(u64, u64)> = self.counts.iter().map(|(k, &c)| (c, first64(k))).collect();
         top.sort_unstable_by(|a, b| b.cmp(a));
@@ -207,7 +205,7 @@ mod tests {
     use super::{SizeSketch, TopKeys};
 
     #[test]
-    fn quantiles_are_within_a_hundredth() {
+    fn quantiles_are_accurate_to_one_percent() {
         let mut sketch = SizeSketch::default();
         assert_eq!(sketch.quantile(0.5), None);
         for size in 0..10_000 {

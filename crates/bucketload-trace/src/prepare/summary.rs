@@ -1,45 +1,45 @@
-//! What a preparation found and did: the identity of the input and the shares that a result must
-//! state (docs/spec/traces.md section 6).
+//! The summary of a preparation: identity of the input, and the shares that a result must state (docs/spec/traces.md
+//! section 6).
 
 use std::collections::BTreeMap;
 
 use bucketload_core::trace::TraceOp;
 use serde::{Deserialize, Serialize};
 
-/// A file that was read.
+/// An input file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
-    /// Its path as given.
+    /// The path as given.
     pub path: String,
-    /// Name of its format.
+    /// Name of the format.
     pub format: String,
     /// Size as stored, bytes.
     pub bytes: u64,
     /// SHA-256 of the file as stored, hexadecimal.
     pub sha256: String,
-    /// Lines or objects.
+    /// Number of lines or objects.
     pub frames: u64,
 }
 
-/// Where the sizes of reads and writes come from (docs/spec/traces.md section 5.3): records by source.
+/// Sources of the sizes of reads and writes (docs/spec/traces.md section 5.3): number of records by source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSources {
     /// The record itself.
     pub record: u64,
     /// Another record of the key.
     pub key: u64,
-    /// The furthest byte that was read of the key.
+    /// The furthest byte read of the key.
     pub extent: u64,
-    /// The bytes answered to a read of the whole object.
+    /// The bytes sent for a read of the whole object.
     pub sent: u64,
-    /// Drawn from the sizes of the other records, the same for a key each time.
+    /// Drawn from the sizes of other records, always the same for a key.
     pub drawn: u64,
-    /// The default.
+    /// The default size.
     pub default: u64,
 }
 
 impl SizeSources {
-    /// Share of sizes that were drawn or set by default; above 0.2 byte throughput is indicative.
+    /// Share of drawn and default sizes; above 0.2, byte throughput is only indicative.
     #[must_use]
     pub fn guessed(&self) -> f64 {
         let known = self.record + self.key + self.extent + self.sent;
@@ -48,10 +48,10 @@ impl SizeSources {
     }
 }
 
-/// Recorded times in the server of one operation.
+/// Recorded server times of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedLatency {
-    /// Records with a time.
+    /// Number of records with a time.
     pub n: u64,
     /// Median, nanoseconds, within 1 %.
     pub p50_ns: u64,
@@ -59,80 +59,79 @@ pub struct RecordedLatency {
     pub p99_ns: u64,
 }
 
-/// What a canonical trace is and where it comes from.
+/// The contents of a canonical trace, and its sources.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Files, in the order given.
     pub files: Vec<FileFacts>,
-    /// Lines or objects read.
+    /// Number of lines or objects read.
     pub frames: u64,
-    /// Records to replay.
+    /// Number of records to replay.
     pub records: u64,
-    /// Requests: records by their multiplicity.
+    /// Number of requests: records times their repetitions.
     pub requests: u64,
     /// First instant, nanoseconds since 1970 or since the trace's own origin.
     pub first_ts_ns: i64,
-    /// From the first to the last record, nanoseconds.
+    /// Time from the first to the last record, nanoseconds.
     pub span_ns: i64,
-    /// Step of the trace's clock, nanoseconds.
+    /// Resolution of the trace's clock, nanoseconds.
     pub resolution_ns: i64,
-    /// Steps backwards of more than 1 s in the order of the input.
+    /// Number of backward steps of more than 1 s in the order of the input.
     pub backward_steps: u64,
-    /// What became of records in one tick: `spread`, `burst` or `jitter`.
+    /// Treatment of records in one tick: `spread`, `burst` or `jitter`.
     pub ticks: String,
-    /// What was left out, by reason.
+    /// Number of dropped lines and records by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Records by operation.
+    /// Number of records by operation.
     pub ops: BTreeMap<String, u64>,
-    /// Bytes that the requests read and write.
+    /// Bytes read and written by the requests.
     pub bytes: u64,
-    /// Different keys.
+    /// Number of distinct keys.
     pub keys: u64,
-    /// Objects that must exist before.
+    /// Number of objects that must exist before the replay.
     pub preload_objects: u64,
-    /// Their bytes.
+    /// Bytes of the objects that must exist before the replay.
     pub preload_bytes: u64,
-    /// Whether records create or delete objects, so that a second lap meets another state.
+    /// Whether records create or delete objects, so that a second lap finds another state.
     pub changes_population: bool,
-    /// Writes that were inserted before reads which no record accounts for.
+    /// Number of writes inserted before reads of objects whose existence no record explains.
     pub inserted: u64,
-    /// Ranges that were cut at the end of their object.
+    /// Number of ranges cut at the end of their object.
     pub clamped: u64,
-    /// Where sizes come from.
+    /// Sources of the sizes.
     pub sizes: SizeSources,
-    /// Share of the requests that went to the ten most frequent keys, as recorded.
+    /// Share of the recorded requests to the ten most frequent keys.
     pub top10_recorded: f64,
-    /// Share of the requests that goes to the ten most frequent keys of what is replayed.
+    /// Share of the replayed requests to their ten most frequent keys.
     pub top10_replayed: f64,
-    /// Share of the recorded requests to the ten most frequent keys whose keys were kept.
+    /// Share of the recorded requests to those of the ten most frequent keys that were kept.
     pub top10_kept: f64,
-    /// Names of the buckets by their number.
+    /// Bucket names by number.
     pub buckets: Vec<String>,
-    /// Recorded time in the server, by operation, where the log has it: other hardware, so for
-    /// information only.
+    /// Recorded server time by operation, if the log has it. It comes from other hardware, so it is only informative.
     pub recorded_latency: BTreeMap<String, RecordedLatency>,
-    /// Records per interval of the recorded time.
+    /// Records per interval of recorded time.
     pub rate: RateSeries,
     /// Whether names were replaced by hashes.
     pub anonymised: bool,
-    /// What else must be said.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
 impl Summary {
-    /// Counts an operation.
+    /// Counts a record of an operation.
     pub(crate) fn count(&mut self, op: TraceOp) {
         *self.ops.entry(op.name().to_owned()).or_insert(0) += 1;
     }
 
-    /// Records that a reason left out.
+    /// Number of records dropped for a reason.
     #[must_use]
-    pub fn dropped(&self, reason: crate::Reason) -> u64 {
+    pub fn dropped(&self, reason: crate::DropReason) -> u64 {
         self.dropped.get(reason.name()).copied().unwrap_or(0)
     }
 }
 
-/// Counts over time in at most 512 intervals, whose length doubles when the time grows.
+/// Counts over time in at most 512 intervals, whose length doubles as needed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSeries {
     /// Length of an interval, nanoseconds.
@@ -151,12 +150,12 @@ impl Default for RateSeries {
 }
 
 impl RateSeries {
-    const MOST: usize = 512;
+    const MAX_INTERVALS: usize = 512;
 
     /// Counts `times` at an instant of 0 or more.
     pub fn add(&mut self, ts_ns: i64, times: u64) {
         let place = |interval: i64| (ts_ns.max(0) / interval) as usize;
-        while place(self.interval_ns) >= Self::MOST {
+        while place(self.interval_ns) >= Self::MAX_INTERVALS {
             self.interval_ns = self.interval_ns.saturating_mul(2);
             self.counts = self
                 .counts

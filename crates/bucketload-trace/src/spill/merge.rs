@@ -4,29 +4,29 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::error::TraceError;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
 
 use super::{Reader, Spill, Stream};
 
-/// Order of a record, then of its stream, so that merging is stable.
+/// Sort key of a record, then index of its stream, so that merging is stable.
 type Head = Reverse<((i64, u64), usize)>;
 
-/// Sorted streams as one.
+/// Sorted streams, merged into one.
 pub(crate) struct Merge {
     readers: Vec<Reader>,
-    heads: Vec<Rec>,
+    heads: Vec<NamedRecord>,
     heap: BinaryHeap<Head>,
 }
 
-/// Merges streams of `spill`, each of which is sorted and finished, until few are left; earlier
-/// ones come first where records are equal.
+/// Merges sorted and finished streams of `spill` until few enough are left. Equal records keep the order of their
+/// streams.
 pub(crate) fn reduce(spill: &mut Spill, streams: &mut Vec<Stream>) -> Result<(), TraceError> {
     while streams.len() > spill.fan_in() {
         let mut merged = Vec::new();
         for group in streams.chunks(spill.fan_in()) {
             let mut out = Stream::default();
             let mut input = Merge::new(spill, group)?;
-            let mut rec = Rec::default();
+            let mut rec = NamedRecord::default();
             while input.next(&mut rec)? {
                 spill.push(&mut out, &rec)?;
             }
@@ -39,7 +39,7 @@ pub(crate) fn reduce(spill: &mut Spill, streams: &mut Vec<Stream>) -> Result<(),
 }
 
 impl Merge {
-    /// The streams, at most as many as [`reduce`] leaves, as one.
+    /// Merges streams, at most as many as [`reduce`] leaves.
     pub(crate) fn new(spill: &Spill, streams: &[Stream]) -> Result<Self, TraceError> {
         let mut merge = Self {
             readers: Vec::new(),
@@ -48,7 +48,7 @@ impl Merge {
         };
         for stream in streams {
             let mut reader = spill.read(stream);
-            let mut head = Rec::default();
+            let mut head = NamedRecord::default();
             if reader.next(&mut head)? {
                 merge
                     .heap
@@ -61,7 +61,7 @@ impl Merge {
     }
 
     /// The next record; `false` at the end.
-    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+    pub(crate) fn next(&mut self, rec: &mut NamedRecord) -> Result<bool, TraceError> {
         let Some(Reverse((_, i))) = self.heap.pop() else {
             return Ok(false);
         };

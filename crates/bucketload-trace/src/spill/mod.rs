@@ -1,7 +1,7 @@
-//! Records that do not fit into memory: streams of compressed blocks in one temporary file, and an
-//! external merge sort on top.
+//! Storage for records that do not fit into memory: streams of compressed blocks in one temporary file, and an
+//! external merge sort.
 //!
-//! The file has no name, so that it is gone with the process however that ends.
+//! The file has no name, so it disappears with the process, however the process ends.
 
 mod merge;
 mod sort;
@@ -16,45 +16,45 @@ pub(crate) use merge::{Merge, reduce};
 pub(crate) use sort::Sorter;
 
 use crate::error::TraceError;
-use crate::rec::{Rec, get, put};
+use crate::named_record::{NamedRecord, get, put};
 
-/// Raw bytes of a block where few streams are open. Smaller blocks compress worse; each open stream
-/// holds one.
-const BLOCK: usize = 96 << 10;
-/// Raw bytes of a block however many streams are open.
-const SMALLEST_BLOCK: usize = 12 << 10;
-/// Blocks of all streams that are written, or read, at a time, bytes.
-const OPEN: usize = 12 << 20;
-/// Fast, and good enough for names that repeat.
+/// Raw size of a block with few open streams, bytes. Smaller blocks compress worse, and each open stream holds one
+/// block.
+const MAX_BLOCK: usize = 96 << 10;
+/// Minimum raw size of a block, however many streams are open, bytes.
+const MIN_BLOCK: usize = 12 << 10;
+/// Total size of the blocks of all streams that are written, or read, at the same time, bytes.
+const OPEN_BLOCK_BYTES: usize = 12 << 20;
+/// Compression level: fast, and good enough for repeating names.
 const LEVEL: i32 = 1;
 
-/// A temporary file with any number of streams.
+/// A temporary file that holds any number of streams.
 pub(crate) struct Spill {
     file: Arc<File>,
     end: u64,
     block: usize,
     compressor: zstd::bulk::Compressor<'static>,
-    unpacker: Arc<Mutex<Unpacker>>,
+    decompressor: Arc<Mutex<Decompressor>>,
     packed: Vec<u8>,
     dir: std::path::PathBuf,
 }
 
-/// One for all readers: a decompressor's state is larger than a block, and no block needs the one before.
-struct Unpacker {
+/// Shared by all readers, because a decompressor's state is larger than a block, and blocks are independent.
+struct Decompressor {
     decompressor: zstd::bulk::Decompressor<'static>,
     packed: Vec<u8>,
 }
 
-/// Where a block lies: its offset, packed length and raw length. In the file, each block has the place of
-/// the next one of its stream in front of it, so that a stream takes no memory however long it is.
+/// Offset, packed length and raw length of a block. In the file, the location of the stream's next block precedes each
+/// block, so the memory of a stream does not depend on its length.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct BlockLocation {
     offset: u64,
     packed: u32,
     raw: u32,
 }
 
-impl Place {
+impl BlockLocation {
     const BYTES: usize = 16;
 
     fn encode(self) -> [u8; Self::BYTES] {
@@ -65,24 +65,24 @@ impl Place {
         bytes
     }
 
-    /// The place in front of a block; `None` when it was the last one.
+    /// Decodes the location before a block; `None` if the block is the last one.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (offset, rest) = bytes.split_first_chunk()?;
         let (packed, rest) = rest.split_first_chunk()?;
         let (raw, _) = rest.split_first_chunk()?;
-        let place = Self {
+        let location = Self {
             offset: u64::from_le_bytes(*offset),
             packed: u32::from_le_bytes(*packed),
             raw: u32::from_le_bytes(*raw),
         };
-        (place.packed > 0).then_some(place)
+        (location.packed > 0).then_some(location)
     }
 }
 
-/// A sequence of records in a spill file; the last block may still be in memory.
+/// A sequence of records in a spill file. The last block may still be in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
-    first: Option<Place>,
+    first: Option<BlockLocation>,
     /// Offset of the last block.
     last: u64,
     raw: Vec<u8>,
@@ -90,12 +90,12 @@ pub(crate) struct Stream {
 }
 
 impl Spill {
-    /// A new temporary file in `dir` for one stream after the other.
+    /// Makes a temporary file in `dir` for streams that are written one after the other.
     pub(crate) fn new(dir: &Path) -> Result<Self, TraceError> {
         Self::for_streams(dir, 1)
     }
 
-    /// A new temporary file in `dir` for so many streams that grow side by side.
+    /// Makes a temporary file in `dir` for `streams` streams that are written side by side.
     pub(crate) fn for_streams(dir: &Path, streams: usize) -> Result<Self, TraceError> {
         let file = tempfile::tempfile_in(dir).map_err(TraceError::io(dir))?;
         let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(TraceError::io(dir))?;
@@ -103,9 +103,9 @@ impl Spill {
         Ok(Self {
             file: Arc::new(file),
             end: 0,
-            block: (OPEN / streams.max(1)).clamp(SMALLEST_BLOCK, BLOCK),
+            block: (OPEN_BLOCK_BYTES / streams.max(1)).clamp(MIN_BLOCK, MAX_BLOCK),
             compressor,
-            unpacker: Arc::new(Mutex::new(Unpacker {
+            decompressor: Arc::new(Mutex::new(Decompressor {
                 decompressor,
                 packed: Vec::new(),
             })),
@@ -115,14 +115,18 @@ impl Spill {
     }
 
     /// Appends a record.
-    pub(crate) fn push(&mut self, stream: &mut Stream, rec: &Rec) -> Result<(), TraceError> {
+    pub(crate) fn push(
+        &mut self,
+        stream: &mut Stream,
+        rec: &NamedRecord,
+    ) -> Result<(), TraceError> {
         let start = stream.raw.len();
         rec.encode(true, &mut stream.raw);
         let len = stream.raw.len() - start;
-        self.framed(stream, start, len)
+        self.add_length(stream, start, len)
     }
 
-    /// Appends a record in its binary form.
+    /// Appends a record that is already encoded.
     pub(crate) fn push_encoded(
         &mut self,
         stream: &mut Stream,
@@ -130,11 +134,16 @@ impl Spill {
     ) -> Result<(), TraceError> {
         let start = stream.raw.len();
         stream.raw.extend_from_slice(bytes);
-        self.framed(stream, start, bytes.len())
+        self.add_length(stream, start, bytes.len())
     }
 
-    fn framed(&mut self, stream: &mut Stream, start: usize, len: usize) -> Result<(), TraceError> {
-        // The length goes behind the record and is moved before it: no second buffer is needed.
+    fn add_length(
+        &mut self,
+        stream: &mut Stream,
+        start: usize,
+        len: usize,
+    ) -> Result<(), TraceError> {
+        // The length is appended after the record and rotated before it, which needs no second buffer.
         let end = stream.raw.len();
         put(len as u64, &mut stream.raw);
         let prefix = stream.raw.len() - end;
@@ -146,7 +155,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Writes what the stream still holds in memory and gives that memory back.
+    /// Writes the rest of the stream and frees its memory.
     pub(crate) fn finish(&mut self, stream: &mut Stream) -> Result<(), TraceError> {
         self.flush(stream)?;
         stream.raw = Vec::new();
@@ -157,28 +166,28 @@ impl Spill {
         if stream.raw.is_empty() {
             return Ok(());
         }
-        let most = zstd::zstd_safe::compress_bound(stream.raw.len());
+        let max = zstd::zstd_safe::compress_bound(stream.raw.len());
         self.packed.clear();
-        self.packed.resize(Place::BYTES + most, 0);
+        self.packed.resize(BlockLocation::BYTES + max, 0);
         let packed = self
             .compressor
-            .compress_to_buffer(&stream.raw, &mut self.packed[Place::BYTES..])
+            .compress_to_buffer(&stream.raw, &mut self.packed[BlockLocation::BYTES..])
             .map_err(TraceError::io(&self.dir))?;
         // Blocks stay far below 4 GiB: a record is at most some 8 MiB.
-        let place = Place {
+        let location = BlockLocation {
             offset: self.end,
             packed: packed as u32,
             raw: stream.raw.len() as u32,
         };
-        let block = &self.packed[..Place::BYTES + packed];
+        let block = &self.packed[..BlockLocation::BYTES + packed];
         let written = self.file.write_all_at(block, self.end);
         let linked = written.and_then(|()| match stream.first {
-            Some(_) => self.file.write_all_at(&place.encode(), stream.last),
+            Some(_) => self.file.write_all_at(&location.encode(), stream.last),
             None => Ok(()),
         });
         linked.map_err(TraceError::io(&self.dir))?;
-        stream.first.get_or_insert(place);
-        stream.last = place.offset;
+        stream.first.get_or_insert(location);
+        stream.last = location.offset;
         self.end += block.len() as u64;
         stream.raw.clear();
         Ok(())
@@ -190,19 +199,19 @@ impl Spill {
         Reader {
             file: Arc::clone(&self.file),
             next: stream.first,
-            unpacker: Arc::clone(&self.unpacker),
+            decompressor: Arc::clone(&self.decompressor),
             raw: Vec::new(),
             at: 0,
             dir: self.dir.clone(),
         }
     }
 
-    /// Streams that may be read at a time: each holds a block.
+    /// Maximum number of streams that may be read at the same time: each holds a block.
     pub(crate) fn fan_in(&self) -> usize {
-        OPEN / self.block
+        OPEN_BLOCK_BYTES / self.block
     }
 
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.end
@@ -212,35 +221,39 @@ impl Spill {
 /// Reads the records of a stream in order.
 pub(crate) struct Reader {
     file: Arc<File>,
-    next: Option<Place>,
-    unpacker: Arc<Mutex<Unpacker>>,
+    next: Option<BlockLocation>,
+    decompressor: Arc<Mutex<Decompressor>>,
     raw: Vec<u8>,
     at: usize,
     dir: std::path::PathBuf,
 }
 
 impl Reader {
-    /// The binary form of the next record; `None` at the end.
+    /// Returns the next record in binary form; `None` at the end.
     pub(crate) fn next_encoded(&mut self) -> Result<Option<&[u8]>, TraceError> {
         if self.at == self.raw.len() {
-            let Some(place) = self.next else {
+            let Some(location) = self.next else {
                 return Ok(None);
             };
             self.raw.clear();
-            self.raw.reserve_exact(place.raw as usize);
-            let mut unpacker = self.unpacker.lock().unwrap_or_else(PoisonError::into_inner);
-            let Unpacker {
+            self.raw.reserve_exact(location.raw as usize);
+            let mut shared = self
+                .decompressor
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let Decompressor {
                 decompressor,
                 packed,
-            } = &mut *unpacker;
-            packed.resize(Place::BYTES + place.packed as usize, 0);
+            } = &mut *shared;
+            packed.resize(BlockLocation::BYTES + location.packed as usize, 0);
             self.file
-                .read_exact_at(packed, place.offset)
+                .read_exact_at(packed, location.offset)
                 .and_then(|()| {
-                    decompressor.decompress_to_buffer(&packed[Place::BYTES..], &mut self.raw)
+                    decompressor
+                        .decompress_to_buffer(&packed[BlockLocation::BYTES..], &mut self.raw)
                 })
                 .map_err(TraceError::io(&self.dir))?;
-            self.next = Place::decode(&packed[..Place::BYTES]);
+            self.next = BlockLocation::decode(&packed[..BlockLocation::BYTES]);
             self.at = 0;
         }
         let mut rest = &self.raw[self.at..];
@@ -254,7 +267,7 @@ impl Reader {
     }
 
     /// The next record; `false` at the end.
-    pub(crate) fn next(&mut self, rec: &mut Rec) -> Result<bool, TraceError> {
+    pub(crate) fn next(&mut self, rec: &mut NamedRecord) -> Result<bool, TraceError> {
         let Some(mut bytes) = self.next_encoded()? else {
             return Ok(false);
         };

@@ -1,19 +1,19 @@
 //! External merge sort by (instant, line number), stable, with bounded memory.
 //!
-//! Records pass through a window: when it is full it is sorted, and only the earliest quarter
-//! leaves it. So a log whose disorder is smaller than the window (servers write a line when a request
-//! ends, some merge the lines of several hosts) becomes one run, which is written and read once. Input
-//! in any other order becomes runs that are merged.
+//! Records pass through a window. When the window is full, it is sorted, and only the earliest quarter is written.
+//! A log whose disorder is smaller than the window thus becomes one run, written and read once: servers write a line
+//! when a request ends, and some merge the lines of several hosts. Input in any other order becomes several runs,
+//! which are merged.
 
 use crate::error::TraceError;
-use crate::rec::Rec;
+use crate::named_record::NamedRecord;
 
 use super::{Merge, Spill, Stream, reduce};
 
-/// Encoded records that are sorted in memory, bytes: some 200,000 short ones.
-const BUFFER: usize = 20 << 20;
-/// Of a full window, one part in so many leaves it.
-const LEAVES: usize = 4;
+/// Size of the window of encoded records, bytes: some 200,000 short records.
+const WINDOW_BYTES: usize = 20 << 20;
+/// Fraction of a full window that is written: one part of this many.
+const WINDOW_PARTS: usize = 4;
 
 struct Item {
     order: (i64, u64),
@@ -21,18 +21,18 @@ struct Item {
     len: u32,
 }
 
-/// Takes records in any order and gives them back sorted.
+/// Sorts records that arrive in any order.
 pub(crate) struct Sorter {
     spill: Spill,
     text: Vec<u8>,
-    /// What a window keeps, on its way to the front of `text`.
+    /// Scratch buffer for the records that stay in the window.
     kept: Vec<u8>,
     items: Vec<Item>,
     runs: Vec<Stream>,
-    /// The largest order written into the last run.
+    /// The largest sort key written into the last run.
     last: Option<(i64, u64)>,
     sorted: bool,
-    /// Whether the last write began a run, and whether it emptied the window.
+    /// Whether the last write began a new run, and whether it emptied the window.
     began: bool,
     emptied: bool,
     records: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Sorter {
 
 impl Sorter {
     pub(crate) fn new(spill: Spill) -> Self {
-        Self::with_buffer(spill, BUFFER)
+        Self::with_buffer(spill, WINDOW_BYTES)
     }
 
     fn with_buffer(spill: Spill, buffer: usize) -> Self {
@@ -60,7 +60,7 @@ impl Sorter {
         }
     }
 
-    pub(crate) fn push(&mut self, rec: &Rec) -> Result<(), TraceError> {
+    pub(crate) fn push(&mut self, rec: &NamedRecord) -> Result<(), TraceError> {
         let order = rec.order();
         self.sorted &= self.items.last().is_none_or(|item| item.order <= order);
         let start = self.text.len();
@@ -79,7 +79,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Records taken so far.
+    /// Number of records so far.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
@@ -90,16 +90,16 @@ impl Sorter {
             return Ok(());
         };
         if !self.sorted {
-            // Stable: equal orders stay as they came.
+            // The sort is stable: records with equal keys keep their order.
             self.items.sort_by_key(|item| item.order);
         }
         let begins = self.last.is_none_or(|last| self.items[0].order < last);
-        // Two runs in a row: the disorder is larger than the window, whose whole content then makes
-        // the longest run. After that the window gets its next chance.
+        // After two new runs in a row, the disorder is larger than the window, so writing the whole window makes the
+        // longest run. The next window is again written in part.
         let whole = all || self.sorted || begins && self.began && !self.emptied;
         let leaving = match whole {
             true => self.items.len(),
-            false => self.items.len().div_ceil(LEAVES),
+            false => self.items.len().div_ceil(WINDOW_PARTS),
         };
         if begins {
             if let Some(run) = self.runs.last_mut() {
@@ -121,7 +121,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Takes the first `leaving` items out of the window.
+    /// Removes the first `leaving` items from the window.
     fn keep(&mut self, leaving: usize) {
         self.items.drain(..leaving);
         self.kept.clear();
@@ -135,7 +135,7 @@ impl Sorter {
         self.sorted = true;
     }
 
-    /// The records in order.
+    /// Returns the records in order.
     pub(crate) fn finish(mut self) -> Result<Merge, TraceError> {
         self.write(true)?;
         (self.text, self.kept, self.items) = (Vec::new(), Vec::new(), Vec::new());
@@ -150,10 +150,10 @@ impl Sorter {
 #[cfg(test)]
 mod tests {
     use super::{Sorter, Spill};
-    use crate::rec::Rec;
+    use crate::named_record::NamedRecord;
 
-    fn rec(ts_ns: i64, src: u64, key: u64) -> Rec {
-        let mut rec = Rec::default();
+    fn rec(ts_ns: i64, src: u64, key: u64) -> NamedRecord {
+        let mut rec = NamedRecord::default();
         rec.base.ts_ns = ts_ns;
         rec.base.src = src;
         rec.key = key.to_string().into_bytes();
@@ -176,7 +176,7 @@ mod tests {
             expected.sort();
             let mut merged = sorter.finish().unwrap();
             let mut found = Vec::new();
-            let mut rec = Rec::default();
+            let mut rec = NamedRecord::default();
             while merged.next(&mut rec).unwrap() {
                 let i = String::from_utf8(rec.key.clone()).unwrap().parse().unwrap();
                 found.push((rec.order(), i));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn disorder_within_the_window_is_one_run_and_a_jump_back_a_second() {
+    fn disorder_within_the_window_makes_one_run_and_a_jump_back_a_second() {
         let dir = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::with_buffer(Spill::new(dir.path()).unwrap(), 100_000);
         let mut expected = Vec::new();
@@ -196,7 +196,7 @@ mod tests {
             expected.push(rec.order());
             sorter.push(&rec).unwrap();
         }
-        // The second pass over the same time begins while some of the first is in the window.
+        // The second pass over the same time begins while the window still holds part of the first.
         assert!(
             (2..=5).contains(&sorter.runs.len()),
             "{}",
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(sorter.records(), 40_000);
         expected.sort_unstable();
         let mut merged = sorter.finish().unwrap();
-        let mut rec = Rec::default();
+        let mut rec = NamedRecord::default();
         for order in expected {
             assert!(merged.next(&mut rec).unwrap());
             assert_eq!(rec.order(), order);

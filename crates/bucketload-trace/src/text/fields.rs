@@ -1,6 +1,6 @@
 //! Numbers, percent-encoded names, query parameters, byte ranges and comma-separated fields.
 
-/// A decimal number without a sign.
+/// Parses a decimal number without a sign.
 pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
         return None;
@@ -11,7 +11,7 @@ pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A decimal number with or without a sign.
+/// Parses a decimal number with an optional minus sign.
 pub(crate) fn signed(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
         Some(digits) => unsigned(digits)
@@ -21,7 +21,7 @@ pub(crate) fn signed(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// A number that may be absent (`-` or nothing), which is -1.
+/// Parses a number that may be absent (`-` or empty), which gives -1.
 pub(crate) fn optional(text: &[u8]) -> Option<i64> {
     match text {
         b"" | b"-" => Some(-1),
@@ -29,8 +29,7 @@ pub(crate) fn optional(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Appends `text` with `%XX` decoded; a `%` without two hexadecimal digits stays as it is, and `+`
-/// is no space.
+/// Appends `text` with `%XX` decoded. A `%` without two hexadecimal digits stays, and `+` does not become a space.
 pub(crate) fn percent_decode(text: &[u8], out: &mut Vec<u8>) {
     let hex = |c: u8| char::from(c).to_digit(16).map(|d| d as u8);
     let mut i = 0;
@@ -56,7 +55,7 @@ pub(crate) fn split_path(path: &[u8]) -> (&[u8], &[u8], &[u8]) {
     (bucket, key, query)
 }
 
-/// What stands before and after the first `mark`; nothing after it when there is none.
+/// Splits at the first `mark`; without one, the second part is empty.
 pub(crate) fn split_at(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
     match memchr::memchr(mark, text) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -73,8 +72,8 @@ pub(crate) fn query<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         .map(|(_, value)| value)
 }
 
-/// Offset and length of `bytes=131072-196607`. A suffix range or an open end needs the size, which
-/// is -1 when unknown; then the length is -1. `None` for what is no single range.
+/// Offset and length of a range such as `bytes=131072-196607`. A suffix range or an open end needs the size (-1 if
+/// unknown); an open end without it gives length -1. `None` if the text is not a single range.
 pub(crate) fn byte_range(text: &[u8], size: i64) -> Option<(i64, i64)> {
     let range = text.strip_prefix(b"bytes=")?;
     let at = memchr::memchr(b'-', range)?;
@@ -101,9 +100,8 @@ pub(crate) fn copy_source(text: &[u8], out: &mut Vec<u8>) {
     percent_decode(path.strip_prefix(b"/").unwrap_or(path), out);
 }
 
-/// Splits a line of separated values into `out` as (start, end) of each field, without the quotes
-/// of a quoted field (RFC 4180). A doubled quote inside a field stays doubled: [`unquote`] removes
-/// it. Returns whether the quotes match.
+/// Splits a line of separated values into `out` as (start, end) of each field, without the enclosing quotes (RFC 4180).
+/// Doubled quotes inside a field stay doubled; see [`unquote`]. Returns whether the quotes match.
 pub(crate) fn split_csv(line: &[u8], delimiter: u8, out: &mut Vec<(usize, usize)>) -> bool {
     out.clear();
     let mut at = 0;
@@ -143,7 +141,7 @@ pub(crate) fn split_csv(line: &[u8], delimiter: u8, out: &mut Vec<(usize, usize)
     }
 }
 
-/// Appends a field with doubled quotes made single.
+/// Appends a field with doubled quotes replaced by single ones.
 pub(crate) fn unquote(field: &[u8], out: &mut Vec<u8>) {
     let mut rest = field;
     while let Some(at) = memchr::memmem::find(rest, b"\"\"") {

@@ -1,11 +1,11 @@
-//! JSON scalars that logs write now as numbers, now as strings, now as `null`.
+//! JSON scalars that logs write sometimes as numbers, sometimes as strings, sometimes as `null`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// Any scalar as text; `null`, `"-"` and absence are empty.
+/// Any scalar as a string; `null`, `"-"` and absence are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -22,7 +22,7 @@ impl Text<'_> {
     }
 }
 
-/// A whole number, written as a number or as a string; `null`, `"-"` and absence are -1.
+/// An integer, written as a number or as a string; `null`, `"-"` and absence are -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Int(pub(crate) i64);
 
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Int {
         if let Some(n) = super::fields::optional(bytes) {
             return Ok(Self(n));
         }
-        // JavaScript writers make floating-point numbers of large integers.
+        // Writers in JavaScript write large integers as floating-point numbers.
         match text.0.parse::<f64>() {
             Ok(x) if x.is_finite() && x.abs() < 9e15 => Ok(Self(x.round() as i64)),
             _ => Err(D::Error::custom("not a number")),

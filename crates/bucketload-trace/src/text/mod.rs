@@ -1,6 +1,6 @@
-//! Reading the small things that logs consist of: instants, numbers, encoded names, JSON scalars.
+//! Parsers for the elements of logs: instants, numbers, encoded names, JSON scalars.
 //!
-//! Everything works on bytes, because keys are bytes; nothing here allocates unless it says so.
+//! All work on bytes, because keys are bytes.
 
 pub(crate) mod fields;
 pub(crate) mod json;

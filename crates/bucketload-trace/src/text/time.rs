@@ -1,4 +1,4 @@
-//! Instants as logs write them, to nanoseconds since 1970-01-01T00:00:00Z.
+//! Parses the instants of logs into nanoseconds since 1970-01-01T00:00:00Z.
 
 use super::fields::unsigned;
 
@@ -16,11 +16,11 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Nanoseconds since the epoch; `None` when a part is out of its range.
+/// Nanoseconds since the epoch; `None` if a part is out of range.
 fn instant(date: [i64; 3], clock: [i64; 3], offset_s: i64, frac_ns: i64) -> Option<i64> {
     let [year, month, day] = date;
     let [hour, minute, second] = clock;
-    // 60 is a leap second. Years such that nanoseconds fit into 64 bits.
+    // Second 60 is a leap second. The years keep nanoseconds within 64 bits.
     let sound = (1700..2260).contains(&year)
         && (1..=12).contains(&month)
         && (1..=31).contains(&day)
@@ -45,7 +45,7 @@ fn month(name: &[u8]) -> Option<i64> {
     Some(index as i64 + 1)
 }
 
-/// Digits after a decimal point as nanoseconds; further digits than nine are cut.
+/// Digits after a decimal point as nanoseconds, truncated to nine digits.
 fn fraction(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -76,8 +76,8 @@ fn offset(text: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// `2031-03-14T09:26:53.589793Z` (RFC 3339), also with a space for the `T`, with an offset such as
-/// `+0100`, or with neither, which means UTC.
+/// Parses `2031-03-14T09:26:53.589793Z` (RFC 3339), also with a space instead of `T` and with an offset such as
+/// `+0100`. Without `Z` and offset, it is UTC.
 pub(crate) fn rfc3339(text: &[u8]) -> Option<i64> {
     let at = |i: usize, set: &[u8]| text.get(i).is_some_and(|c| set.contains(c));
     if !(at(4, b"-") && at(7, b"-") && at(10, b"Tt ") && at(13, b":") && at(16, b":")) {
@@ -108,7 +108,7 @@ pub(crate) fn rfc3339(text: &[u8]) -> Option<i64> {
     instant(date, clock, offset_s, frac)
 }
 
-/// `14/Mar/2031:09:26:53 +0000`, as web servers and S3 write it.
+/// Parses `14/Mar/2031:09:26:53 +0000`, the form of web servers and S3.
 pub(crate) fn common_log(text: &[u8]) -> Option<i64> {
     let offset_s = match text.get(20..) {
         None | Some(b"") => 0,
@@ -117,7 +117,7 @@ pub(crate) fn common_log(text: &[u8]) -> Option<i64> {
     slashed(text, b':', b':', offset_s)
 }
 
-/// `14/Mar/2031/09/26/53`, as Swift writes it, UTC.
+/// Parses `14/Mar/2031/09/26/53`, the form of Swift, in UTC.
 pub(crate) fn swift(text: &[u8]) -> Option<i64> {
     (text.len() == 20).then_some(())?;
     slashed(text, b'/', b'/', 0)
@@ -142,7 +142,7 @@ fn slashed(text: &[u8], after_date: u8, in_clock: u8, offset_s: i64) -> Option<i
     instant(date, clock, offset_s, 0)
 }
 
-/// A decimal number of units of `unit_ns` nanoseconds, such as `1931246813.012345678` seconds, in
+/// Parses a decimal number of units of `unit_ns` nanoseconds, such as `1931246813.012345678` seconds, into
 /// nanoseconds.
 pub(crate) fn decimal(text: &[u8], unit_ns: i64) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
@@ -168,7 +168,7 @@ mod tests {
     const SECONDS: i64 = 1_931_246_813;
 
     #[test]
-    fn every_form_gives_the_same_instant() {
+    fn all_forms_give_the_same_instant() {
         let ns = SECONDS * 1_000_000_000;
         assert_eq!(common_log(b"14/Mar/2031:09:26:53 +0000"), Some(ns));
         assert_eq!(common_log(b"14/Mar/2031:10:56:53 +0130"), Some(ns));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_instant_is_refused() {
+    fn invalid_instants_are_refused() {
         for text in [
             "",
             "2031-03-14",

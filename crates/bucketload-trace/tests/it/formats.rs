@@ -1,8 +1,9 @@
-//! Every importer on invented lines: the examples of docs/spec/traces.md give the records that it states.
+//! Every importer on invented lines. The examples of docs/spec/traces.md give the records that it states.
 
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
-    Column, Format, FormatOptions, Frame, Frames, Layout, NO_TIME, Parsed, Reason, TimeForm, detect,
+    Column, DropReason, Format, FormatOptions, Frame, Frames, Layout, NO_TIME, ParsedRecord,
+    TimeForm, detect,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,8 +12,12 @@ use proptest::prelude::*;
 const T: i64 = 1_931_246_813_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// Reads everything and returns the records and the reasons why frames gave none.
-fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, Vec<Reason>) {
+/// Reads everything. Returns the records, and the reasons for frames without records.
+fn read(
+    format: Format,
+    options: &FormatOptions,
+    text: &[u8],
+) -> (Vec<ParsedRecord>, Vec<DropReason>) {
     let mut importer = format.importer(options).unwrap();
     importer.start_file();
     let mut frames = Frames::new(text, importer.framing());
@@ -30,8 +35,8 @@ fn read(format: Format, options: &FormatOptions, text: &[u8]) -> (Vec<Parsed>, V
     (records, reasons)
 }
 
-/// Reads a sample whose format is found out, and whose lines are all good.
-fn sample(text: &str, format: Format) -> Vec<Parsed> {
+/// Reads a sample whose format is detected and whose lines are all valid.
+fn sample(text: &str, format: Format) -> Vec<ParsedRecord> {
     assert_eq!(
         detect(text.as_bytes(), &FormatOptions::default()),
         Some(format)
@@ -41,22 +46,22 @@ fn sample(text: &str, format: Format) -> Vec<Parsed> {
     records
 }
 
-fn record(ts_ns: i64, op: TraceOp, bucket: &str, key: &str, client: &str) -> Parsed {
-    Parsed {
+fn record(ts_ns: i64, op: TraceOp, bucket: &str, key: &str, client: &str) -> ParsedRecord {
+    ParsedRecord {
         ts_ns,
         op,
         bucket: bucket.into(),
         key: key.into(),
         client: client.into(),
-        ..Parsed::default()
+        ..ParsedRecord::default()
     }
 }
 
-/// Compares without the hashes of ids, which are opaque, but whether there is one.
-fn assert_same(found: &[Parsed], expected: &[Parsed]) {
+/// Compares records. Of the id hashes, which are opaque, only their presence counts.
+fn assert_same(found: &[ParsedRecord], expected: &[ParsedRecord]) {
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
-        let opaque = |r: &Parsed| Parsed {
+        let opaque = |r: &ParsedRecord| ParsedRecord {
             id: u64::from(r.id != 0),
             upload: u64::from(r.upload != 0),
             ..r.clone()
@@ -68,7 +73,7 @@ fn assert_same(found: &[Parsed], expected: &[Parsed]) {
 #[test]
 fn ibm_cos() {
     let records = sample(include_str!("../data/ibm-cos.txt"), Format::IbmCos);
-    let at = |ms: i64, op, key: &str, size| Parsed {
+    let at = |ms: i64, op, key: &str, size| ParsedRecord {
         size,
         status: 200,
         ..record(ms * MS, op, "", &format!("00c0ffee5eed00{key}"), "")
@@ -90,7 +95,7 @@ fn ibm_cos() {
                1 REST.GET.OBJECT a z\n1 REST.GET.OBJECT a 5 4 2\n1 REST.GET.OBJECT a 5 1 2 9\n";
     let (records, reasons) = read(Format::IbmCos, &FormatOptions::default(), bad.as_bytes());
     assert_eq!(records, []);
-    use Reason::*;
+    use DropReason::*;
     assert_eq!(
         reasons,
         [
@@ -116,7 +121,7 @@ fn s3_server_access_log() {
         "203.0.113.41",
     );
     (get.status, get.size, get.sent) = (206, 8_388_608, 1_048_576);
-    // Where the range lay is not logged.
+    // The position of the range is not logged.
     (get.off, get.len, get.dur_ns, get.id) = (-1, 1_048_576, 37 * MS, 1);
     let mut part = record(T + 1000 * MS, MpuPart, "bench-src", "big", "203.0.113.42");
     (
@@ -144,26 +149,26 @@ fn s3_server_access_log() {
         .next()
         .unwrap();
     for (line, reason) in [
-        (&good[..70], Reason::Truncated),
-        (&good[..250], Reason::Truncated),
-        (&good.replace("14/Mar", "14/Foo"), Reason::BadTimestamp),
+        (&good[..70], DropReason::Truncated),
+        (&good[..250], DropReason::Truncated),
+        (&good.replace("14/Mar", "14/Foo"), DropReason::BadTimestamp),
         (
             &good.replace("REST.GET.OBJECT", "REST.GET.ACL"),
-            Reason::NoKey,
+            DropReason::NoKey,
         ),
         (
             &good.replace("REST.GET.OBJECT", "S3.EXPIRE.OBJECT"),
-            Reason::Internal,
+            DropReason::Internal,
         ),
         (
             &good.replace("REST.GET.OBJECT", "NONSENSE"),
-            Reason::UnknownOp,
+            DropReason::UnknownOp,
         ),
-        (&good.replace(" 8388608 ", " many "), Reason::BadNumber),
+        (&good.replace(" 8388608 ", " many "), DropReason::BadNumber),
     ] {
         let (records, reasons) = read(Format::S3Access, &FormatOptions::default(), line.as_bytes());
-        if reason == Reason::NoKey {
-            // Other requests are kept as such, for the pipeline to count.
+        if reason == DropReason::NoKey {
+            // Other requests are kept as `Other`, and the pipeline counts them.
             assert_eq!(records[0].op, Other);
         } else {
             assert_eq!(reasons, [reason], "{line}");
@@ -208,14 +213,14 @@ fn cloudtrail() {
     );
     assert_eq!(
         (records.len(), &reasons[..]),
-        (0, &[Reason::Foreign; 2][..])
+        (0, &[DropReason::Foreign; 2][..])
     );
 }
 
 #[test]
 fn minio_audit() {
     let records = sample(include_str!("../data/minio-audit.json"), Format::MinioAudit);
-    // The log says when the request ended.
+    // The log has the end of the request.
     let mut get = record(T + 627_300_000, Get, "bench", "k/000042", "203.0.113.41");
     (get.status, get.sent, get.dur_ns, get.id) = (206, 65_536, 4_200_000, 1);
     (get.off, get.len) = (131_072, 65_536);
@@ -227,7 +232,7 @@ fn minio_audit() {
         "203.0.113.41",
     );
     (a.status, a.dur_ns, a.upload, a.id) = (200, 1000, 1, 1);
-    let b = Parsed {
+    let b = ParsedRecord {
         key: b"b".to_vec(),
         ..a.clone()
     };
@@ -258,7 +263,7 @@ fn ceph_rgw() {
     (head.status, head.size, head.dur_ns, head.id) = (200, 262_144, MS, 1);
     let mut x = record(T + 2000 * MS, MultiDelete, "bench", "x", "");
     (x.status, x.dur_ns, x.upload, x.id) = (200, MS, 1, 1);
-    let y = Parsed {
+    let y = ParsedRecord {
         key: b"y".to_vec(),
         ..x.clone()
     };
@@ -285,11 +290,11 @@ fn swift_proxy() {
     let (records, reasons) = read(Format::Swift, &FormatOptions::default(), text.as_bytes());
     let mut put = record(T + 12_345_678, Put, "bench", "obj-000042", "203.0.113.41");
     (put.status, put.size, put.dur_ns, put.id) = (201, 262_144, 41_700_000, 1);
-    // An old release: no start, so the end less the duration.
+    // An old release has no start, so it is the end minus the duration.
     let mut list = record(T + 750 * MS, List, "bench", "a/b", "203.0.113.41");
     (list.status, list.dur_ns, list.id) = (200, 250 * MS, 1);
     assert_same(&records, &[put, list]);
-    assert_eq!(reasons, [Reason::Internal]);
+    assert_eq!(reasons, [DropReason::Internal]);
     let options = FormatOptions {
         subrequests: true,
         ..FormatOptions::default()
@@ -307,7 +312,7 @@ fn swift_proxy() {
     let put = record(T + 500 * MS, Put, "c", "o", "");
     assert_same(
         &records,
-        &[Parsed {
+        &[ParsedRecord {
             status: 201,
             size: 77,
             ..put
@@ -325,7 +330,7 @@ fn swift_proxy() {
 fn twitter() {
     let text = include_str!("../data/twitter.csv");
     let records = sample(text, Format::Twitter);
-    let at = |s: i64, op, key: &str, client: &str, size| Parsed {
+    let at = |s: i64, op, key: &str, client: &str, size| ParsedRecord {
         size,
         ..record(s * 1000 * MS, op, "", key, client)
     };
@@ -343,7 +348,7 @@ fn twitter() {
     let (records, reasons) = read(Format::Twitter, &options, text.as_bytes());
     let expiry = at(86_399 + 3600, Delete, "qz:v:7f3e0a1a", "52", -1);
     assert_same(&records, &[get, set, expiry]);
-    assert_eq!(reasons, [Reason::NotReplayed]);
+    assert_eq!(reasons, [DropReason::NotReplayed]);
 }
 
 #[test]
@@ -354,9 +359,9 @@ fn cachelib_layouts() {
     );
     let s = 1000 * MS;
     let get = record(564_000_017 * s, Get, "", "900200300", "");
-    let get = Parsed { repeat: 2, ..get };
+    let get = ParsedRecord { repeat: 2, ..get };
     let set = record(564_000_018 * s, Put, "", "900200301", "");
-    assert_same(&with_time, &[get, Parsed { size: 120, ..set }]);
+    assert_same(&with_time, &[get, ParsedRecord { size: 120, ..set }]);
     let without = sample(
         include_str!("../data/cachelib-202206.csv"),
         Format::CacheLib,
@@ -366,12 +371,12 @@ fn cachelib_layouts() {
     assert_same(
         &without,
         &[
-            Parsed {
+            ParsedRecord {
                 repeat: 3,
                 size: 77,
                 ..get
             },
-            Parsed { size: 0, ..delete },
+            ParsedRecord { size: 0, ..delete },
         ],
     );
     let newer = sample(
@@ -392,13 +397,13 @@ fn cachelib_layouts() {
     );
     let zero = "key,op,size,op_count,key_size\nk,GET,1,0,3\n";
     let (_, reasons) = read(Format::CacheLib, &FormatOptions::default(), zero.as_bytes());
-    assert_eq!(reasons, [Reason::BadNumber]);
+    assert_eq!(reasons, [DropReason::BadNumber]);
 }
 
 #[test]
 fn native_csv() {
     let records = sample(include_str!("../data/native.csv"), Format::Native);
-    let put = Parsed {
+    let put = ParsedRecord {
         size: 262_144,
         status: 200,
         ..record(0, Put, "b0", "logs/000001", "c7")
@@ -411,7 +416,7 @@ fn native_csv() {
         &[
             put,
             get,
-            Parsed {
+            ParsedRecord {
                 status: 204,
                 ..delete
             },
@@ -446,16 +451,16 @@ fn mapped_csv() {
     };
     let text = "time;name;bytes;kind\n1.5;a;10;R\n2;\"b;c\";20;w\n3;d;1;X\n4;e\n";
     let (records, reasons) = read(Format::Csv, &options, text.as_bytes());
-    let a = Parsed {
+    let a = ParsedRecord {
         size: 10,
         ..record(1_500_000, Get, "", "a", "")
     };
-    let b = Parsed {
+    let b = ParsedRecord {
         size: 20,
         ..record(2 * MS, Put, "", "b;c", "")
     };
     assert_same(&records, &[a, b]);
-    assert_eq!(reasons, [Reason::UnknownOp, Reason::Truncated]);
+    assert_eq!(reasons, [DropReason::UnknownOp, DropReason::Truncated]);
     let error = Format::Csv
         .importer(&FormatOptions::default())
         .err()
@@ -464,7 +469,7 @@ fn mapped_csv() {
 }
 
 #[test]
-fn what_is_no_trace_is_not_recognised() {
+fn other_files_are_not_detected() {
     for text in [
         "",
         "hello\nworld\n",
@@ -484,7 +489,7 @@ fn what_is_no_trace_is_not_recognised() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// No bytes make an importer panic, and damaged samples only ever lose lines.
+    /// No input makes an importer panic, and damaged samples only lose lines.
     #[test]
     fn arbitrary_bytes_are_survived(noise in vec(any::<u8>(), 0..300), cut in 0usize..2000, at in 0usize..2000) {
         let samples: [&[u8]; 13] = [
@@ -509,7 +514,7 @@ proptest! {
 }
 
 #[test]
-fn own_operation_log() {
+fn bucketload_operation_log() {
     let records = sample(include_str!("../data/op-log.csv"), Format::OpLog);
     let mut put = record(1000, Put, "", "bucketload-1/d/0", "3");
     (put.size, put.status, put.dur_ns) = (4096, 200, 300);

@@ -1,4 +1,4 @@
-//! Recorded requests: formats, what is made of them, models.
+//! Recorded requests: formats, preparation, replay, models.
 
 mod formats;
 mod model;

@@ -1,5 +1,5 @@
-//! A known workload becomes a trace, the trace a model: mix, sizes, dispersion and popularity come
-//! back within stated errors, and the model's workload generates them again.
+//! A known workload becomes a trace, and the trace a model: mix, sizes, dispersion and popularity are recovered within
+//! stated errors, and the model's workload generates them again.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -58,7 +58,7 @@ fn operations(plan: &Plan, seconds: u64) -> Vec<(u64, Op)> {
     arrivals.map(|a| (a.due_ns, ops.op(a.seq))).collect()
 }
 
-/// As a trace in the native form.
+/// Formats operations as a trace in the native form.
 fn trace(operations: &[(u64, Op)]) -> Vec<u8> {
     let mut text = "ts_ns,op,bucket,key,size,off,len,client,status\n".to_owned();
     for (ts, op) in operations {
@@ -135,12 +135,12 @@ fn fitted(operations: &[(u64, Op)]) -> Model {
 }
 
 #[test]
-fn a_known_workload_is_found_again() {
+fn a_known_workload_is_recovered() {
     let truth = operations(&plan("known", SOURCE), 600);
     let expected = facts(&truth);
     let model = fitted(&truth);
     println!("{model}");
-    // The report says what was recorded.
+    // The report has the recorded values.
     assert!(
         model.arrivals.law.starts_with("lognormal-rate("),
         "{}",
@@ -164,7 +164,7 @@ fn a_known_workload_is_found_again() {
         "{reads:?}"
     );
     assert_eq!(model.write_sizes.as_ref().unwrap().ks, 0.0);
-    // The workload loads, and generates the same again.
+    // The workload can be loaded, and generates the same values again.
     let found = facts(&operations(&plan("fitted", &model.workload), 600));
     for (class, share) in &expected.mix {
         // 120 000 operations: four standard errors are below 0.006.
@@ -175,7 +175,7 @@ fn a_known_workload_is_found_again() {
         );
     }
     for (found, truth, tolerance) in [
-        // The skew gives single objects much weight: a size is one of a popular object.
+        // The skew gives single objects much weight: a quantile is the size of one popular object.
         (&found.read, &expected.read, 0.15),
         (&found.written, &expected.written, 0.0),
     ] {
@@ -197,7 +197,7 @@ fn a_known_workload_is_found_again() {
 }
 
 #[test]
-fn all_kinds_of_requests_make_a_workload_that_loads() {
+fn all_kinds_of_requests_make_a_valid_workload() {
     let mut text = "ts_ns,op,bucket,key,size,off,len,source,part,upload,status\n".to_owned();
     for i in 0..4000u64 {
         let ts = i * 1_000_000;
@@ -233,14 +233,14 @@ fn all_kinds_of_requests_make_a_workload_that_loads() {
     }
     assert!((model.mix.iter().map(|row| row.1).sum::<f64>() - 1.0).abs() < 1e-9);
     let plan = plan("all", &model.workload);
-    // Parts of uploads are no requests of their own: 900 of the 1000 lines per second are left.
+    // Parts of uploads are not separate requests: 900 of the 1000 lines per second are left.
     let n = operations(&plan, 4).len();
     assert!((3400..3800).contains(&n), "{n}");
     assert!(
         model
             .notes
             .iter()
-            .any(|note| note.contains("deletes choose")),
+            .any(|note| note.contains("deletes select")),
         "{:?}",
         model.notes
     );
@@ -249,7 +249,7 @@ fn all_kinds_of_requests_make_a_workload_that_loads() {
 }
 
 #[test]
-fn too_little_is_refused() {
+fn short_traces_are_refused() {
     let rows = crate::support::native(&["0,PUT,b,k,5,0,-1,c,200", "9,GET,b,k,5,0,-1,c,200"]);
     let p = prepared(&[("t.csv", &rows)], |_| {}).unwrap();
     let error = model(&p.canonical, "x", p.dir.path(), 1)

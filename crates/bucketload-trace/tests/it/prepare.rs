@@ -4,7 +4,7 @@
 use crate::support::{Prepared, Row, native, prepared};
 use bucketload_core::trace::TraceOp::{self, *};
 use bucketload_trace::{
-    Ambiguous, Canonical, RangePlacement, Sample, SampleBy, Ticks, TraceError, Untimed,
+    Ambiguous, CanonicalTrace, RangePlacement, Sample, SampleBy, Ticks, TraceError, Untimed,
 };
 
 fn of(rows: &[&str]) -> Prepared {
@@ -40,7 +40,7 @@ fn files_are_merged_by_time_and_duplicates_dropped() {
     assert_eq!(p.summary.span_ns, 2_000_000_000);
     assert_eq!(p.summary.first_ts_ns, 1_931_246_761_000_000_000);
     assert_eq!(p.summary.resolution_ns, 1_000_000_000);
-    // The keys of a bulk delete come back together, wherever their lines stood.
+    // The keys of a bulk delete are merged, wherever their lines were.
     let batch = "BATCH.DELETE.OBJECT";
     let text = [
         line(1, "R9", batch, "x"),
@@ -56,7 +56,7 @@ fn files_are_merged_by_time_and_duplicates_dropped() {
 }
 
 #[test]
-fn objects_that_must_have_existed_are_preloaded() {
+fn objects_that_existed_before_are_preloaded() {
     let p = of(&[
         "0,GET,b,read,100,10,20,c,206",
         "1,HEAD,b,head,-1,0,-1,c,200",
@@ -70,7 +70,7 @@ fn objects_that_must_have_existed_are_preloaded() {
         "9,GET,b,partial,-1,4096,904,c,206",
     ]);
     let preload: Vec<(&str, i64)> = p.preload.iter().map(|r| (r.1.as_str(), r.0.size)).collect();
-    // The size of `head` and `deleted` is drawn; `partial` reaches as far as it was read.
+    // The sizes of `head` and `deleted` are drawn; `partial` is as long as its furthest read.
     let names: Vec<&str> = preload.iter().map(|row| row.0).collect();
     assert_eq!(names, ["deleted", "head", "partial", "read"]);
     assert_eq!(preload[2].1, 5000);
@@ -89,7 +89,7 @@ fn objects_that_must_have_existed_are_preloaded() {
         p.summary.preload_bytes,
         preload.iter().map(|r| r.1 as u64).sum::<u64>()
     );
-    // The recorded 404 is left out, the 503 was load.
+    // The recorded 404 is left out; the 503 is kept as load.
     assert_eq!(p.summary.dropped["recorded-error"], 1);
     assert_eq!(p.records.len(), 9);
     assert_eq!(p.summary.keys, 7);
@@ -110,7 +110,7 @@ fn recorded_errors_can_be_kept() {
 }
 
 #[test]
-fn reads_that_no_record_accounts_for() {
+fn unexplained_reads_are_preceded_by_a_write_or_left_out() {
     let rows = [
         "0,PUT,b,k,5,0,-1,c,200",
         "1,DELETE,b,k,-1,0,-1,c,204",
@@ -136,7 +136,7 @@ fn reads_that_no_record_accounts_for() {
     .unwrap();
     assert_eq!(ops(&p.records), [(Put, "k"), (Delete, "k")]);
     assert_eq!(p.summary.dropped["ambiguous"], 2);
-    // Where statuses are not recorded, a read after a delete proves nothing.
+    // Without recorded statuses, a read after a delete proves nothing.
     let silent = [
         "0,PUT,b,k,5,0,-1,c,0",
         "1,DELETE,b,k,-1,0,-1,c,0",
@@ -190,7 +190,7 @@ fn sizes_come_from_the_best_source() {
 }
 
 #[test]
-fn uploads_are_performed_as_a_whole() {
+fn uploads_are_replayed_as_a_whole() {
     let header = "ts_ns,op,key,size,part,upload,status";
     let text = format!(
         "{header}\n0,MPU_INIT,k,-1,0,u1,200\n1,MPU_PART,k,5000,1,u1,200\n\
@@ -218,7 +218,7 @@ fn the_source_of_a_copy_is_preloaded() {
 }
 
 #[test]
-fn ranges_without_a_place_are_placed() {
+fn ranges_without_a_position_are_placed() {
     let line = |i: u32| {
         format!(
             "o b [14/Mar/2031:09:26:{:02} +0000] 203.0.113.4 - R{i} REST.GET.OBJECT k \
@@ -251,7 +251,7 @@ fn ranges_without_a_place_are_placed() {
     assert!(uniform.len() >= 7, "{uniform:?}");
 }
 
-/// Lines of IBM's form at whole seconds: `counts[s]` of them in second `s`.
+/// Lines of IBM's format at whole seconds: `counts[s]` of them in second `s`.
 fn seconds(counts: &[u64]) -> String {
     let mut text = String::new();
     let mut n = 0;
@@ -278,7 +278,7 @@ fn spreading_keeps_order_and_counts() {
             .collect();
         assert!(names.iter().copied().eq(0..1008), "{ticks:?}: order");
         assert!(p.records.is_sorted_by_key(|r| r.0.ts_ns), "{ticks:?}");
-        // Jitter moves the first record too: count from its own start.
+        // Jitter moves the first record too, so instants count from its own start.
         let origin = 5_000_000_000 - p.summary.first_ts_ns;
         let mut found = [0u64; 5];
         for (r, _, _) in &p.records {
@@ -302,7 +302,7 @@ fn spreading_keeps_order_and_counts() {
             }
         }
     }
-    // Finer clocks are left alone.
+    // Finer clocks are left unchanged.
     let fine = "1 REST.PUT.OBJECT a 1\n1 REST.PUT.OBJECT b 1\n3 REST.PUT.OBJECT c 1\n";
     let p = prepared(&[("t", fine.as_bytes())], |o| o.ticks = Ticks::Spread).unwrap();
     let ts: Vec<i64> = p.records.iter().map(|r| r.0.ts_ns).collect();
@@ -378,7 +378,7 @@ fn key_sampling_keeps_whole_histories() {
 }
 
 #[test]
-fn a_window_knows_what_was_before_it() {
+fn records_before_a_window_tell_which_objects_exist() {
     let rows = [
         "0,PUT,b,before,10,0,-1,c,200",
         "1,PUT,b,gone,20,0,-1,c,200",
@@ -406,7 +406,7 @@ fn a_window_knows_what_was_before_it() {
 }
 
 #[test]
-fn filters_count_what_they_leave_out() {
+fn filters_count_dropped_records() {
     let rows = [
         "0,PUT,b0,a,1,0,-1,c,200",
         "1,GET,b1,b,1,0,-1,c,200",
@@ -434,13 +434,13 @@ fn filters_count_what_they_leave_out() {
 }
 
 #[test]
-fn unreadable_lines_are_counted_sampled_and_limited() {
+fn unparsable_lines_are_counted_sampled_and_limited() {
     let mut text = String::new();
     for i in 0..2000 {
         text += &format!("{i} REST.PUT.OBJECT {i:016x} 10\n");
     }
     let broken = "7 REST.PUT\nnever REST.GET.OBJECT a 1\n9 REST.BOIL.OBJECT a\n";
-    // One of 2001 lines is less than a thousandth.
+    // One of 2001 lines is below the limit of a thousandth.
     let one = format!("{text}never REST.GET.OBJECT a 1\n");
     let p = prepared(&[("t", one.as_bytes())], |_| {}).unwrap();
     assert_eq!(
@@ -495,8 +495,8 @@ fn anonymised_traces_keep_their_structure() {
 fn canonical_files_are_read_back_and_checked() {
     let p = of(&["0,PUT,b0,a,1,0,-1,c,200", "5,GET,b1,b,2,0,-1,c,200"]);
     let path = p.dir.path().join("trace.bltrace");
-    assert!(Canonical::is_canonical(&path));
-    let again = Canonical::open(&path).unwrap();
+    assert!(CanonicalTrace::is_canonical(&path));
+    let again = CanonicalTrace::open(&path).unwrap();
     assert_eq!(again.summary(), &p.summary);
     assert_eq!(again.summary().buckets, ["b0", "b1"]);
     assert_eq!(crate::support::rows(again.records().unwrap()), p.records);
@@ -506,6 +506,6 @@ fn canonical_files_are_read_back_and_checked() {
     let cut = p.dir.path().join("cut");
     for len in [0, 10, 30, bytes.len() - 1] {
         std::fs::write(&cut, &bytes[..len]).unwrap();
-        assert!(Canonical::open(&cut).is_err(), "{len}");
+        assert!(CanonicalTrace::open(&cut).is_err(), "{len}");
     }
 }

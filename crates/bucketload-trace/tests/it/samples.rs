@@ -1,5 +1,5 @@
-//! Every format on a synthetic sample of 10^5 lines: found out, imported, and counted, with broken
-//! lines among the good ones.
+//! Every format on a synthetic sample of 10^5 lines: detected, imported and counted, with broken lines among the valid
+//! ones.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use bucketload_core::generate::rng::mix64;
 use bucketload_trace::{Column, Format, Layout, PrepareOptions, TimeForm, Untimed};
 
 const LINES: u64 = 100_000;
-/// Lines of which every one is broken: below the thousandth that is borne.
+/// One line in this many is broken: below the accepted thousandth.
 const EVERY: u64 = 2_000;
 
-/// What line `i` does: operation by number (0 write, 1-8 read, 9 head), key, size, instant in
+/// The contents of line `i`: operation by number (0 write, 1-8 read, 9 head), key, size, instant in
 /// milliseconds.
 fn fact(i: u64) -> (u64, u64, u64, u64) {
     let hash = mix64(i);
@@ -19,12 +19,12 @@ fn fact(i: u64) -> (u64, u64, u64, u64) {
     (hash >> 32 & 7, key, 1 + mix64(key) % 1_000_000, i * 3)
 }
 
-/// A sample made by `line`, every [`EVERY`]th line cut in the middle.
+/// Makes a sample with `line`; every [`EVERY`]th line is cut in the middle.
 fn sample(header: &str, line: impl Fn(u64) -> String) -> Vec<u8> {
     sample_cut(header, 2, line)
 }
 
-/// A sample of whose broken lines one part in `parts` is left.
+/// Makes a sample whose broken lines are cut to one part in `parts`.
 fn sample_cut(header: &str, parts: usize, line: impl Fn(u64) -> String) -> Vec<u8> {
     let mut text = header.to_owned();
     for i in 0..LINES {
@@ -39,7 +39,7 @@ fn sample_cut(header: &str, parts: usize, line: impl Fn(u64) -> String) -> Vec<u
     text.into_bytes()
 }
 
-/// Imports a sample; all lines are replayed but the broken ones.
+/// Imports a sample; all lines but the broken ones are replayed.
 fn check(name: &str, format: Format, text: &[u8], change: impl FnOnce(&mut PrepareOptions)) {
     let p = prepared(&[(name, text)], change).unwrap_or_else(|e| panic!("{name}: {e}"));
     let s = &p.summary;
@@ -84,7 +84,7 @@ fn clock(ms: u64) -> String {
 
 #[test]
 fn ibm_cos() {
-    // Half a line would be a whole one without a size: cut inside the operation.
+    // Half a line would be a valid line without a size, so the cut is inside the operation.
     let text = sample_cut("", 4, |i| {
         let (op, key, size, ms) = fact(i);
         let op = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];

@@ -1,4 +1,4 @@
-//! What a replay reads: laps, copies, scaling, buckets (docs/spec/traces.md sections 4.3 and 4.4).
+//! Replay sources: laps, copies, scaling, buckets (docs/spec/traces.md sections 4.3 and 4.4).
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn preload(replay: &Replay) -> Vec<Row> {
     rows_of(&mut *replay.preload().unwrap())
 }
 
-/// Performs the requests on a store of names. Returns the reads of absent objects.
+/// Performs the requests on a set of names. Returns the number of reads of absent objects.
 fn missing(replay: &Replay) -> usize {
     let mut store: HashSet<String> = preload(replay).into_iter().map(|row| row.1).collect();
     let mut missing = 0;
@@ -67,7 +67,7 @@ fn churn() -> Prepared {
 }
 
 #[test]
-fn suffixed_laps_and_copies_find_everything() {
+fn suffixed_laps_and_copies_find_all_objects() {
     let p = churn();
     assert_eq!(missing(&replay(&p, |_| {})), 0);
     for (laps, copies) in [(3, 1), (1, 4), (3, 2)] {
@@ -79,7 +79,7 @@ fn suffixed_laps_and_copies_find_everything() {
         assert!(all.is_sorted_by_key(|row| row.0.ts_ns));
         assert!(all.last().unwrap().0.ts_ns <= r.span_ns());
     }
-    // With the same names, a later lap misses what an earlier one has deleted.
+    // With the same names, a later lap misses objects that an earlier one deleted.
     let r = replay(&p, |o| (o.laps, o.lap_keys) = (2, LapKeys::Reuse));
     let twice: Vec<Row> = records(&r)
         .into_iter()
@@ -93,7 +93,7 @@ fn suffixed_laps_and_copies_find_everything() {
 }
 
 #[test]
-fn laps_follow_at_the_mean_gap_and_share_what_is_only_read() {
+fn laps_follow_at_the_mean_gap_and_share_objects_that_are_only_read() {
     let rows = [
         "0,PUT,b,new,1,0,-1,c,200",
         "100,GET,b,old,2,0,-1,c,200",

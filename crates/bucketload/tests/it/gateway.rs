@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use bucketload_gateway::{Client, Options, Token};
+use bucketload_gateway::{AccessToken, Client, Options};
 use bucketload_store::{Commit, PosixOptions, PosixStore, Store};
 
 fn command(root: &Path, flags: &[&str]) -> Command {
@@ -85,6 +85,6 @@ fn it_asks_for_a_token_off_loopback() {
         ..Options::new(format!("127.0.0.1:{port}").parse().unwrap())
     };
     assert!(Client::connect(options(None)).is_err());
-    Client::connect(options(Some(Token::read(&file).unwrap()))).unwrap();
+    Client::connect(options(Some(AccessToken::read("", &file).unwrap()))).unwrap();
     end(child, rustix::process::Signal::TERM);
 }

@@ -114,7 +114,7 @@ fn mistakes_name_what_would_be_right() {
     for (args, words) in [
         (
             &["notes.txt"][..],
-            &["no format fits", "--format", "cloudtrail"][..],
+            &["no format matches", "--format", "cloudtrail"][..],
         ),
         (&["absent.log"], &["absent.log"]),
         (&["cos.txt", "--lenient", "--laps", "auto"], &["--duration"]),

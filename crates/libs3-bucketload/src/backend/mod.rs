@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_gateway::{Address, Client, Options, Token};
+use bucketload_gateway::{AccessToken, Address, Client, Options};
 use bucketload_store::{
     BucketInfo, Commit, CompletedPart, Condition, Headers, ListRequest, ListUploadsRequest,
     Listing, MultipartOptions, ObjectInfo, PartListing, PosixOptions, PosixStore, PutOptions,
@@ -126,7 +126,7 @@ impl Backend {
     }
 
     /// A client of the gateway at `address`; the first call connects.
-    pub(crate) fn remote(address: Address, token: Option<Token>) -> Self {
+    pub(crate) fn remote(address: Address, token: Option<AccessToken>) -> Self {
         let mut options = Options::new(address);
         options.token = token;
         Self::Remote(Client::new(options))

@@ -1,6 +1,6 @@
-use super::{FIRST_PORT, Launcher, PORTS, Place, detect, port_of};
+use super::{FIRST_PORT, LaunchedRank, Launcher, PORTS, detect, port_of};
 
-fn place(variables: &[(&str, &str)]) -> Option<Place> {
+fn detected(variables: &[(&str, &str)]) -> Option<LaunchedRank> {
     let find = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
@@ -9,8 +9,8 @@ fn place(variables: &[(&str, &str)]) -> Option<Place> {
 }
 
 #[test]
-fn srun_tells_number_size_and_hosts() {
-    let found = place(&[
+fn srun_provides_rank_size_and_hosts() {
+    let found = detected(&[
         ("SLURM_PROCID", "3"),
         ("SLURM_STEP_ID", "0"),
         ("SLURM_JOB_ID", "7"),
@@ -35,12 +35,12 @@ fn a_plain_program_in_a_batch_script_is_alone() {
         ("SLURM_NTASKS", "4"),
         ("SLURM_JOB_NODELIST", "n[1-2]"),
     ];
-    assert_eq!(place(&batch), None);
+    assert_eq!(detected(&batch), None);
 }
 
 #[test]
-fn mpirun_inside_a_batch_job_counts_by_itself() {
-    let found = place(&[
+fn mpirun_inside_a_batch_job_has_its_own_ranks() {
+    let found = detected(&[
         ("OMPI_COMM_WORLD_RANK", "2"),
         ("OMPI_COMM_WORLD_SIZE", "4"),
         ("PMIX_NAMESPACE", "123.1"),
@@ -61,7 +61,7 @@ fn mpirun_inside_a_batch_job_counts_by_itself() {
 fn mpirun_alone_names_its_own_host() {
     let with = |extra: (&str, &str)| {
         let base = ("OMPI_COMM_WORLD_RANK", "0");
-        place(&[base, ("OMPI_COMM_WORLD_SIZE", "4"), extra]).unwrap()
+        detected(&[base, ("OMPI_COMM_WORLD_SIZE", "4"), extra]).unwrap()
     };
     let four = with((
         "OMPI_MCA_orte_hnp_uri",
@@ -75,14 +75,14 @@ fn mpirun_alone_names_its_own_host() {
 
 #[test]
 fn other_launchers() {
-    let pmix = place(&[("PMIX_RANK", "1"), ("BUCKETLOAD_AGENTS", "2")]).unwrap();
+    let pmix = detected(&[("PMIX_RANK", "1"), ("BUCKETLOAD_AGENTS", "2")]).unwrap();
     assert_eq!((pmix.launcher, pmix.size), (Launcher::Pmix, Some(2)));
-    let pmi = place(&[("PMI_RANK", "1"), ("PMI_SIZE", "3")]).unwrap();
+    let pmi = detected(&[("PMI_RANK", "1"), ("PMI_SIZE", "3")]).unwrap();
     assert_eq!((pmi.launcher, pmi.size), (Launcher::Pmi, Some(3)));
-    let kubernetes = place(&[("JOB_COMPLETION_INDEX", "5")]).unwrap();
+    let kubernetes = detected(&[("JOB_COMPLETION_INDEX", "5")]).unwrap();
     assert_eq!(kubernetes.launcher, Launcher::Kubernetes);
     assert_eq!((kubernetes.rank, kubernetes.size), (5, None));
-    assert_eq!(place(&[]), None);
+    assert_eq!(detected(&[]), None);
 }
 
 #[test]

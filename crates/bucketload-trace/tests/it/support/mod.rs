@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use bucketload_core::trace::{Batch, RecordStream, TraceRecord};
-use bucketload_trace::{Canonical, PrepareOptions, Summary, TraceError, prepare};
+use bucketload_trace::{CanonicalTrace, PrepareOptions, Summary, TraceError, prepare};
 
-/// A record with its key and further keys.
+/// A record with its key and other keys.
 pub(crate) type Row = (TraceRecord, String, Vec<String>);
 
 /// A prepared trace.
@@ -13,7 +13,7 @@ pub(crate) struct Prepared {
     pub(crate) records: Vec<Row>,
     pub(crate) preload: Vec<Row>,
     pub(crate) summary: Summary,
-    pub(crate) canonical: Canonical,
+    pub(crate) canonical: CanonicalTrace,
     pub(crate) dir: tempfile::TempDir,
 }
 

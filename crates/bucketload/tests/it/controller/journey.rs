@@ -24,7 +24,7 @@ fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_re
     // A mistake is told at once, with its place.
     let wrong = workload(dir, "name = \"x\"\nsede = 3\n");
     submit(&[&wrong.to_string_lossy()]).expect(2, &["workload.toml:2", "sede"]);
-    submit(&["get", "--", "--out", "/tmp/x"]).expect(2, &["cannot be asked for"]);
+    submit(&["get", "--", "--out", "/tmp/x"]).expect(2, &["is not allowed"]);
     let accepted = submit(&[
         "get",
         "--",

@@ -1,13 +1,13 @@
-//! The course of a run for those who watch it, in bounded memory.
+//! Monitors a run for its viewers, in bounded memory.
 //!
 //! ```text
-//! Event, Interval ──RunSink──> Course ──run()──> RunView      sums, state, what does not look right
+//! Event, Interval ──RunSink──> RunMonitor ──run()──> RunView      sums, state, warning signs
 //!                                │ └──series(phase, from)──> SeriesView   points over time
-//!                                └─ per phase: Series (histograms) while it lasts, points afterwards
+//!                                └─ per phase: Series (histograms) while it runs, points afterwards
 //! ```
 //!
-//! The bounds: at most 360 bins of the phase under way, 120 points of each of the latest 64 phases that are
-//! over, sums of the earlier ones, 20 messages.
+//! Bounds: 360 bins of the running phase, 120 points of each of the latest 64 ended phases, sums of the earlier
+//! phases, 20 messages.
 
 mod series;
 mod sketch;
@@ -23,20 +23,20 @@ use bucketload_core::tally::{Gauges, Interval};
 use bucketload_results::rundir::{Manifest, Status};
 
 use series::Series;
-use view::{PhaseState, PhaseView, Point, RunView, SeriesView, Sign, View};
+use view::{PhaseState, PhaseView, Point, RunView, SeriesView, View, WarningSign};
 
-/// Phases that are over whose points are kept.
+/// Maximum number of ended phases with stored points.
 const KEPT_PHASES: usize = 64;
-/// Messages that are kept.
+/// Maximum number of stored messages.
 const MESSAGES: usize = 20;
-/// Longest message, characters.
+/// Maximum length of a message, characters.
 const MESSAGE_LEN: usize = 300;
-/// Share of a core from which on a load thread may be the limit; the verdict has its own rule for it.
+/// Share of a core at which a load thread may be the bottleneck; the verdict has its own rule.
 const BUSY_THREAD: f64 = 0.9;
-/// Age of the oldest operation from which on it is worth a remark, nanoseconds.
+/// Age of the oldest operation that causes a warning sign, nanoseconds.
 const OLD_NS: u64 = 2_000_000_000;
 
-/// What is known of one phase over time.
+/// The series of one phase.
 #[derive(Debug)]
 enum Data {
     None,
@@ -58,9 +58,9 @@ struct Phase {
     data: Data,
 }
 
-/// The course of a run.
+/// The state of a run, for its viewers.
 #[derive(Debug)]
-pub struct Course {
+pub struct RunMonitor {
     run: RunView,
     phases: Vec<Phase>,
     current: usize,
@@ -69,8 +69,8 @@ pub struct Course {
     busiest_share: Option<f64>,
 }
 
-impl Course {
-    /// A run that has only a manifest.
+impl RunMonitor {
+    /// Makes the monitor of a run that has only a manifest.
     #[must_use]
     pub fn new(manifest: &Manifest) -> Self {
         let phases = manifest
@@ -91,7 +91,7 @@ impl Course {
                 data: Data::None,
             })
             .collect();
-        let mut course = Self {
+        let mut monitor = Self {
             run: RunView {
                 run_id: manifest.run_id.clone(),
                 workload: manifest.plan.workload.clone(),
@@ -104,11 +104,11 @@ impl Course {
             gauges: Gauges::default(),
             busiest_share: None,
         };
-        course.status(manifest);
-        course
+        monitor.status(manifest);
+        monitor
     }
 
-    /// Takes over how the run stands from its manifest.
+    /// Updates status and verdict from the manifest.
     pub fn status(&mut self, manifest: &Manifest) {
         self.run.status = match manifest.status {
             Status::Running => "running",
@@ -126,7 +126,7 @@ impl Course {
         }
     }
 
-    /// The run in sum.
+    /// The summary of the run.
     #[must_use]
     pub fn run(&self) -> RunView {
         RunView {
@@ -141,8 +141,7 @@ impl Course {
         }
     }
 
-    /// The points of a phase, those from the one at `from` on; all of them when the bins are not `width_ns`
-    /// wide (any more).
+    /// The points of a phase from index `from` on, or all points if the bins are no longer `width_ns` wide.
     #[must_use]
     pub fn series(&self, phase: usize, from: usize, width_ns: u64) -> SeriesView {
         let (width, classes, points, from) = match self.phases.get(phase).map(|p| &p.data) {
@@ -160,7 +159,7 @@ impl Course {
                 classes,
                 points,
             }) => {
-                // A phase that is over may have fewer points than it had before with the same width.
+                // An ended phase may have fewer points than before, at the same width.
                 (*width, classes.clone(), points.clone(), 0)
             }
             _ => (0, Vec::new(), Vec::new(), 0),
@@ -174,20 +173,20 @@ impl Course {
         }
     }
 
-    /// Index of the phase under way, or of the last one.
+    /// Index of the running phase, or of the last one.
     #[must_use]
     pub const fn current(&self) -> usize {
         self.current
     }
 
-    /// Its name.
+    /// Name of the running phase, or of the last one.
     #[must_use]
     pub fn current_name(&self) -> String {
         let phase = self.phases.get(self.current);
         phase.map_or_else(String::new, |phase| phase.view.name.clone())
     }
 
-    /// The run with all points of `phase`, or of the current one.
+    /// The run with all points of `phase`, or of the current phase.
     #[must_use]
     pub fn view(&self, phase: Option<usize>) -> View {
         View {
@@ -196,8 +195,8 @@ impl Course {
         }
     }
 
-    fn signs(&self) -> Vec<Sign> {
-        let sign = |name: &str, text: String| Sign {
+    fn signs(&self) -> Vec<WarningSign> {
+        let sign = |name: &str, text: String| WarningSign {
             name: name.to_owned(),
             text,
         };
@@ -227,14 +226,14 @@ impl Course {
         if capped > 0 {
             signs.push(sign(
                 "overload",
-                format!("{capped} operations fell due while all workers were busy and the cap of operations in flight was reached"),
+                format!("{capped} operations came due while all workers were busy and the limit of operations in flight was reached"),
             ));
         }
         if self.gauges.backlog_ns >= OLD_NS {
             signs.push(sign(
                 "backlog",
                 format!(
-                    "the oldest operation under way fell due {:.1} s ago",
+                    "the oldest operation in flight came due {:.1} s ago",
                     self.gauges.backlog_ns as f64 / 1e9
                 ),
             ));
@@ -243,7 +242,7 @@ impl Course {
             signs.push(sign(
                 "client",
                 format!(
-                    "the busiest load thread uses {:.0} % of a core: the client may be the limit",
+                    "the busiest load thread uses {:.0} % of a core: the client may be the bottleneck",
                     100.0 * share
                 ),
             ));
@@ -262,7 +261,7 @@ impl Course {
         self.messages.push_back(message);
     }
 
-    /// Makes `phase` the current one; whatever ran before is over.
+    /// Makes `phase` the current one and ends the phase before it.
     fn enter(&mut self, phase: usize, at_ns: u64) {
         if phase >= self.phases.len() {
             return;
@@ -314,12 +313,12 @@ impl Course {
     }
 }
 
-impl RunSink for Course {
+impl RunSink for RunMonitor {
     fn event(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase, at_ns } => {
                 let known = self.phases.get(usize::from(*phase));
-                // Told after its first intervals, it changes nothing.
+                // If the phase already has intervals, this changes nothing.
                 if known.is_some_and(|p| p.view.state == PhaseState::Waiting) {
                     self.enter(usize::from(*phase), *at_ns);
                 }

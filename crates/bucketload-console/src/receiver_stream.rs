@@ -1,4 +1,4 @@
-//! A channel as a stream, for bodies of answers.
+//! A channel as a stream, for response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
-/// What a task sends, as a stream.
+/// The messages of a task, as a stream.
 #[derive(Debug)]
-pub(crate) struct Feed<T>(pub(crate) mpsc::Receiver<T>);
+pub(crate) struct ReceiverStream<T>(pub(crate) mpsc::Receiver<T>);
 
-impl<T> Stream for Feed<T> {
+impl<T> Stream for ReceiverStream<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {

@@ -1,4 +1,4 @@
-//! What is shown of a run: the form in which pages, terminals and programs get it.
+//! The views of a run, as pages, terminals and programs receive them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 pub struct ClassPoint {
     /// Operations that succeeded.
     pub ops_per_s: f64,
-    /// Object bytes of these.
+    /// Object bytes of the successful operations.
     pub bytes_per_s: f64,
     /// Operations that failed.
     pub failed_per_s: f64,
-    /// Median response time, nanoseconds; percentiles are exact to 1/32, the report has them to 1/1000.
+    /// Median response time, nanoseconds. Percentiles are accurate to 1/32; the report has them to 1/1000.
     pub p50_ns: u64,
     /// 95th percentile, nanoseconds.
     pub p95_ns: u64,
     /// 99th percentile, nanoseconds.
     pub p99_ns: u64,
-    /// Longest response time, nanoseconds, exactly.
+    /// Longest response time, nanoseconds, exact.
     pub max_ns: u64,
 }
 
@@ -26,16 +26,15 @@ pub struct ClassPoint {
 pub struct Point {
     /// Start of the bin since the start of the phase, seconds.
     pub t_s: f64,
-    /// Operations that fell due, per second.
+    /// Operations that came due, per second.
     pub offered_per_s: f64,
-    /// Most operations under way at the end of an interval.
+    /// Maximum number of operations in flight at the end of an interval.
     pub in_flight: u64,
-    /// By position in [`SeriesView::classes`]; none where the class did nothing, shorter where later
-    /// classes were not known yet.
+    /// Indexed like [`SeriesView::classes`]; `None` for an idle class, shorter before later classes appeared.
     pub classes: Vec<Option<ClassPoint>>,
 }
 
-/// A phase over time, or the end of it.
+/// The points of a phase, or the latest of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesView {
     /// Index of the phase.
@@ -44,62 +43,62 @@ pub struct SeriesView {
     pub width_s: f64,
     /// Names of the operation classes.
     pub classes: Vec<String>,
-    /// Position of the first of `points`; those before it are as they were told before.
+    /// Index of the first of `points`; earlier points have not changed since they were sent.
     pub from: usize,
     /// The points.
     pub points: Vec<Point>,
 }
 
-/// How far a phase is.
+/// The state of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PhaseState {
-    /// Not begun.
+    /// Not started.
     #[default]
     Waiting,
-    /// Under way.
+    /// Running.
     Running,
-    /// Over.
+    /// Ended.
     Done,
 }
 
-/// A phase in sum.
+/// The summary of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseView {
     /// Its name.
     pub name: String,
     /// `init`, `prepare`, `run`, `audit` or `cleanup`.
     pub kind: String,
-    /// How far it is.
+    /// Its state.
     pub state: PhaseState,
     /// Why it ended; empty before.
     pub end: String,
-    /// Time since its start, or its length, seconds.
+    /// Time since its start, or its duration, seconds.
     pub elapsed_s: f64,
     /// Its time limit, seconds; 0 for none.
     pub limit_s: f64,
-    /// Share of the limit that it is closest to, 0 to 1; none without limits.
+    /// Progress towards the nearest limit, 0 to 1; `None` without limits.
     pub share: Option<f64>,
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Object bytes of the successes.
+    /// Object bytes of the successful operations.
     pub bytes: u64,
-    /// Whether points over time are kept.
+    /// Whether points are available.
     pub has_series: bool,
 }
 
-/// Something that does not look right so far. The verdict comes from the whole run, at its end.
+/// A sign of trouble so far. The verdict comes from the whole run, at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sign {
-    /// What it concerns, in one word.
+pub struct WarningSign {
+    /// The topic, in one word.
     pub name: String,
     /// The figures.
     pub text: String,
 }
 
-/// A run in sum.
+/// The summary of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunView {
     /// Identifier of the run.
@@ -112,17 +111,17 @@ pub struct RunView {
     pub status: String,
     /// The verdict, once there is one.
     pub verdict: Option<String>,
-    /// Index of the phase under way, or of the last one.
+    /// Index of the running phase, or of the last one.
     pub current: usize,
     /// All phases of the plan.
     pub phases: Vec<PhaseView>,
-    /// What does not look right so far.
-    pub signs: Vec<Sign>,
+    /// Signs of trouble so far.
+    pub signs: Vec<WarningSign>,
     /// The latest warnings and failures, oldest first.
     pub messages: Vec<String>,
-    /// Operations under way.
+    /// Operations in flight.
     pub in_flight: u64,
-    /// Busiest load thread's share of a core; none before it is known.
+    /// Busiest load thread's share of a core; `None` before it is known.
     pub busiest_share: Option<f64>,
     /// Resident memory of the client, bytes.
     pub rss_bytes: u64,
@@ -133,6 +132,6 @@ pub struct RunView {
 pub struct View {
     /// The run.
     pub run: RunView,
-    /// The phase that is looked at.
+    /// The selected phase.
     pub series: SeriesView,
 }

@@ -1,13 +1,13 @@
-//! A load phase on agents, seen from the coordinator: nothing is lost, nothing hangs, and a load that was
-//! not whole is not called complete.
+//! A load phase on agents, seen from the coordinator: nothing is lost, nothing hangs, and an incomplete load
+//! is not called complete.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bucketload_agents::{
-    Access, AgentOptions, Assignment, Conductor, Fleet, Gather, Host, Problem, Watch, dial,
-    simulate,
+    Access, AgentOptions, Assignment, Conductor, Executor, Fleet, FleetWatch, GatherOptions,
+    Problem, dial, simulate,
 };
 use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::driver::DriverFacts;
@@ -21,7 +21,7 @@ use bucketload_run::{
 use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
-/// Bound of everything that is waited for: far beyond what it takes, so that only a hang meets it.
+/// Limit of every wait, far beyond the normal duration, so only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn plan(seconds: u64) -> Plan {
@@ -41,12 +41,12 @@ struct Seen {
     ok: u64,
     sessions: u64,
     end: Option<PhaseEnd>,
-    /// What is known of the agents, and what of it is waited for where the phase begins.
-    begun: Option<(Watch, Known)>,
+    /// At the start of the phase, the sink blocks until the agents satisfy the condition.
+    begun: Option<(FleetWatch, Condition)>,
 }
 
-/// Something that may be known of the agents.
-type Known = fn(&AgentsFile) -> bool;
+/// A condition on the state of the agents.
+type Condition = fn(&AgentsFile) -> bool;
 
 impl RunSink for Seen {
     fn event(&mut self, event: &Event) {
@@ -71,17 +71,22 @@ impl RunSink for Seen {
     }
 }
 
-/// What came of a phase.
+/// The outcome of a phase.
 struct Outcome {
     summary: Result<PhaseSummary, RunError>,
     seen: Seen,
     agents: AgentsFile,
 }
 
-/// The load phase of [`plan`] on `agents` that call `listener`. Where it begins, the coordinator does nothing
-/// else until `begun` holds.
-fn course(listener: TcpListener, agents: u32, seconds: u64, begun: Option<Known>) -> Outcome {
-    let mut fleet = Fleet::gather(Gather {
+/// Runs the load phase of [`plan`] on `agents` that call `listener`. At its start, the coordinator blocks until
+/// `begun` holds.
+fn run_phase(
+    listener: TcpListener,
+    agents: u32,
+    seconds: u64,
+    begun: Option<Condition>,
+) -> Outcome {
+    let mut fleet = Fleet::gather(GatherOptions {
         children: Vec::new(),
         dial: Vec::new(),
         listen: Some((listener, agents)),
@@ -134,29 +139,29 @@ fn access() -> Access {
     Access::new("1", None, None)
 }
 
-/// An agent whose load is `host`'s.
-fn agent(rank: u32, host: impl Host + 'static) -> AgentOptions {
+/// An agent whose load `executor` runs.
+fn agent(rank: u32, executor: impl Executor + 'static) -> AgentOptions {
     AgentOptions {
         access: access(),
         rank: Some(rank),
-        host: Arc::new(host),
+        executor: Arc::new(executor),
         say: Arc::new(|_| ()),
     }
 }
 
-/// Waits for the start that the coordinator names.
+/// Waits until the coordinator announces the start.
 fn agreed_start(gate: &dyn StartGate, phase: usize) -> u64 {
     let begun = Instant::now();
     loop {
         if let Some(start_ns) = gate.start_ns(phase as u16) {
             return start_ns;
         }
-        assert!(begun.elapsed() < PATIENCE, "nobody names a start");
+        assert!(begun.elapsed() < PATIENCE, "no start is announced");
         std::thread::yield_now();
     }
 }
 
-/// Runs `agents` on a thread of its own.
+/// Runs `agents` on a separate thread.
 fn beside(agents: impl Future<Output = ()> + Send + 'static) -> std::thread::JoinHandle<()> {
     std::thread::spawn(|| {
         tokio::runtime::Builder::new_current_thread()
@@ -187,7 +192,7 @@ fn every_interval_of_every_agent_is_in_the_result_once() {
         summary,
         seen,
         agents: file,
-    } = course(listener, AGENTS, SECONDS, None);
+    } = run_phase(listener, AGENTS, SECONDS, None);
     agents.join().unwrap();
     let each = simulate::interval().tally.ok();
     assert_eq!(seen.intervals, SECONDS);
@@ -198,13 +203,13 @@ fn every_interval_of_every_agent_is_in_the_result_once() {
         (PhaseEnd::TimeLimit, Some(PhaseEnd::TimeLimit))
     );
     let ok: u64 = file.agents.iter().map(|agent| agent.totals.ok).sum();
-    assert_eq!(ok, seen.ok, "the sum of the agents is that of the run");
+    assert_eq!(ok, seen.ok, "the run's total is the sum of the agents");
 }
 
-/// Gives its load up once it has begun, as an agent does that holds the coordinator for lost.
+/// Stops its load right after the start, like an agent that takes the coordinator for lost.
 struct GivesUp;
 
-impl Host for GivesUp {
+impl Executor for GivesUp {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
         let phase = load_phase(&assignment.plan);
         conductor.accepted(1, DriverFacts::default());
@@ -241,7 +246,7 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
         whole.unwrap();
         gave_up.unwrap();
     });
-    let outcome = course(listener, 2, 1, None);
+    let outcome = run_phase(listener, 2, 1, None);
     agents.join().unwrap();
     let error = outcome.summary.unwrap_err().to_string();
     assert!(
@@ -253,10 +258,10 @@ fn a_load_that_an_agent_gave_up_unasked_is_not_complete() {
     assert_eq!(states, [AgentState::Finished, AgentState::Failed]);
 }
 
-/// Tells when its load has begun, and does nothing more.
+/// Signals that its load has begun, and does nothing more.
 struct Begins(tokio::sync::mpsc::UnboundedSender<()>);
 
-impl Host for Begins {
+impl Executor for Begins {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
         let phase = load_phase(&assignment.plan);
         conductor.accepted(1, DriverFacts::default());
@@ -277,14 +282,14 @@ fn agents_that_are_lost_while_the_coordinator_is_busy_are_missed() {
     let agents = beside(async move {
         let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
         let options = agent(0, Begins(begins));
-        // The connection ends with the one who would serve it.
+        // The connection is dropped together with `dial`.
         tokio::select! {
             ended = dial(options, &address, Duration::from_secs(60)) => panic!("{ended:?}"),
             _ = begun.recv() => {}
         }
     });
-    let lost: Known = |known| known.agents[0].state == AgentState::Lost;
-    let outcome = course(listener, 1, 1, Some(lost));
+    let lost: Condition = |known| known.agents[0].state == AgentState::Lost;
+    let outcome = run_phase(listener, 1, 1, Some(lost));
     agents.join().unwrap();
     let error = outcome.summary.unwrap_err().to_string();
     assert!(error.contains("agent 0"), "{error}");

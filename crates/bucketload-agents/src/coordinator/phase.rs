@@ -1,19 +1,19 @@
 //! One load phase on all agents: barrier, agreed start, intervals, end.
 //!
-//! Every wait has a deadline, and none of them is left to a message that may not come:
+//! Every wait has a deadline, so a message that never comes cannot block the run:
 //!
-//! | waits for | ends |
+//! | waits for | ends after |
 //! |---|---|
 //! | sessions of all agents | 2 minutes |
-//! | the end of a phase with a time limit | its limit and drain, and a minute |
-//! | the end after a stop | the drain, and a minute; 20 s after an abort |
-//! | the agreement of ranks | as for the end of the phase: an agent that is lost or ends without it stops all |
+//! | the end of a phase with a time limit | its limit, its drain and a minute |
+//! | the end after a stop | the drain and a minute; 20 s after an abort |
+//! | the agreement of ranks | as for the end of the phase; an agent that is lost or ends before it stops all |
 //! | the next interval of an agent | three time-outs, at least 30 s |
-//! | any sign of life | the time-out (on the network thread) |
+//! | any message | the time-out (on the network thread) |
 //!
-//! An agent that misses one is lost. So is one that gives its load up without being told to, as it does
-//! when it holds the coordinator for lost. What it sent is kept, the others finish, and the phase ends as
-//! aborted: a part of the load is missing, so the result is incomplete.
+//! An agent that misses a deadline is lost. So is one that stops its load without being told to, as it does
+//! when it takes the coordinator for lost. Its intervals are kept, the other agents finish, and the phase
+//! ends as aborted: part of the load is missing, so the result is incomplete.
 
 use std::time::{Duration, Instant};
 
@@ -28,65 +28,65 @@ use bucketload_run::{
 };
 
 use super::net::Inbound;
-use super::{POLL, Remote};
+use super::{FleetLoad, POLL};
 use crate::host;
-use crate::message::{Part, ToAgent, ToCoordinator};
+use crate::message::{AgentPhaseEnd, ToAgent, ToCoordinator};
 use crate::tally::shifted;
 
-/// Failures of a run that are reported in full, over all agents and kinds.
+/// Maximum number of failures reported individually in a run, over all agents and kinds.
 pub(super) const FAILURES: u32 = 300;
 /// How long agents may take to open their sessions.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
-/// What an end may take beyond what the plan says.
+/// How long the end may take beyond the plan.
 const END_GRACE: Duration = Duration::from_secs(60);
 /// How long an aborted phase may take to end.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Least time that an agent may take for its next interval.
+/// Minimum time that an agent may take for its next interval.
 const SLOW: Duration = Duration::from_secs(30);
-/// How long before its start a phase is announced, beside what messages take.
+/// How long before its start a phase is announced, in addition to the messages' delay.
 const LEAD_NS: u64 = 100_000_000;
 /// Longest announcement.
 const MAX_LEAD_NS: u64 = 5_000_000_000;
-/// Clock bound that the user should know of, nanoseconds.
+/// Clock bound above which the user is warned, nanoseconds.
 const WIDE_BOUND_NS: u64 = 10_000_000;
-/// Messages that are taken before there is looked for other things.
+/// Messages handled before the loop checks for other events.
 const BATCH: usize = 512;
 
-/// A phase under way.
-pub(super) struct Course<'a> {
-    remote: &'a mut Remote,
+/// A phase in progress.
+pub(super) struct PhaseCourse<'a> {
+    remote: &'a mut FleetLoad,
     phase: u16,
     plan: PhasePlan,
     options: &'a RunOptions,
     stop: &'a StopHandle,
     ready: Vec<bool>,
-    done: Vec<Option<Part>>,
-    /// Agents that have dropped out. The roster may know of a loss before its message was taken.
+    done: Vec<Option<AgentPhaseEnd>>,
+    /// Agents that have dropped out. The roster may know of a loss before its message is handled.
     out: Vec<bool>,
     /// Clock offset of each agent in this phase, from its start on.
     offsets: Vec<i64>,
     start_ns: u64,
-    /// When whoever is not done is lost; `None` for as long as it takes.
+    /// When unfinished agents count as lost; `None` for no limit.
     deadline: Option<Instant>,
-    told: StopLevel,
+    stop_level: StopLevel,
     end: Option<PhaseEnd>,
     converged: bool,
     failed: Option<RunError>,
     slowest: Slowest<()>,
-    /// What works on named objects did, on our clock.
+    /// Rows of works on named objects, on our clock.
     rows: Option<PhaseRows>,
-    /// What ranks did, on our clock.
+    /// Rows of ranks, on our clock.
     ranks: Option<PhaseRanks>,
-    /// How far the ranks of each agent have come.
+    /// Steps that the ranks of each agent have made.
     reached: Vec<Option<u64>>,
-    /// Whether the agents know how far all go.
+    /// Whether the agents know the agreed number of steps.
     agreed: bool,
 }
 
-impl<'a> Course<'a> {
-    /// Has all agents open their sessions.
+impl<'a> PhaseCourse<'a> {
+    /// Tells all agents to open their sessions.
     pub(super) fn new(
-        remote: &'a mut Remote,
+        remote: &'a mut FleetLoad,
         phase: usize,
         options: &'a RunOptions,
         stop: &'a StopHandle,
@@ -116,7 +116,7 @@ impl<'a> Course<'a> {
             offsets: vec![0; agents],
             start_ns: 0,
             deadline: Some(Instant::now() + READY_TIMEOUT),
-            told: StopLevel::Run,
+            stop_level: StopLevel::Run,
             end: None,
             converged: false,
             failed: None,
@@ -143,7 +143,10 @@ impl<'a> Course<'a> {
                     }
                 }
             }
-            if self.start_ns == 0 && self.told == StopLevel::Run && self.ready.iter().all(|r| *r) {
+            if self.start_ns == 0
+                && self.stop_level == StopLevel::Run
+                && self.ready.iter().all(|r| *r)
+            {
                 self.start(sink);
             }
             self.emit(sink);
@@ -155,12 +158,12 @@ impl<'a> Course<'a> {
         self.finish(sink)
     }
 
-    /// Whether nothing more comes from any agent.
+    /// Whether no agent owes anything more.
     fn is_over(&self) -> bool {
         (0..self.done.len()).all(|rank| self.is_out(rank))
     }
 
-    /// Whether an agent owes nothing more.
+    /// Whether an agent has finished or dropped out.
     fn is_out(&self, rank: usize) -> bool {
         self.done[rank].is_some() || self.out[rank]
     }
@@ -187,7 +190,7 @@ impl<'a> Course<'a> {
             ToCoordinator::Ready { phase } if phase == self.phase => self.ready[at] = true,
             ToCoordinator::Late { phase, late_ns } if phase == self.phase => {
                 let message = format!(
-                    "{} learned of the start {:.1} ms late; what fell due until then was late too",
+                    "{} learned of the start {:.1} ms late; operations due until then were late too",
                     self.remote.fleet.roster.name(rank),
                     late_ns as f64 / 1e6
                 );
@@ -228,9 +231,9 @@ impl<'a> Course<'a> {
                 self.remote.dropped[at] = dropped;
                 match outcome {
                     Ok(part) => {
-                        let told = self.told > StopLevel::Run || self.converged;
-                        if !told && !is_own(part.end) {
-                            let reason = "it gave its load up without being told to";
+                        let told = self.stop_level > StopLevel::Run || self.converged;
+                        if !told && !is_planned(part.end) {
+                            let reason = "it stopped its load without being told to";
                             self.fail(rank, AgentState::Failed, reason);
                         }
                         self.done[at] = Some(part);
@@ -244,7 +247,7 @@ impl<'a> Course<'a> {
             ToCoordinator::Refused(problem) => {
                 self.fail(rank, AgentState::Failed, &problem.message);
             }
-            // Of an earlier phase, or answered on the network thread.
+            // From an earlier phase, or handled by the network thread.
             ToCoordinator::Ready { .. }
             | ToCoordinator::Late { .. }
             | ToCoordinator::Reached { .. }
@@ -256,7 +259,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Passes on what happened on an agent.
+    /// Passes on an event of an agent.
     fn event(&mut self, rank: u32, event: Event, sink: &mut dyn RunSink) {
         let name = self.remote.fleet.roster.name(rank);
         match event {
@@ -289,22 +292,22 @@ impl<'a> Course<'a> {
                 ranks.shift(|at| shifted(at, offset));
                 self.ranks.get_or_insert_default().merge(ranks);
             }
-            // Plans with these are refused for several agents, and the coordinator tells the rest.
+            // Plans with the other events are refused on agents, or the coordinator reports the event itself.
             _ => {}
         }
     }
 
-    /// Tells all how far ranks go, once every agent that has some has said how far it has come.
+    /// Once every agent with ranks has reported its steps, tells all agents the maximum.
     fn agree(&mut self) {
         let ranks = self
             .plan
             .works
             .iter()
             .find_map(|work| Some(work.model.ranks()?.ranks as usize));
-        // Agents behind the last rank have none.
+        // Agents beyond the number of ranks have none.
         let having = &self.reached[..ranks.unwrap_or(0).min(self.reached.len())];
-        let most = having.iter().copied().collect::<Option<Vec<u64>>>();
-        let Some(steps) = most.and_then(|all| all.into_iter().max()) else {
+        let all_reached = having.iter().copied().collect::<Option<Vec<u64>>>();
+        let Some(steps) = all_reached.and_then(|all| all.into_iter().max()) else {
             return;
         };
         if std::mem::replace(&mut self.agreed, true) {
@@ -317,13 +320,13 @@ impl<'a> Course<'a> {
                 .fleet
                 .tell(rank, &ToAgent::Agreed { phase, steps });
             if !told && !self.is_out(rank as usize) {
-                // Its ranks would wait for what never comes.
-                self.fail(rank, AgentState::Lost, "it takes no messages any more");
+                // Its ranks would wait forever.
+                self.fail(rank, AgentState::Lost, "it no longer accepts messages");
             }
         }
     }
 
-    /// An agent cannot do its part.
+    /// Marks an agent as failed.
     fn fail(&mut self, rank: u32, state: AgentState, reason: &str) {
         if self.remote.fleet.roster.failed(rank, state, reason) {
             let name = self.remote.fleet.roster.name(rank);
@@ -331,12 +334,12 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Goes on without an agent: the others finish.
+    /// Continues without an agent: the others finish.
     fn drop_out(&mut self, rank: u32, message: String) {
         self.out[rank as usize] = true;
         self.remote.merger.done(rank as usize);
         if self.done[rank as usize].is_some() {
-            // It has done its part of this phase; the next one will not begin without it.
+            // It has finished this phase; the next phase will not begin without it.
             return;
         }
         self.end = Some(PhaseEnd::Aborted);
@@ -344,7 +347,7 @@ impl<'a> Course<'a> {
         self.tell(StopLevel::Finish);
     }
 
-    /// Agrees on an instant and begins.
+    /// Chooses the start instant and announces it.
     fn start(&mut self, sink: &mut dyn RunSink) {
         let roster = &self.remote.fleet.roster;
         let agents = self.ready.len();
@@ -355,7 +358,7 @@ impl<'a> Course<'a> {
             .map(|o| o.bound_ns)
             .max()
             .unwrap_or(0);
-        // A message takes at most twice the bound, which is half of a round trip.
+        // A message takes at most twice the bound, which is half a round trip.
         let lead = LEAD_NS.saturating_add(widest.saturating_mul(4));
         self.start_ns = now_ns() + lead.min(MAX_LEAD_NS);
         let unix_s = i64::try_from(host::unix_ns() / 1_000_000_000).unwrap_or(i64::MAX);
@@ -399,9 +402,9 @@ impl<'a> Course<'a> {
         if widest > WIDE_BOUND_NS && !self.remote.told_clock {
             self.remote.told_clock = true;
             let message = format!(
-                "the agents' clocks are known to within ±{:.1} ms: that is how far apart they begin and \
-                 how well instants of different agents compare (agents.json says it for each); \
-                 latencies are not concerned, each is measured on one clock",
+                "the agents' clocks are known to within ±{:.1} ms, so agents begin that far apart and \
+                 instants of different agents compare only that well (agents.json has each bound); \
+                 latencies are not affected: each is measured on one clock",
                 widest as f64 / 1e6
             );
             sink.event(&Event::Warning { message });
@@ -415,7 +418,7 @@ impl<'a> Course<'a> {
         });
     }
 
-    /// Tells the intervals that are complete, and ends the phase when they are enough.
+    /// Reports complete intervals, and ends the phase when they satisfy its stopping rule.
     fn emit(&mut self, sink: &mut dyn RunSink) {
         if self.start_ns == 0 {
             return;
@@ -436,9 +439,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Refuses to go on with a data set that has holes, as a local run does.
+    /// Refuses to continue with an incomplete data set, as a local run does.
     fn check_preparation(&mut self) {
-        // Works on named objects have their own measure of acceptable failures and go on.
+        // Works on named objects have their own limit of acceptable failures.
         let prepares = self.plan.kind == PhaseKind::Prepare && !self.remote.plan.is_named();
         let totals = self.remote.merger.totals;
         let (failed, all) = (totals.failed, totals.failed + totals.ok);
@@ -455,10 +458,10 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Passes on what the user wants.
+    /// Passes the user's request to stop on.
     fn look_at_stop(&mut self) {
         let wanted = self.stop.level();
-        if wanted > self.told {
+        if wanted > self.stop_level {
             let end = match wanted {
                 StopLevel::Abort => PhaseEnd::Aborted,
                 _ => PhaseEnd::Interrupted,
@@ -471,8 +474,8 @@ impl<'a> Course<'a> {
     }
 
     fn tell(&mut self, level: StopLevel) {
-        if level > self.told {
-            self.told = level;
+        if level > self.stop_level {
+            self.stop_level = level;
             let number = if level == StopLevel::Abort { 2 } else { 1 };
             self.remote.fleet.tell_all(&ToAgent::Stop { level: number });
             match level {
@@ -482,7 +485,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Whoever is not done after the drain and `grace` is lost.
+    /// Agents that have not finished after the drain and `grace` count as lost.
     fn end_within(&mut self, grace: Duration) {
         let latest = Instant::now() + Duration::from_nanos(self.plan.limits.drain_ns) + grace;
         self.deadline = Some(self.deadline.map_or(latest, |known| known.min(latest)));
@@ -519,7 +522,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Says how the phase ended.
+    /// Reports how the phase ended.
     fn finish(self, sink: &mut dyn RunSink) -> Result<PhaseSummary, RunError> {
         if let Some(log) = self.options.op_log.as_ref().filter(|_| self.start_ns > 0) {
             self.remote.fleet.relay.end(log);
@@ -537,14 +540,14 @@ impl<'a> Course<'a> {
             () if ended(PhaseEnd::TimeLimit) => PhaseEnd::TimeLimit,
             () => PhaseEnd::Complete,
         };
-        // A request to stop that came after the phase's own end did not end it.
-        let by_itself = parts().all(|(part, _)| is_own(part.end));
+        // A stop request that came after the phase's own end did not end it.
+        let by_itself = parts().all(|(part, _)| is_planned(part.end));
         let end = self.end.filter(|_| !by_itself || self.failed.is_some());
         let end = end.unwrap_or(own_end);
         let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
         let at_ns = match end {
             PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
-            // From when the first one stopped, the load was no longer whole.
+            // The load was incomplete from the instant at which the first agent stopped.
             PhaseEnd::Converged | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
                 offered_until.min().unwrap_or(now)
             }
@@ -586,8 +589,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Whether a phase ended like this as its plan says, rather than because somebody stopped it.
-const fn is_own(end: PhaseEnd) -> bool {
+/// Whether a phase with this end followed its plan, rather than being stopped.
+const fn is_planned(end: PhaseEnd) -> bool {
     matches!(
         end,
         PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit

@@ -1,4 +1,4 @@
-//! The course of long and odd runs.
+//! Monitors of long and unusual runs.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{PhaseKind, Plan};
@@ -10,8 +10,8 @@ use bucketload_workload::spec::WorkloadFile;
 
 use super::series::{KEPT_POINTS, LIVE_BINS};
 use super::view::PhaseState;
-use super::{Course, KEPT_PHASES};
-use crate::web::events::Sent;
+use super::{KEPT_PHASES, RunMonitor};
+use crate::web::events::SentPoints;
 
 /// A second, nanoseconds.
 const S: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ fn plan() -> Plan {
         .plan
 }
 
-fn course(phases: usize) -> Course {
+fn monitor(phases: usize) -> RunMonitor {
     let mut plan = plan();
     let run = plan
         .phases
@@ -35,7 +35,7 @@ fn course(phases: usize) -> Course {
         .unwrap()
         .clone();
     plan.phases = vec![run; phases];
-    Course::new(&Manifest::new("run", "0", plan))
+    RunMonitor::new(&Manifest::new("run", "0", plan))
 }
 
 /// A second of a phase: 10 operations per class with these latencies, one failure.
@@ -60,16 +60,16 @@ fn interval(phase: u16, index: u64, classes: &[OpClass], latencies: &[u64]) -> I
 }
 
 #[test]
-fn a_day_fits_on_a_page() {
+fn a_day_long_run_fits_on_a_page() {
     const DAY: u64 = 86_400;
     let classes = &OpClass::ALL[..8];
-    let mut course = course(1);
-    // Every 256th second has latencies over five decades, as all would have in a long run.
+    let mut monitor = monitor(1);
+    // Every 256th second has latencies over five decades, which a long run would have in every second.
     let wide: Vec<u64> = (0..300).map(|n| 20_000 + n * n * n * 37).collect();
     let few = [1_000_000, 1_010_000];
     let mut template = interval(0, 0, classes, &few);
     let mut rich = interval(0, 0, classes, &wide);
-    let mut sent = Sent::default();
+    let mut sent = SentPoints::default();
     let mut messages = 0;
     for index in 0..DAY {
         let now = if index % 256 == 0 {
@@ -78,15 +78,15 @@ fn a_day_fits_on_a_page() {
             &mut template
         };
         (now.index, now.start_ns, now.end_ns) = (index, index * S, (index + 1) * S);
-        course.interval(now);
-        // A browser that is told every second.
+        monitor.interval(now);
+        // A browser that gets an update now and then.
         if index % 600 == 0 {
-            let part = sent.next(&course, None);
+            let part = sent.next(&monitor, None);
             messages = messages.max(serde_json::to_vec(&part).unwrap().len());
         }
     }
     assert!(messages < 2 << 20, "{messages} bytes in one message");
-    let view = course.view(None);
+    let view = monitor.view(None);
     let points = &view.series.points;
     assert!(points.len() as u64 <= LIVE_BINS && points.len() as u64 > LIVE_BINS / 2);
     assert_eq!(view.run.phases[0].ok, 80 * DAY, "sums are exact");
@@ -102,21 +102,21 @@ fn a_day_fits_on_a_page() {
 }
 
 #[test]
-fn percentiles_of_wide_bins_are_those_of_all_their_operations() {
-    let mut course = course(1);
+fn percentiles_of_wide_bins_cover_all_their_operations() {
+    let mut monitor = monitor(1);
     // 1 ms for ninety seconds, then 100 ms for ten: the p99 of the hundred is 100 ms, whatever the bins.
     for index in 0..LIVE_BINS * 4 {
         let slow = index % 100 >= 90;
         let ns = if slow { 100_000_000 } else { 1_000_000 };
-        course.interval(&interval(0, index, &[OpClass::Get], &[ns; 10]));
+        monitor.interval(&interval(0, index, &[OpClass::Get], &[ns; 10]));
     }
-    course.event(&Event::PhaseEnded {
+    monitor.event(&Event::PhaseEnded {
         phase: 0,
         at_ns: 0,
         end: PhaseEnd::TimeLimit,
         drained_ns: LIVE_BINS * 4 * S,
     });
-    let series = course.series(0, 0, 0);
+    let series = monitor.series(0, 0, 0);
     assert!(series.points.len() as u64 <= KEPT_POINTS);
     assert!(series.width_s >= 12.0);
     let worst = |q: fn(&super::view::ClassPoint) -> u64| {
@@ -137,77 +137,77 @@ fn percentiles_of_wide_bins_are_those_of_all_their_operations() {
 }
 
 #[test]
-fn many_phases_keep_the_latest() {
+fn the_latest_of_many_phases_are_kept() {
     let n = KEPT_PHASES + 30;
-    let mut course = course(n);
+    let mut monitor = monitor(n);
     for phase in 0..n as u16 {
         for index in 0..3 {
-            course.interval(&interval(phase, index, &[OpClass::Get], &[1_000_000]));
+            monitor.interval(&interval(phase, index, &[OpClass::Get], &[1_000_000]));
         }
     }
-    let run = course.run();
+    let run = monitor.run();
     assert_eq!(run.current, n - 1);
     let kept = run.phases.iter().filter(|p| p.has_series).count();
     assert!(kept <= KEPT_PHASES + 1, "{kept}");
-    assert!(!run.phases[0].has_series && course.series(0, 0, 0).points.is_empty());
+    assert!(!run.phases[0].has_series && monitor.series(0, 0, 0).points.is_empty());
     assert_eq!(run.phases[0].ok, 30, "sums stay");
     assert_eq!(run.phases[0].state, PhaseState::Done);
 }
 
 #[test]
-fn a_browser_is_told_only_what_is_new() {
-    let mut course = course(2);
-    let mut sent = Sent::default();
-    let add = |course: &mut Course, phase, index| {
-        course.interval(&interval(phase, index, &[OpClass::Get], &[1_000_000]));
+fn a_browser_receives_only_new_points() {
+    let mut monitor = monitor(2);
+    let mut sent = SentPoints::default();
+    let add = |monitor: &mut RunMonitor, phase, index| {
+        monitor.interval(&interval(phase, index, &[OpClass::Get], &[1_000_000]));
     };
-    (0..5).for_each(|i| add(&mut course, 0, i));
-    let first = sent.next(&course, None);
+    (0..5).for_each(|i| add(&mut monitor, 0, i));
+    let first = sent.next(&monitor, None);
     assert_eq!((first.from, first.points.len()), (0, 5));
-    // A slow browser missed two; it gets them at once, and the last one again.
-    (5..7).for_each(|i| add(&mut course, 0, i));
-    let second = sent.next(&course, None);
+    // A slow browser missed two points; it gets them at once, and the last one again.
+    (5..7).for_each(|i| add(&mut monitor, 0, i));
+    let second = sent.next(&monitor, None);
     assert_eq!((second.from, second.points.len()), (4, 3));
-    // Wider bins: everything anew.
-    (7..LIVE_BINS + 1).for_each(|i| add(&mut course, 0, i));
-    let third = sent.next(&course, None);
+    // Wider bins: all points are sent again.
+    (7..LIVE_BINS + 1).for_each(|i| add(&mut monitor, 0, i));
+    let third = sent.next(&monitor, None);
     assert_eq!(third.from, 0);
     assert!(third.width_s > 1.5);
     // The next phase.
-    add(&mut course, 1, 0);
-    let fourth = sent.next(&course, None);
+    add(&mut monitor, 1, 0);
+    let fourth = sent.next(&monitor, None);
     assert_eq!((fourth.phase, fourth.from, fourth.points.len()), (1, 0, 1));
-    // An earlier one, asked for.
-    let earlier = sent.next(&course, Some(0));
+    // An earlier phase, on request.
+    let earlier = sent.next(&monitor, Some(0));
     assert_eq!((earlier.phase, earlier.from), (0, 0));
     assert!(!earlier.points.is_empty());
-    assert_eq!(course.series(99, 3, 1).points.len(), 0);
+    assert_eq!(monitor.series(99, 3, 1).points.len(), 0);
 }
 
 #[test]
-fn what_does_not_look_right_is_said_with_its_figures() {
-    let mut course = course(1);
-    assert!(course.run().signs.is_empty());
+fn warning_signs_have_figures() {
+    let mut monitor = monitor(1);
+    assert!(monitor.run().signs.is_empty());
     let mut odd = interval(0, 0, &[OpClass::Get], &[1_000_000]);
     odd.tally.capped = 7;
     odd.gauges.backlog_ns = 3 * S;
     odd.gauges.busiest_thread_cpu_ns = S;
-    course.interval(&odd);
+    monitor.interval(&odd);
     odd.index = 1;
     (odd.start_ns, odd.end_ns) = (S, 2 * S);
     odd.gauges.busiest_thread_cpu_ns = 2 * S;
-    course.interval(&odd);
-    let signs = course.run().signs;
+    monitor.interval(&odd);
+    let signs = monitor.run().signs;
     let names: Vec<&str> = signs.iter().map(|sign| sign.name.as_str()).collect();
     assert_eq!(names, ["failures", "overload", "backlog", "client"]);
     assert!(signs[0].text.contains("2 of 22"), "{}", signs[0].text);
     assert!(signs[3].text.contains("100 %"), "{}", signs[3].text);
     for n in 0..100 {
-        course.event(&Event::Warning {
+        monitor.event(&Event::Warning {
             message: format!("{n} {}", "x".repeat(5000)),
         });
     }
-    let messages = course.run().messages;
+    let messages = monitor.run().messages;
     assert!(messages.len() <= 20 && messages.iter().all(|m| m.len() < 1000));
     assert!(messages.last().unwrap().starts_with("99 "));
 }

@@ -1,8 +1,8 @@
-//! The figures of one phase over time, in at most a fixed number of bins whatever its length.
+//! The figures of one phase over time, in a bounded number of bins whatever its length.
 //!
-//! A bin begins at a multiple of the width. When there would be too many, the width doubles and pairs of
-//! bins become one; counts add up and percentiles are taken from the merged histograms, so what is shown
-//! for a wide bin is the figure of that span of time, not a mean of percentiles.
+//! A bin begins at a multiple of the width. When there would be too many bins, the width doubles and pairs of bins
+//! are merged. Counts add up, and percentiles come from the merged histograms, so a wide bin has the true percentile
+//! of its time span, not a mean of percentiles.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::tally::Interval;
@@ -10,14 +10,14 @@ use bucketload_core::tally::Interval;
 use super::sketch::Sketch;
 use super::view::{ClassPoint, Point};
 
-/// Most bins of a phase under way.
+/// Maximum number of bins of a running phase.
 pub(crate) const LIVE_BINS: u64 = 360;
-/// Most points of a phase that is over.
+/// Maximum number of points of an ended phase.
 pub(crate) const KEPT_POINTS: u64 = 120;
-/// Narrowest bin, nanoseconds: the runner's usual interval.
+/// Minimum width of a bin, nanoseconds: the runner's usual interval.
 const WIDTH_NS: u64 = 1_000_000_000;
 
-/// What happened in one bin.
+/// The figures of one bin.
 #[derive(Clone, Debug, Default)]
 struct Bin {
     index: u64,
@@ -25,7 +25,7 @@ struct Bin {
     len_ns: u64,
     offered: u64,
     in_flight: u64,
-    /// By position in [`Series::classes`].
+    /// Indexed like [`Series::classes`].
     cells: Vec<Cell>,
 }
 
@@ -105,10 +105,10 @@ impl Series {
         let origin = *self.origin_ns.get_or_insert(interval.start_ns);
         let since = interval.start_ns.saturating_sub(origin);
         while since / self.width_ns >= LIVE_BINS {
-            self.halve();
+            self.halve_resolution();
         }
         let index = since / self.width_ns;
-        // Time does not go backwards; if it seems to, the figures belong to the newest bin.
+        // If time seems to go backwards, the figures are added to the newest bin.
         if self.bins.last().is_none_or(|last| last.index < index) {
             self.bins.push(Bin {
                 index,
@@ -148,7 +148,7 @@ impl Series {
             })
     }
 
-    fn halve(&mut self) {
+    fn halve_resolution(&mut self) {
         self.width_ns *= 2;
         let mut merged: Vec<Bin> = Vec::with_capacity(self.bins.len() / 2 + 1);
         for mut bin in self.bins.drain(..) {
@@ -161,15 +161,15 @@ impl Series {
         self.bins = merged;
     }
 
-    /// Makes bins wider until there are at most [`KEPT_POINTS`], and gives up the histograms.
+    /// Widens the bins until there are at most [`KEPT_POINTS`], and drops the histograms.
     pub(crate) fn freeze(mut self) -> (u64, Vec<&'static str>, Vec<Point>) {
         while self.bins.len() as u64 > KEPT_POINTS {
-            self.halve();
+            self.halve_resolution();
         }
         (self.width_ns, self.classes(), self.points(0))
     }
 
-    /// The points from the bin at `from` on.
+    /// The points from bin `from` on.
     pub(crate) fn points(&self, from: usize) -> Vec<Point> {
         self.bins
             .get(from..)
@@ -205,7 +205,7 @@ impl Series {
     }
 }
 
-/// To a thousandth, which no chart can show and which saves two thirds of the digits.
+/// Rounds to a thousandth: finer than any chart shows, with a third of the digits.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,12 +1,12 @@
-//! A small histogram for pages that live long: the core's buckets, 32 of them taken together.
+//! A small histogram for long-lived pages: groups of 32 buckets of the core's histogram.
 //!
-//! The core's histogram has 1024 buckets per octave and a fixed array of 300 KiB; a page keeps thousands of
-//! them. Here a bin is at most 1/32 (3.2 %) wide and only bins that hold something take room. Sketches merge
-//! exactly: the quantile of a sum of sketches is that of the sum, within the width of a bin.
+//! The core's histogram has 1024 buckets per octave in a fixed array of 300 KiB, and a page needs thousands of
+//! histograms. Here a bin is at most 1/32 (3.2 %) wide, and only non-empty bins take space. Sketches merge exactly:
+//! the quantile of merged sketches is that of all values, within the width of a bin.
 
 use bucketload_core::histogram::Histogram;
 
-/// log2 of the core's buckets in a bin.
+/// log2 of the number of core buckets per bin.
 const SHIFT: u32 = 5;
 
 /// Counts per bin, ascending.
@@ -17,7 +17,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// Adds everything of `h`.
+    /// Adds all values of `h`.
     pub(crate) fn add(&mut self, h: &Histogram) {
         let mut other = Self {
             bins: Vec::new(),
@@ -34,7 +34,7 @@ impl Sketch {
         self.merge(&other);
     }
 
-    /// Adds everything of `other`.
+    /// Adds all values of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.max_ns = self.max_ns.max(other.max_ns);
         if self.bins.is_empty() {
@@ -64,21 +64,21 @@ impl Sketch {
         self.bins = merged;
     }
 
-    /// Values in it.
+    /// Number of values.
     pub(crate) fn count(&self) -> u64 {
         self.bins.iter().map(|bin| u64::from(bin.1)).sum()
     }
 
-    /// The largest value, exactly, nanoseconds.
+    /// The exact maximum, nanoseconds.
     pub(crate) const fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The smallest upper edge of a bin at or below which the share `q` of the values lies, nanoseconds:
-    /// at most 1/32 above the value itself, never above the largest. 0 when empty.
+    /// The smallest upper edge of a bin at or below which a share `q` of the values lies, nanoseconds. At most 1/32
+    /// above the exact quantile, and never above the maximum. 0 if empty.
     pub(crate) fn quantile_ns(&self, q: f64) -> u64 {
         let count = self.count();
-        // The rank of the core's quantile: the smallest value with at least this many at or below it.
+        // The same rank as the core's quantile: the smallest value with at least this many values at or below it.
         let rank = ((q * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = 0;
         for &(bin, n) in &self.bins {

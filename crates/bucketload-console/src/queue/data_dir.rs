@@ -1,11 +1,11 @@
-//! The queue on disk: one file that is replaced as a whole, and a lock against a second controller.
+//! The queue on disk: one file that is replaced atomically, and a lock against a second controller.
 //!
 //! ```text
 //! DIR/lock         held while a controller uses the directory
 //! DIR/queue.json   the queue
 //! DIR/jobs/wN/     workload file, output of the process, and the run directory `run`
-//! DIR/incoming/    submissions that are being checked; emptied at the start
-//! DIR/archive/     COSBench's archive of the workloads in XML
+//! DIR/incoming/    submissions being checked; emptied at startup
+//! DIR/archive/     COSBench's archive of the XML workloads
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{JobId, Queue};
 
-/// Format of the queue file; raised when older programs would misread it.
+/// Format of the queue file; raised when older programs would misread the file.
 const FORMAT: u32 = 1;
 /// Name of the queue file.
 const FILE: &str = "queue.json";
-/// Name of the directory of submissions that are being checked.
+/// Name of the directory for submissions being checked.
 const INCOMING: &str = "incoming";
 
-/// What is in the file.
+/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 struct Document<Q> {
     format: u32,
@@ -34,14 +34,14 @@ struct Document<Q> {
 
 /// The data directory of a controller.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct DataDir {
     dir: PathBuf,
-    /// Held open: the lock goes with it.
+    /// Keeps the lock.
     _lock: File,
 }
 
-impl Store {
-    /// Opens or makes the directory, which nobody else may read: workload files can hold credentials.
+impl DataDir {
+    /// Opens or makes the directory, readable by its owner only: workload files can contain credentials.
     ///
     /// # Errors
     /// When it cannot be used, or another controller uses it.
@@ -59,7 +59,7 @@ impl Store {
                 .map_err(at(path))?;
         }
         let path = dir.join("lock");
-        let lock = private(&path).map_err(at(&path))?;
+        let lock = open_private(&path).map_err(at(&path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             format!(
                 "--data {}: another controller uses this directory",
@@ -70,14 +70,14 @@ impl Store {
             dir: dir.to_owned(),
             _lock: lock,
         };
-        // What a killed controller was checking when it ended; nobody was told that it was accepted.
+        // Submissions that a killed controller was checking; nobody was told that they were accepted.
         for entry in fs::read_dir(&incoming).map_err(at(&incoming))?.flatten() {
             let _ = fs::remove_dir_all(entry.path());
         }
         Ok(store)
     }
 
-    /// The queue of the last controller; an empty one where there was none.
+    /// Loads the queue of the last controller; an empty queue if there is none.
     ///
     /// # Errors
     /// When the file is damaged or of a newer format.
@@ -90,7 +90,7 @@ impl Store {
         };
         let damaged = |e: serde_json::Error| {
             format!(
-                "{}: {e}; move the file away to begin with an empty queue",
+                "{}: {e}; move the file away to start with an empty queue",
                 path.display()
             )
         };
@@ -103,11 +103,11 @@ impl Store {
             ));
         }
         let mut queue: Queue = serde_json::from_value(head.queue).map_err(damaged)?;
-        queue.mend();
+        queue.repair();
         Ok(queue)
     }
 
-    /// Replaces the file, atomically and durably.
+    /// Replaces the file atomically and durably.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -131,7 +131,7 @@ impl Store {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// The directory of the submission `number` while it is checked.
+    /// The directory of submission `number` during its check.
     pub(crate) fn incoming(&self, number: u64) -> PathBuf {
         self.dir.join(INCOMING).join(number.to_string())
     }
@@ -147,8 +147,8 @@ impl Store {
     }
 }
 
-/// A file that only its owner may read, opened for appending.
-pub(crate) fn private(path: &Path) -> io::Result<File> {
+/// Opens a file for appending that only its owner may read.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .append(true)

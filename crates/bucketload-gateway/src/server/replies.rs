@@ -1,4 +1,4 @@
-//! Answers on their way out: gathered while further requests are there already, sent before any wait.
+//! Outgoing answers, gathered while more requests are buffered, and sent before any wait.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,17 +9,17 @@ use crate::protocol::codec::Value as _;
 use crate::protocol::{HEADER_BYTES, Header, MAX_REPLY_HEAD_BYTES, Outcome, push_frame};
 use crate::socket::Socket;
 
-/// Gathered bytes from which on they are sent.
-const FULL: usize = 64 << 10;
+/// Buffered bytes at which the answers are sent.
+const FULL_BYTES: usize = 64 << 10;
 
-/// A buffer behind a socket.
+/// Answers that have not been sent yet.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct ReplyBuffer {
     buffer: Vec<u8>,
 }
 
-impl Output {
-    /// Appends an answer with a body of `body` bytes, which must follow.
+impl ReplyBuffer {
+    /// Appends an answer. If `body` is not 0, that many bytes must follow.
     pub(super) fn push(
         &mut self,
         outcome: Outcome,
@@ -37,7 +37,7 @@ impl Output {
         };
         push_frame(&mut self.buffer, header, head);
         if self.buffer.len() - before > HEADER_BYTES + MAX_REPLY_HEAD_BYTES as usize {
-            // Some 50,000 buckets: the client would refuse to read it.
+            // A list of some 50,000 buckets: the client would reject it.
             self.buffer.truncate(before);
             let problem = StoreError::NotImplemented("answers longer than 4 MiB");
             let failed = Header {
@@ -54,16 +54,16 @@ impl Output {
         &mut self.buffer
     }
 
-    /// Sends what there is; `more` follows at once.
+    /// Sends the buffer; `more` says that more data follows at once.
     pub(super) fn flush(&mut self, socket: &Socket, more: bool) -> io::Result<()> {
         socket.send(&self.buffer, more)?;
         self.buffer.clear();
-        // A long listing must not be paid for by the connection's whole life.
-        self.buffer.shrink_to(2 * FULL);
+        // Releases the memory of a long listing.
+        self.buffer.shrink_to(2 * FULL_BYTES);
         Ok(())
     }
 
-    /// The same, with a file for the first of its bytes. Nothing but the answer that has the file may be there.
+    /// Sends the buffer with a file attached. The buffer must hold only the answer to which the file belongs.
     pub(super) fn flush_with_file(
         &mut self,
         socket: &Socket,
@@ -74,8 +74,8 @@ impl Output {
         Ok(())
     }
 
-    /// Whether it should be sent although more may be gathered.
+    /// Whether the buffer should be sent before more answers are added.
     pub(super) const fn is_full(&self) -> bool {
-        self.buffer.len() >= FULL
+        self.buffer.len() >= FULL_BYTES
     }
 }

@@ -1,14 +1,14 @@
-//! A record on its way through the preparation, and its binary form: variable-length integers, so
-//! that a typical record takes some 30 bytes beside its key.
+//! A record during preparation, and its binary form: variable-length integers, so a typical record takes some 30
+//! bytes plus its key.
 
 use bucketload_core::trace::{TraceOp, TraceRecord, key_hash};
 
-/// A record with its names.
+/// A record with its key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rec {
+pub(crate) struct NamedRecord {
     /// The canonical fields.
     pub(crate) base: TraceRecord,
-    /// Exact bytes of the key.
+    /// The key, exactly as recorded.
     pub(crate) key: Vec<u8>,
     /// Further keys: the source of a copy, the rest of a multi-object delete.
     pub(crate) more: Vec<Vec<u8>>,
@@ -16,15 +16,15 @@ pub(crate) struct Rec {
     pub(crate) changed: bool,
     /// Identity of the key: hash of bucket name and key.
     pub(crate) key_id: [u8; 16],
-    /// Body bytes that were answered; -1 unknown.
+    /// Number of body bytes in the response; -1 unknown.
     pub(crate) sent: i64,
-    /// Hash of the log's id of the request; 0 none.
+    /// Hash of the log's request id; 0 for none.
     pub(crate) id: u64,
-    /// Stands for the source of a copy, only to tell that it existed.
+    /// Whether this is only evidence that the source of a copy existed.
     pub(crate) ghost: bool,
 }
 
-impl Default for Rec {
+impl Default for NamedRecord {
     fn default() -> Self {
         Self {
             base: TraceRecord::default(),
@@ -41,17 +41,17 @@ impl Default for Rec {
 
 const GHOST: u8 = 1;
 const ABSENT: u8 = 2;
-/// The fields of the preparation follow.
+/// The fields that only the preparation needs follow.
 const INNER: u8 = 4;
 const CHANGED: u8 = 8;
 
-impl Rec {
-    /// What records are sorted by.
+impl NamedRecord {
+    /// The sort key.
     pub(crate) fn order(&self) -> (i64, u64) {
         (self.base.ts_ns, self.base.src)
     }
 
-    /// Appends the binary form; `inner` keeps what only the preparation needs.
+    /// Appends the binary form; with `inner`, including the fields that only the preparation needs.
     pub(crate) fn encode(&self, inner: bool, out: &mut Vec<u8>) {
         let r = &self.base;
         let flags = if self.ghost { GHOST } else { 0 }
@@ -89,8 +89,7 @@ impl Rec {
         }
     }
 
-    /// Reads the binary form from the front of `input`, which is advanced. `None` when it is
-    /// damaged.
+    /// Decodes the binary form from the front of `input` and advances it. `None` if it is damaged.
     pub(crate) fn decode(&mut self, input: &mut &[u8]) -> Option<()> {
         let (flags, op) = (byte(input)?, byte(input)?);
         let r = &mut self.base;
@@ -110,7 +109,7 @@ impl Rec {
         r.lap = 0;
         name(input, &mut self.key)?;
         let more = usize::try_from(get(input)?).ok()?;
-        // A length takes a byte, so more keys than bytes are damage.
+        // Each key takes at least one byte for its length, so more keys than bytes mean damage.
         if more > input.len() {
             return None;
         }
@@ -150,7 +149,7 @@ fn name(input: &mut &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Seven bits per byte, lowest first; the high bit says that more follow (LEB128).
+/// Seven bits per byte, lowest first; a set high bit means that more bytes follow (LEB128).
 pub(crate) fn put(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -174,7 +173,7 @@ pub(crate) fn get(input: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// Small magnitudes of either sign are short (zigzag).
+/// Zigzag encoding: small magnitudes of either sign are short.
 fn put_signed(value: i64, out: &mut Vec<u8>) {
     put(((value << 1) ^ (value >> 63)) as u64, out);
 }
@@ -190,7 +189,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::Rec;
+    use super::NamedRecord;
 
     prop_compose! {
         fn records()(
@@ -198,14 +197,14 @@ mod tests {
             status in any::<u16>(), part in any::<u16>(), big in any::<[u64; 3]>(),
             key in vec(any::<u8>(), 0..40), more in vec(vec(any::<u8>(), 0..9), 0..4),
             flags in any::<[bool; 3]>(), key_id in any::<[u8; 16]>(), sent in any::<i64>(),
-        ) -> Rec {
+        ) -> NamedRecord {
             let [ts_ns, size, off, len, dur_ns] = numbers;
             let base = TraceRecord {
                 ts_ns, op: TraceOp::ALL[usize::from(op)], bucket: small[0], size, off, len,
                 client: small[1], status, dur_ns, part, upload: big[0], repeat: small[2],
                 src: big[1], lap: 0, absent: flags[0], key_hash: key_hash(small[0], &key),
             };
-            Rec { base, key, more, key_id, sent, id: big[2], ghost: flags[1], changed: flags[2] }
+            NamedRecord { base, key, more, key_id, sent, id: big[2], ghost: flags[1], changed: flags[2] }
         }
     }
 
@@ -215,7 +214,7 @@ mod tests {
             let mut bytes = Vec::new();
             rec.encode(inner, &mut bytes);
             let mut input = &bytes[..];
-            let mut back = Rec::default();
+            let mut back = NamedRecord::default();
             prop_assert!(back.decode(&mut input).is_some());
             prop_assert!(input.is_empty());
             let mut expected = rec.clone();
@@ -224,14 +223,14 @@ mod tests {
             }
             prop_assert_eq!(back, expected);
             for cut in 0..bytes.len() {
-                prop_assert!(Rec::default().decode(&mut &bytes[..cut]).is_none());
+                prop_assert!(NamedRecord::default().decode(&mut &bytes[..cut]).is_none());
             }
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in vec(any::<u8>(), 0..200)) {
             let mut input = &bytes[..];
-            let mut rec = Rec::default();
+            let mut rec = NamedRecord::default();
             while !input.is_empty() && rec.decode(&mut input).is_some() {}
         }
     }
