@@ -1,12 +1,12 @@
-//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts. The end of a parent counts as
-//! one, where that is asked for.
+//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts. On request, the end of the parent
+//! process counts as such a signal.
 
 use bucketload_run::StopHandle;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::{Failure, OrFail};
 
-/// A handle that signals stop, as [`watch`] says.
+/// A handle that signals stop, as [`watch`] describes.
 ///
 /// # Errors
 /// When signals cannot be handled.
@@ -32,7 +32,7 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
                 let (Ok(mut interrupt), Ok(mut terminate)) =
                     (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
                 else {
-                    eprintln!("bucketload: signals cannot be handled; Ctrl-C ends the run at once");
+                    eprintln!("bucketload: cannot handle signals; Ctrl-C will end the run at once, without clean-up");
                     return;
                 };
                 loop {
@@ -42,7 +42,7 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
                     }
                     stop.stop();
                     eprintln!(
-                        "bucketload: stopping; what was measured is kept. Once more to abort without clean-up."
+                        "bucketload: stopping; what was measured is kept. Press Ctrl-C again to abort without clean-up."
                     );
                 }
             });
@@ -51,10 +51,10 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
         .map_err(|e| format!("signal handling: {e}"))
 }
 
-/// Starts the thread that stops the run when standard input closes.
+/// Starts a thread that stops the run when standard input closes.
 ///
 /// # Errors
-/// When there can be no thread.
+/// When the thread cannot be started.
 pub(crate) fn stop_with_stdin(stop: StopHandle) -> Result<(), String> {
     std::thread::Builder::new()
         .name("stdin".to_owned())

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bucketload_target::{Descriptor, UrlForm};
+use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, ResolveContext};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -193,7 +194,14 @@ impl Target {
         }
     }
 
-    /// Whether the target is a server of our own that ends with the run.
+    /// What the workload resolver must know about the target.
+    pub(crate) fn resolve_context(&self) -> ResolveContext {
+        ResolveContext {
+            memory_budget: (*self == Self::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
+        }
+    }
+
+    /// Whether the target is an embedded server, which ends with the run.
     pub(crate) fn is_embedded(&self) -> bool {
         matches!(self, Self::Memory | Self::Directory(_))
     }

@@ -85,7 +85,7 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     let failed = |e: OpError| format!("cleanup of {}{base}: {e}", place.url);
     match cleaned {
         Ok(()) => Ok(Exit::Ok),
-        Err(e) if found.get() => Err(Failure::left(format!(
+        Err(e) if found.get() => Err(Failure::leftovers(format!(
             "{}; what is left there still carries its run's mark: remove the cause and clean up once more",
             failed(e)
         ))),

@@ -41,7 +41,7 @@ pub(crate) fn execute(
         allow: args.comparison.allow_different.clone(),
     };
     let kind = kind(args)?;
-    let mut left = None;
+    let mut leftovers = None;
     let (a, b, schedule, page) = if kind == Kind::Runs {
         let (a, b) = recorded(args)?;
         (a, b, String::new(), args.comparison.report.clone())
@@ -53,7 +53,7 @@ pub(crate) fn execute(
             Outcome::Measured(pairs) => {
                 let page = args.comparison.report.clone();
                 let page = page.unwrap_or_else(|| pairs.dir.join("report.html"));
-                left = pairs.left;
+                leftovers = pairs.leftovers;
                 (pairs.a, pairs.b, pairs.schedule, Some(page))
             }
         }
@@ -83,14 +83,18 @@ pub(crate) fn execute(
     if let Some(page) = page.filter(|_| !global.quiet) {
         eprintln!("bucketload: report: {}", page.display());
     }
-    if let Some(left) = &left {
-        eprintln!("bucketload: {}", left.message);
+    if let Some(leftovers) = &leftovers {
+        eprintln!("bucketload: {}", leftovers.message);
     }
-    let ended = exit(comparison.decision, args.comparison.fail_on);
-    Ok(match (ended, left) {
-        (Exit::Ok, Some(left)) => left.exit,
-        (ended, _) => ended,
-    })
+    Ok(
+        match (
+            exit(comparison.decision, args.comparison.fail_on),
+            leftovers,
+        ) {
+            (Exit::Ok, Some(leftovers)) => leftovers.exit,
+            (exit, _) => exit,
+        },
+    )
 }
 
 fn exit(decision: Decision, fail_on: FailOn) -> Exit {

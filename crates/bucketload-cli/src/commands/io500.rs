@@ -1,4 +1,4 @@
-//! `bucketload io500`: one run of all phases, scored; or the verification of a result.
+//! `bucketload io500`: runs and scores all phases, or verifies a result.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,7 @@ use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::io500::{Config, locate, plan, write};
-use crate::job::{Ceiling, Job};
-use crate::live::Live;
+use crate::job::Job;
 use crate::target::Target;
 use crate::{setup, signals};
 
@@ -68,7 +67,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         planned
             .skipped
             .iter()
-            .map(|(name, why)| format!("{name} is not run: {why}")),
+            .map(|(name, why)| format!("{name} is skipped: {why}")),
     );
     if args.load.dry_run {
         let phases = planned
@@ -83,7 +82,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         return Ok(Exit::Ok);
     }
     if let (Target::Files(root), None) = (&location.target, &args.target.target) {
-        // `datadir` is made, as IO500 makes it.
+        // Creates `datadir`, as IO500 does.
         std::fs::create_dir_all(root)
             .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
     }
@@ -92,26 +91,15 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let connection = Connection::open(location.target, &location.args, &args.load)?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, &connection);
-    // As IOR's backend does; what the run makes it deletes.
+    // As IOR's backend does. The run deletes a bucket that it created.
     options.create_bucket |= args.target.target.is_none();
-    let plan = planned.plan;
-    let manifest = setup::manifest_of(&run_id, &plan, &config.ini(), &connection, &options)?;
-    let mut job = Job {
-        options,
-        manifest,
-        out: out.clone(),
-        ceiling: Ceiling::Skip,
-        op_log: args.op_log.map(OpLogForm::format),
-        prometheus: None,
-        live: Live::new(&plan, global.quiet),
-        notes,
-        agents: None,
-        plan,
-    };
-    if args.agents.is_distributed() {
-        let flags = (&connection, &location.args);
-        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
-    }
+    let (plan, ini) = (planned.plan, config.ini());
+    let mut job = Job::new(plan, &ini, &run_id, options, &connection, out.clone())?;
+    job.op_log = args.op_log.map(OpLogForm::format);
+    job.quiet = global.quiet;
+    job.notes = notes;
+    let flags = (&connection, &location.args);
+    fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
@@ -126,7 +114,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         eprintln!("bucketload: verdict: {}", done.result.verdict.word.name());
         eprintln!("bucketload: {}", out.join("result.txt").display());
     }
-    done.tell(global.quiet);
+    done.print_notes(global.quiet);
     Ok(exit)
 }
 
@@ -146,7 +134,7 @@ fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathB
     Ok(setup::unused(out))
 }
 
-/// Verifies a result. Exit 0 says that it agrees and is valid, 1 that it does not or is not.
+/// Verifies a result. The exit code is 0 if the result is consistent and valid, else 1.
 fn verified(file: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
     let config = config.map(read).transpose()?;
     let text = read(file)?;

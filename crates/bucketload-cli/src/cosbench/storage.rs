@@ -1,5 +1,5 @@
-//! Where a COSBench workload goes: its storage and auth adapters as a target with settings, or what the
-//! flags name instead of all of them.
+//! The target of a COSBench workload: its storage and auth adapters turned into a target with settings, or the target
+//! that the flags name instead.
 
 use bucketload_cosbench::{Auth, Availability, Config, Storage, Work, WorkKind, Workload};
 
@@ -10,36 +10,36 @@ use crate::cli::target::TargetArgs;
 use crate::target::{Api, Target};
 
 /// The target of a workload.
-pub(super) struct Chosen {
+pub(super) struct TargetChoice {
     pub(super) target: Target,
     pub(super) args: TargetArgs,
-    /// Timeout of requests, where the storage says one.
+    /// Timeout of requests, if the storage names one.
     pub(super) timeout_ns: Option<u64>,
 }
 
-/// Storage types that are spoken to as S3.
+/// Storage types that are accessed through S3.
 const S3_LIKE: [&str; 7] = ["s3", "sio", "siov1", "siov2", "gdas", "oss", "ecs"];
-const OVERRIDE: &str = "or replace the storage of all works: --target URL (mem: for the embedded server), \
+const OVERRIDE: &str = "or replace the storage of all works with --target URL (mem: for the embedded server) or \
                         --endpoint-url URL";
 
 /// Chooses the target.
 ///
 /// # Errors
-/// When the storage cannot be driven, or works have several: with the place in the file.
+/// When the storage is not supported, or works have different storages. Errors name the place in the file.
 pub(super) fn choose(
     workload: &Workload,
     flags: &TargetArgs,
     notes: &mut Vec<String>,
-) -> Result<Chosen, String> {
+) -> Result<TargetChoice, String> {
     let bucket = first_bucket(workload);
     if let Some(text) = &flags.target {
         let target = Target::parse(text).map_err(|e| format!("--target: {e}"))?;
         if let Target::Service { bucket, .. } = &target {
             notes.push(format!(
-                "--target: containers have the workload's names; `{bucket}` is not used"
+                "--target: the workload names the containers; `{bucket}` is not used"
             ));
         }
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target,
             args: flags.clone(),
             timeout_ns: None,
@@ -52,7 +52,7 @@ pub(super) fn choose(
         .flat_map(|stage| &stage.works)
         .filter(|work| work.kind != WorkKind::Delay);
     let Some(first) = works.next() else {
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target: Target::Null,
             args: flags.clone(),
             timeout_ns: None,
@@ -65,7 +65,7 @@ pub(super) fn choose(
             "--endpoint-url: an S3 service replaces the storage `{}`; credentials come from the environment",
             first.storage.adapter.name
         ));
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target: service(Api::s3(), bucket),
             args: flags.clone(),
             timeout_ns: None,
@@ -75,16 +75,16 @@ pub(super) fn choose(
         return Err(refuse(
             &place(other),
             &format!(
-                "work `{}` has another storage or auth than work `{}`, and one run drives one",
+                "work `{}` has another storage or auth than work `{}`, but a run has a single target",
                 other.name, first.name
             ),
-            &format!("make them the same and split the workload, {OVERRIDE}"),
+            &format!("split the workload, {OVERRIDE}"),
         ));
     }
     one(first, bucket, flags, notes)
 }
 
-/// Where a work's storage stands in the file; the work itself where it inherits none.
+/// The place of a work's storage in the file, or of the work itself if it has no storage of its own.
 fn place(work: &Work) -> bucketload_cosbench::Place {
     match work.storage.place.line {
         0 => work.place.clone(),
@@ -92,10 +92,10 @@ fn place(work: &Work) -> bucketload_cosbench::Place {
     }
 }
 
-/// Whether two works talk to the same storage in the same way. Keys of single operations (sizes of parts
-/// and ranges) may differ.
+/// Whether two works access the same storage in the same way. Settings of single operations (sizes of parts and
+/// ranges) may differ.
 fn same(a: &Work, b: &Work) -> bool {
-    const OWN: [&str; 7] = [
+    const PER_OPERATION: [&str; 7] = [
         "part_size",
         "is_range_request",
         "file_length",
@@ -105,7 +105,7 @@ fn same(a: &Work, b: &Work) -> bool {
         "retry",
     ];
     let settings = |config: &Config| {
-        let keys = config.keys().filter(|key| !OWN.contains(key));
+        let keys = config.keys().filter(|key| !PER_OPERATION.contains(key));
         let mut all: Vec<(String, String)> = keys
             .map(|key| {
                 (
@@ -148,13 +148,12 @@ fn service(api: Api, bucket: String) -> Target {
     }
 }
 
-/// A storage and its auth.
-struct Pair<'a> {
+struct StorageAuth<'a> {
     storage: &'a Storage,
     auth: &'a Auth,
 }
 
-impl Pair<'_> {
+impl StorageAuth<'_> {
     fn key(&self, key: &str) -> Option<String> {
         let value = self.storage.config.get(key);
         value
@@ -176,12 +175,12 @@ impl Pair<'_> {
             .truth(key)
             .map(|v| v.unwrap_or(false))
             .map_err(|value| {
-                let problem = format!("{key}: `{value}` is no truth value");
+                let problem = format!("{key}: `{value}` is neither true nor false");
                 refuse(&self.storage.place, &problem, "write true or false")
             })
     }
 
-    /// Refuses a key that asks for something that is not done.
+    /// Refuses a key that asks for something unsupported, unless its value is harmless.
     fn refuse_set(&self, key: &str, harmless: &[&str], why: &str) -> Result<(), String> {
         match self
             .key(key)
@@ -191,7 +190,7 @@ impl Pair<'_> {
             Some(value) => Err(refuse(
                 &self.storage.place,
                 &format!("{key}={value}: {why}"),
-                &format!("leave it out, {OVERRIDE}"),
+                &format!("remove it, {OVERRIDE}"),
             )),
         }
     }
@@ -202,8 +201,8 @@ fn one(
     bucket: String,
     flags: &TargetArgs,
     notes: &mut Vec<String>,
-) -> Result<Chosen, String> {
-    let pair = Pair {
+) -> Result<TargetChoice, String> {
+    let pair = StorageAuth {
         storage: &work.storage,
         auth: &work.auth,
     };
@@ -213,7 +212,7 @@ fn one(
         (pair.auth.adapter, &pair.auth.place),
     ] {
         if let Availability::Unavailable(why) = adapter.availability {
-            let problem = format!("`{}` cannot be driven: {why}", adapter.name);
+            let problem = format!("`{}` is not supported: {why}", adapter.name);
             return Err(refuse(place, &problem, OVERRIDE.trim_start_matches("or ")));
         }
     }
@@ -224,8 +223,8 @@ fn one(
                 .ok()
                 .filter(|ms| *ms > 0)
                 .ok_or_else(|| {
-                    let problem = format!("timeout: `{text}` is no number of milliseconds");
-                    refuse(&pair.storage.place, &problem, "write one above 0")
+                    let problem = format!("timeout: `{text}` is not a number of milliseconds");
+                    refuse(&pair.storage.place, &problem, "write a number above 0")
                 })?
                 * 1_000_000,
         ),
@@ -235,7 +234,7 @@ fn one(
         "none" => Target::Null,
         "mock" => {
             notes.push(
-                "storage `mock` is the embedded server; its delays and errors are not imitated"
+                "storage `mock` is replaced by the embedded server; its delays and errors are not imitated"
                     .to_owned(),
             );
             Target::Memory
@@ -257,14 +256,18 @@ fn one(
             service(Api::s3(), bucket)
         }
     };
-    Ok(Chosen {
+    Ok(TargetChoice {
         target,
         args,
         timeout_ns,
     })
 }
 
-fn s3(pair: &Pair<'_>, args: &mut TargetArgs, notes: &mut Vec<String>) -> Result<(), String> {
+fn s3(
+    pair: &StorageAuth<'_>,
+    args: &mut TargetArgs,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
     let why = "requests go to the storage directly";
     pair.refuse_set("proxyhost", &[], why)?;
     pair.refuse_set("proxyport", &["0"], why)?;
@@ -318,7 +321,7 @@ fn s3(pair: &Pair<'_>, args: &mut TargetArgs, notes: &mut Vec<String>) -> Result
     Ok(())
 }
 
-fn swift(pair: &Pair<'_>, args: &mut TargetArgs) -> Result<(), String> {
+fn swift(pair: &StorageAuth<'_>, args: &mut TargetArgs) -> Result<(), String> {
     pair.refuse_set("policy", &["none"], "X-Storage-Policy is not sent")?;
     let hidden = [
         "OS_CLOUD",

@@ -19,8 +19,8 @@ use super::script::Scripts;
 use super::servers::{Ready, own_dir, ready};
 use super::{check, settle, summary};
 use crate::commands::docs::print;
-use crate::commands::study::command_line;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::experiment::command_line;
 use crate::job::unix_ns;
 use crate::signals;
 
@@ -136,7 +136,7 @@ pub(super) fn conclude(
     }
     Ok(match (finished, bad) {
         (0, _) => Exit::Target,
-        (_, 0) => Exit::Ok.or_left(left),
+        (_, 0) => Exit::Ok.or_leftovers(left),
         _ => Exit::GateFailed,
     })
 }

@@ -44,7 +44,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     let verified = run(dir, &["verify-bundle", "run.bundle.tar.zst"]);
     verified.expect(0, &[]);
     assert!(
-        verified.stdout.contains("verified: every checksum holds"),
+        verified.stdout.contains("verified: every checksum matches"),
         "{}",
         verified.stdout
     );
@@ -72,7 +72,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     run(dir, &["verify-bundle", "own"]).expect(0, &[]);
     let at = |name: &str| dir.join("run").join(name);
     let forged = |words: &[&str]| {
-        pack(dir, "run", "forged").expect(0, &["is not what follows from the data"]);
+        pack(dir, "run", "forged").expect(0, &["does not follow from the data"]);
         refuted(dir, "forged", words);
     };
     with_change(&at("result.json"), "\"ok\": 400", "\"ok\": 401", || {
@@ -159,7 +159,7 @@ fn what_does_not_belong_is_left_out_and_secrets_are_refused() {
     fs::write(dir.join("run/notes.txt"), "mine").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.join("run/agents.json")).unwrap();
     let outcome = pack(dir, "run", "b");
-    outcome.expect(0, &["left out: notes.txt", "left out: agents.json"]);
+    outcome.expect(0, &["not packed: notes.txt", "not packed: agents.json"]);
     run(dir, &["verify-bundle", "b"]).expect(0, &[]);
     let file = dir.join("run/events.jsonl");
     let mut text = fs::read_to_string(&file).unwrap();
@@ -212,7 +212,7 @@ fn a_killed_run_verifies_as_incomplete() {
     let outcome = pack(dir, "run", "b");
     outcome.expect(0, &[]);
     assert!(
-        outcome.stdout.contains("did not come to its end"),
+        outcome.stdout.contains("did not finish"),
         "{}",
         outcome.stdout
     );
@@ -403,7 +403,7 @@ fn a_study_verifies_down_to_its_tables() {
         .rfind(|cell| cell.parse::<f64>().is_ok_and(|x| x > 2.0))
         .unwrap();
     with_change(&table, &format!(",{figure}"), ",987654321", || {
-        pack(dir, "s", "forged").expect(0, &["is not what follows from the data"]);
+        pack(dir, "s", "forged").expect(0, &["does not follow from the data"]);
         refuted(dir, "forged", &["tables/", "stored 987654321, computed "]);
     });
 }

@@ -136,7 +136,7 @@ fn runs_that_are_not_valid_are_not_compared() {
     let outcome = call(&mut bucketload(dir.path(), &args));
     outcome.expect(
         1,
-        &["0 of 2 pairs are usable", "the pair is measured again"],
+        &["0 of 2 pairs are usable", "measuring the pair again"],
     );
     assert!(
         !files(&dir.path().join("out/b")).is_empty(),

@@ -137,7 +137,7 @@ fn local_writes_need_leave() {
         "w.xml",
         &["--allow-local-writes", ".", "--output", "json"],
     );
-    outcome.expect(0, &["files are written below"]);
+    outcome.expect(0, &["writes files below"]);
     assert_eq!(outcome.json()["phases"][0]["totals"]["ok"], 12);
     for container in 1..=2 {
         for object in 1..=6 {

@@ -146,7 +146,7 @@ fn a_flipped_byte_is_found_and_leaves_no_line() {
         "3",
     ];
     let outcome = run(dir.path(), &server.url(), &args);
-    outcome.expect(1, &["no line was appended", "download did 9 of 10"]);
+    outcome.expect(1, &["appended no line", "download did 9 of 10"]);
     assert!(outcome.stdout.contains("corrupt"), "{}", outcome.stdout);
     assert!(!dir.path().join("results.csv").exists());
     // The steps after it took place, and nothing is left.
@@ -172,7 +172,7 @@ fn a_failed_step_does_not_keep_the_run_from_cleaning_up() {
     ]);
     let args = ["ossperf", "--objects", "6", "--size", "1KiB"];
     let outcome = run(dir.path(), &server.url(), &args);
-    outcome.expect(1, &["no line was appended", "erase-objects did 3 of 6"]);
+    outcome.expect(1, &["appended no line", "erase-objects did 3 of 6"]);
     assert!(outcome.stdout.contains("conflict"), "{}", outcome.stdout);
     assert!(
         buckets(store.path()).is_empty(),

@@ -232,7 +232,7 @@ fn it_is_evidence(dir: &Path, cell: &Path) {
     let placement = cell.join("placement.csv");
     let text = fs::read_to_string(&placement).unwrap();
     fs::write(&placement, text.replace("/d0", "/d1")).unwrap();
-    run(dir, &["bundle", "s", "-o", "forged"]).expect(0, &["is not what follows from the data"]);
+    run(dir, &["bundle", "s", "-o", "forged"]).expect(0, &["does not follow from the data"]);
     let refuted = run(dir, &["verify-bundle", "forged"]);
     refuted.expect(1, &[]);
     for word in ["tables/hot-load-balance.csv: ", "figures/hot-load-balance"] {

@@ -79,7 +79,7 @@ fn a_search_leaves_its_trials_and_can_be_reported_again() {
     assert!(torn.stdout.contains("interrupted after"), "{}", torn.stdout);
     run(dir.path(), &["report", "study", "--output", "csv"]).expect(2, &["text or json"]);
     // Never written over.
-    run(dir.path(), &args).expect(2, &["it holds something already"]);
+    run(dir.path(), &args).expect(2, &["the directory is not empty"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         (&["--slo", "put.p99<5ms"], &["performs no put"]),
         (
             &["--slo", "p99<5ms", "--rate", "5"],
-            &["--rate: capacity sets the load by itself"],
+            &["--rate: capacity sets the load itself"],
         ),
         (
             &["--slo", "p99<5ms", "--start-rate", "0"],
