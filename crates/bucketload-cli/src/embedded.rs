@@ -1,9 +1,9 @@
 //! The embedded target: `bucketload serve` as a child process on its own loopback port, so that its
 //! CPU time is never counted as the client's.
 //!
-//! The child announces its address as one JSON line on standard output and ends when its standard
-//! input closes, which happens however this process ends. Signals of the terminal do not reach it: a run that
-//! is interrupted still needs its server, to end its operations and to clean up.
+//! The child announces its address as one JSON line on standard output. It exits when its standard input closes, which
+//! happens however this process ends. Signals of the terminal do not reach the child, because an interrupted run still
+//! needs its server to finish operations and to clean up.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
@@ -12,15 +12,16 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-/// Environment variables that carry the credentials, which must not stand in a process list.
+/// Environment variable with the access key. Credentials are passed in the environment, because a process list would show
+/// them.
 pub(crate) const ACCESS_KEY_ENV: &str = "BUCKETLOAD_SERVE_ACCESS_KEY";
-/// See [`ACCESS_KEY_ENV`].
+/// Environment variable with the secret key; see [`ACCESS_KEY_ENV`].
 pub(crate) const SECRET_KEY_ENV: &str = "BUCKETLOAD_SERVE_SECRET_KEY";
 
-/// The line a server prints when it is ready.
+/// The line that a server prints when it is ready.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Announcement<A> {
-    /// Where it listens.
+    /// The address on which the server listens.
     pub(crate) listening: A,
     /// Process id of the server.
     pub(crate) pid: u32,
@@ -30,7 +31,7 @@ impl<A: Serialize> Announcement<A> {
     /// Prints the line of this process.
     ///
     /// # Errors
-    /// When nobody can read it.
+    /// When standard output is closed.
     pub(crate) fn print(listening: A) -> std::io::Result<()> {
         let pid = std::process::id();
         let line = serde_json::to_string(&Self { listening, pid }).unwrap_or_default();
@@ -40,16 +41,16 @@ impl<A: Serialize> Announcement<A> {
     }
 }
 
-/// A server of our own that lives as long as this value.
+/// An embedded server, which runs as long as this value lives.
 pub(crate) struct EmbeddedServer {
     child: Child,
-    /// Held open: the child ends when it closes.
+    /// Held open, because the child exits when it closes.
     _stdin: Option<ChildStdin>,
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) address: SocketAddr,
-    /// Access key it accepts.
+    /// The access key that it accepts.
     pub(crate) access_key: String,
-    /// Secret of the access key.
+    /// The secret key of the access key.
     pub(crate) secret_key: String,
 }
 
@@ -69,7 +70,7 @@ impl EmbeddedServer {
             .env(SECRET_KEY_ENV, &secret_key)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C is for the run, which ends its server last.
+            // Ctrl-C must reach the run only, which ends its server last.
             .process_group(0)
             .spawn()
             .map_err(|e| format!("embedded server: {e}"))?;
@@ -92,7 +93,7 @@ impl EmbeddedServer {
                 drop(stdin);
                 let status = child.wait().map_err(|e| format!("embedded server: {e}"))?;
                 Err(format!(
-                    "embedded server ended before it listened ({status})"
+                    "the embedded server ended before it listened ({status})"
                 ))
             }
         }
@@ -101,14 +102,13 @@ impl EmbeddedServer {
 
 impl Drop for EmbeddedServer {
     fn drop(&mut self) {
-        // Our own child, by its handle; closing its input would end it too, but not at once when
-        // it is busy.
+        // Closing its standard input would end the child too, but not at once if it is busy.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// `bytes` random bytes of the kernel in hexadecimal.
+/// `bytes` random bytes from the kernel, in hexadecimal.
 pub(crate) fn random_hex(bytes: usize) -> Result<String, String> {
     let mut buffer = vec![0u8; bytes];
     let got = rustix::rand::getrandom(&mut buffer, rustix::rand::GetRandomFlags::empty())

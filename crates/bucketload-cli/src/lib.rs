@@ -6,7 +6,7 @@
 //!   process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and `sinks`
 //!   follow it, `signals` stops it. `olddata` reads the objects of an earlier run, `caches` empties the machine's caches,
 //!   `leftover` says how to remove what clean-up left.
-//! - Kinds of runs: `cosbench` for workloads in XML, `io500`, `mdworkbench`, `distributed` for a run on many hosts.
+//! - Kinds of runs: `cosbench` for workloads in XML, `io500`, `mdworkbench` (both with `rank_plan`), `distributed` for a run on many hosts.
 //! - Several runs: a `campaign` measures on one prepared data set, an `experiment` is a directory of trials with one
 //!   report, `hpc` has the rows of `s3-hpc`, a `study` is a matrix of runs as child processes.
 //! - `bundle` packs directories together with the proof of their figures; `placement` asks stores where objects are.
@@ -36,6 +36,7 @@ mod olddata;
 mod oplog;
 mod placement;
 mod prometheus;
+mod rank_plan;
 mod setup;
 mod signals;
 mod sinks;

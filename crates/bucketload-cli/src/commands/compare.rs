@@ -1,4 +1,4 @@
-//! `bucketload compare`: from the command line to two sets of runs, and from these to a verdict.
+//! `bucketload compare`: finds or measures two sets of runs, and compares them.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub(crate) fn execute(
         }
     };
     let refused = |e: bucketload_results::compare::Refusal| Failure {
-        // Runs that were made here are no mistake of the user.
+        // Runs that were measured here are not a mistake of the user.
         exit: if kind == Kind::Runs {
             Exit::Usage
         } else {
@@ -132,7 +132,7 @@ fn kind_of(text: &str) -> Kind {
     }
 }
 
-/// What the arguments are, which must be of one kind.
+/// The kind of the arguments, which must be the same for both.
 fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     let name = |kind| match kind {
         Kind::Runs => "a directory of runs",
@@ -146,13 +146,13 @@ fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     match (args.b.as_deref(), kind) {
         (None, Kind::Runs) => {
             return Err(Failure::usage(format!(
-                "there is nothing to compare {a} with; name a second directory of runs"
+                "there is nothing to compare with {a}; name a second directory of runs"
             )));
         }
         (None, _) => {}
         (Some(b), _) if kind_of(b) != kind => {
             return Err(Failure::usage(format!(
-                "A ({a}) is {} and B ({b}) is {}; both must be of one kind, and run directories must exist",
+                "A ({a}) is {}, but B ({b}) is {}; both must be of the same kind, and run directories must exist",
                 name(kind),
                 name(kind_of(b))
             )));
@@ -161,10 +161,10 @@ fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     }
     match (kind, &args.live.workload) {
         (Kind::Targets, None) => Err(Failure::usage(
-            "two targets need a workload: --workload NAME",
+            "two targets need a workload; name it with --workload NAME",
         )),
         (Kind::Workloads | Kind::Runs, Some(_)) => Err(Failure::usage(
-            "--workload is for the comparison of two targets",
+            "--workload is for the comparison of two targets; remove it",
         )),
         _ => Ok(kind),
     }
@@ -186,7 +186,7 @@ fn recorded(args: &CompareArgs) -> Result<(Vec<Run>, Vec<Run>), Failure> {
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
-            "{flag} mean nothing here: runs that exist already are only read"
+            "{flag} have no effect on runs that exist already; remove them"
         )));
     }
     let side = |given: &Option<String>, listed: &[PathBuf]| -> Result<_, Failure> {
@@ -214,7 +214,7 @@ mod tests {
     use crate::exit::Exit;
 
     #[test]
-    fn arguments_are_told_apart() {
+    fn kinds_of_arguments_are_recognised() {
         assert_eq!(kind_of("/"), Kind::Runs);
         for target in ["mem:", "null:", "s3://b/p", "file:///data", "serve:///data"] {
             assert_eq!(kind_of(target), Kind::Targets, "{target}");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_fail_on_the_words_they_name() {
+    fn the_gate_fails_on_the_chosen_outcome() {
         use Decision::{Equivalent, Faster, Inconclusive, Slower};
         for (word, fail_on, expected) in [
             (Slower, FailOn::Slower, Exit::GateFailed),

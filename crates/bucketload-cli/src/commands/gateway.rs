@@ -1,4 +1,4 @@
-//! `bucketload gateway`: a directory of objects over the gateway's protocol.
+//! `bucketload gateway`: serves a directory of objects over the gateway's protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::cli::gateway::GatewayArgs;
 use crate::embedded::{Announcement, wait_for_stdin_end};
 use crate::exit::{Exit, Failure, OrFail};
 
-/// Longest time that requests under way are given to end.
+/// Time that requests in flight get to finish.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves until a signal ends the process or, with `--exit-with-stdin`, standard input closes.
+/// Serves until a signal arrives or, with `--exit-with-stdin`, standard input closes.
 pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     let aborted = |e: std::io::Error| Failure::aborted(format!("gateway: {e}"));
     pin("gateway", args.cores.as_ref())?;
@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(aborted)?;
-    // Before anybody can know that the gateway is there, so that a signal never ends it otherwise.
+    // Installs the signal handlers before the gateway becomes visible, so that a signal always ends it cleanly.
     let (mut interrupt, mut terminate) = runtime
         .block_on(async {
             Ok((
@@ -57,7 +57,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
             server.address()
         );
     }
-    // Without the flag the sender lives on here, and nothing is ever sent.
+    // Without the flag, the sender stays alive and never sends.
     let (closed, stdin_ends) = tokio::sync::oneshot::channel::<()>();
     let mut closed = Some(closed);
     if args.exit_with_stdin {

@@ -11,7 +11,7 @@ use bucketload_core::plan::Plan;
 use bucketload_run::{RunOptions, usable_cores};
 
 use super::broken;
-use super::setup::Setup;
+use super::setup::TargetSetup;
 use crate::cli::agents::{AgentsArgs, Launch};
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
@@ -252,7 +252,7 @@ fn assign(
     (connection, target_args): (&Connection, &TargetArgs),
     op_log: bool,
 ) -> Result<(), Failure> {
-    let setup = Setup::new(target_args, connection)?;
+    let setup = TargetSetup::new(target_args, connection)?;
     let setup = serde_json::to_value(setup).or_aborted()?;
     let of = fleet.len() as u32;
     let local = matches!(args.launch, Some(Launch::Local(_)));

@@ -1,4 +1,4 @@
-//! A gateway of our own as a child process, and the variables that lead libs3-bucketload to it or to a directory.
+//! `bucketload gateway` as a child process, and the variables that direct libs3-bucketload to it or to a directory.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -9,20 +9,20 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 pub(crate) const ROOT: &str = "BUCKETLOAD_S3_ROOT";
 /// Variable with the address of a gateway.
 pub(crate) const REMOTE: &str = "BUCKETLOAD_S3_REMOTE";
-/// Variable with the way in which entity tags are made.
+/// Variable that selects how entity tags are computed.
 pub(crate) const ETAG: &str = "BUCKETLOAD_S3_ETAG";
-/// Every variable by which libs3-bucketload is told where the objects are.
+/// Every variable that tells libs3-bucketload where the objects are.
 pub(crate) const VARIABLES: [&str; 4] = [ROOT, REMOTE, "BUCKETLOAD_S3_REMOTE_TOKEN_FILE", ETAG];
 
-/// A gateway as a child process, which ends with this value.
+/// A gateway as a child process, which runs as long as this value lives.
 pub(crate) struct Gateway {
     child: Child,
-    /// Held open: the child ends when it closes.
+    /// Held open, because the child exits when it closes.
     stdin: Option<ChildStdin>,
 }
 
 impl Gateway {
-    /// Starts a gateway to the directory `root`; returns it with the address where it listens.
+    /// Starts a gateway to the directory `root`. Returns it with the address on which it listens.
     ///
     /// # Errors
     /// When it cannot be started, or ends before it listens.
@@ -42,7 +42,7 @@ impl Gateway {
             .arg(root)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C is for who started it: runs on the gateway still have to clean up.
+            // Ctrl-C must not reach the gateway, because runs still need it to clean up.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -64,7 +64,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It removes its socket and ends when its input does.
+        // The gateway removes its socket and exits when its standard input closes.
         self.stdin = None;
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! Targets that are a libs3 library in the measuring process: on a directory (`libs3:DIR`), or over a gateway that the
-//! study starts (`gateway:DIR` by TCP, `gateway-unix:DIR` by a Unix socket).
+//! Targets that use a libs3 library in the measuring process: on a directory (`libs3:DIR`), or over a gateway that the
+//! study starts (`gateway:DIR` over TCP, `gateway-unix:DIR` over a Unix socket).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::target::OWN_BUCKET;
 /// The schemes of these targets.
 pub(super) const SCHEMES: [&str; 3] = ["libs3", "gateway", "gateway-unix"];
 
-/// A library's way to a directory.
+/// How the library accesses a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// The library itself.
+pub(super) enum LibraryMode {
+    /// Directly.
     Embedded,
     /// A gateway over TCP on loopback.
     Remote,
@@ -22,39 +22,39 @@ pub(super) enum Way {
     RemoteUnix,
 }
 
-/// What a library needs as long as it is measured.
+/// What the library needs while it is measured.
 #[derive(Default)]
-pub(super) struct Needs {
+pub(super) struct LibrarySetup {
     /// Variables of every command.
     pub(super) env: BTreeMap<String, String>,
     gateway: Option<Gateway>,
-    /// Of the Unix socket: names of sockets must be short, whatever the study is called. Last, for it must be there
-    /// until the gateway has ended.
+    /// Holds the Unix socket, because socket paths must be short, however long the study's path is. The last field,
+    /// because the directory must outlive the gateway.
     _directory: Option<tempfile::TempDir>,
 }
 
-impl Needs {
-    /// Whether a server of its own was started.
+impl LibrarySetup {
+    /// Whether a gateway was started.
     pub(super) const fn has_server(&self) -> bool {
         self.gateway.is_some()
     }
 }
 
-impl Way {
-    /// The way that `url` says, and the directory.
+impl LibraryMode {
+    /// The mode and the directory that `url` names.
     pub(super) fn of(url: &str) -> Option<(Self, &str)> {
         let (scheme, dir) = url.split_once(':')?;
-        let way = match scheme {
+        let mode = match scheme {
             "libs3" => Self::Embedded,
             "gateway" => Self::Remote,
             "gateway-unix" => Self::RemoteUnix,
             _ => return None,
         };
-        // libs3://BUCKET is the target of a library that knows its place.
-        (!dir.starts_with("//")).then_some((way, dir))
+        // libs3://BUCKET is a library that finds its objects by itself.
+        (!dir.starts_with("//")).then_some((mode, dir))
     }
 
-    /// The options by which a command goes this way.
+    /// The options for a command on such a target.
     pub(super) fn args() -> Vec<String> {
         vec![
             format!("--target=libs3://{OWN_BUCKET}"),
@@ -63,16 +63,16 @@ impl Way {
         ]
     }
 
-    /// Starts what the library needs on the directory `root`, which is made if it is not there.
+    /// Starts what the library needs on the directory `root`, which is created if it does not exist.
     ///
     /// # Errors
-    /// Why it cannot be measured.
-    pub(super) fn ready(self, root: &Path) -> Result<Needs, String> {
+    /// Why the library cannot be measured.
+    pub(super) fn ready(self, root: &Path) -> Result<LibrarySetup, String> {
         let library = library();
         (crate::drivers::registry().check_library)(library.as_os_str()).map_err(|why| {
             format!(
-                "{why}; put libs3.so.4 (of a package, or of cargo build --release) beside the program, into ../lib from \
-                 there, or where the dynamic linker looks"
+                "{why}; put libs3.so.4 (from a package, or from cargo build --release) beside the program, into ../lib \
+                 relative to it, or into the search path of the dynamic linker"
             )
         })?;
         std::fs::create_dir_all(root).map_err(|e| format!("{}: {e}", root.display()))?;
@@ -83,20 +83,20 @@ impl Way {
                 Gateway::start(root, listen).map_err(std::io::Error::other)
             });
             let (gateway, address) = started.map_err(|e| e.to_string())?;
-            Ok(Needs {
+            Ok(LibrarySetup {
                 env: BTreeMap::from([variable(REMOTE, address)]),
                 gateway: Some(gateway),
                 _directory: directory,
             })
         };
         match self {
-            // Entity tags that cost nothing, as those of the gateway: the ways differ by nothing else.
-            Self::Embedded => Ok(Needs {
+            // Uses the same cheap entity tags as the gateway, so that the modes differ in nothing else.
+            Self::Embedded => Ok(LibrarySetup {
                 env: BTreeMap::from([
                     variable(ROOT, root_text),
                     variable(ETAG, "opaque".to_owned()),
                 ]),
-                ..Needs::default()
+                ..LibrarySetup::default()
             }),
             Self::Remote => over("127.0.0.1:0", None),
             Self::RemoteUnix => {
@@ -108,7 +108,7 @@ impl Way {
     }
 }
 
-/// The library: beside the program as it is built, in `../lib` as it is packed, else where the dynamic linker finds it.
+/// The library: beside the program (a build), in `../lib` (a package), else wherever the dynamic linker finds it.
 pub(super) fn library() -> PathBuf {
     beside(&std::env::current_exe().unwrap_or_default())
 }
@@ -124,7 +124,7 @@ fn beside(program: &Path) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use super::{Way, beside};
+    use super::{LibraryMode, beside};
 
     #[test]
     fn the_library_of_a_package_is_found() {
@@ -142,12 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn a_way_and_its_directory_stand_in_the_url() {
-        assert_eq!(Way::of("libs3:{dir}"), Some((Way::Embedded, "{dir}")));
-        assert_eq!(Way::of("gateway:/d"), Some((Way::Remote, "/d")));
-        assert_eq!(Way::of("gateway-unix:/d"), Some((Way::RemoteUnix, "/d")));
+    fn the_url_names_mode_and_directory() {
+        assert_eq!(
+            LibraryMode::of("libs3:{dir}"),
+            Some((LibraryMode::Embedded, "{dir}"))
+        );
+        assert_eq!(
+            LibraryMode::of("gateway:/d"),
+            Some((LibraryMode::Remote, "/d"))
+        );
+        assert_eq!(
+            LibraryMode::of("gateway-unix:/d"),
+            Some((LibraryMode::RemoteUnix, "/d"))
+        );
         for other in ["libs3://bucket/p", "file:///d", "mem:", "gateways:/d"] {
-            assert_eq!(Way::of(other), None, "{other}");
+            assert_eq!(LibraryMode::of(other), None, "{other}");
         }
     }
 }

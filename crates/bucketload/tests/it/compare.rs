@@ -134,10 +134,7 @@ fn runs_that_are_not_valid_are_not_compared() {
         "out",
     ];
     let outcome = call(&mut bucketload(dir.path(), &args));
-    outcome.expect(
-        1,
-        &["0 of 2 pairs are usable", "measuring the pair again"],
-    );
+    outcome.expect(1, &["0 of 2 pairs are usable", "measuring the pair again"]);
     assert!(
         !files(&dir.path().join("out/b")).is_empty(),
         "the trials are kept"
@@ -236,5 +233,5 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
     ));
     flags.expect(2, &["workload options mean nothing here"]);
     let nowhere = call(&mut bucketload(dir.path(), &["compare", "one", "absent"]));
-    nowhere.expect(2, &["both must be of one kind"]);
+    nowhere.expect(2, &["both must be of the same kind"]);
 }

@@ -52,7 +52,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
             "json",
         ];
         let outcome = run(dir.path(), &server.url(), &args);
-        outcome.expect(0, &["appended to results.csv"]);
+        outcome.expect(0, &["appended a line to results.csv"]);
         let result = outcome.json();
         let steps = result["ossperf"]["steps"].as_array().unwrap();
         let ok: Vec<u64> = steps
@@ -116,7 +116,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
         "--results-csv",
         "mine.csv",
     ];
-    run(dir.path(), &server.url(), &args).expect(0, &["appended to mine.csv"]);
+    run(dir.path(), &server.url(), &args).expect(0, &["appended a line to mine.csv"]);
     assert_eq!(
         fs::read_to_string(dir.path().join("mine.csv"))
             .unwrap()

@@ -80,7 +80,7 @@ fn cold_reads_find_what_an_earlier_run_kept() {
     .expect(0, &[]);
 
     run("cold-read", &[]).expect(2, &["--objects-of"]);
-    run("get", &["--objects-of", "old"]).expect(2, &["makes its own objects"]);
+    run("get", &["--objects-of", "old"]).expect(2, &["creates its own objects"]);
     run("cold-read", &["--objects-of", "gone"]).expect(2, &["--keep"]);
     run("cold-read", &["--objects-of", "old"]).expect(2, &["less than --min-age 72.0 h"]);
     let young = ["--objects-of", "old", "--min-age", "0s"];

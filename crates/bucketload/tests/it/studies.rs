@@ -179,7 +179,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("workers", &["--over workers", "no `=`"][..]),
         ("speed=1,2", &["no field `speed`"]),
         ("workers=1,0", &["--workers 0"]),
-        ("endpoints=1,2", &["this target has none"]),
+        ("endpoints=1,2", &["this target has no endpoints"]),
     ] {
         run(dir.path(), &[&sweep[..], &["--over", over]].concat()).expect(2, words);
     }

@@ -84,7 +84,7 @@ fn every_cell_is_a_run_directory_and_the_second_call_repeats_none() {
     assert!(!facts.machine["kernel"].is_empty());
 
     let before = read(&study).unwrap().len();
-    run(dir.path(), &args).expect(0, &["going on with the study"]);
+    run(dir.path(), &args).expect(0, &["continuing the study"]);
     let lines = read(&study).unwrap();
     let begun = lines[before..]
         .iter()
@@ -97,7 +97,7 @@ fn every_cell_is_a_run_directory_and_the_second_call_repeats_none() {
     let other = [&args[..], &["--target", "nothing"]].concat();
     run(dir.path(), &other).expect(2, &["other targets"]);
     run(dir.path(), &["study", "report", "s"]).expect(0, &[]);
-    run(dir.path(), &["study", "report", "."]).expect(2, &["no directory of a study"]);
+    run(dir.path(), &["study", "report", "."]).expect(2, &["not the directory of a study"]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_study_that_was_killed_goes_on_with_exactly_what_it_lacks() {
     let before = measured(&study);
     assert_eq!(before.len(), 2);
 
-    run(dir.path(), &args).expect(0, &["going on with the study"]);
+    run(dir.path(), &args).expect(0, &["continuing the study"]);
     let after = measured(&study);
     let all: BTreeSet<String> = plan(&study).cells.into_iter().map(|cell| cell.id).collect();
     assert_eq!(after.keys().cloned().collect::<BTreeSet<_>>(), all);
@@ -211,7 +211,7 @@ fn interruption_leaves_a_directory_that_goes_on() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on"), "{said}");
+    assert!(said.contains("repeat the command to continue"), "{said}");
     assert_eq!(measured(&study).len(), 0);
     let lines = read(&study).unwrap();
     assert!(
@@ -337,7 +337,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"])
         .expect(2, &["tiny.toml:4:1: sead: ", "seed"]);
     assert!(!dir.path().join("s").exists());
-    run(dir.path(), &["study", "osperf"]).expect(2, &["no study of this name", "ossperf"]);
+    run(dir.path(), &["study", "osperf"]).expect(2, &["neither a study of this name", "ossperf"]);
     let none = [
         "study",
         "cosbench",
@@ -407,9 +407,9 @@ fn servers_are_started_and_stopped_and_what_cannot_be_is_named() {
         &["study", "tiny.toml", "--dir", "s", "--repetitions", "2"],
     );
     let outcome = call(command.env("FAKE_PROGRAM", env!("CARGO_BIN_EXE_bucketload")));
-    outcome.expect(0, &["left out: no-such-program is not on the PATH"]);
+    outcome.expect(0, &["skipped: no-such-program is not on the PATH"]);
     assert!(
-        outcome.stdout.contains("left out: no-such-program"),
+        outcome.stdout.contains("skipped: no-such-program"),
         "{}",
         outcome.stdout
     );
