@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Environment variable with the access key. Credentials are passed in the environment, because a process list would show
@@ -60,42 +61,57 @@ impl EmbeddedServer {
     /// # Errors
     /// When the process cannot be started or ends before it listens.
     pub(crate) fn start(args: &[String]) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|e| format!("embedded server: {e}"))?;
         let (access_key, secret_key) = (random_hex(10)?, random_hex(20)?);
-        let mut child = Command::new(program)
-            .arg("serve")
-            .args(["--listen", "127.0.0.1:0", "--exit-with-stdin", "--announce"])
-            .args(args)
-            .env(ACCESS_KEY_ENV, &access_key)
-            .env(SECRET_KEY_ENV, &secret_key)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // Ctrl-C must reach the run only, which ends its server last.
-            .process_group(0)
-            .spawn()
-            .map_err(|e| format!("embedded server: {e}"))?;
-        let stdin = child.stdin.take();
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut line)
-                .map_err(|e| format!("embedded server: {e}"))?;
-        }
-        match serde_json::from_str::<Announcement<SocketAddr>>(&line) {
-            Ok(announcement) => Ok(Self {
-                child,
-                _stdin: stdin,
-                address: announcement.listening,
-                access_key,
-                secret_key,
-            }),
-            Err(_) => {
-                drop(stdin);
-                let status = child.wait().map_err(|e| format!("embedded server: {e}"))?;
-                Err(format!(
-                    "the embedded server ended before it listened ({status})"
-                ))
-            }
+        let (child, stdin, address) = start_server("embedded server", |command| {
+            command
+                .args(["serve", "--listen", "127.0.0.1:0"])
+                .args(args)
+                .env(ACCESS_KEY_ENV, &access_key)
+                .env(SECRET_KEY_ENV, &secret_key);
+        })?;
+        Ok(Self {
+            child,
+            _stdin: stdin,
+            address,
+            access_key,
+            secret_key,
+        })
+    }
+}
+
+/// Starts this program as a server, called `name` in messages, with the verb and arguments that `configure` adds. Returns
+/// the process, its standard input and the address on which it listens.
+///
+/// # Errors
+/// When the process cannot be started or ends before it listens.
+pub(crate) fn start_server<A: DeserializeOwned>(
+    name: &str,
+    configure: impl FnOnce(&mut Command),
+) -> Result<(Child, Option<ChildStdin>, A), String> {
+    let failed = |e: std::io::Error| format!("{name}: {e}");
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    configure(&mut command);
+    let mut child = command
+        .args(["--announce", "--exit-with-stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // Ctrl-C must reach the run only, which needs its server to clean up.
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let stdin = child.stdin.take();
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(failed)?;
+    }
+    match serde_json::from_str::<Announcement<A>>(&line) {
+        Ok(announcement) => Ok((child, stdin, announcement.listening)),
+        Err(_) => {
+            drop(stdin);
+            let status = child.wait().map_err(failed)?;
+            Err(format!("{name}: ended before it listened ({status})"))
         }
     }
 }

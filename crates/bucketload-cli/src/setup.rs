@@ -7,7 +7,7 @@ use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
 
 use crate::caches;
-use crate::cli::run::{self as cli, LoadArgs};
+use crate::cli::run::LoadArgs;
 use crate::cli::values::CoreList;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
@@ -91,10 +91,9 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
             Some(CoreList::These(list)) => Cores::List(list.clone()),
         },
         local_target: connection.is_local(),
-        pacing: match (load.busy_poll, load.pacing) {
-            (true, _) => Pacing::BusyPoll,
-            (false, cli::Pacing::Timer) => Pacing::Timer,
-            (false, cli::Pacing::Precise) => Pacing::Precise,
+        pacing: match load.busy_poll {
+            true => Pacing::BusyPoll,
+            false => load.pacing,
         },
         check_writes: load.check_writes,
         leftovers: connection.leftovers(run_id),

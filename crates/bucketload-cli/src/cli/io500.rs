@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueHint};
 
 use super::agents::AgentsArgs;
-use super::run::{LoadArgs, OpLogForm};
+use super::run::{LoadArgs, OP_LOG_FORMATS};
 use super::target::TargetArgs;
+use super::values::choice;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,12 +91,12 @@ pub(crate) struct Io500Args {
     /// Log every operation into the run directory (ops-*.parquet or ops-*.csv.zst)
     #[arg(
         long,
-        value_enum,
+        value_parser = choice(OP_LOG_FORMATS),
         value_name = "FORM",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "parquet",
         help_heading = "Output options"
     )]
-    pub(crate) op_log: Option<OpLogForm>,
+    pub(crate) op_log: Option<OpLogFormat>,
 }

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use bucketload_results::oplog::OpLogFormat;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
-use super::run::{LoadArgs, OpLogForm};
+use super::run::{LoadArgs, OP_LOG_FORMATS};
 use super::target::TargetArgs;
+use super::values::choice;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,12 +44,12 @@ pub(crate) struct WorkbenchArgs {
     /// Format of the operation log, from which the latencies are computed
     #[arg(
         long,
-        value_enum,
+        value_parser = choice(OP_LOG_FORMATS),
         value_name = "FORM",
         default_value = "parquet",
         help_heading = "Output options"
     )]
-    pub(crate) op_log: OpLogForm,
+    pub(crate) op_log: OpLogFormat,
 }
 
 /// What to measure.

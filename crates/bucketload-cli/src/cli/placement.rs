@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, Subcommand, ValueHint};
+
+use super::values::{Choices, choice};
 
 /// Look up which data nodes hold the objects of a run
 ///
@@ -68,18 +70,15 @@ pub(crate) struct CephPlacement {
     pub(crate) marker: Option<String>,
 
     /// Which copies to write
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Copies::Primary)]
-    pub(crate) copies: Copies,
+    #[arg(long = "copies", action = ArgAction::Set, value_name = "WHICH", default_value = "primary", value_parser = choice(COPIES))]
+    pub(crate) all_copies: bool,
 }
 
-/// Which copies of an object are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Copies {
-    /// The copy that serves reads
-    Primary,
-    /// All copies
-    All,
-}
+/// Whether all copies of an object are written.
+const COPIES: &Choices<bool> = &[
+    ("primary", "The copy that serves reads", false),
+    ("all", "All copies", true),
+];
 
 /// Flags of Swift.
 #[derive(Clone, Debug, Args)]

@@ -1,11 +1,13 @@
 //! `bucketload replay`.
 
-use clap::{Args, ValueEnum};
+use bucketload_core::plan::OnAbsent;
+use bucketload_trace::LapKeys;
+use clap::Args;
 
 use super::run::{LoadArgs, OutputArgs};
 use super::target::TargetArgs;
 use super::trace::{TraceArgs, duration, rate};
-use super::values::size;
+use super::values::{Choices, choice, size};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,8 +78,8 @@ pub(crate) struct TimingArgs {
     pub(crate) late: Late,
 
     /// Order of requests on the same key (default: `strict`, or `none` if the trace writes and deletes nothing)
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) per_key: Option<PerKey>,
+    #[arg(long, value_name = "HOW", value_parser = choice(PER_KEY))]
+    pub(crate) per_key: Option<bool>,
 
     /// Most requests in flight; a run that reaches this limit is marked semi-open
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -96,9 +98,9 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = laps)]
     pub(crate) laps: Laps,
 
-    /// Names that later laps use for objects that the trace changes (default: suffix)
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) lap_keys: Option<LapKeysArg>,
+    /// Names that later laps use for objects that the trace changes
+    #[arg(long, value_name = "HOW", default_value = "suffix", value_parser = choice(LAP_KEYS))]
+    pub(crate) lap_keys: LapKeys,
 
     /// Number of copies of the trace to replay at the same time, each with its own keys
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -130,8 +132,8 @@ pub(crate) struct ShapeArgs {
 #[command(next_help_heading = "Absent objects")]
 pub(crate) struct AbsentArgs {
     /// How to treat objects that must have existed when the recording started
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) on_absent: OnAbsentArg,
+    #[arg(long, value_name = "HOW", default_value = "preload", value_parser = choice(ON_ABSENT))]
+    pub(crate) on_absent: OnAbsent,
 
     /// Also replay requests that were answered with 4xx
     #[arg(long)]
@@ -159,14 +161,18 @@ pub(crate) enum Late {
     Drop(u64),
 }
 
-/// Order of requests on one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PerKey {
-    /// No request is sent before the last write or delete of its key has ended
-    Strict,
-    /// Requests are sent when due, whatever is still in flight
-    None,
-}
+const PER_KEY: &Choices<bool> = &[
+    (
+        "strict",
+        "No request is sent before the last write or delete of its key has ended",
+        true,
+    ),
+    (
+        "none",
+        "Requests are sent when due, whatever is still in flight",
+        false,
+    ),
+];
 
 /// Passes over the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,28 +183,37 @@ pub(crate) enum Laps {
     Auto,
 }
 
-/// Names of changed objects in later laps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LapKeysArg {
-    /// New names for objects that the trace writes or deletes; other objects are shared
-    Suffix,
-    /// The same names
-    Reuse,
-}
+const LAP_KEYS: &Choices<LapKeys> = &[
+    (
+        "suffix",
+        "New names for objects that the trace writes or deletes; other objects are shared",
+        LapKeys::Suffix,
+    ),
+    ("reuse", "The same names", LapKeys::Reuse),
+];
 
-/// How to treat objects that must have existed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnAbsentArg {
-    /// Create them before the replay; an absent object is then a failure
-    #[default]
-    Preload,
-    /// Create nothing; a 404 is a success only if the trace has one
-    Expect,
-    /// Create them, and skip requests on keys that are known to be absent
-    Skip,
-    /// Create them, and stop at the first object that is absent although the trace says it exists
-    Fail,
-}
+const ON_ABSENT: &Choices<OnAbsent> = &[
+    (
+        "preload",
+        "Create them before the replay; an absent object is then a failure",
+        OnAbsent::Preload,
+    ),
+    (
+        "expect",
+        "Create nothing; a 404 is a success only if the trace has one",
+        OnAbsent::Expect,
+    ),
+    (
+        "skip",
+        "Create them, and skip requests on keys that are known to be absent",
+        OnAbsent::Skip,
+    ),
+    (
+        "fail",
+        "Create them, and stop at the first object that is absent although the trace says it exists",
+        OnAbsent::Fail,
+    ),
+];
 
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bucketload_results::oplog::OpLogFormat;
+use bucketload_run::Pacing;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::cosbench::CosbenchArgs;
 use super::target::TargetArgs;
-use super::values::{CoreList, duration, fact, listen_address};
+use super::values::{Choices, CoreList, choice, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
@@ -96,7 +97,7 @@ pub(crate) struct LoadArgs {
     pub(crate) cores: Option<CoreList>,
 
     /// How an open loop waits for the next arrival
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    #[arg(long, value_name = "HOW", default_value = "timer", value_parser = choice(PACINGS))]
     pub(crate) pacing: Pacing,
 
     /// Never sleep, but poll sockets and clock all the time; for latency studies at low concurrency
@@ -119,15 +120,18 @@ pub(crate) struct LoadArgs {
     pub(crate) check_writes: bool,
 }
 
-/// How an open loop waits for the next arrival.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pacing {
-    /// With a kernel timer, about 20 µs late at the median; the core may sleep
-    #[default]
-    Timer,
-    /// With a kernel timer, and spinning for the last 20 µs
-    Precise,
-}
+const PACINGS: &Choices<Pacing> = &[
+    (
+        "timer",
+        "With a kernel timer, about 20 µs late at the median; the core may sleep",
+        Pacing::Timer,
+    ),
+    (
+        "precise",
+        "With a kernel timer, and spinning for the last 20 µs",
+        Pacing::Precise,
+    ),
+];
 
 /// Output of a run.
 #[derive(Clone, Debug, Default, Args)]
@@ -151,13 +155,13 @@ pub(crate) struct OutputArgs {
     /// The log never slows down the load: records that its writer cannot keep up with are dropped and counted.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice(OP_LOG_FORMATS),
         value_name = "FORM",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "parquet"
     )]
-    pub(crate) op_log: Option<OpLogForm>,
+    pub(crate) op_log: Option<OpLogFormat>,
 
     /// File to append a result line to, for workloads with OSSperf's six steps (default: results.csv in the
     /// working directory)
@@ -170,24 +174,18 @@ pub(crate) struct OutputArgs {
 }
 
 /// Formats of the operation log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OpLogForm {
-    /// Apache Parquet, for DuckDB, pandas and others
-    Parquet,
-    /// Comma-separated values, compressed
-    #[value(name = "csv.zst")]
-    CsvZst,
-}
-
-impl OpLogForm {
-    /// The corresponding file format.
-    pub(crate) const fn format(self) -> OpLogFormat {
-        match self {
-            Self::Parquet => OpLogFormat::Parquet,
-            Self::CsvZst => OpLogFormat::CsvZst,
-        }
-    }
-}
+pub(crate) const OP_LOG_FORMATS: &Choices<OpLogFormat> = &[
+    (
+        "parquet",
+        "Apache Parquet, for DuckDB, pandas and others",
+        OpLogFormat::Parquet,
+    ),
+    (
+        "csv.zst",
+        "Comma-separated values, compressed",
+        OpLogFormat::CsvZst,
+    ),
+];
 
 /// Formats of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -207,7 +205,7 @@ pub(crate) enum OutputFormat {
 mod tests {
     use clap::Parser;
 
-    use super::{OpLogForm, OutputFormat, Pacing, RunArgs};
+    use super::{OpLogFormat, OutputFormat, Pacing, RunArgs};
     use crate::cli::{Cli, Command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
@@ -261,12 +259,12 @@ mod tests {
         assert_eq!(form("--quiet").unwrap().output.op_log, None);
         assert_eq!(
             form("--op-log").unwrap().output.op_log,
-            Some(OpLogForm::Parquet)
+            Some(OpLogFormat::Parquet)
         );
         let csv = form("--op-log=csv.zst").unwrap();
         assert_eq!(
             (csv.output.op_log, csv.workload.as_str()),
-            (Some(OpLogForm::CsvZst), "get")
+            (Some(OpLogFormat::CsvZst), "get")
         );
         assert!(form("--op-log=json").unwrap_err().contains("csv.zst"));
     }

@@ -8,9 +8,9 @@ use bucketload_trace::{
     Ambiguous, Column, Format, FormatOptions, Layout, PrepareOptions, RangePlacement, Sample,
     SampleBy, Ticks, TimeForm, Untimed,
 };
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::values::size;
+use super::values::{Choices, choice, size};
 
 /// How to read the input, and which part of it to use.
 #[derive(Clone, Debug, Args)]
@@ -85,20 +85,20 @@ pub(crate) struct TraceArgs {
     pub(crate) sample: Option<f64>,
 
     /// What --sample selects, by its hash
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    pub(crate) sample_by: By,
+    #[arg(long, value_name = "WHAT", default_value = "key", value_parser = choice(SAMPLE_BY))]
+    pub(crate) sample_by: SampleBy,
 
     /// How to time records in the same tick of a clock of 1 ms or coarser
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) ticks: TicksArg,
+    #[arg(long, value_name = "HOW", default_value = "spread", value_parser = choice(TICKS))]
+    pub(crate) ticks: Ticks,
 
     /// Where to place ranges of which only the length was recorded
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t)]
-    pub(crate) ranges: Ranges,
+    #[arg(long, value_name = "WHERE", default_value = "uniform", value_parser = choice(RANGES))]
+    pub(crate) ranges: RangePlacement,
 
     /// How to treat reads of objects that the trace deleted before
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) ambiguous: AmbiguousArg,
+    #[arg(long, value_name = "HOW", default_value = "insert", value_parser = choice(AMBIGUOUS))]
+    pub(crate) ambiguous: Ambiguous,
 
     /// Size of objects whose size the trace does not tell
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -141,51 +141,48 @@ pub(crate) struct Unit(TimeForm);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window(i64, i64);
 
-/// What is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// Keys, each with its whole history
-    #[default]
-    Key,
-    /// Clients
-    Client,
-    /// Buckets
-    Bucket,
-}
+const SAMPLE_BY: &Choices<SampleBy> = &[
+    ("key", "Keys, each with its whole history", SampleBy::Key),
+    ("client", "Clients", SampleBy::Client),
+    ("bucket", "Buckets", SampleBy::Bucket),
+];
 
-/// How to time records in the same tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TicksArg {
-    /// Evenly over the tick, in order
-    #[default]
-    Spread,
-    /// All at the start of the tick; creates false spikes, for worst cases only
-    Burst,
-    /// At random times within the tick, in order
-    Jitter,
-}
+const TICKS: &Choices<Ticks> = &[
+    ("spread", "Evenly over the tick, in order", Ticks::Spread),
+    (
+        "burst",
+        "All at the start of the tick; creates false spikes, for worst cases only",
+        Ticks::Burst,
+    ),
+    (
+        "jitter",
+        "At random times within the tick, in order",
+        Ticks::Jitter,
+    ),
+];
 
-/// Where to place ranges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Ranges {
-    /// Anywhere, at multiples of 4 KiB
-    #[default]
-    Uniform,
-    /// At the start of the object
-    Head,
-    /// After the previous range of the object
-    Sequential,
-}
+const RANGES: &Choices<RangePlacement> = &[
+    (
+        "uniform",
+        "Anywhere, at multiples of 4 KiB",
+        RangePlacement::Uniform,
+    ),
+    ("head", "At the start of the object", RangePlacement::Head),
+    (
+        "sequential",
+        "After the previous range of the object",
+        RangePlacement::Sequential,
+    ),
+];
 
-/// How to treat reads of deleted objects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AmbiguousArg {
-    /// Insert a write just before the read; inserted writes are counted
-    #[default]
-    Insert,
-    /// Drop the read
-    Drop,
-}
+const AMBIGUOUS: &Choices<Ambiguous> = &[
+    (
+        "insert",
+        "Insert a write just before the read; inserted writes are counted",
+        Ambiguous::Insert,
+    ),
+    ("drop", "Drop the read", Ambiguous::Drop),
+];
 
 fn format_help() -> String {
     let names = Format::names();
@@ -347,27 +344,12 @@ impl TraceArgs {
                 .map_or((0, i64::MAX), |window| (window.0, window.1)),
             sample: self.sample.map(|fraction| Sample {
                 fraction,
-                by: match self.sample_by {
-                    By::Key => SampleBy::Key,
-                    By::Client => SampleBy::Client,
-                    By::Bucket => SampleBy::Bucket,
-                },
+                by: self.sample_by,
             }),
-            ticks: match self.ticks {
-                TicksArg::Spread => Ticks::Spread,
-                TicksArg::Burst => Ticks::Burst,
-                TicksArg::Jitter => Ticks::Jitter,
-            },
+            ticks: self.ticks,
             untimed: self.untimed,
-            ranges: match self.ranges {
-                Ranges::Uniform => RangePlacement::Uniform,
-                Ranges::Head => RangePlacement::Head,
-                Ranges::Sequential => RangePlacement::Sequential,
-            },
-            ambiguous: match self.ambiguous {
-                AmbiguousArg::Insert => Ambiguous::Insert,
-                AmbiguousArg::Drop => Ambiguous::Drop,
-            },
+            ranges: self.ranges,
+            ambiguous: self.ambiguous,
             replay_errors,
             default_size: self.default_size,
             anonymise: self.anonymise.clone(),

@@ -4,6 +4,24 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bucketload_core::units;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// The values of a flag: name, help text and meaning of each.
+pub(crate) type Choices<T> = [(&'static str, &'static str, T)];
+
+/// Reads one of `choices` by its name.
+pub(crate) fn choice<T>(choices: &'static Choices<T>) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let names = choices.iter();
+    let names = names.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|text| {
+        let mut rows = choices.iter();
+        let row = rows.find(|(name, ..)| *name == text);
+        row.map(|row| row.2).ok_or("unknown value")
+    })
+}
 
 /// Reads a size such as `512MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {

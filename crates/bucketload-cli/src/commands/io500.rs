@@ -8,7 +8,6 @@ use bucketload_results::io500::{phases, text};
 
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;
-use crate::cli::run::OpLogForm;
 use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::Connection;
@@ -95,7 +94,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     options.create_bucket |= args.target.target.is_none();
     let (plan, ini) = (planned.plan, config.ini());
     let mut job = Job::new(plan, &ini, &run_id, options, &connection, out.clone())?;
-    job.op_log = args.op_log.map(OpLogForm::format);
+    job.op_log = args.op_log;
     job.quiet = global.quiet;
     job.notes = notes;
     let flags = (&connection, &location.args);

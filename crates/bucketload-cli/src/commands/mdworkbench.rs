@@ -70,7 +70,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let connection = Connection::open(target, &args.target, &args.load)?;
     let run_options = setup::options(&args.load, &run_id, &connection);
     let mut job = Job::new(plan, "", &run_id, run_options, &connection, out.clone())?;
-    job.op_log = Some(args.op_log.format());
+    job.op_log = Some(args.op_log);
     job.quiet = global.quiet;
     if options.obj_per_proc > options.precreate_per_set && parts.benchmark {
         let note = "-I is larger than -P: objects may be consumed before they exist";

@@ -8,14 +8,14 @@ use bucketload_core::plan::{LatePolicy, OnAbsent, Plan, ReplayPart, ReplayPlan, 
 use bucketload_core::trace::TraceOp;
 use bucketload_core::units;
 use bucketload_results::rundir::TraceInput;
-use bucketload_trace::{LapKeys, Replay, SourceOptions, Summary};
+use bucketload_trace::{Replay, SourceOptions, Summary};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::cli::GlobalArgs;
-use crate::cli::replay::{LapKeysArg, Laps, Late, OnAbsentArg, PerKey, ReplayArgs};
-use crate::cli::run::{OpLogForm, OutputFormat};
+use crate::cli::replay::{Laps, Late, ReplayArgs};
+use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::trace::{facts, failure, name_of, prepared};
@@ -64,11 +64,7 @@ fn source_options(
     let shape = &args.shape;
     let mut options = SourceOptions {
         laps: 1,
-        lap_keys: match shape.lap_keys {
-            Some(LapKeysArg::Reuse) => LapKeys::Reuse,
-            // Laps share the keys that the trace does not change in either case.
-            Some(LapKeysArg::Suffix) | None => LapKeys::Suffix,
-        },
+        lap_keys: shape.lap_keys,
         copies: shape.copies,
         size_factor: shape.size_factor,
         size_bounds: (
@@ -138,12 +134,6 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
     let summary = replay.trace().summary();
     let (timing, absent) = (&args.timing, &args.absent);
     let shaped = timing.cap_rate.is_some() || timing.cap_bytes.is_some();
-    let on_absent = match absent.on_absent {
-        OnAbsentArg::Preload => OnAbsent::Preload,
-        OnAbsentArg::Expect => OnAbsent::Expect,
-        OnAbsentArg::Skip => OnAbsent::Skip,
-        OnAbsentArg::Fail => OnAbsent::Fail,
-    };
     ReplayRequest {
         name: format!("replay-{}", name_of(&args.trace.files[0])),
         replay: ReplayPlan {
@@ -168,11 +158,8 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
                 Late::Issue => LatePolicy::Issue,
                 Late::Drop(after_ns) => LatePolicy::Drop { after_ns },
             },
-            per_key: match timing.per_key {
-                Some(order) => order == PerKey::Strict,
-                None => summary.changes_population,
-            },
-            on_absent,
+            per_key: timing.per_key.unwrap_or(summary.changes_population),
+            on_absent: absent.on_absent,
             max_in_flight: timing.asap.unwrap_or(timing.max_in_flight),
             // Bucket names are part of the keys.
             buckets: Vec::new(),
@@ -182,7 +169,7 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
             .keys()
             .filter_map(|name| TraceOp::from_name(name))
             .collect(),
-        preload: on_absent != OnAbsent::Expect && summary.preload_objects > 0,
+        preload: absent.on_absent != OnAbsent::Expect && summary.preload_objects > 0,
         preload_workers: absent.preload_workers,
         duration_ns: timing.duration.unwrap_or(0),
         timeout_ns: absent.timeout,
@@ -280,7 +267,7 @@ fn job(
     let ceiling = Ceiling::of(&plan, &args.load);
     let mut job = Job::new(plan, "", &run_id, options, connection, out)?;
     job.ceiling = ceiling;
-    job.op_log = args.output.op_log.map(OpLogForm::format);
+    job.op_log = args.output.op_log;
     job.prometheus = args.output.prometheus;
     job.quiet = global.quiet;
     let notes = input.facts.iter().filter(|row| row.0 == "note");

@@ -8,7 +8,7 @@ use bucketload_workload::resolve::{DryRun, Resolved, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::GlobalArgs;
-use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
+use crate::cli::run::{OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::agent;
@@ -207,7 +207,7 @@ fn job(
         job.manifest.data_note = old.note;
     }
     job.ceiling = ceiling;
-    job.op_log = args.output.op_log.map(OpLogForm::format);
+    job.op_log = args.output.op_log;
     job.prometheus = args.output.prometheus;
     job.quiet = global.quiet;
     job.notes = notes;

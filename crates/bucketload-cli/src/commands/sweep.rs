@@ -146,10 +146,11 @@ impl Campaigns<'_> {
 
     /// Closes all campaigns, even if the clean-up of one fails.
     fn close(self) -> Result<(), Failure> {
-        let campaigns = self.open.into_values();
-        campaigns.fold(Ok(()), |closed, campaign| {
-            first_failure(closed, campaign.close())
-        })
+        let mut closed = Ok(());
+        for campaign in self.open.into_values() {
+            closed = first_failure(closed, campaign.close());
+        }
+        closed
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rows of `bucketload s3-hpc`: the flags and variables of each row's runs, and the servers behind the rows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use crate::cli::hpc::{DEFAULT_LIBRARY, HpcOptions, OwnRow};
 use crate::cli::values::words;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT, VARIABLES};
+use crate::hpc::gateway::{LibraryMode, LibrarySetup, VARIABLES};
 use crate::target::OWN_BUCKET;
 
 /// Placeholder for the object size in flags; the null store reads the size from the key.
@@ -26,7 +27,7 @@ pub(crate) struct RowSetup {
 #[derive(Default)]
 pub(crate) struct RowCommand {
     flags: Vec<String>,
-    variables: Vec<(&'static str, String)>,
+    variables: BTreeMap<String, String>,
 }
 
 impl RowCommand {
@@ -39,9 +40,7 @@ impl RowCommand {
             .flags
             .iter()
             .map(|flag| flag.replace(SIZE, &size.to_string()));
-        command
-            .args(flags)
-            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.args(flags).envs(&self.variables);
     }
 }
 
@@ -49,10 +48,7 @@ impl RowCommand {
 pub(crate) struct Rows {
     pub(crate) all: Vec<RowSetup>,
     _servers: Vec<EmbeddedServer>,
-    _gateways: Vec<Gateway>,
-    /// Holds the Unix socket, because socket paths must be short, however long the root's path is. The last field,
-    /// because the directory must outlive the gateway.
-    _directory: Option<tempfile::TempDir>,
+    _libraries: Vec<LibrarySetup>,
 }
 
 impl Rows {
@@ -68,8 +64,7 @@ impl Rows {
         let mut rows = Self {
             all: Vec::new(),
             _servers: Vec::new(),
-            _gateways: Vec::new(),
-            _directory: None,
+            _libraries: Vec::new(),
         };
         for row in &own {
             rows.own(*row, &root, options)?;
@@ -117,14 +112,6 @@ impl Rows {
 
     fn own(&mut self, row: OwnRow, root: &Path, options: &HpcOptions) -> Result<(), Failure> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let library = || {
-            vec![
-                "--target".to_owned(),
-                format!("libs3://{OWN_BUCKET}"),
-                "--libs3-library".to_owned(),
-                text(&options.library),
-            ]
-        };
         match row {
             OwnRow::Posix => {
                 let flags = [
@@ -144,43 +131,36 @@ impl Rows {
                     Some(run),
                 );
             }
-            OwnRow::Embedded => {
-                let run = RowCommand {
-                    flags: library(),
-                    variables: vec![(ROOT, text(root)), (ETAG, "opaque".to_owned())],
-                };
-                self.add(
-                    "embedded",
-                    "libs3 in the process, on the directory",
-                    false,
-                    Some(run),
-                );
-            }
-            OwnRow::Remote | OwnRow::RemoteUnix => {
-                let (name, listen, meaning) = match row {
+            OwnRow::Embedded | OwnRow::Remote | OwnRow::RemoteUnix => {
+                let (name, mode, meaning) = match row {
+                    OwnRow::Embedded => (
+                        "embedded",
+                        LibraryMode::Embedded,
+                        "libs3 in the process, on the directory",
+                    ),
                     OwnRow::Remote => (
                         "remote",
-                        "127.0.0.1:0".to_owned(),
+                        LibraryMode::Remote,
                         "libs3 in the process, on a gateway over TCP",
                     ),
-                    _ => {
-                        let directory = tempfile::tempdir()
-                            .map_err(|e| Failure::aborted(format!("a socket: {e}")))?;
-                        let listen = format!("unix:{}", text(&directory.path().join("gateway")));
-                        self._directory = Some(directory);
-                        (
-                            "remote-unix",
-                            listen,
-                            "libs3 in the process, on a gateway over a Unix socket",
-                        )
-                    }
+                    _ => (
+                        "remote-unix",
+                        LibraryMode::RemoteUnix,
+                        "libs3 in the process, on a gateway over a Unix socket",
+                    ),
                 };
-                let (gateway, address) = Gateway::start(root, &listen).map_err(Failure::target)?;
-                self._gateways.push(gateway);
+                let setup = mode.start(root, &[]).map_err(Failure::target)?;
+                let flags = [
+                    "--target",
+                    &format!("libs3://{OWN_BUCKET}"),
+                    "--libs3-library",
+                    &text(&options.library),
+                ];
                 let run = RowCommand {
-                    flags: library(),
-                    variables: vec![(REMOTE, address)],
+                    flags: flags.map(str::to_owned).to_vec(),
+                    variables: setup.env.clone(),
                 };
+                self._libraries.push(setup);
                 self.add(name, meaning, false, Some(run));
             }
             OwnRow::Http => {
@@ -269,9 +249,12 @@ fn http(server: &EmbeddedServer, prefix: &str) -> RowCommand {
     ];
     RowCommand {
         flags: flags.map(str::to_owned).to_vec(),
-        variables: vec![
-            ("AWS_ACCESS_KEY_ID", server.access_key.clone()),
-            ("AWS_SECRET_ACCESS_KEY", server.secret_key.clone()),
-        ],
+        variables: BTreeMap::from([
+            ("AWS_ACCESS_KEY_ID".to_owned(), server.access_key.clone()),
+            (
+                "AWS_SECRET_ACCESS_KEY".to_owned(),
+                server.secret_key.clone(),
+            ),
+        ]),
     }
 }

@@ -9,6 +9,8 @@ use bucketload_results::io500::ini::Ini;
 use bucketload_results::io500::measure::Settings;
 use bucketload_results::io500::verify::config_hash;
 
+use crate::cli::mdworkbench::PacketType;
+
 use super::options::{EXTENDED, OptionUse, options};
 
 /// A second in nanoseconds.
@@ -24,15 +26,6 @@ pub(crate) enum Deletes {
     List,
     /// HEAD, then DELETE, as with `S3LIB_DELETE_HEURISTICS`.
     Heuristics,
-}
-
-/// What objects hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
-    /// IOR's pattern "timestamp".
-    Timestamp,
-    /// Incompressible bytes, different in every transfer.
-    Random,
 }
 
 /// The effective configuration.
@@ -328,15 +321,15 @@ impl Config {
     }
 
     /// Content of objects.
-    pub(crate) fn packet(&self) -> Result<Packet, String> {
+    pub(crate) fn packet(&self) -> Result<PacketType, String> {
         match self
             .text("global", "dataPacketType")
             .0
             .to_ascii_lowercase()
             .as_str()
         {
-            "timestamp" | "t" => Ok(Packet::Timestamp),
-            "random" | "r" | "incompressible" | "i" => Ok(Packet::Random),
+            "timestamp" | "t" => Ok(PacketType::Timestamp),
+            "random" | "r" | "incompressible" | "i" => Ok(PacketType::Random),
             _ => {
                 let remedy = "write timestamp, random or incompressible";
                 Err(self.wrong("global", "dataPacketType", remedy))

@@ -13,9 +13,10 @@ use bucketload_results::io500::{Phase, Tool, phases};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 
 use super::Config;
-use super::config::{Deletes, Packet};
+use super::config::Deletes;
 use super::location::Location;
 use super::workbench;
+use crate::cli::mdworkbench::PacketType;
 use crate::rank_plan::{self, MOST_BUFFERS, control, entry, measuring};
 use crate::target::Target;
 
@@ -195,7 +196,7 @@ fn amounts(
 }
 
 fn payload(config: &Config, location: &Location, amounts: &Amounts) -> Result<PayloadKind, String> {
-    if config.packet()? == Packet::Random {
+    if config.packet()? == PacketType::Random {
         return Ok(PayloadKind::Random);
     }
     let seed = |tree: &str| {

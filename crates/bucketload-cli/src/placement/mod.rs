@@ -15,7 +15,7 @@ use bucketload_results::oplog;
 use bucketload_results::rundir::{Manifest, RunDir};
 use bucketload_target::{CephStore, Locate, OpenError, RingStore};
 
-use crate::cli::placement::{Copies, PlacementArgs, PlacementKeys, PlacementStore};
+use crate::cli::placement::{PlacementArgs, PlacementKeys, PlacementStore};
 use crate::drivers::registry;
 use crate::exit::{Exit, Failure, OrFail};
 
@@ -33,7 +33,7 @@ pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
                 conf: flags.ceph_conf.clone(),
                 pool: flags.pool.clone(),
                 marker: flags.marker.clone(),
-                all_copies: flags.copies == Copies::All,
+                all_copies: flags.all_copies,
             };
             (locators.ceph)(&store, bucket)
         }),

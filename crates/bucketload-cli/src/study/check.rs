@@ -6,7 +6,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_study::model::{Cell, Target};
 use clap::Parser as _;
 
-use super::library::LibraryMode;
+use super::library;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::cli::{Cli, Command};
@@ -49,8 +49,8 @@ pub(super) fn server_args(target: &Target, endpoint: &str) -> Vec<String> {
 
 /// The options for reaching a target that is not started by the study. `own` is a directory for its data.
 pub(super) fn target_args(target: &Target, own: &Path) -> Vec<String> {
-    if LibraryMode::of(&target.url).is_some() {
-        return LibraryMode::args();
+    if library::mode_of(&target.url).is_some() {
+        return library::args();
     }
     let mut args = vec![format!("--target={}", fill(&target.url, own))];
     if !target.endpoint.is_empty() {

@@ -31,7 +31,7 @@ pub(super) fn words(cores: &[usize]) -> String {
 ///
 /// # Errors
 /// When `spawn` fails, or the kernel refuses the cores.
-pub(super) fn on<T>(cores: &[usize], spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn on<T>(cores: &[usize], spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if cores.is_empty() {
         return spawn();
     }

@@ -12,7 +12,7 @@ mod carried;
 mod check;
 mod child;
 mod choose;
-mod cores;
+pub(crate) mod cores;
 mod execute;
 mod library;
 mod placement;

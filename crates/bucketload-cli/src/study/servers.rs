@@ -16,10 +16,11 @@ use bucketload_study::model::{Placement, SCHEMA, Target, TargetFacts};
 
 use super::check::{fill, on_path, server_args, target_args};
 use super::cores;
-use super::library::{LibraryMode, LibrarySetup, library};
+use super::library;
 use super::placement::PlacementLookup;
 use super::script::{Scripts, StartedServer, home};
 use super::write_whole;
+use crate::hpc::gateway::LibrarySetup;
 
 /// Scripts that start one server process, whatever the number of its drives.
 const SINGLE: [&str; 6] = [
@@ -85,13 +86,13 @@ fn given(target: &Target, dir: &Path, facts: &mut TargetFacts) -> Result<ReadyTa
     if target.url.contains("{dir}") {
         std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
     }
-    let library_setup = match LibraryMode::of(&target.url) {
-        Some((way, root)) => {
-            let library = library();
+    let library_setup = match library::mode_of(&target.url) {
+        Some((mode, root)) => {
+            let library = library::library();
             let name = library.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
             facts.settings.insert("library".to_owned(), name);
-            let library_setup = way.ready(Path::new(&fill(root, &own)))?;
+            let library_setup = library::start(mode, Path::new(&fill(root, &own)))?;
             if library_setup.has_server() {
                 facts.cores = cores::words(&cores::spare());
             }
