@@ -224,7 +224,7 @@ fn own_rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
         }
         Err(why) => {
             eprintln!(
-                "bucketload: the rows embedded, remote and remote-unix are left out: {why}; name the library \
+                "bucketload: skipping the rows embedded, remote and remote-unix: {why}; name the library \
                  with --library"
             );
             Ok(asked

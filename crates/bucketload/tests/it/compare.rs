@@ -187,7 +187,7 @@ fn different_workloads_must_be_allowed_before_anything_runs() {
         allowed.stdout
     );
     assert!(
-        allowed.stdout.contains("differs by request"),
+        allowed.stdout.contains("differs as requested"),
         "{}",
         allowed.stdout
     );
@@ -230,7 +230,7 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         dir.path(),
         &["compare", "one", "two", "--workers", "3"],
     ));
-    flags.expect(2, &["workload options mean nothing here"]);
+    flags.expect(2, &["workload options have no effect"]);
     let nowhere = call(&mut bucketload(dir.path(), &["compare", "one", "absent"]));
     nowhere.expect(2, &["both must be of the same kind"]);
 }

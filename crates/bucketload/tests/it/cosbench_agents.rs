@@ -213,7 +213,7 @@ fn a_pinned_work_runs_on_its_driver() {
         "--out",
         "out",
     ];
-    run(dir.path(), &args).expect(0, &["no agent is the driver `somewhere`", "driver3"]);
+    run(dir.path(), &args).expect(0, &["no agent has the driver name `somewhere`", "driver3"]);
     let writes = |driver: u32| -> Vec<String> {
         let table = table(dir.path(), &format!("w1-w/driver{driver}.csv"));
         let writes = table.into_iter().filter(|row| row[0] == "write");
@@ -237,7 +237,7 @@ fn a_pinned_work_runs_on_its_driver() {
     // No agent is left for `c`.
     file(&[work("a", "driver1"), work("b", "driver2"), work("c", "")].concat());
     let args = ["--launch", "local:2", "--out", "refused"];
-    run(dir.path(), &args).expect(2, &["stage `main`", "none is left for work `c`"]);
+    run(dir.path(), &args).expect(2, &["stage `main`", "no agent is left for work `c`"]);
     assert!(!dir.path().join("refused").exists());
     // A single machine runs all works, and says so.
     run(dir.path(), &["--threads", "1", "--out", "alone"]).expect(0, &["not pinned", "--launch"]);

@@ -102,7 +102,7 @@ fn impossible_rows_are_refused_before_anything_is_measured() {
     );
     refused(
         &["--rows", "posix", "--row", "posix=--target mem:"],
-        &["two rows called \"posix\""],
+        &["two rows named \"posix\""],
     );
     refused(
         &["--rows", "posix", "--row", "=--target mem:"],

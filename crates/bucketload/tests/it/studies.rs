@@ -161,7 +161,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ),
         (
             &["--slo", "p99<5ms", "--start-rate", "0"],
-            &["the rate is 0"],
+            &["the rate must be above 0"],
         ),
         (
             &["--slo", "p99<5ms", "--start-rate", "9", "--max-rate", "8"],
@@ -357,7 +357,7 @@ fn a_grid_that_cannot_be_measured_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (more, words) in [
         (&["--rows", "g9"][..], &["--rows", "g0 to g8"][..]),
-        (&["--scale", "0"], &["--scale 0", "greater than 0"]),
+        (&["--scale", "0"], &["--scale 0", "must be above 0"]),
         (
             &["--max-bytes", "1B", "--rows", "g1"],
             &["--max-bytes", "no row is left"],

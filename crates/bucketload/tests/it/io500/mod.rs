@@ -503,7 +503,7 @@ fn impossible_settings_are_refused() {
     };
     refused(
         &["--launch", "local:3", "--ranks", "2", "--target", "null:"],
-        &["2 ranks for 3 agents", "--ranks 3"],
+        &["2 ranks cannot be divided over 3 agents", "--ranks 3"],
     );
     let buckets = ["--target", "mem:", "--mapping", "ior-libs3-bucket-per-file"];
     let many = [
