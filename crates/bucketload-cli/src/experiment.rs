@@ -36,7 +36,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::{setup, signals};
+use crate::{files, setup, signals};
 
 /// Name of the file with an experiment's table, for kinds that have one.
 pub(crate) const TABLE: &str = "cells.csv";
@@ -105,9 +105,7 @@ impl Derived {
     /// When a file cannot be written.
     pub(crate) fn publish(&self, dir: &Path, format: StudyFormat) -> Result<(), Failure> {
         if let Some(table) = &self.table {
-            let path = dir.join(TABLE);
-            std::fs::write(&path, table)
-                .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+            files::write(dir.join(TABLE), table)?;
         }
         write_result(dir, &self.json, &self.page).or_aborted()?;
         match format {

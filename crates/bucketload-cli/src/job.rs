@@ -22,6 +22,7 @@ use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -314,9 +315,8 @@ fn nodes(dir: &Path) -> Result<Option<NodeBalance>, bucketload_results::ResultsE
 pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     let result = result(dir)?;
     write_verdict(dir, &result.verdict).or_aborted()?;
-    let page = dir.join("report.html");
-    std::fs::write(&page, bucketload_results::report::html(&result))
-        .map_err(|e| Failure::aborted(format!("{}: {e}", page.display())))?;
+    let page = bucketload_results::report::html(&result);
+    files::write(dir.join("report.html"), page)?;
     Ok(result)
 }
 

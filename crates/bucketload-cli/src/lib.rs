@@ -24,6 +24,7 @@ mod embedded;
 mod environment;
 mod exit;
 mod experiment;
+mod files;
 mod hpc;
 mod io500;
 mod job;

@@ -101,16 +101,11 @@ pub(crate) enum StudyFormat {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::CapacityArgs;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<CapacityArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace())
-            .map_err(|error| error.to_string())?
-            .command
-        {
+        match command(line)? {
             Command::Capacity(args) => Ok(*args),
             other => Err(format!("{other:?}")),
         }

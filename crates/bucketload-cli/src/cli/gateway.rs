@@ -71,19 +71,11 @@ fn address(text: &str) -> Result<Address, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::GatewayArgs;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<GatewayArgs, String> {
-        let words = ["bucketload", "gateway"]
-            .into_iter()
-            .chain(line.split_whitespace());
-        match Cli::try_parse_from(words)
-            .map_err(|e| e.to_string())?
-            .command
-        {
+        match command(&format!("bucketload gateway {line}"))? {
             Command::Gateway(args) => Ok(args),
             other => Err(format!("{other:?}")),
         }

@@ -129,41 +129,33 @@ pub(crate) struct CompletionsArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::ConfigCommand;
-    use crate::cli::{Cli, Command};
-
-    fn parse(line: &str) -> Result<Command, String> {
-        Cli::try_parse_from(line.split_whitespace())
-            .map(|cli| cli.command)
-            .map_err(|error| error.to_string())
-    }
+    use crate::cli::{Command, command};
 
     #[test]
     fn commands_take_what_they_need() {
         assert!(matches!(
-            parse("bucketload report runs/x --output json"),
+            command("bucketload report runs/x --output json"),
             Ok(Command::Report(_))
         ));
         assert!(matches!(
-            parse("bucketload cleanup --target s3://b --dry-run"),
+            command("bucketload cleanup --target s3://b --dry-run"),
             Ok(Command::Cleanup(_))
         ));
         assert!(matches!(
-            parse("bucketload completions zsh"),
+            command("bucketload completions zsh"),
             Ok(Command::Completions(_))
         ));
-        assert!(parse("bucketload completions csh").is_err());
-        assert!(parse("bucketload show").is_err());
-        assert!(parse("bucketload").is_err());
+        assert!(command("bucketload completions csh").is_err());
+        assert!(command("bucketload show").is_err());
+        assert!(command("bucketload").is_err());
     }
 
     #[test]
     fn config_show_takes_target_and_workload() {
-        let command = parse("bucketload config show get --rate 5 --profile dev").unwrap();
-        let Command::Config(args) = command else {
-            panic!("{command:?}");
+        let parsed = command("bucketload config show get --rate 5 --profile dev").unwrap();
+        let Command::Config(args) = parsed else {
+            panic!("{parsed:?}");
         };
         let ConfigCommand::Show {
             workload,

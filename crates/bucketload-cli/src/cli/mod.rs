@@ -211,6 +211,13 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
+/// The command of a line without quotes.
+#[cfg(test)]
+pub(crate) fn command(line: &str) -> Result<Command, String> {
+    let cli = Cli::try_parse_from(line.split_whitespace());
+    cli.map(|cli| cli.command).map_err(|e| e.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};

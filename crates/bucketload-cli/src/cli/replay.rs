@@ -245,19 +245,13 @@ fn rename(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::{Laps, Late, ReplayArgs};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<ReplayArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace()) {
-            Ok(Cli {
-                command: Command::Replay(args),
-                ..
-            }) => Ok(*args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(error) => Err(error.to_string()),
+        match command(line)? {
+            Command::Replay(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
         }
     }
 

@@ -203,19 +203,13 @@ pub(crate) enum OutputFormat {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::{OpLogFormat, OutputFormat, Pacing, RunArgs};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace()) {
-            Ok(Cli {
-                command: Command::Run(args),
-                ..
-            }) => Ok(*args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(error) => Err(error.to_string()),
+        match command(line)? {
+            Command::Run(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
         }
     }
 

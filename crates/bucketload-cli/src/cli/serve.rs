@@ -164,19 +164,11 @@ impl ServeArgs {
 mod tests {
     use std::path::PathBuf;
 
-    use clap::Parser;
-
     use super::{ServeArgs, StoreKind};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<ServeArgs, String> {
-        let words = ["bucketload", "serve"]
-            .into_iter()
-            .chain(line.split_whitespace());
-        match Cli::try_parse_from(words)
-            .map_err(|error| error.to_string())?
-            .command
-        {
+        match command(&format!("bucketload serve {line}"))? {
             Command::Serve(args) => args.check().map(|()| args),
             other => Err(format!("{other:?}")),
         }

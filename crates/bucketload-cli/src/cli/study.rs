@@ -114,16 +114,11 @@ pub(crate) enum StudyCommand {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::{StudyArgs, StudyCommand};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<StudyArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace())
-            .map_err(|e| e.to_string())?
-            .command
-        {
+        match command(line)? {
             Command::Study(args) => Ok(*args),
             other => Err(format!("{other:?}")),
         }

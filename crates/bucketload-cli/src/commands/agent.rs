@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bucketload_agents::launch::rank::{Place, detect};
 use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::cli::GlobalArgs;
@@ -15,6 +14,7 @@ use crate::distributed::fleet::{self, Role};
 use crate::distributed::{access, broken, host::DriverHost};
 use crate::embedded::Announcement;
 use crate::exit::{Exit, Failure};
+use crate::signals::{self, Signals};
 
 /// Decides whether this process coordinates the agents of a command. If a launcher started the command several times and
 /// this process is an agent, it does its share here, and the command is over.
@@ -126,28 +126,16 @@ fn options(access: Access, rank: Option<u32>, quiet: bool) -> AgentOptions {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::aborted(format!("agent: {e}")))
+    signals::runtime().map_err(|e| Failure::aborted(format!("agent: {e}")))
 }
 
 /// Returns after the second Ctrl-C or SIGTERM; `first` is notified of the first.
 async fn second_signal(first: oneshot::Sender<()>) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+    let Ok(mut signals) = Signals::new() else {
         return std::future::pending().await;
     };
-    let mut next = async || {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
-    next().await;
+    signals.next().await;
     // The server may have ended already.
     let _ = first.send(());
-    next().await;
+    signals.next().await;
 }

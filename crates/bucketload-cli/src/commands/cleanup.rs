@@ -19,6 +19,7 @@ use crate::cli::manage::CleanupArgs;
 use crate::connection::target_of;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::signals;
 use crate::target::{OWN_BUCKET, Target};
 
 /// Attempts per listing or deletion.
@@ -65,10 +66,7 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     else {
         return Err(nothing());
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_aborted()?;
+    let runtime = signals::runtime().or_aborted()?;
     let base = if prefix.is_empty() {
         String::new()
     } else {

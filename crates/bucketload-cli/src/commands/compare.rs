@@ -15,6 +15,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 use crate::target::Target;
 
 /// What A and B are.
@@ -71,11 +72,11 @@ pub(crate) fn execute(
     comparison.schedule = schedule;
     if let Some(page) = &page {
         let html = report::comparison_html(&comparison, &a, &b);
-        write(page, &html)?;
+        files::write(page, html)?;
         if kind != Kind::Runs {
-            write(
-                &page.with_file_name("compare.json"),
-                &output::comparison_json(&comparison),
+            files::write(
+                page.with_file_name("compare.json"),
+                output::comparison_json(&comparison),
             )?;
         }
     }
@@ -106,10 +107,6 @@ fn exit(decision: Decision, fail_on: FailOn) -> Exit {
         | (_, FailOn::Never) => false,
     };
     if fails { Exit::GateFailed } else { Exit::Ok }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
 fn show(c: &Comparison, args: &ComparisonArgs, colour: bool) -> Result<(), Failure> {

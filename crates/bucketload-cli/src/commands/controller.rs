@@ -17,7 +17,6 @@ use bucketload_console::tui::source::{ControllerSource, RunDirSource, Source};
 use bucketload_console::web::{Console, ConsoleConfig, router};
 use bucketload_console::{JobInfo, Token, tui};
 use bucketload_results::rundir::Manifest;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
 use crate::cli::controller::{
@@ -27,6 +26,7 @@ use crate::commands::docs::print;
 use crate::distributed::access;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::prometheus::TOKEN_ENV;
+use crate::signals::{self, Signals};
 
 /// Longest wait for the answer of an agent whose state is checked.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,16 +58,10 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         },
     )
     .or_aborted()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_aborted()?;
+    let runtime = signals::runtime().or_aborted()?;
     runtime
         .block_on(async {
-            let (mut interrupt, mut terminate) = (
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-            );
+            let mut signals = Signals::new()?;
             // Printed only after the signal handlers are installed, because an earlier signal kills the process.
             if !global.quiet {
                 let scheme = if tls.is_some() { "https" } else { "http" };
@@ -76,10 +70,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
             }
             let stopper = controller.clone();
             tokio::spawn(async move {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
+                signals.next().await;
                 eprintln!("bucketload: the controller is stopping; a current run is stopped and keeps its results");
                 stopper.stop();
             });

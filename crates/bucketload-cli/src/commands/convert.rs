@@ -6,13 +6,13 @@ use super::docs::print;
 use crate::cli::GlobalArgs;
 use crate::cli::convert::ConvertArgs;
 use crate::exit::{Exit, Failure};
+use crate::files;
 
 /// Reads the workload, prints warnings, and writes the expanded form.
 pub(crate) fn execute(args: &ConvertArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let file = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
-    let parsed = parse(&text).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
+    let parsed =
+        parse(&files::read(&args.file)?).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
     if !global.quiet {
         for warning in &parsed.warnings {
             eprintln!("bucketload: {file}: {warning}");

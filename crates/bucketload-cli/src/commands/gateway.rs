@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bucketload_gateway::{Server, ServerOptions, Token};
 use bucketload_store::{Durability, EtagMode, PosixOptions, PosixStore};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::pin;
 use crate::cli::gateway::GatewayArgs;
 use crate::embedded::{Announcement, wait_for_stdin_end};
 use crate::exit::{Exit, Failure, OrFail};
+use crate::signals::{self, Signals};
 
 /// Time that requests in flight get to finish.
 const GRACE: Duration = Duration::from_secs(10);
@@ -33,18 +33,10 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     }
     let store = PosixStore::open(store)
         .map_err(|e| Failure::usage(format!("gateway --root {}: {e}", args.root.display())))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(aborted)?;
+    let runtime = signals::runtime().map_err(aborted)?;
     // Installs the signal handlers before the gateway becomes visible, so that a signal always ends it cleanly.
-    let (mut interrupt, mut terminate) = runtime
-        .block_on(async {
-            Ok((
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-            ))
-        })
+    let mut signals = runtime
+        .block_on(async { Signals::new() })
         .map_err(aborted)?;
     let server = Server::start(options, Arc::new(store))
         .map_err(|e| Failure::usage(format!("gateway --listen: {e}")))?;
@@ -72,8 +64,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     }
     runtime.block_on(async {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            () = signals.next() => {}
             _ = stdin_ends => {}
         }
     });

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure, OrFail};
 use crate::io500::{Config, locate, plan, write};
 use crate::job::Job;
 use crate::target::Target;
-use crate::{setup, signals};
+use crate::{files, setup, signals};
 
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -31,7 +31,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     if let Some(file) = &args.verify {
         return verified(file, args.config.as_deref());
     }
-    let original = args.config.as_deref().map(read).transpose()?;
+    let original = args.config.as_deref().map(files::read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
     let mut config =
         Config::read(name.as_deref().zip(original.as_deref()), &args.set).or_usage()?;
@@ -104,9 +104,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     drop(connection);
     let report = write(&out)?;
     if let Some(original) = &original {
-        let path = out.join("config-orig.ini");
-        std::fs::write(&path, crate::io500::redact(original))
-            .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+        files::write(out.join("config-orig.ini"), crate::io500::redact(original))?;
     }
     print(text::summary(&report).as_bytes())?;
     if !global.quiet {
@@ -115,10 +113,6 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     done.print_notes(global.quiet);
     Ok(exit)
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 /// The run directory.
@@ -135,8 +129,8 @@ fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathB
 
 /// Verifies a result. The exit code is 0 if the result is consistent and valid, else 1.
 fn verified(file: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
-    let config = config.map(read).transpose()?;
-    let text = read(file)?;
+    let config = config.map(files::read).transpose()?;
+    let text = files::read(file)?;
     let verified = verify(&text, config.as_deref())
         .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     for problem in &verified.problems {

@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure, OrFail};
 use crate::job::Job;
 use crate::mdworkbench::{Info, PROFILE, Parts, plan};
 use crate::target::Target;
-use crate::{setup, signals};
+use crate::{files, setup, signals};
 
 /// Name of the file with the output lines in the run directory.
 pub(crate) const LINES: &str = "md-workbench.txt";
@@ -146,9 +146,8 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
                 _ => options.iterations,
             };
             for (name, text) in latency::files(stage, number, options.latency_all) {
-                let path = format!("{prefix}{name}");
-                if let Err(error) = std::fs::write(&path, text) {
-                    written = Err(Failure::aborted(format!("{path}: {error}")));
+                if let Err(failure) = files::write(format!("{prefix}{name}"), text) {
+                    written = Err(failure);
                 }
             }
         }
@@ -161,9 +160,7 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
         );
     }
     print(out.as_bytes())?;
-    let path = dir.join(LINES);
-    std::fs::write(&path, &out)
-        .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+    files::write(dir.join(LINES), &out)?;
     Ok(steps)
 }
 

@@ -13,6 +13,7 @@ use crate::commands::docs::print;
 use crate::distributed::broken;
 use crate::distributed::fleet::PORT;
 use crate::exit::{Exit, Failure};
+use crate::files;
 
 /// Prints the manifest of a Kubernetes job.
 pub(crate) fn kubernetes(args: &K8sArgs) -> Result<Exit, Failure> {
@@ -22,8 +23,7 @@ pub(crate) fn kubernetes(args: &K8sArgs) -> Result<Exit, Failure> {
     let workload = match path.file_name().filter(|_| path.is_file()) {
         None => None,
         Some(name) => {
-            let contents = std::fs::read_to_string(path)
-                .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+            let contents = files::read(path)?;
             let name = name.to_string_lossy().into_owned();
             for word in arguments
                 .iter_mut()

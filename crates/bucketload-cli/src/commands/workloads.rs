@@ -6,6 +6,7 @@ use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
 use super::docs::print;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 
 /// Lists the built-in workloads with their descriptions.
 pub(crate) fn list() -> Result<Exit, Failure> {
@@ -51,6 +52,5 @@ pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
     if !is_file {
         return WorkloadFile::builtin(name).or_usage();
     }
-    let text = std::fs::read_to_string(name).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    WorkloadFile::parse(name, &text).or_usage()
+    WorkloadFile::parse(name, &files::read(name)?).or_usage()
 }

@@ -29,6 +29,7 @@ use crate::cli::cosbench::{Compat, CosbenchArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::exit::{Failure, OrFail};
+use crate::files;
 use crate::target::Target;
 
 /// A loaded workload and its target.
@@ -128,11 +129,10 @@ pub(crate) fn load(
     mode: RunMode,
 ) -> Result<Loaded, Failure> {
     let at = |text: String| Failure::usage(format!("{name}: {text}"));
-    let text = std::fs::read_to_string(name).map_err(|e| at(e.to_string()))?;
     let Parsed {
         workload: mut parsed,
         warnings,
-    } = parse(&text).map_err(|e| at(e.to_string()))?;
+    } = parse(&files::read(name)?).map_err(|e| at(e.to_string()))?;
     let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let settings = overrides::Settings::new(workload).or_usage()?;
     overrides::apply(&mut parsed, &settings, &args.skip_operations, &mut notes).map_err(at)?;

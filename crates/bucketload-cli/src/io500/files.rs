@@ -15,11 +15,6 @@ pub(crate) fn is_io500(dir: &Path) -> bool {
     RunDir::open(dir).is_ok_and(|run| run.manifest().plan.profile == PROFILE)
 }
 
-fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
-    let path = dir.join(name);
-    std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
-}
-
 /// Computes the scores of the run in `dir` and its configuration.
 ///
 /// # Errors
@@ -56,7 +51,7 @@ pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
 pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
     let (report, files) = files(dir, None)?;
     for (name, text) in files {
-        put(dir, &name, &text)?;
+        crate::files::write(dir.join(name), text)?;
     }
     Ok(report)
 }

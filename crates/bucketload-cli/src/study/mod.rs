@@ -32,6 +32,7 @@ use crate::cli::GlobalArgs;
 use crate::cli::study::{StudyArgs, StudyCommand};
 use crate::commands::docs::print;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 
 /// Plans, measures and reports a study, or runs a subcommand.
 pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -107,9 +108,7 @@ fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
     let parsed = match spec::builtin(name) {
         Some(text) => spec::parse(&format!("{name}.toml"), text, args.quick),
         None if name.ends_with(".toml") || Path::new(name).is_file() => {
-            let text = std::fs::read_to_string(name)
-                .map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-            spec::parse(name, &text, args.quick)
+            spec::parse(name, &files::read(name)?, args.quick)
         }
         None => return Err(unknown(name)),
     };
@@ -172,18 +171,14 @@ fn same(dir: &Path, study: &Study, plan: &Plan) -> Result<Plan, Failure> {
 
 fn read_study(dir: &Path) -> Result<Study, Failure> {
     let path = dir.join(layout::STUDY);
-    let text = read(&path)?;
+    let text = files::read(&path)?;
     toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 fn read_plan(dir: &Path) -> Result<Plan, Failure> {
     let path = dir.join(layout::PLAN);
-    let text = read(&path)?;
+    let text = files::read(&path)?;
     serde_json::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 /// Writes the specification and the plan. The plan comes last, because a directory without a plan is not a study.
