@@ -147,10 +147,10 @@ Examples:
       Serve runs, one after another; on the coordinator:
       bucketload run my.toml --agents h1:7400,h2:7400 --agent-token-file token
   bucketload agent --controller head:7401 --token-file token
-      Connect to a waiting coordinator (run --launch k8s:2 --agents-listen 0.0.0.0:7401) and serve one run
+      Serve one run of a waiting coordinator (run --launch k8s:2 --agents-listen 0.0.0.0:7401)
 
-Without certificates, the token and the credentials of the target cross the network in clear text. Use
---agent-cert, --agent-key and --agent-ca on networks where others could listen.";
+Without certificates, the token and the credentials of the target cross the network in clear text.
+Use --agent-cert, --agent-key and --agent-ca on networks where others could listen.";
 
 /// Carry out a share of a run for a coordinator on another host
 ///

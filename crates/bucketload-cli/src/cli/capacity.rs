@@ -17,8 +17,8 @@ An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHA
 [CLASS.]throughput > RATE or SIZE/s. Durations are response times from the intended start; a failed
 operation counts as the timeout. Without an objective for errors, errors<=0.1% applies.
 
-The search doubles the rate from --start-rate until an objective is missed, halves the gap until its
-ends are 5 % apart, and confirms both ends in random order. Trials last long enough for the
+The search doubles the rate from --start-rate until an objective is missed, halves the gap until
+its ends are 5 % apart, and confirms both ends in random order. Trials last long enough for the
 percentile (at least 60 s) unless --trial-duration or --quick says otherwise.
 
 Exit code 1: the objectives are missed at the lowest rate, or no capacity could be confirmed.";

@@ -13,9 +13,9 @@ Examples:
   bucketload study-grid --rows all --scale 1 --processes 1,4,16 --target s3://bench --endpoint-url http://host:9000
   bucketload study-grid --rows g0,touch,500x4096 --processes 1,2,4,8 --repetitions 5
 
-Rows of the study, files per process and bytes: touch and g0 10000 x 0, g1 10000 x 1024, g2 1000 x 10240,
-g3 1000 x 102400, g4 1000 x 1024000, g5 1000 x 10240000, g6 100 x 102400000, g7 10 x 1024000000,
-g8 1 x 10240000000. Files beyond 5 GiB are written in parts of 64 MiB.
+Rows of the study, as files per process x bytes: touch and g0 10000 x 0, g1 10000 x 1024,
+g2 1000 x 10240, g3 1000 x 102400, g4 1000 x 1024000, g5 1000 x 10240000, g6 100 x 102400000,
+g7 10 x 1024000000, g8 1 x 10240000000. Files beyond 5 GiB are written in parts of 64 MiB.
 
 A process is a worker with its own connection; all workers run in this program.";
 

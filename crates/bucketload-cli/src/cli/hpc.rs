@@ -18,7 +18,8 @@ Examples:
       --row 'versitygw=--target s3://bench --endpoint-url http://127.0.0.1:7070'
       With another server as a further row; credentials come from the environment
 
-Bucketload's own rows use the same directory. `bucketload run s3-hpc` runs a single cell on any target.";
+Bucketload's own rows use the same directory. `bucketload run s3-hpc` runs a single cell on any
+target.";
 
 /// Compare access paths to the objects of a directory: files, libs3 in the process and over a gateway, HTTP
 #[derive(Clone, Debug, Args)]

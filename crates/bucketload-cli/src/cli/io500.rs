@@ -23,9 +23,9 @@ Examples:
       64 ranks on two agents (`bucketload agent --listen`)
   bucketload io500 --verify results/2026.11.20-08.38.11/result.txt --config results/2026.11.20-08.38.11/config.ini
 
-A rank is a worker with its own connection, in this program or on agents (--agents, --launch); rank R runs on
-agent R modulo the number of agents. Stonewall, wear-out, sizes, order and assignment of work are IO500's. See
-docs/io500.md.";
+A rank is a worker with its own connection, in this program or on agents (--agents, --launch); rank
+R runs on agent R modulo the number of agents. Stonewall, wear-out, sizes, order and assignment of
+work are IO500's. See docs/io500.md.";
 
 /// Score a target as IO500 does: bandwidth and metadata phases, stonewall, result files
 #[derive(Clone, Debug, Args)]

@@ -18,8 +18,8 @@ Examples:
       Precreation and benchmark as two commands, connected by the file of --run-info-file
 
 Short options are those of MD-Workbench, except for its -t (waiting time): here -t is the target.
-A rank is a worker with its own connection, in this program or on agents (--agents, --launch); rank R runs on
-agent R modulo the number of agents. See docs/md-workbench.md.";
+A rank is a worker with its own connection, in this program or on agents (--agents, --launch); rank
+R runs on agent R modulo the number of agents. See docs/md-workbench.md.";
 
 /// Measure metadata operations on a working set of constant size, as MD-Workbench does
 #[derive(Clone, Debug, Args)]

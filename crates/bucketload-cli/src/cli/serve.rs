@@ -13,12 +13,12 @@ Examples:
   bucketload serve --store posix:/srv/objects --fsync --listen 0.0.0.0:9000
   bucketload serve --store null --fault 'delay,dist=lognormal(mean=5ms,cv=1)' --fault status=503,prob=0.01
 
-A fault rule is KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full, truncate,
-corrupt, stale, lost, torn, resurrect and stale-list. The settings every=N, prob=P, op=NAME, prefix=KEY,
-contains=TEXT and count=N say when a rule applies.
+A fault rule is KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full,
+truncate, corrupt, stale, lost, torn, resurrect and stale-list. The settings every=N, prob=P,
+op=NAME, prefix=KEY, contains=TEXT and count=N say when a rule applies.
 
-Clients sign with the key pair in BUCKETLOAD_SERVE_ACCESS_KEY and BUCKETLOAD_SERVE_SECRET_KEY. If these
-are not set, the server generates a random pair and prints it.";
+Clients sign with the key pair in BUCKETLOAD_SERVE_ACCESS_KEY and BUCKETLOAD_SERVE_SECRET_KEY. If
+these are not set, the server generates a random pair and prints it.";
 
 /// Serve an S3 store from memory, a directory, or nothing at all
 #[derive(Clone, Debug, Args)]
@@ -69,8 +69,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) anonymous: bool,
 
-    /// Serve all requests without checking their signatures, which takes more time than serving a small
-    /// object; on loopback only
+    /// Do not check signatures, because a check takes longer than serving a small object; on loopback only
     #[arg(long, conflicts_with = "anonymous")]
     pub(crate) no_signature_check: bool,
 

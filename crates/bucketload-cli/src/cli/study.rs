@@ -20,10 +20,11 @@ Examples:
       Run your own study; after an interruption, the same command continues it
   bucketload study report results/mine
 
-A target is the name of a target of the study, server:NAME (a script of servers/), embedded, posix:DIR,
-serve:DIR, libs3:DIR (the library in the process), gateway:DIR and gateway-unix:DIR (the library over a
-gateway), or a URL as for --target of `bucketload run`; NAME= in front names the target. Credentials come
-from the environment. The study starts its servers one after another, never two at a time.
+A target is the name of a target of the study, server:NAME (a script of servers/), embedded,
+posix:DIR, serve:DIR, libs3:DIR (the library in the process), gateway:DIR and gateway-unix:DIR (the
+library over a gateway), or a URL as for --target of `bucketload run`; NAME= in front names the
+target. Credentials come from the environment. The study runs the servers that it starts one after
+another, each only while its cells are measured.
 
 Exit code 1: a cell failed, or a gate of a cell failed. Skipped cells are listed.";
 

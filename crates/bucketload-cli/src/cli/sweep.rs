@@ -15,9 +15,9 @@ Examples:
   bucketload sweep get --over endpoints=1,2,4 --endpoint-url http://host{1...4}:9000 --target s3://bench
   bucketload sweep mixed --over 'mix=get=9,put=1;get=1,put=9'
 
-FIELD is workers, rate, size, endpoints, any other workload option without its dashes, or the path of
-a field as for --set. A..B doubles from A to B; A..B+S goes from A to B in steps of S. Separate values
-that contain commas by semicolons.
+FIELD is workers, rate, size, endpoints, any other workload option without its dashes, or the path
+of a field as for --set. A..B doubles from A to B; A..B+S goes from A to B in steps of S. Separate
+values that contain commas by semicolons.
 
 The Universal Scalability Law is fitted to six or more numbers of workers or endpoints that span a
 factor of 32; fewer are reported as efficiency.";

@@ -100,7 +100,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "HOW", default_value = "insert", value_parser = choice(AMBIGUOUS))]
     pub(crate) ambiguous: Ambiguous,
 
-    /// Size of objects whose size the trace does not tell
+    /// Size of objects whose size the trace does not reveal
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) default_size: Option<u64>,
 

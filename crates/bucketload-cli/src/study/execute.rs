@@ -167,8 +167,15 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// Appends a line to the journal, and updates the state as a later session would when it reads the line.
     fn note(&mut self, line: JournalLine) -> Result<(), Failure> {
-        self.journal.append(&line).map_err(journal_failed)
+        self.journal.append(&line).map_err(journal_failed)?;
+        for (id, news) in State::of(&[line]).cells {
+            let cell = self.state.cells.entry(id).or_default();
+            cell.attempts += news.attempts;
+            cell.end = news.end;
+        }
+        Ok(())
     }
 
     /// Looks for the client programs of the open cells.
@@ -277,14 +284,11 @@ impl Execution<'_> {
             &format!("{}: skipped: {reason}", self.label(index, cell)),
             true,
         );
-        let line = JournalLine::Skipped {
+        self.note(JournalLine::Skipped {
             at_unix_ns: unix_ns(),
             cell: cell.id.clone(),
             reason,
-        };
-        self.note(line.clone())?;
-        self.learn(line);
-        Ok(())
+        })
     }
 
     fn cell(&mut self, index: usize, cell: &Cell) -> Result<Outcome, Failure> {
@@ -295,15 +299,13 @@ impl Execution<'_> {
             return Ok(Outcome::Interrupted);
         }
         let relative = self.state.next_dir(cell);
-        let started = JournalLine::Started {
+        self.note(JournalLine::Started {
             at_unix_ns: unix_ns(),
             cell: cell.id.clone(),
             dir: relative.clone(),
             pause_ns: pause.took_ns,
             busy: pause.busy,
-        };
-        self.note(started.clone())?;
-        self.learn(started);
+        })?;
         let begun = Instant::now();
         let lookup = self.lookup(cell);
         let (mut args, env) = self.args(cell);
@@ -365,8 +367,7 @@ impl Execution<'_> {
                 format!("failed: {reason}"),
             ),
         };
-        self.note(line.clone())?;
-        self.learn(line);
+        self.note(line)?;
         let took = summary::tenths(took_ns);
         self.progress(
             &format!("{label}: {said}, {took}{}", self.remaining(index + 1)),
@@ -394,16 +395,6 @@ impl Execution<'_> {
             args.extend(ready.args.iter().cloned());
         }
         (args, ready.map(|ready| &ready.env))
-    }
-
-    /// Updates the state with a line, as a later session would when reading the journal.
-    fn learn(&mut self, line: JournalLine) {
-        let known = State::of(&[line]);
-        for (id, news) in known.cells {
-            let cell = self.state.cells.entry(id).or_default();
-            cell.attempts += news.attempts;
-            cell.end = news.end;
-        }
     }
 
     fn label(&self, index: usize, cell: &Cell) -> String {
