@@ -30,11 +30,16 @@ pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> Pa
     let (year, month, day) = utc.to_calendar_date();
     let (hour, minute, second) = utc.to_hms();
     let month = u8::from(month);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let name = name.replace(|c| !plain(c), "-");
+    let name = file_name(name);
     Path::new("bucketload-runs").join(format!(
         "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
     ))
+}
+
+/// `text` with every character that is not safe in a file name replaced by a hyphen.
+pub(crate) fn file_name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.replace(|c| !plain(c), "-")
 }
 
 /// `named`, or `named` with a number if it exists because two runs started in the same second.

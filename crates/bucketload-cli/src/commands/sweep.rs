@@ -16,6 +16,7 @@ use crate::commands::swept_field::{Swept, SweptField};
 use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure, OrFail, first_failure};
 use crate::experiment::{self, Experiment, Journal, Measured, Session};
+use crate::setup;
 use crate::target::Target;
 
 impl Experiment for SweepStudy {
@@ -191,14 +192,7 @@ pub(crate) fn order(values: usize, seed: u64, repetition: u32) -> Vec<usize> {
 
 /// The name of a trial, safe as a directory name.
 fn name(field: &str, value: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let mut name: String = format!("{field}-{value}").chars().map(plain).collect();
+    let mut name = setup::file_name(&format!("{field}-{value}"));
     name.truncate(80);
     name
 }

@@ -1,6 +1,8 @@
 //! Flags that change a COSBench workload. They are written into the workload before it becomes a plan, so that the run
 //! directory shows what was run.
 
+use std::fmt::Display;
+
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::units;
 use bucketload_cosbench::{Config, OperationKind, Selector, Sizes, Work, WorkKind, Workload};
@@ -45,27 +47,7 @@ impl Settings {
                 "{flag} applies to workloads in TOML only; change the XML instead"
             ));
         }
-        let whole = |flag: &str, text: &Option<String>| -> Result<Option<u32>, String> {
-            let read = |text: &String| {
-                let number = text.replace('_', "").parse::<u32>().ok();
-                number
-                    .filter(|n| *n > 0 && *n <= i32::MAX as u32)
-                    .ok_or_else(|| {
-                        format!("{flag}: `{text}` is not a whole number from 1 to 2147483647")
-                    })
-            };
-            text.as_ref().map(read).transpose()
-        };
-        let size = |flag: &str, text: &Option<String>| -> Result<Option<u64>, String> {
-            let read = |text: &String| units::parse_size(text).map_err(|e| format!("{flag}: {e}"));
-            text.as_ref().map(read).transpose()
-        };
-        let time = |flag: &str, text: &Option<String>| -> Result<Option<u64>, String> {
-            let read =
-                |text: &String| units::parse_duration(text).map_err(|e| format!("{flag}: {e}"));
-            text.as_ref().map(read).transpose()
-        };
-        let duration_s = match time("--duration", &args.duration)? {
+        let duration_s = match read("--duration", &args.duration, units::parse_duration)? {
             None => None,
             Some(ns) if ns >= 1_000_000_000 && ns % 1_000_000_000 == 0 => {
                 Some(u32::try_from(ns / 1_000_000_000).map_err(|e| format!("--duration: {e}"))?)
@@ -74,43 +56,49 @@ impl Settings {
                 return Err("--duration: COSBench takes whole seconds, at least 1".to_owned());
             }
         };
-        let size_bytes = match size("--size", &args.size)? {
-            None => None,
-            Some(bytes) => Some(
-                u32::try_from(bytes)
-                    .ok()
-                    .filter(|b| *b <= i32::MAX as u32)
-                    .ok_or("--size: write sizes above 2147483647 B into the XML")?,
-            ),
-        };
-        let seed = match &args.seed {
-            None => None,
-            Some(text) => Some(
-                text.parse()
-                    .map_err(|_| format!("--seed: `{text}` is not a whole number"))?,
-            ),
-        };
-        let payload = match args.payload.as_deref() {
-            None => None,
-            Some("random") => Some(PayloadKind::Random),
-            Some("zeros") => Some(PayloadKind::Zeros),
-            Some(other) => {
-                return Err(format!(
-                    "--payload: COSBench cannot write `{other}`; use random or zeros"
-                ));
-            }
-        };
+        let size_bytes = read("--size", &args.size, units::parse_size)?
+            .map(|bytes| {
+                let bytes = i32::try_from(bytes).ok();
+                bytes.ok_or("--size: write sizes above 2147483647 B into the XML")
+            })
+            .transpose()?;
         Ok(Self {
             duration_s,
-            ops: whole("--ops", &args.ops)?,
-            bytes: size("--bytes", &args.bytes)?,
-            size_bytes,
-            workers: whole("--workers", &args.workers)?,
-            seed,
-            timeout_ns: time("--timeout", &args.timeout)?,
-            payload,
+            ops: read("--ops", &args.ops, whole)?,
+            bytes: read("--bytes", &args.bytes, units::parse_size)?,
+            size_bytes: size_bytes.map(i32::unsigned_abs),
+            workers: read("--workers", &args.workers, whole)?,
+            seed: read("--seed", &args.seed, |text| {
+                let seed = text.parse();
+                seed.map_err(|_| format!("`{text}` is not a whole number"))
+            })?,
+            timeout_ns: read("--timeout", &args.timeout, units::parse_duration)?,
+            payload: read("--payload", &args.payload, |text| match text {
+                "random" => Ok(PayloadKind::Random),
+                "zeros" => Ok(PayloadKind::Zeros),
+                other => Err(format!(
+                    "COSBench cannot write `{other}`; use random or zeros"
+                )),
+            })?,
         })
     }
+}
+
+/// Parses the value of a flag that was given.
+fn read<T, E: Display>(
+    flag: &str,
+    text: &Option<String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, String> {
+    let value = text.as_deref().map(parse).transpose();
+    value.map_err(|e| format!("{flag}: {e}"))
+}
+
+fn whole(text: &str) -> Result<u32, String> {
+    let number = text.replace('_', "").parse::<u32>().ok();
+    number
+        .filter(|n| *n > 0 && *n <= i32::MAX as u32)
+        .ok_or_else(|| format!("`{text}` is not a whole number from 1 to 2147483647"))
 }
 
 /// Writes the settings into the workload and removes the skipped operations.

@@ -1,6 +1,8 @@
 //! The target of a COSBench workload: its storage and auth adapters turned into a target with settings, or the target
 //! that the flags name instead.
 
+use std::borrow::Cow;
+
 use bucketload_cosbench::{Auth, Availability, Config, Storage, Work, WorkKind, Workload};
 
 use super::refuse;
@@ -148,6 +150,10 @@ fn service(api: Api, bucket: String) -> Target {
     }
 }
 
+fn owned(value: Option<Cow<'_, str>>) -> Option<String> {
+    value.map(Cow::into_owned)
+}
+
 struct StorageAuth<'a> {
     storage: &'a Storage,
     auth: &'a Auth,
@@ -156,9 +162,7 @@ struct StorageAuth<'a> {
 impl StorageAuth<'_> {
     fn key(&self, key: &str) -> Option<String> {
         let value = self.storage.config.get(key);
-        value
-            .filter(|v| !v.is_empty())
-            .map(std::borrow::Cow::into_owned)
+        owned(value.filter(|v| !v.is_empty()))
     }
 
     fn auth(&self, keys: &[&str]) -> Option<String> {
@@ -166,7 +170,7 @@ impl StorageAuth<'_> {
             .iter()
             .find_map(|key| self.auth.config.get(key).filter(|v| !v.is_empty()));
         let default = || self.auth.adapter.value(&self.auth.config, keys[0]);
-        found.or_else(default).map(std::borrow::Cow::into_owned)
+        owned(found.or_else(default))
     }
 
     fn truth(&self, key: &str) -> Result<bool, String> {
@@ -353,20 +357,8 @@ fn swift(pair: &StorageAuth<'_>, args: &mut TargetArgs) -> Result<(), String> {
                 ("OS_USERNAME", pair.auth(&["username"])),
                 ("OS_PASSWORD", pair.auth(&["password"])),
                 ("OS_PROJECT_NAME", pair.auth(&["tenant_name", "tenname"])),
-                (
-                    "OS_PROJECT_ID",
-                    pair.auth
-                        .config
-                        .get("tenant_id")
-                        .map(std::borrow::Cow::into_owned),
-                ),
-                (
-                    "OS_REGION_NAME",
-                    pair.auth
-                        .config
-                        .get("region")
-                        .map(std::borrow::Cow::into_owned),
-                ),
+                ("OS_PROJECT_ID", owned(pair.auth.config.get("tenant_id"))),
+                ("OS_REGION_NAME", owned(pair.auth.config.get("region"))),
                 ("OS_AUTH_TYPE", None),
                 ("OS_APPLICATION_CREDENTIAL_ID", None),
                 ("OS_USER_ID", None),
@@ -375,14 +367,8 @@ fn swift(pair: &StorageAuth<'_>, args: &mut TargetArgs) -> Result<(), String> {
         _ => {
             let value = |key: &str| pair.storage.adapter.value(&pair.storage.config, key);
             vec![
-                (
-                    "OS_STORAGE_URL",
-                    value("storage_url").map(std::borrow::Cow::into_owned),
-                ),
-                (
-                    "OS_AUTH_TOKEN",
-                    value("token").map(std::borrow::Cow::into_owned),
-                ),
+                ("OS_STORAGE_URL", owned(value("storage_url"))),
+                ("OS_AUTH_TOKEN", owned(value("token"))),
             ]
         }
     };
