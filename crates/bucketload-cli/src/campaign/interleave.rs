@@ -1,4 +1,4 @@
-//! Two campaigns measured in turn: pairs of trials with the same seed and schedule on both sides.
+//! Two campaigns measured alternately: pairs of trials with the same seed and schedule on both sides.
 //!
 //! ```text
 //!  prepare A, prepare B ──► pause ─ A ─ pause ─ B ─ pause ─ B ─ pause ─ A … ──► clean up B, A
@@ -61,7 +61,7 @@ struct Side {
     overrides: Overrides,
 }
 
-/// Measures A and B in turn.
+/// Measures A and B alternately.
 ///
 /// # Errors
 /// When the command line is wrong, the sides cannot be compared, a target cannot be used, or too few pairs are usable.

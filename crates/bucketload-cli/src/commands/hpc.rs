@@ -1,4 +1,4 @@
-//! `bucketload s3-hpc`: the same cell on each row in turn. Each trial is a run of this program in its own process,
+//! `bucketload s3-hpc`: the same cell on each row, one after another. Each trial is a run of this program in its own process,
 //! because a C library reads its settings once per process.
 
 use std::path::Path;
