@@ -108,8 +108,8 @@ impl Connection {
         self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
     }
 
-    /// A warning if requests carry a secret over a network without TLS. Anyone who reads such a secret can send requests
-    /// with it. Signatures (S3, Azure) carry no secret.
+    /// A warning if requests carry a secret over a network without TLS. Anyone who reads such a secret can send
+    /// requests with it. Signatures (S3, Azure) carry no secret.
     pub(crate) fn clear_warning(&self) -> Option<String> {
         let what = match &self.target {
             Target::Service { api, .. } => api.descriptor().secret?,

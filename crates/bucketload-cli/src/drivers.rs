@@ -75,8 +75,8 @@ pub(crate) fn variable(settings: &Settings, name: &str) -> Option<String> {
     }
 }
 
-/// Calls the driver of `target` with `settings`, using only the first `wanted` endpoints (`None`: all). Returns `None` if
-/// the target has no registered driver, because it is an embedded server or the null target.
+/// Calls the driver of `target` with `settings`, using only the first `wanted` endpoints (`None`: all). Returns
+/// `None` if the target has no registered driver, because it is an embedded server or the null target.
 ///
 /// # Errors
 /// When a flag does not apply to the target, or the driver fails.
@@ -151,8 +151,8 @@ pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<S
     Ok((driver.open)(&request)?)
 }
 
-/// Refuses flags that do not apply to a target without a service: those that locate a service, name its user, or concern
-/// file systems.
+/// Refuses flags that do not apply to a target without a service: those that locate a service, name its user, or
+/// concern file systems.
 ///
 /// # Errors
 /// The first such flag.

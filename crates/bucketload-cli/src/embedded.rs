@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Environment variable with the access key. Credentials are passed in the environment, because a process list would show
-/// them.
+/// Environment variable with the access key. Credentials are passed in the environment, because a process list would
+/// show them.
 pub(crate) const ACCESS_KEY_ENV: &str = "BUCKETLOAD_SERVE_ACCESS_KEY";
 /// Environment variable with the secret key; see [`ACCESS_KEY_ENV`].
 pub(crate) const SECRET_KEY_ENV: &str = "BUCKETLOAD_SERVE_SECRET_KEY";
@@ -79,8 +79,8 @@ impl EmbeddedServer {
     }
 }
 
-/// Starts this program as a server, called `name` in messages, with the verb and arguments that `configure` adds. Returns
-/// the process, its standard input and the address on which it listens.
+/// Starts this program as a server, called `name` in messages, with the verb and arguments that `configure` adds.
+/// Returns the process, its standard input and the address on which it listens.
 ///
 /// # Errors
 /// When the process cannot be started or ends before it listens.

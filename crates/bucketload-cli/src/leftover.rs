@@ -1,7 +1,7 @@
 //! The command that deletes what a run left in its target, ready to paste into a shell.
 //!
-//! The command names the run's own prefix, so that it deletes nothing else. It repeats the run's flags; credentials stay
-//! in the environment and in files.
+//! The command names the run's own prefix, so that it deletes nothing else. It repeats the run's flags; credentials
+//! stay in the environment and in files.
 
 use bucketload_run::Leftovers;
 use bucketload_target::Scope;

@@ -127,8 +127,9 @@ fn left_behind(manifest: &Manifest) -> Result<usize, String> {
     }
 }
 
-/// Whether the plan writes exactly the initial objects of a key set and never deletes any. Key sets whose sizes depend on
-/// the popularity law of the earlier run's reads do not qualify, because the sizes are unknown without that law.
+/// Whether the plan writes exactly the initial objects of a key set and never deletes any. Key sets whose sizes
+/// depend on the popularity law of the earlier run's reads do not qualify, because the sizes are unknown without that
+/// law.
 fn is_complete(plan: &Plan, index: usize) -> bool {
     let set = &plan.keysets[index];
     let mut written = false;
@@ -148,8 +149,8 @@ fn is_complete(plan: &Plan, index: usize) -> bool {
     written && !set.overwritten && set.count > 0 && set.assign == SizeAssign::Random
 }
 
-/// Replaces the key sets and content of `plan` with those of the earlier run. A limit of one pass over the workload's own
-/// objects becomes one pass over the earlier run's objects.
+/// Replaces the key sets and content of `plan` with those of the earlier run. A limit of one pass over the workload's
+/// own objects becomes one pass over the earlier run's objects.
 fn adopt(plan: &mut Plan, old: &Plan, keyset: usize) -> Result<(), Failure> {
     let [own] = plan.keysets.as_slice() else {
         return Err(Failure::usage(

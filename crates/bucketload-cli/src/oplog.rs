@@ -44,8 +44,8 @@ impl OpLogWriter {
         Ok(Self { writer, format })
     }
 
-    /// Waits until everything is written; the run must have ended. Returns facts about the log, and why it is incomplete
-    /// if it is.
+    /// Waits until everything is written; the run must have ended. Returns facts about the log, and why it is
+    /// incomplete if it is.
     pub(crate) fn finish(self, options: &mut RunOptions) -> (OpLogFacts, Option<String>) {
         // Drops the last sender, which ends the writer.
         options.op_log = None;

@@ -1,7 +1,7 @@
 //! The commands of the program as Markdown, one page each, for the manual.
 //!
-//! Like the help texts, the pages are generated from the definition of the command line ([`Cli`]). They are committed in
-//! `docs/reference/commands`; `cargo xtask manual` fails if they differ.
+//! Like the help texts, the pages are generated from the definition of the command line ([`Cli`]). They are committed
+//! in `docs/reference/commands`; `cargo xtask manual` fails if they differ.
 
 use std::fmt::Write as _;
 

@@ -81,7 +81,8 @@ pub(crate) struct StudyArgs {
     #[arg(long, help_heading = "Study options")]
     pub(crate) retry: bool,
 
-    /// Directory with the scripts of servers (default: `servers` in the working directory or above it, else the scripts built into the program)
+    /// Directory with the scripts of servers (default: `servers` in the working directory or above it, else the
+    /// scripts built into the program)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Study options")]
     pub(crate) servers: Option<PathBuf>,
 

@@ -16,8 +16,8 @@ use crate::embedded::Announcement;
 use crate::exit::{Exit, Failure};
 use crate::signals::{self, Signals};
 
-/// Decides whether this process coordinates the agents of a command. If a launcher started the command several times and
-/// this process is an agent, it does its share here, and the command is over.
+/// Decides whether this process coordinates the agents of a command. If a launcher started the command several times
+/// and this process is an agent, it does its share here, and the command is over.
 ///
 /// # Errors
 /// When the launcher does not provide enough information, or the agent's run was lost.

@@ -1,8 +1,8 @@
 //! `bucketload cleanup`: deletes objects that earlier runs left in a target.
 //!
 //! A run's objects are below `PREFIX/bucketload-RUNID/`. This prefix carries the run's marker, which also names the
-//! buckets that the run's workload created. Without `--yes-delete-foreign`, only such prefixes are emptied. A target that
-//! is such a prefix itself selects that run alone.
+//! buckets that the run's workload created. Without `--yes-delete-foreign`, only such prefixes are emptied. A target
+//! that is such a prefix itself selects that run alone.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -228,8 +228,8 @@ fn print_note(note: Option<&str>) {
     }
 }
 
-/// Empties and deletes a bucket that the run of `prefix` created, if the bucket still exists. Deletes only objects below
-/// the run's prefix. The bucket counts as the run's if its name proves it, or if it holds such objects.
+/// Empties and deletes a bucket that the run of `prefix` created, if the bucket still exists. Deletes only objects
+/// below the run's prefix. The bucket counts as the run's if its name proves it, or if it holds such objects.
 async fn remove_bucket(
     session: &mut AnySession,
     (root, bucket): (&str, &str),

@@ -1,5 +1,5 @@
-//! `bucketload s3-hpc`: the same cell on each row, one after another. Each trial is a run of this program in its own process,
-//! because a C library reads its settings once per process.
+//! `bucketload s3-hpc`: the same cell on each row, one after another. Each trial is a run of this program in its own
+//! process, because a C library reads its settings once per process.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -164,8 +164,8 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
     Ok(steps)
 }
 
-/// The lines of all phases, if asked for with the lines of ranks and with details, and the number of operations that the
-/// log lacks. `each` is called for every phase.
+/// The lines of all phases, if asked for with the lines of ranks and with details, and the number of operations that
+/// the log lacks. `each` is called for every phase.
 pub(crate) fn lines(
     dir: &Path,
     (ranks, details): (bool, bool),

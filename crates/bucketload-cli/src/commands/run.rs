@@ -86,8 +86,8 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     Ok(exit)
 }
 
-/// Appends the line of a run of OSSperf's six steps to `results.csv`, here and in the run directory. A run with failures
-/// has no such line.
+/// Appends the line of a run of OSSperf's six steps to `results.csv`, here and in the run directory. A run with
+/// failures has no such line.
 fn ossperf_line(
     done: &Done,
     file: Option<&Path>,

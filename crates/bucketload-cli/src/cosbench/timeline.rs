@@ -1,6 +1,7 @@
 //! Figures over time, from the intervals of a run directory.
 //!
-//! Intervals hold figures per work and class of operation, so two operations of the same class in a work share a column.
+//! Intervals hold figures per work and class of operation, so two operations of the same class in a work share a
+//! column.
 
 use std::collections::BTreeMap;
 

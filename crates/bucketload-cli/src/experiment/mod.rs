@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A verb describes its kind of study as an [`Experiment`] and measures the trials. A [`Session`] holds the directory
-//! and reports whatever was measured when the trials end. [`Kind`] gives `report` and bundles the same for any directory.
+//! and reports whatever was measured when the trials end. [`Kind`] gives `report` and bundles the same for any
+//! directory.
 
 mod session;
 

@@ -18,8 +18,8 @@ const WRITE: u8 = 0;
 const READ: u8 = 1;
 const STAT: u8 = 2;
 
-/// Moves `objects` objects of `size` bytes in each direction, and then as many requests without a body, over `processes`
-/// connections.
+/// Moves `objects` objects of `size` bytes in each direction, and then as many requests without a body, over
+/// `processes` connections.
 ///
 /// # Errors
 /// When a socket fails.

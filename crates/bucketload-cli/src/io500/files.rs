@@ -56,8 +56,8 @@ pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Computes the scores of the run in `dir` and its result files, by name. `result_dir` is the path that the files name as
-/// their directory; the default is the path of `dir`.
+/// Computes the scores of the run in `dir` and its result files, by name. `result_dir` is the path that the files
+/// name as their directory; the default is the path of `dir`.
 ///
 /// # Errors
 /// When the directory cannot be read.

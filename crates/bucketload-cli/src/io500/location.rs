@@ -183,8 +183,8 @@ fn s3<'a>(
     Ok((target, per_file))
 }
 
-/// The suffix that IOR's backend adds to the name of its bucket: the sum of the access key's characters, each times 10 to
-/// the power of its position, modulo 1000 (docs/spec/libs3-abi.md section 12).
+/// The suffix that IOR's backend adds to the name of its bucket: the sum of the access key's characters, each times
+/// 10 to the power of its position, modulo 1000 (docs/spec/libs3-abi.md section 12).
 fn suffix(access_key: &str) -> u64 {
     let powers = [1, 10, 100];
     // Higher powers are multiples of 1000.

@@ -252,8 +252,8 @@ fn keyset(tree: &str, location: &Location, amounts: &Amounts) -> KeysetPlan {
     rank_plan::keyset(tree, prefix, 0, buckets)
 }
 
-/// A bucket per file, if the mapping uses them. Buckets are named after the tree, because services do not accept paths as
-/// bucket names.
+/// A bucket per file, if the mapping uses them. Buckets are named after the tree, because services do not accept
+/// paths as bucket names.
 fn buckets(tree: &str, location: &Location, amounts: &Amounts) -> Option<BucketsPlan> {
     let per_rank = match tree {
         "mdtest-easy" => amounts.items_easy,

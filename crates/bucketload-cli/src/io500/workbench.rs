@@ -12,8 +12,8 @@ use crate::rank_plan::entry;
 
 /// Key set of the objects.
 const TREE: u16 = 4;
-/// Data sets per rank, bytes per object, and distance between the rank that creates an object and the rank that consumes
-/// it (`-D=10 -O=1`, and MD-Workbench's default size).
+/// Data sets per rank, bytes per object, and distance between the rank that creates an object and the rank that
+/// consumes it (`-D=10 -O=1`, and MD-Workbench's default size).
 const SETS: u32 = 10;
 const BYTES: u64 = 3_901;
 const OFFSET: u32 = 1;

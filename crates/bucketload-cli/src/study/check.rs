@@ -119,8 +119,8 @@ pub(super) fn engine(cell: &Cell) -> Option<&str> {
     args.find_map(|arg| arg.strip_prefix("--engine="))
 }
 
-/// Why this build cannot run the cell, if it lacks the cell's engine. Other clients are optional, so their absence is not
-/// a failure.
+/// Why this build cannot run the cell, if it lacks the cell's engine. Other clients are optional, so their absence is
+/// not a failure.
 pub(super) fn lacks(cell: &Cell) -> Option<String> {
     let engine = engine(cell)?;
     let mut absent = registry().absent_engines.iter();

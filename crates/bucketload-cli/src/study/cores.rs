@@ -26,8 +26,8 @@ pub(super) fn words(cores: &[usize]) -> String {
     words.join(", ")
 }
 
-/// Pins the calling thread to `cores`, runs `spawn`, whose processes inherit the cores, and restores the thread. Without
-/// cores, only runs `spawn`.
+/// Pins the calling thread to `cores`, runs `spawn`, whose processes inherit the cores, and restores the thread.
+/// Without cores, only runs `spawn`.
 ///
 /// # Errors
 /// When `spawn` fails, or the kernel refuses the cores.

@@ -31,7 +31,8 @@ pub(super) enum Scripts {
 }
 
 impl Scripts {
-    /// Looks for the scripts: in `given`, else in `servers` in the working directory or above it, else the built-in ones.
+    /// Looks for the scripts: in `given`, else in `servers` in the working directory or above it, else the built-in
+    /// ones.
     ///
     /// # Errors
     /// When a target needs a script that does not exist.
@@ -308,8 +309,8 @@ impl Drop for StartedServer {
     }
 }
 
-/// Links programs that the script downloaded before (`NAME-…`) into a cluster's state directory, because a download takes
-/// a minute.
+/// Links programs that the script downloaded before (`NAME-…`) into a cluster's state directory, because a download
+/// takes a minute.
 fn share_programs(server: &str, state: &Path) {
     let known = home().read_dir().into_iter().flatten().flatten();
     for entry in known.filter(|entry| entry.path().is_dir()) {

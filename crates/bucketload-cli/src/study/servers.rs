@@ -1,5 +1,5 @@
-//! Servers that a study starts with the scripts of `servers/`, each on a free loopback port. A server is stopped when the
-//! study switches to another target or ends for any reason.
+//! Servers that a study starts with the scripts of `servers/`, each on a free loopback port. A server is stopped when
+//! the study switches to another target or ends for any reason.
 //!
 //! The name of a server's instance follows from the study's directory and the target's name. A study that was killed
 //! therefore finds the servers that it left running, and stops them before it starts them again.

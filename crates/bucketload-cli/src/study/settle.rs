@@ -1,5 +1,5 @@
-//! The pause before a cell: a fixed time, and then until the machine is idle, so that background work of a store for one
-//! cell is not charged to the next.
+//! The pause before a cell: a fixed time, and then until the machine is idle, so that background work of a store for
+//! one cell is not charged to the next.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

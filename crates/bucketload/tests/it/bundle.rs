@@ -1,5 +1,5 @@
-//! Evidence bundles from the user's view. Measured results verify. Changed results do not, even with matching checksums,
-//! because every figure is computed again.
+//! Evidence bundles from the user's view. Measured results verify. Changed results do not, even with matching
+//! checksums, because every figure is computed again.
 
 use std::fs;
 use std::path::Path;
@@ -227,8 +227,8 @@ fn a_killed_run_verifies_as_incomplete() {
     assert!(!dir.join("run/report.html").exists() && !dir.join("run/result.json").exists());
 }
 
-/// Trials, tables and page of several runs. A changed record is found through the trial's run directory, even if everything
-/// derived from the record was changed as well.
+/// Trials, tables and page of several runs. A changed record is found through the trial's run directory, even if
+/// everything derived from the record was changed as well.
 #[test]
 fn several_runs_verify_down_to_the_trials() {
     let dir = tempfile::tempdir().unwrap();

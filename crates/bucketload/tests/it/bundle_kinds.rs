@@ -1,5 +1,5 @@
-//! Evidence of every kind of directory: capacity searches, grids, the rows of `s3-hpc`, extended IO500. Measured results
-//! verify, and changed numbers are found anywhere. Placements are in `placement.rs`.
+//! Evidence of every kind of directory: capacity searches, grids, the rows of `s3-hpc`, extended IO500. Measured
+//! results verify, and changed numbers are found anywhere. Placements are in `placement.rs`.
 
 use std::path::Path;
 

@@ -40,8 +40,8 @@ fn run_phase(out: &Path) -> Option<u64> {
     u64::try_from(index).ok()
 }
 
-/// Starts a run of a minute in a new process group, and waits until it measures. Returns the run and the process id of its
-/// server.
+/// Starts a run of a minute in a new process group, and waits until it measures. Returns the run and the process id
+/// of its server.
 fn measuring(dir: &Path, target: &str) -> (Child, u32) {
     let args = "run mixed --objects 50 --size 4KiB --workers 4 --duration 60s --out out \
                 --no-calibration --output json --target";

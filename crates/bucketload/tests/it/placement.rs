@@ -1,5 +1,6 @@
-//! The placement of the objects of a study's cells: looked up on servers that the study started, reported as load per data
-//! node, and included in its evidence. The store is a stand-in with the ring of a Swift cluster of three devices.
+//! The placement of the objects of a study's cells: looked up on servers that the study started, reported as load per
+//! data node, and included in its evidence. The store is a stand-in with the ring of a Swift cluster of three
+//! devices.
 
 use std::collections::BTreeMap;
 use std::fs;

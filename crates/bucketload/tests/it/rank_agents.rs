@@ -1,5 +1,5 @@
-//! Ranks on several agents: the same operations as a single process, one agreed count after the stonewall, and no hang if an
-//! agent dies while others wait for its ranks.
+//! Ranks on several agents: the same operations as a single process, one agreed count after the stonewall, and no
+//! hang if an agent dies while others wait for its ranks.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `capacity`, `sweep` and `study-grid` from the user's view: several runs, one directory, a result that can be read again.
-//! Other tests check the figures without a clock; here they only have to exist.
+//! `capacity`, `sweep` and `study-grid` from the user's view: several runs, one directory, a result that can be read
+//! again. Other tests check the figures without a clock; here they only have to exist.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `bucketload study` from the user's view: plan, cells, the state after a kill, and refusals. Plan and journal themselves
-//! are tested in their crate.
+//! `bucketload study` from the user's view: plan, cells, the state after a kill, and refusals. Plan and journal
+//! themselves are tested in their crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

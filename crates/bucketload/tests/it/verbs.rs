@@ -19,17 +19,18 @@ use rustix::process::{Pid, Signal, kill_process_group};
 enum How {
     /// By itself, with this exit code and this output.
     Ends(i32, &'static str),
-    /// Prints this on standard error, then serves until it is interrupted: with this exit code, or by a signal that it does
-    /// not handle (`None`).
+    /// Prints this on standard error, then serves until it is interrupted: with this exit code, or by a signal that
+    /// it does not handle (`None`).
     Serves(&'static str, Option<i32>),
-    /// Takes minutes with its defaults, so it is interrupted once it measures. It then exits with 130 and prints this about
-    /// its result.
+    /// Takes minutes with its defaults, so it is interrupted once it measures. It then exits with 130 and prints this
+    /// about its result.
     Measures(&'static str),
 }
 use How::{Ends, Measures, Serves};
 
-/// Verb, further arguments, outcome. Verbs that prepare many objects use `null:`, because a debug build takes a minute for
-/// them; `interrupted` covers the default target. `DIR` is the directory of the call; files come from [`scratch`].
+/// Verb, further arguments, outcome. Verbs that prepare many objects use `null:`, because a debug build takes a
+/// minute for them; `interrupted` covers the default target. `DIR` is the directory of the call; files come from
+/// [`scratch`].
 const VERBS: &[(&str, &str, How)] = &[
     (
         "run",

@@ -17,8 +17,8 @@ const TRANSFER: u64 = 64 << 10;
 const EASY_TRANSFERS: u64 = 8;
 const SEGMENTS: u64 = 12;
 
-/// A whole run with counts that are small enough to finish before the stonewall, except for the random reads, which last
-/// until the stonewall.
+/// A whole run with counts that are small enough to finish before the stonewall, except for the random reads, which
+/// last until the stonewall.
 fn small(dir: &Path, out: &str, args: &[&str]) -> Outcome {
     let sets = [
         "debug.stonewall-time=60",
