@@ -1,5 +1,5 @@
-//! Emptying the machine's caches before a phase is measured (`--posix-drop-caches`): the kernel's page cache,
-//! names and inodes, after everything has been written back (Linux, Documentation/admin-guide/sysctl/vm.rst).
+//! Empties the machine's caches before a phase is measured (`--posix-drop-caches`): the kernel's page cache, dentries
+//! and inodes, after writing everything back (Linux, Documentation/admin-guide/sysctl/vm.rst).
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -7,34 +7,33 @@ use std::io::Write as _;
 
 use bucketload_run::PhaseHook;
 
-/// Where the kernel is told.
-const PLACE: &str = "/proc/sys/vm/drop_caches";
-/// Page cache, and names and inodes.
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+/// Page cache, dentries and inodes.
 const EVERYTHING: &[u8] = b"3\n";
 
 fn open() -> Result<File, String> {
-    File::options().write(true).open(PLACE).map_err(|e| {
+    File::options().write(true).open(DROP_CACHES).map_err(|e| {
         format!(
-            "--posix-drop-caches: {PLACE}: {e}; it takes root outside of a container. Without any privilege \
-             --posix-cache drop forgets the pages of the run's own files after each operation on them"
+            "--posix-drop-caches: {DROP_CACHES}: {e}; the flag needs root, outside of a container. Without \
+             privileges, use --posix-cache drop, which drops the pages of the run's own files after each operation"
         )
     })
 }
 
-/// Whether this process may do it.
+/// Checks that this process may empty the caches.
 ///
 /// # Errors
-/// Why not, and what to do instead.
+/// Why it may not, and what to do instead.
 pub(crate) fn check() -> Result<(), String> {
     open().map(drop)
 }
 
-/// Does it before each measured phase.
+/// The hook that empties the caches before each measured phase.
 pub(crate) fn hook() -> PhaseHook {
     RefCell::new(Box::new(|| {
-        // What is not written back stays in the cache.
+        // Dirty pages would stay in the cache.
         rustix::fs::sync();
         let written = open()?.write_all(EVERYTHING);
-        written.map_err(|e| format!("{PLACE}: {e}"))
+        written.map_err(|e| format!("{DROP_CACHES}: {e}"))
     }))
 }

@@ -1,5 +1,4 @@
-//! From target flags to something that can be driven: the driver, and the embedded server behind it
-//! where there is one.
+//! From target flags to a connection: the driver, and the embedded server behind it if there is one.
 
 use std::net::IpAddr;
 
@@ -19,11 +18,9 @@ use crate::target::Target;
 
 /// A target with its driver. An embedded server ends with this value.
 pub(crate) struct Connection {
-    /// How to talk to it.
     pub(crate) driver: AnyDriver,
-    /// What the user named.
     pub(crate) target: Target,
-    /// Whether the machine's caches are emptied before each measured phase.
+    /// Whether to empty the machine's caches before each measured phase.
     pub(crate) drops_caches: bool,
     /// Whether requests carry credentials.
     signs_in: bool,
@@ -34,8 +31,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts the embedded server if the target is one and sets up the driver; nothing is sent to a
-    /// service yet.
+    /// Starts the embedded server if the target is one, and sets up the driver. Sends nothing to a service yet.
     ///
     /// # Errors
     /// When flags contradict the target or each other, or the embedded server does not start.
@@ -47,7 +43,7 @@ impl Connection {
         Self::with_endpoints(target, args, load, None)
     }
 
-    /// As [`Connection::open`], with the first `wanted` of the service's endpoints; `None` for all.
+    /// As [`Connection::open`], with only the first `wanted` of the service's endpoints, or all for `None`.
     ///
     /// # Errors
     /// Also when the target has fewer endpoints.
@@ -59,7 +55,7 @@ impl Connection {
     ) -> Result<Self, Failure> {
         if let (Some(_), false) = (wanted, matches!(target, Target::Service { .. })) {
             return Err(Failure::usage(
-                "endpoints: this target has none; name a service with --target s3://BUCKET and --endpoint-url",
+                "endpoints: this target has no endpoints; name a service with --target s3://BUCKET and --endpoint-url",
             ));
         }
         let server = match &target {
@@ -102,7 +98,7 @@ impl Connection {
         })
     }
 
-    /// The server of our own behind the target, if there is one.
+    /// The embedded server behind the target, if there is one.
     pub(crate) const fn embedded(&self) -> Option<&EmbeddedServer> {
         self.server.as_ref()
     }
@@ -112,8 +108,8 @@ impl Connection {
         self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
     }
 
-    /// What to tell the user when requests carry a secret, by which anybody could make others, over a
-    /// network without TLS. Signatures (S3, Azure) carry none.
+    /// A warning if requests carry a secret over a network without TLS. Anyone who reads such a secret can send
+    /// requests with it. Signatures (S3, Azure) carry no secret.
     pub(crate) fn clear_warning(&self) -> Option<String> {
         let what = match &self.target {
             Target::Service { api, .. } => api.descriptor().secret?,
@@ -126,12 +122,12 @@ impl Connection {
             .find(clear)
             .filter(|_| self.signs_in)?;
         Some(format!(
-            "the {what} of the target cross the network without TLS, to {url}: who can listen there has \
-             them; use an https:// endpoint"
+            "the {what} of the target cross the network to {url} without TLS, where anyone who can listen \
+             obtains them; use an https:// endpoint"
         ))
     }
 
-    /// What becomes of objects that run `run_id` does not delete although it should.
+    /// What to do about objects that run `run_id` should delete but does not.
     pub(crate) fn leftovers(&self, run_id: &str) -> Leftovers {
         leftover::of(&self.target, &self.cleanup_flags, run_id)
     }
@@ -164,7 +160,7 @@ impl Connection {
     }
 }
 
-/// The target of the flags, else of the workload, else the embedded server over memory.
+/// The target named by the flags, else by the workload, else the embedded server over memory.
 pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<Target, Failure> {
     let text = args.target.as_deref().or_else(|| spec?.url.as_deref());
     let [engine, _] = drivers::registry().engine;
@@ -173,7 +169,7 @@ pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<
         && name != "native"
     {
         return Err(Failure::usage(format!(
-            "target.engine: the workload is meant for the engine {name:?}; say so: --engine {name}"
+            "target.engine: the workload asks for the engine {name:?}; confirm with --engine {name}"
         )));
     }
     match text {
@@ -185,11 +181,10 @@ pub(crate) fn target_of(args: &TargetArgs, spec: Option<&TargetSpec>) -> Result<
     }
 }
 
-/// The flags about the target, with the workload's endpoint where neither `--target` nor
-/// `--endpoint-url` names another one.
+/// The target flags, with the workload's endpoint if neither `--target` nor `--endpoint-url` is given.
 ///
 /// # Errors
-/// When the workload names an endpoint but no bucket there.
+/// When the workload names an endpoint but no bucket.
 pub(crate) fn flags_of(
     args: &TargetArgs,
     spec: Option<&TargetSpec>,
@@ -200,8 +195,8 @@ pub(crate) fn flags_of(
     };
     if spec.is_some_and(|spec| spec.url.is_none()) {
         return Err(Failure::usage(format!(
-            "target.endpoint-url {url:?}: the workload says where the service is, but not which bucket \
-             to use there; add target.url, such as \"s3://BUCKET/PREFIX\""
+            "target.endpoint-url {url:?}: the workload names the service but no bucket; add target.url, such \
+             as \"s3://BUCKET/PREFIX\""
         )));
     }
     if args.target.is_none() && !args.settings.has(&flags::ENDPOINT_URL) {
@@ -218,7 +213,7 @@ fn start_embedded(
     drivers::refuse_all(&args.settings, "an embedded server")?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut server = vec!["--store".to_owned(), store.to_owned()];
-    // The client takes the first half of the cores (see RunOptions::local_target).
+    // The client uses the first half of the cores (see RunOptions::local_target).
     let threads = (cores / 2).max(1);
     server.extend(["--threads".to_owned(), threads.to_string()]);
     if cores > 1 && load.cores.is_none() && load.threads.is_none() {
@@ -230,7 +225,7 @@ fn start_embedded(
     EmbeddedServer::start(&server).map_err(Failure::target)
 }
 
-/// Whether a URL names this machine, so that the target needs cores of its own.
+/// Whether a URL names this machine, so that the target needs its own cores.
 fn is_local(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
     let host = host.split('/').next().unwrap_or(host);
@@ -249,7 +244,7 @@ mod tests {
     use super::is_local;
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
+    fn loopback_addresses_are_local() {
         for url in [
             "http://127.0.0.1:9000",
             "https://localhost",

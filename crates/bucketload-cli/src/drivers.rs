@@ -1,4 +1,4 @@
-//! The drivers that `main` hands in: which flags mean something for a target, and how it is opened.
+//! The drivers that `main` passes in: which flags apply to a target, and how to open it.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use crate::target::{Api, Target};
 
 static REGISTRY: OnceLock<&'static Registry> = OnceLock::new();
 
-/// Sets the drivers of this program; the first call counts.
+/// Sets the drivers of this program. Only the first call has an effect.
 pub(crate) fn register(registry: &'static Registry) {
     REGISTRY.get_or_init(|| registry);
 }
@@ -24,7 +24,7 @@ pub(crate) fn register(registry: &'static Registry) {
 /// The drivers of this program.
 ///
 /// # Panics
-/// When there are none yet: `main` registers them before it reads the command line.
+/// When no drivers are registered; `main` registers them before it reads the command line.
 #[cfg(not(test))]
 pub(crate) fn registry() -> &'static Registry {
     REGISTRY.get().expect("main has registered the drivers")
@@ -36,12 +36,12 @@ pub(crate) fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| &bucketload::REGISTRY)
 }
 
-/// The driver of operations that do nothing.
+/// The driver whose operations do nothing.
 pub(crate) fn null() -> AnyDriver {
     (registry().null)()
 }
 
-/// What two drivers, by their names in results, do in different ways.
+/// The semantics in which two drivers differ, by the drivers' names in results.
 pub(crate) fn meanings(a: &str, b: &str) -> Vec<Meaning> {
     let rows = |name| {
         registry()
@@ -67,7 +67,7 @@ impl From<OpenError> for Failure {
     }
 }
 
-/// The environment variable `name`, or what the workload has in its place.
+/// The value of environment variable `name`, or the value with which the workload replaces it.
 pub(crate) fn variable(settings: &Settings, name: &str) -> Option<String> {
     match settings.given.get(name) {
         Some(value) => value.map(str::to_owned),
@@ -75,11 +75,11 @@ pub(crate) fn variable(settings: &Settings, name: &str) -> Option<String> {
     }
 }
 
-/// Asks the driver of `target` with `settings`, of whose endpoints the first `wanted` are used (`None`: all).
-/// `None` where the target has no driver of its own: an embedded server, or the null target.
+/// Calls the driver of `target` with `settings`, using only the first `wanted` endpoints (`None`: all). Returns
+/// `None` if the target has no registered driver, because it is an embedded server or the null target.
 ///
 /// # Errors
-/// When a flag means nothing for the target, or what the driver says.
+/// When a flag does not apply to the target, or the driver fails.
 pub(crate) fn ask<T>(
     target: &Target,
     settings: &Settings,
@@ -106,7 +106,7 @@ pub(crate) fn ask<T>(
     Ok(Some(call(driver, &request)?))
 }
 
-/// The driver of the directory that COSBench's `localwrite` writes to, where there is one.
+/// The driver of the directory that COSBench's `localwrite` writes to, if the settings name one.
 fn local_files(settings: &Settings) -> Result<Option<AnyDriver>, Failure> {
     let Some(root) = &settings.local_files else {
         return Ok(None);
@@ -124,11 +124,11 @@ fn local_files(settings: &Settings) -> Result<Option<AnyDriver>, Failure> {
     Ok(Some(service.driver))
 }
 
-/// The driver of the embedded server. Flags that say how to talk to it apply; those that say where a service is were
-/// refused before.
+/// The driver of the embedded server. Flags on how to send requests apply; flags that locate a service were refused
+/// before.
 ///
 /// # Errors
-/// What the driver says.
+/// When the driver fails.
 pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<Service, Failure> {
     let driver = Api::s3().descriptor();
     refuse_engine(driver, settings, "an embedded server")?;
@@ -151,8 +151,8 @@ pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<S
     Ok((driver.open)(&request)?)
 }
 
-/// Refuses what means nothing for a target without a service: flags that say where one is, who asks, how files
-/// are used.
+/// Refuses flags that do not apply to a target without a service: those that locate a service, name its user, or
+/// concern file systems.
 ///
 /// # Errors
 /// The first such flag.
@@ -166,35 +166,35 @@ pub(crate) fn refuse_all(settings: &Settings, target: &str) -> Result<(), Failur
             scope: Scope::Files,
             ..
         }) => Err(Failure::usage(format!(
-            "{name} is for a file system; with target {target} it means nothing. \
+            "{name} is for file systems and does not apply to target {target}. \
              Name a directory: --target file:///DIRECTORY"
         ))),
         Some(Flag { name, .. }) => Err(Failure::usage(format!(
-            "{name} is for a service of its own; with target {target} it means nothing. \
+            "{name} is for external services and does not apply to target {target}. \
              Name the service's bucket: --target s3://BUCKET/PREFIX"
         ))),
     }
 }
 
-/// Refuses every client but our own, and retries of our own.
+/// Refuses every client other than the native one, and retries of the native client.
 ///
 /// # Errors
-/// When one was asked for.
+/// When either was asked for.
 pub(crate) fn refuse_client(settings: &Settings, target: &str) -> Result<(), Failure> {
     let [engine, retries] = registry().engine;
     match settings.get(engine) {
         None | Some("native") if settings.has(retries) => Err(Failure::usage(
-            "--engine-retries: the native client never repeats a request by itself; \
-             the workload's `retry` says how often an operation is tried, and each attempt counts",
+            "--engine-retries: the native client never repeats a request on its own; \
+             the workload's `retry` sets how often an operation is tried, and each attempt counts",
         )),
         None | Some("native") => Ok(()),
         Some(_) => Err(Failure::usage(format!(
-            "--engine: no such client drives {target} targets; leave the flag out for `native`"
+            "--engine: this client does not support {target} targets; remove the flag to use `native`"
         ))),
     }
 }
 
-/// Refuses retries of our own client, and another client where `driver` has none.
+/// Refuses retries of the native client, and other clients if `driver` does not support them.
 fn refuse_engine(driver: &Descriptor, settings: &Settings, target: &str) -> Result<(), Failure> {
     let [engine, _] = registry().engine;
     let other = !matches!(settings.get(engine), None | Some("native"));
@@ -204,7 +204,7 @@ fn refuse_engine(driver: &Descriptor, settings: &Settings, target: &str) -> Resu
     }
 }
 
-/// Refuses flags that mean nothing for `driver`.
+/// Refuses flags that `driver` does not read.
 fn refuse_foreign(driver: &Descriptor, settings: &Settings) -> Result<(), Failure> {
     let target = format!("{}://", driver.scheme());
     refuse_engine(driver, settings, &target)?;
@@ -214,7 +214,7 @@ fn refuse_foreign(driver: &Descriptor, settings: &Settings) -> Result<(), Failur
     match foreign {
         None => Ok(()),
         Some(flag) => Err(Failure::usage(format!(
-            "{} means nothing for {target} targets; leave it out",
+            "{} does not apply to {target} targets; remove it",
             flag.name
         ))),
     }
@@ -228,18 +228,18 @@ mod tests {
     use crate::target::Api;
 
     #[test]
-    fn only_what_differs_is_shown() {
+    fn only_differences_are_shown() {
         assert!(meanings("s3", "s3").is_empty());
         assert!(meanings("s3", "unheard-of").is_empty());
         let rows = meanings("s3", "azblob");
         assert!(rows.iter().all(|row| row.a != row.b));
         let of = |topic: &str| rows.iter().find(|row| row.topic == topic);
         assert_eq!(of("delete of nothing").map(|row| row.b), Some("not-found"));
-        assert_eq!(of("rename"), None, "neither can");
+        assert_eq!(of("rename"), None, "neither can rename");
     }
 
     #[test]
-    fn flags_of_other_apis_are_refused() {
+    fn flags_that_do_not_apply_are_refused() {
         let mut settings = Settings::default();
         settings.set(&flags::CHECKSUM, ["crc32"]);
         let gs = Api::of_scheme("gs").unwrap();
@@ -248,9 +248,9 @@ mod tests {
         assert!(
             refused
                 .message
-                .contains("--checksum means nothing for gs://")
+                .contains("--checksum does not apply to gs://")
         );
-        // An embedded server takes checksums, too; it has no endpoint of its own.
+        // An embedded server accepts checksums, but the user cannot set its endpoint.
         assert!(refuse_all(&settings, "mem:").is_ok());
         settings.set(&flags::ENDPOINT_URL, ["http://h"]);
         assert!(

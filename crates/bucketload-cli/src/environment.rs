@@ -1,19 +1,19 @@
-//! The environment variables and the home folder that targets are found by.
+//! The environment variables and the home directory that drivers consult.
 //!
-//! In an agent they are the coordinator's, sent with its assignment: every agent then talks to the same
-//! service as the same user, whatever its own environment says. What the coordinator sends is exactly
-//! what was asked for while it opened the target itself.
+//! An agent uses the coordinator's variables, which come with its assignment, so that every agent accesses the same
+//! service as the same user, whatever its own environment is. The coordinator sends exactly the variables that were
+//! consulted while it opened the target itself.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Variables by name. Values may be credentials: never printed.
+/// Variables by name. Values may be credentials, so they are never printed.
 pub(crate) type Variables = BTreeMap<String, String>;
 
 /// The coordinator's variables, in an agent with an assignment.
 static OVERLAY: Mutex<Option<Variables>> = Mutex::new(None);
-/// What was asked for and is set.
+/// Variables that were consulted and are set.
 static CONSULTED: Mutex<Variables> = Mutex::new(Variables::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
@@ -30,7 +30,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     Some(value)
 }
 
-/// The home folder; none in an agent with an assignment, which has the coordinator's files.
+/// The home directory. `None` in an agent with an assignment, which uses the coordinator's files.
 pub(crate) fn home() -> Option<PathBuf> {
     match &*lock(&OVERLAY) {
         Some(_) => None,
@@ -38,21 +38,21 @@ pub(crate) fn home() -> Option<PathBuf> {
     }
 }
 
-/// Every variable that was asked for so far and is set.
+/// Every variable that was consulted so far and is set.
 pub(crate) fn consulted() -> Variables {
     lock(&CONSULTED).clone()
 }
 
-/// While this lives, the environment is another one.
-pub(crate) struct Replaced(());
+/// Replaces the environment as long as this value lives.
+pub(crate) struct EnvironmentOverlay(());
 
 /// Replaces the environment by `variables`.
-pub(crate) fn replace(variables: Variables) -> Replaced {
+pub(crate) fn replace(variables: Variables) -> EnvironmentOverlay {
     *lock(&OVERLAY) = Some(variables);
-    Replaced(())
+    EnvironmentOverlay(())
 }
 
-impl Drop for Replaced {
+impl Drop for EnvironmentOverlay {
     fn drop(&mut self) {
         *lock(&OVERLAY) = None;
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything went well.
     Ok,
-    /// The run finished but a gate failed: verification, objective, regression.
+    /// The run finished but a gate failed: verification, objective or regression.
     GateFailed,
     /// The command line, the workload or the configuration is wrong.
     Usage,
@@ -15,15 +15,15 @@ pub(crate) enum Exit {
     Target,
     /// The run was aborted.
     Aborted,
-    /// Everything else went well, but a clean-up left something in the target: the last message says what, where
-    /// and how to remove it. The result stands.
-    Left,
+    /// Everything else went well, but clean-up left something in the target. The last message says what and where,
+    /// and how to remove it. The result is valid.
+    Leftovers,
     /// The user interrupted the run; partial results are kept.
     Interrupted,
 }
 
 impl Exit {
-    /// The number that the process ends with.
+    /// The exit code of the process.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Exit::Ok => 0,
@@ -31,15 +31,15 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Target => 3,
             Exit::Aborted => 4,
-            Exit::Left => 5,
+            Exit::Leftovers => 5,
             Exit::Interrupted => 130,
         }
     }
 
-    /// The same end, or that something is left where nothing graver is to be said.
-    pub(crate) fn or_left(self, left: bool) -> Self {
+    /// [`Exit::Leftovers`] instead of [`Exit::Ok`] if something was left in the target; worse exits stay.
+    pub(crate) fn or_leftovers(self, left: bool) -> Self {
         match self {
-            Self::Ok if left => Self::Left,
+            Self::Ok if left => Self::Leftovers,
             other => other,
         }
     }
@@ -51,11 +51,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The first failure of two, with the words of both.
-pub(crate) fn also(first: Result<(), Failure>, then: Result<(), Failure>) -> Result<(), Failure> {
-    match (first, then) {
-        (Err(first), Err(then)) => Err(first.and_left(Some(&then.message))),
-        (first, then) => first.and(then),
+/// The first failure of two, with the messages of both.
+pub(crate) fn first_failure(
+    first: Result<(), Failure>,
+    second: Result<(), Failure>,
+) -> Result<(), Failure> {
+    match (first, second) {
+        (Err(first), Err(second)) => Err(first.with_leftovers(Some(&second.message))),
+        (first, second) => first.and(second),
     }
 }
 
@@ -64,53 +67,58 @@ pub(crate) fn also(first: Result<(), Failure>, then: Result<(), Failure>) -> Res
 pub(crate) struct Failure {
     /// How to exit.
     pub(crate) exit: Exit,
-    /// What to tell the user, without the `bucketload: ` in front.
+    /// What to tell the user, without the leading `bucketload: `.
     pub(crate) message: String,
 }
 
 impl Failure {
+    fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+        }
+    }
+
+    /// A gate failed: exit code 1.
+    pub(crate) fn gate(message: impl Into<String>) -> Self {
+        Self::new(Exit::GateFailed, message)
+    }
+
     /// A mistake of the user: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Usage,
-            message: message.into(),
-        }
-    }
-
-    /// Something is left in the target although all else went well: exit code 5.
-    pub(crate) fn left(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Left,
-            message: message.into(),
-        }
-    }
-
-    /// Adds what is left in the target to the message of what went wrong before.
-    pub(crate) fn and_left(mut self, left: Option<&str>) -> Self {
-        if let Some(left) = left {
-            self.message += &format!("\nbucketload: {left}");
-        }
-        self
+        Self::new(Exit::Usage, message)
     }
 
     /// The target cannot be used: exit code 3.
     pub(crate) fn target(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Target,
-            message: message.into(),
-        }
+        Self::new(Exit::Target, message)
     }
 
     /// The run broke: exit code 4.
     pub(crate) fn aborted(message: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Aborted,
-            message: message.into(),
+        Self::new(Exit::Aborted, message)
+    }
+
+    /// Something is left in the target although everything else went well: exit code 5.
+    pub(crate) fn leftovers(message: impl Into<String>) -> Self {
+        Self::new(Exit::Leftovers, message)
+    }
+
+    /// The user interrupted the command: exit code 130.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
+    /// Appends a message about leftovers in the target.
+    pub(crate) fn with_leftovers(mut self, message: Option<&str>) -> Self {
+        if let Some(message) = message {
+            self.message += &format!("\nbucketload: {message}");
         }
+        self
     }
 }
 
-/// Makes a [`Failure`] of what went wrong, in its words.
+/// Turns any error into a [`Failure`] with the same message.
 pub(crate) trait OrFail<T> {
     /// As a mistake of the user.
     fn or_usage(self) -> Result<T, Failure>;

@@ -1,6 +1,6 @@
 //! One run from plan to report: run directory, sinks, calibration, execution, analysis, output.
 //!
-//! Everything a user sees afterwards is computed from the run directory, the same way `bucketload report` does.
+//! Everything that the user sees afterwards is computed from the run directory, as `bucketload report` does.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -19,50 +19,51 @@ use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_ver
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
 use crate::cli::run::LoadArgs;
+use crate::connection::Connection;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 use crate::io500;
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::oplog::Logging;
+use crate::oplog::OpLogWriter;
 use crate::setup;
-use crate::sinks::Fan;
+use crate::sinks::FanOut;
 
-/// Everything that a run needs beside its driver.
+/// Everything that a run needs besides its driver.
 pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) options: RunOptions,
-    /// The manifest, complete but for the driver's facts.
+    /// The manifest, complete except for the driver's facts.
     pub(crate) manifest: Manifest,
     /// The run directory to create.
     pub(crate) out: PathBuf,
-    /// The client's own ceiling.
     pub(crate) ceiling: Ceiling,
-    /// Form in which every operation is logged into the run directory; `None` = not at all.
+    /// Format of the operation log; `None` for no log.
     pub(crate) op_log: Option<OpLogFormat>,
-    /// Where to answer scrapes.
+    /// Address that answers scrapes.
     pub(crate) prometheus: Option<std::net::SocketAddr>,
-    /// Progress on standard error.
-    pub(crate) live: Live,
-    /// What to tell the user before the run.
+    /// Whether to show no progress on standard error.
+    pub(crate) quiet: bool,
+    /// Messages for the user before the run.
     pub(crate) notes: Vec<String>,
-    /// The agents that carry out the run (`options.remote`); `None` = this process alone.
+    /// The agents that carry out the run (`options.remote`); `None` if this process does it alone.
     pub(crate) agents: Option<FleetWatch>,
 }
 
-/// What the client could do if the store cost nothing.
+/// The client's ceiling: the rate it reaches if the store takes no time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ceiling {
-    /// Stays unknown.
+    /// Not measured.
     Skip,
-    /// Measured first of all, with the schedule of this phase.
+    /// Measured before the run, with the schedule of this phase.
     Measure(usize),
     /// Known from an earlier run with the same schedule.
     Known(Calibration),
 }
 
 impl Ceiling {
-    /// Measured, where `plan` has a phase to measure it with and the user does not do without.
+    /// The ceiling is measured if `plan` has a phase for it and the user did not turn calibration off.
     pub(crate) fn of(plan: &Plan, load: &LoadArgs) -> Self {
         match setup::calibrated_phase(plan) {
             Some(phase) if !load.no_calibration => Self::Measure(phase),
@@ -71,18 +72,19 @@ impl Ceiling {
     }
 }
 
-/// A run that came to an end.
+/// A finished run.
 pub(crate) struct Done {
     pub(crate) result: RunResult,
     /// The run directory.
     pub(crate) out: PathBuf,
-    /// What the run left in the target although it should not, and how to remove it.
+    /// What clean-up left in the target, and how to remove it.
     left: Option<String>,
 }
 
 impl Done {
-    /// Says where the report is, unless `quiet`, and what the run left in the target: after its result.
-    pub(crate) fn tell(&self, quiet: bool) {
+    /// Prints where the report is, unless `quiet`, and what clean-up left in the target. Called after the result is
+    /// printed.
+    pub(crate) fn print_notes(&self, quiet: bool) {
         if !quiet {
             let report = self.out.join("report.html");
             eprintln!("bucketload: report: {}", report.display());
@@ -94,15 +96,43 @@ impl Done {
 }
 
 impl Job {
-    /// Carries out the run and returns its result and how to exit.
+    /// A run of `plan`, written by the user as `source` (see [`setup::manifest`]), with progress on standard error and
+    /// without calibration, logs or agents.
     ///
     /// # Errors
-    /// When the run directory cannot be written or the run broke; what was measured is kept.
+    /// When the requested cores are not usable.
+    pub(crate) fn new(
+        plan: Plan,
+        source: &str,
+        run_id: &str,
+        options: RunOptions,
+        connection: &Connection,
+        out: PathBuf,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            manifest: setup::manifest(run_id, &plan, source, connection, &options)?,
+            plan,
+            options,
+            out,
+            ceiling: Ceiling::Skip,
+            op_log: None,
+            prometheus: None,
+            quiet: false,
+            notes: Vec::new(),
+            agents: None,
+        })
+    }
+
+    /// Carries out the run. Returns its result, and how to exit.
+    ///
+    /// # Errors
+    /// When the run directory cannot be written or the run broke. What was measured is kept.
     pub(crate) fn execute(
         mut self,
         driver: &AnyDriver,
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
+        let mut live = Live::new(&self.plan, self.quiet);
         self.manifest.driver = driver.facts();
         if self.options.before_measuring.is_some() {
             let how = "emptied before each measured phase";
@@ -110,7 +140,7 @@ impl Job {
             self.manifest.driver.settings.push(setting);
         }
         if self.options.check_writes {
-            let how = "each is read back and compared, outside its time";
+            let how = "each is read back and compared, which its time does not include";
             let setting = ("check writes".to_owned(), how.to_owned());
             self.manifest.driver.settings.push(setting);
         }
@@ -119,8 +149,7 @@ impl Job {
             Some(address) => {
                 let metrics =
                     Metrics::start(address, &self.manifest.run_id, &self.plan).or_usage()?;
-                self.live
-                    .say(&format!("metrics: http://{}/metrics", metrics.address));
+                live.say(&format!("metrics: http://{}/metrics", metrics.address));
                 Some(metrics)
             }
             None => None,
@@ -133,7 +162,7 @@ impl Job {
                     ..OpLogFacts::default()
                 });
                 let (dir, options) = (&self.out, &mut self.options);
-                Some(Logging::start(dir, format, &self.manifest, options)?)
+                Some(OpLogWriter::start(dir, format, &self.manifest, options)?)
             }
             None => None,
         };
@@ -143,9 +172,9 @@ impl Job {
             agents.set_directory(&self.out);
         }
         let outcome = {
-            let mut sinks = Fan::default();
+            let mut sinks = FanOut::default();
             sinks.add(&mut directory);
-            sinks.add(&mut self.live);
+            sinks.add(&mut live);
             if let Some(metrics) = &mut metrics {
                 sinks.add(metrics);
             }
@@ -170,8 +199,8 @@ impl Job {
                 run(driver, &self.plan, &self.options, &mut sinks, stop)
             })
         };
-        self.live.finish();
-        // The agents are told that the run is over, and may go.
+        live.finish();
+        // Tells the agents that the run is over.
         self.options.remote = None;
         if let Some(log) = log {
             let (facts, error) = log.finish(&mut self.options);
@@ -199,17 +228,17 @@ impl Job {
             error: failure.as_ref().map(|f| f.message.clone()),
         };
         directory.finish(end).or_aborted()?;
-        // What was measured until agents were lost is reported, labelled.
+        // When agents are lost, what was measured until then is reported and labelled.
         let lost = matches!(&outcome, Err(RunError::Agents(_)));
         if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed && !lost) {
-            return Err(failure.and_left(left.as_deref()));
+            return Err(failure.with_leftovers(left.as_deref()));
         }
         let result = report(&self.out)?;
         let exit = match (&outcome, gate(&result)) {
             (Err(_), _) if lost => Exit::Aborted,
             (Err(_), _) => Exit::GateFailed,
             (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
-            (Ok(_), gate) => gate.or_left(left.is_some()),
+            (Ok(_), gate) => gate.or_leftovers(left.is_some()),
         };
         if let Err(error) = &outcome {
             eprintln!("bucketload: {error}");
@@ -225,7 +254,7 @@ impl Job {
     }
 }
 
-/// Ends phases with a stopping rule when they have measured precisely enough.
+/// The hook that ends phases with a stopping rule once they have measured precisely enough.
 fn convergence(plan: &Plan) -> Option<StopHook> {
     if plan.phases.iter().all(|phase| phase.stop.is_none()) {
         return None;
@@ -248,13 +277,13 @@ fn convergence(plan: &Plan) -> Option<StopHook> {
     })))
 }
 
-/// Where objects lie, in a run directory: what `report --placement` was given.
+/// Name of the placement file in a run directory, from `report --placement`.
 pub(crate) const PLACEMENT: &str = "placement.csv";
-/// What data nodes served, in a run directory: what `report --served` was given.
+/// Name of the file with the requests that data nodes served in a run directory, from `report --served`.
 pub(crate) const SERVED: &str = "served.csv";
 
-/// The result of a run directory, with the load of the data nodes where it is known. Nothing but the
-/// directory's data has a part in it.
+/// The result of a run directory, with the load of the data nodes if it is known. Depends on the directory's data
+/// alone.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -262,13 +291,13 @@ pub(crate) fn result(dir: &Path) -> Result<RunResult, Failure> {
     let mut result = analyze(dir).or_usage()?;
     result.nodes = nodes(dir).or_usage()?;
     if result.run.profile == io500::PROFILE {
-        // A configuration that cannot be read any more is told where its files are written.
+        // An unreadable configuration is reported where IO500's result files are written.
         result.io500 = io500::scored(dir).ok().map(|(report, _)| (&report).into());
     }
     Ok(result)
 }
 
-/// The load of the data nodes, where the directory says which objects they hold.
+/// The load of the data nodes, if the directory says which objects they hold.
 fn nodes(dir: &Path) -> Result<Option<NodeBalance>, bucketload_results::ResultsError> {
     let placement = dir.join(PLACEMENT);
     if !placement.is_file() {
@@ -286,15 +315,14 @@ fn nodes(dir: &Path) -> Result<Option<NodeBalance>, bucketload_results::ResultsE
 pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     let result = result(dir)?;
     write_verdict(dir, &result.verdict).or_aborted()?;
-    let page = dir.join("report.html");
-    std::fs::write(&page, bucketload_results::report::html(&result))
-        .map_err(|e| Failure::aborted(format!("{}: {e}", page.display())))?;
+    let page = bucketload_results::report::html(&result);
+    files::write(dir.join("report.html"), page)?;
     Ok(result)
 }
 
-/// Verification is a gate: bytes that came back wrong fail the run whatever their number. So does any
-/// finding of the consistency oracle, a store that was full, and a phase that failed more operations
-/// than its workload allows (most of them, unless it says).
+/// The gates of a run. A run fails if any operation returned wrong bytes, if the store was full, if the consistency
+/// oracle found anything, if the verdict is INCOMPLETE, or if a phase failed more operations than its workload allows
+/// (by default, most of them).
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -317,7 +345,7 @@ fn gate(result: &RunResult) -> Exit {
     }
 }
 
-/// What a run that broke means for the user.
+/// The failure that a broken run means for the user.
 pub(crate) fn failure(error: &RunError) -> Failure {
     let message = error.to_string();
     match error {
@@ -325,16 +353,13 @@ pub(crate) fn failure(error: &RunError) -> Failure {
             Failure::usage(message)
         }
         RunError::InUse { .. } => Failure::usage(format!(
-            "{message}; name others (cprefix, oprefix), or allow it: --delete-named"
+            "{message}; choose other names (cprefix, oprefix), or allow changes with --delete-named"
         )),
         RunError::Unreachable(_) | RunError::Bucket { .. } | RunError::BucketExists { .. } => {
             Failure::target(message)
         }
         RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
-        RunError::Prepare { .. } => Failure {
-            exit: Exit::GateFailed,
-            message,
-        },
+        RunError::Prepare { .. } => Failure::gate(message),
         _ => Failure::aborted(message),
     }
 }

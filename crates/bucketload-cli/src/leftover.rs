@@ -1,7 +1,7 @@
-//! The command that removes what a run has left in its target, ready to be pasted into a shell.
+//! The command that deletes what a run left in its target, ready to paste into a shell.
 //!
-//! It names the run's own place, so that nothing else is deleted. Flags are those of the run; credentials stay
-//! where they are: in the environment and in files.
+//! The command names the run's own prefix, so that it deletes nothing else. It repeats the run's flags; credentials
+//! stay in the environment and in files.
 
 use bucketload_run::Leftovers;
 use bucketload_target::Scope;
@@ -11,10 +11,10 @@ use crate::cli::target::TargetArgs;
 use crate::drivers::{registry, variable};
 use crate::target::{OWN_BUCKET, Target};
 
-/// What becomes of the objects of run `run_id` in `target`, which is reached with `flags`.
+/// What to do about leftovers of run `run_id` in `target`, which is reached with `flags`.
 pub(crate) fn of(target: &Target, flags: &[String], run_id: &str) -> Leftovers {
-    let place = target.run_prefix(run_id);
-    let place = place.trim_end_matches('/');
+    let prefix = target.run_prefix(run_id);
+    let prefix = prefix.trim_end_matches('/');
     let command = |url: String| {
         let words = ["bucketload", "cleanup", "--target", &url].map(str::to_owned);
         let words: Vec<String> = words.iter().chain(flags).map(|word| quoted(word)).collect();
@@ -31,24 +31,24 @@ pub(crate) fn of(target: &Target, flags: &[String], run_id: &str) -> Leftovers {
             let server = server
                 .as_ref()
                 .map_or_else(String::new, |s| format!("{s}/"));
-            command(format!("{}://{server}{bucket}/{place}", api.scheme()))
+            command(format!("{}://{server}{bucket}/{prefix}", api.scheme()))
         }
         Target::Files(path) => {
             let root = path.display().to_string();
             let root = root.trim_end_matches('/');
-            command(format!("file://{root}/{OWN_BUCKET}/{place}"))
+            command(format!("file://{root}/{OWN_BUCKET}/{prefix}"))
         }
-        // Its server is gone by then.
+        // The embedded server has ended by then.
         Target::Directory(path) => format!(
-            "bucketload serve --store {}, and with the address and the keys that it prints: bucketload \
-             cleanup --target s3://{OWN_BUCKET}/{place} --endpoint-url http://ADDRESS",
+            "bucketload serve --store {}, and then, with the address and the keys that it prints: bucketload \
+             cleanup --target s3://{OWN_BUCKET}/{prefix} --endpoint-url http://ADDRESS",
             quoted(&format!("posix:{}", path.display()))
         ),
     })
 }
 
-/// The flags about the target that `cleanup` needs as well, with the endpoint where only the environment
-/// names it. None of them holds a secret; URLs with a password are refused everywhere.
+/// The target flags that `cleanup` needs as well, including the endpoint if only the environment names it. None of them
+/// contains a secret, because URLs with a password are refused.
 pub(crate) fn flags(target: &Target, args: &TargetArgs) -> Vec<String> {
     let mut settings = args.settings.clone();
     if let Target::Service { api, .. } = target
@@ -75,7 +75,7 @@ pub(crate) fn flags(target: &Target, args: &TargetArgs) -> Vec<String> {
     out
 }
 
-/// A word as a POSIX shell reads it back.
+/// A word quoted for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_names_the_runs_own_place_and_how_to_reach_it() {
+    fn the_command_names_the_runs_own_prefix_and_how_to_reach_it() {
         let mut args = TargetArgs::default();
         let settings = &mut args.settings;
         settings.set(&flags::ENDPOINT_URL, ["http://h:1", "http://n{1...4}:2"]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn shells_read_words_back_as_they_are() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(quoted("s3://b/p"), "s3://b/p");
         assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
         assert_eq!(quoted(""), "''");

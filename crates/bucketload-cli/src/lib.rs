@@ -1,11 +1,16 @@
 //! The command line of Bucketload.
 //!
-//! `cli` is what can be typed; `commands` has a module per command. A run goes through `target`,
-//! `drivers` and `connection` (where to), `embedded` (a server of our own as a child process), `setup` and `job`
-//! (from plan to report; `leftover` says how to remove what stays; `olddata` for the objects of an earlier run, `caches` for a cold start, `cosbench` for workloads in
-//! XML, `io500` and `mdworkbench` for these benchmarks), and is watched by `live`, `metrics` with `prometheus`, and `signals`. A
-//! `campaign` is several runs on one prepared data set, `hpc` the ways to one directory; `bundle` packs directories into files that
-//! prove their figures; `distributed` is a run on many hosts; a `study` is a matrix of runs as child processes.
+//! `cli` defines the command line; `commands` has a module per command. The other modules:
+//!
+//! - One run: `target`, `drivers` and `connection` find and open the target, `embedded` starts our own server as a
+//!   child process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and
+//!   `sinks` follow it, `signals` stops it. `olddata` reads the objects of an earlier run, `caches` empties the
+//!   machine's caches, `leftover` says how to remove what clean-up left.
+//! - Kinds of runs: `cosbench` for workloads in XML, `io500` and `mdworkbench` with plans of `rank_plan`, `distributed`
+//!   for a run on many hosts.
+//! - Several runs: a `campaign` measures on one prepared data set, an `experiment` is a directory of trials with one
+//!   report, `hpc` has the rows of `s3-hpc`, a `study` is a matrix of runs as child processes.
+//! - `bundle` packs directories together with the proof of their figures; `placement` asks stores where objects are.
 
 mod bundle;
 mod caches;
@@ -19,6 +24,8 @@ mod drivers;
 mod embedded;
 mod environment;
 mod exit;
+mod experiment;
+mod files;
 mod hpc;
 mod io500;
 mod job;
@@ -31,6 +38,7 @@ mod olddata;
 mod oplog;
 mod placement;
 mod prometheus;
+mod rank_plan;
 mod setup;
 mod signals;
 mod sinks;
@@ -47,7 +55,7 @@ use cli::manage::ConfigCommand;
 use cli::{Cli, Command};
 use exit::{Exit, Failure};
 
-/// Carries out what the command line says, with the drivers of `registry`.
+/// Runs the command that the command line names, with the drivers of `registry`.
 #[must_use]
 pub fn main(registry: &'static Registry) -> ExitCode {
     memory::keep_large_blocks_apart();

@@ -1,5 +1,5 @@
-//! Progress on standard error: a few lines that are drawn over each other on a terminal, a line now
-//! and then elsewhere, nothing when asked to be quiet.
+//! Progress on standard error: a few lines redrawn in place on a terminal, an occasional line elsewhere, nothing if
+//! quiet.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -8,9 +8,9 @@ use bucketload_core::sink::{Event, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_results::output::live::LiveView;
 
-/// Intervals between two lines when standard error is not a terminal.
+/// Intervals from one line to the next if standard error is not a terminal.
 const EVERY: u64 = 10;
-/// Failures that are printed during a run; all of them are in the run directory.
+/// Number of failures that are printed during a run; the run directory has all of them.
 const MAX_FAILURES: u32 = 5;
 
 /// How progress is shown.
@@ -25,7 +25,7 @@ enum Mode {
 pub(crate) struct Live {
     view: LiveView,
     mode: Mode,
-    /// Lines of the last drawing that stand above the cursor.
+    /// Number of lines of the last drawing, which are above the cursor.
     drawn: usize,
     failures: u32,
 }
@@ -57,14 +57,14 @@ impl Live {
         }
     }
 
-    /// Removes the drawing at the end of the run.
+    /// Erases the progress at the end of the run.
     pub(crate) fn finish(&mut self) {
         self.erase();
     }
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            // Up to the first line of the drawing, then clear to the end of the screen.
+            // Moves up to the first line of the drawing, then clears to the end of the screen.
             eprint!("\x1b[{}A\r\x1b[J", self.drawn);
             self.drawn = 0;
         }
@@ -77,7 +77,7 @@ impl Live {
         self.erase();
         let mut out = std::io::stderr().lock();
         for line in &lines {
-            // A terminal that went away does not end the run.
+            // A terminal that disappears must not end the run.
             let _ = writeln!(out, "{line}");
         }
         self.drawn = lines.len();

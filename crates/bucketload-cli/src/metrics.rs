@@ -1,4 +1,4 @@
-//! Keeps the metrics page up to date with the intervals of a run.
+//! Updates the metrics page after each interval of a run.
 
 use std::net::SocketAddr;
 use std::sync::PoisonError;
@@ -14,12 +14,12 @@ use crate::prometheus::{self, Page};
 pub(crate) struct Metrics {
     snapshot: Snapshot,
     page: Page,
-    /// Where scrapes are answered.
+    /// The address that answers scrapes.
     pub(crate) address: SocketAddr,
 }
 
 impl Metrics {
-    /// Starts to answer scrapes.
+    /// Starts to answer scrapes at `address`.
     ///
     /// # Errors
     /// When the address cannot be used.

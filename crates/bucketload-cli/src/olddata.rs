@@ -1,7 +1,7 @@
-//! The objects of an earlier run as the data set of a new one (cold reads).
+//! The objects of an earlier run as the data set of a new run (cold reads).
 //!
-//! Names, sizes and content of objects are functions of the earlier run's plan, so its run directory
-//! is all that is needed; no list of objects is kept.
+//! Names, sizes and content of objects are functions of the earlier run's plan, so its run directory is all that is
+//! needed. There is no list of objects.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::cli::run::DataArgs;
 use crate::exit::Failure;
 use crate::target::Target;
 
-/// Least age of the objects unless another is asked for (docs/spec/scenarios.md section 10).
+/// Default of `--min-age` (docs/spec/scenarios.md section 10).
 const MIN_AGE: Duration = Duration::from_secs(72 * 3600);
 
-/// What the earlier run left, and when.
+/// The data set that an earlier run left.
 #[derive(Clone, Debug)]
 pub(crate) struct OldData {
-    /// Where it lies.
+    /// Where the objects are.
     pub(crate) data: EarlierRun,
-    /// For the head of the result.
+    /// The note in the head of the result.
     pub(crate) note: String,
 }
 
-/// Puts the objects of the run that the flags name in place of the workload's existing key set.
+/// Replaces the workload's existing key set with the objects of the run that the flags name.
 ///
 /// # Errors
-/// When the workload needs an earlier run and none is named, or the other way round; when that run
-/// did not leave a complete data set, or its objects are too young.
+/// When the workload needs an earlier run and none is named, or the other way round; when that run did not leave a
+/// complete data set; or when its objects are too young.
 pub(crate) fn apply(
     resolved: &mut Resolved,
     args: &DataArgs,
@@ -43,8 +43,8 @@ pub(crate) fn apply(
     let Some(dir) = &args.objects_of else {
         if wanted {
             return Err(Failure::usage(format!(
-                "the workload {} reads the objects of an earlier run: name its run directory with \
-                 --objects-of DIR (a run with --keep)",
+                "the workload {} reads the objects of an earlier run; name the directory of a run with --keep: \
+                 --objects-of DIR",
                 resolved.plan.workload
             )));
         }
@@ -53,13 +53,13 @@ pub(crate) fn apply(
     let refuse = |why: &str| Failure::usage(format!("--objects-of {}: {why}", dir.display()));
     if !wanted {
         return Err(refuse(
-            "the workload makes its own objects; a key set with `existing = true` reads an earlier \
-             run's",
+            "the workload creates its own objects; only a workload with `existing = true` in a key set reads \
+             those of an earlier run",
         ));
     }
     if *target == Target::Memory {
         return Err(refuse(
-            "a target in memory has kept nothing; name the --target of that run",
+            "a target in memory has kept no objects; name the --target of that run",
         ));
     }
     let manifest = manifest(dir).map_err(|e| refuse(&e))?;
@@ -69,7 +69,7 @@ pub(crate) fn apply(
     let least = args.min_age.unwrap_or(MIN_AGE);
     if youngest < least {
         return Err(refuse(&format!(
-            "its objects are {} old, less than --min-age {}; wait, or allow a lower age",
+            "its objects are {} old, which is less than --min-age {}; wait, or lower --min-age",
             hours(youngest),
             hours(least)
         )));
@@ -81,7 +81,7 @@ pub(crate) fn apply(
             prefix: target.run_prefix(&manifest.run_id),
         },
         note: format!(
-            "{} objects of run {}, written between {} and {} before",
+            "{} objects of run {}, written {} to {} before",
             manifest.plan.keysets[keyset].count,
             manifest.run_id,
             hours(youngest),
@@ -95,7 +95,7 @@ fn manifest(dir: &Path) -> Result<Manifest, String> {
     Ok(run.manifest().clone())
 }
 
-/// The key set that the run wrote completely, left alone and did not delete.
+/// The key set that the run wrote completely and then neither changed nor deleted.
 fn left_behind(manifest: &Manifest) -> Result<usize, String> {
     let plan = &manifest.plan;
     if manifest.status != Status::Finished {
@@ -106,19 +106,18 @@ fn left_behind(manifest: &Manifest) -> Result<usize, String> {
         .iter()
         .any(|phase| phase.kind == PhaseKind::Cleanup)
     {
-        return Err("that run removed its objects; repeat it with --keep".to_owned());
+        return Err("that run deleted its objects; repeat it with --keep".to_owned());
     }
     let candidates: Vec<usize> = (0..plan.keysets.len())
         .filter(|&index| is_complete(plan, index))
         .collect();
     match candidates[..] {
         [index] => Ok(index),
-        [] => Err(
-            "that run wrote no key set from its first object to its last and left it unchanged"
-                .to_owned(),
-        ),
+        [] => {
+            Err("that run did not write any key set completely and leave it unchanged".to_owned())
+        }
         _ => Err(format!(
-            "that run left several key sets ({}); one is needed",
+            "that run left several key sets ({}), but exactly one is needed",
             candidates
                 .iter()
                 .map(|&index| plan.keysets[index].name.as_str())
@@ -128,8 +127,9 @@ fn left_behind(manifest: &Manifest) -> Result<usize, String> {
     }
 }
 
-/// Whether the plan writes all initial objects of a key set, and only them, and never deletes any.
-/// Sizes that follow the popularity of the earlier run's reads cannot be known without them.
+/// Whether the plan writes exactly the initial objects of a key set and never deletes any. Key sets whose sizes
+/// depend on the popularity law of the earlier run's reads do not qualify, because the sizes are unknown without that
+/// law.
 fn is_complete(plan: &Plan, index: usize) -> bool {
     let set = &plan.keysets[index];
     let mut written = false;
@@ -149,12 +149,12 @@ fn is_complete(plan: &Plan, index: usize) -> bool {
     written && !set.overwritten && set.count > 0 && set.assign == SizeAssign::Random
 }
 
-/// Replaces what identifies the objects of `plan` by that of the earlier run's. One pass over the
-/// workload's own count becomes one pass over the earlier run's.
+/// Replaces the key sets and content of `plan` with those of the earlier run. A limit of one pass over the workload's
+/// own objects becomes one pass over the earlier run's objects.
 fn adopt(plan: &mut Plan, old: &Plan, keyset: usize) -> Result<(), Failure> {
     let [own] = plan.keysets.as_slice() else {
         return Err(Failure::usage(
-            "a workload that reads an earlier run's objects has one key set",
+            "a workload that reads an earlier run's objects must have exactly one key set",
         ));
     };
     let own_count = own.count;

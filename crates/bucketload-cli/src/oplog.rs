@@ -1,4 +1,4 @@
-//! The operation log of a run: a thread that writes what the load threads hand over.
+//! The operation log of a run: a thread writes the records that the load threads pass on.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -12,15 +12,14 @@ use bucketload_run::{RunOptions, now_ns};
 use crate::exit::{Failure, OrFail};
 use crate::job::unix_ns;
 
-/// A log that is being written.
-pub(crate) struct Logging {
+/// The thread that writes an operation log.
+pub(crate) struct OpLogWriter {
     writer: JoinHandle<Result<OpLogFacts, ResultsError>>,
     format: OpLogFormat,
 }
 
-impl Logging {
-    /// Begins to log every operation of a run with `options` into `dir`, which must exist by the
-    /// time of the first operation.
+impl OpLogWriter {
+    /// Starts to log every operation of a run with `options` into `dir`, which must exist before the first operation.
     pub(crate) fn start(
         dir: &Path,
         format: OpLogFormat,
@@ -45,10 +44,10 @@ impl Logging {
         Ok(Self { writer, format })
     }
 
-    /// Waits until everything is written. The run must have ended. Returns how the log came out and,
-    /// if it is not complete, why.
+    /// Waits until everything is written; the run must have ended. Returns facts about the log, and why it is
+    /// incomplete if it is.
     pub(crate) fn finish(self, options: &mut RunOptions) -> (OpLogFacts, Option<String>) {
-        // The last sender: without it the writer ends.
+        // Drops the last sender, which ends the writer.
         options.op_log = None;
         let incomplete = OpLogFacts {
             format: self.format,
@@ -57,7 +56,7 @@ impl Logging {
         match self.writer.join() {
             Ok(Ok(facts)) => (facts, None),
             Ok(Err(error)) => (incomplete, Some(error.to_string())),
-            Err(_) => (incomplete, Some("its writer failed".to_owned())),
+            Err(_) => (incomplete, Some("its writer panicked".to_owned())),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The metrics endpoint of a run (`--prometheus ADDRESS`): one thread that answers scrapes with the
-//! text of the latest interval. It never touches a load thread.
+//! The metrics endpoint of a run (`--prometheus ADDRESS`): a thread that answers scrapes with the text of the latest
+//! interval. It never touches a load thread.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use bucketload_token::same;
 
-/// The page that scrapes are answered with.
+/// The page that answers scrapes.
 pub(crate) type Page = Arc<Mutex<String>>;
 
-/// Environment variable with the bearer token that scrapes must present when the endpoint does not
-/// listen on loopback.
+/// Environment variable with the bearer token that scrapes must present.
 pub(crate) const TOKEN_ENV: &str = "BUCKETLOAD_TOKEN";
 
 /// Starts to answer scrapes at `address`; returns the bound address and the page to fill.
@@ -25,20 +24,20 @@ pub(crate) fn start(address: SocketAddr) -> Result<(SocketAddr, Page), String> {
         .filter(|token| !token.is_empty());
     if !address.ip().is_loopback() && token.is_none() {
         return Err(format!(
-            "--prometheus {address}: an address other than loopback needs a bearer token in {TOKEN_ENV}"
+            "--prometheus {address}: listening on an address other than loopback needs a bearer token in {TOKEN_ENV}"
         ));
     }
     let at = |e: std::io::Error| format!("--prometheus {address}: {e}");
     let listener = TcpListener::bind(address).map_err(at)?;
     let bound = listener.local_addr().map_err(at)?;
     let page = Page::default();
-    let shared = Arc::clone(&page);
+    let answered = Arc::clone(&page);
     std::thread::Builder::new()
         .name("prometheus".to_owned())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                // One scrape at a time is enough; a stuck client is cut off by the time-outs.
-                let _ = answer(&stream, token.as_deref(), &shared);
+                // One scrape at a time is enough; timeouts cut off a stuck client.
+                let _ = answer(&stream, token.as_deref(), &answered);
             }
         })
         .map_err(at)?;
@@ -64,7 +63,10 @@ fn answer(stream: &TcpStream, token: Option<&str>, page: &Page) -> std::io::Resu
         line.clear();
     }
     let (status, body) = if !authorised {
-        ("401 Unauthorized", "a bearer token is needed\n".to_owned())
+        (
+            "401 Unauthorized",
+            "a bearer token is required\n".to_owned(),
+        )
     } else if request.starts_with("GET /metrics ") {
         (
             "200 OK",
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_demanded_when_one_is_set() {
+    fn a_token_is_required_if_one_is_set() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let page = super::Page::default();

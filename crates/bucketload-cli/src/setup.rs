@@ -1,21 +1,20 @@
-//! What every run needs beside its driver: identifier, options, manifest, place of the run directory.
+//! What every run needs besides its driver: identifier, options, manifest, run directory.
 
 use std::path::{Path, PathBuf};
 
 use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_results::rundir::{ClientFacts, Manifest, host::HostFacts};
 use bucketload_run::{Cores, Pacing, RunOptions};
-use bucketload_workload::resolve::Resolved;
 
 use crate::caches;
-use crate::cli::run::{self as cli, LoadArgs};
+use crate::cli::run::LoadArgs;
 use crate::cli::values::CoreList;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
 use crate::exit::{Failure, OrFail};
 use crate::target::Target;
 
-/// A new run identifier: the start in seconds since 1970 and four random bytes.
+/// A new run identifier: the start time in seconds since 1970, and four random bytes.
 ///
 /// # Errors
 /// When the kernel gives no random numbers.
@@ -24,21 +23,26 @@ pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failur
     Ok(format!("{}-{random}", started.unix_timestamp()))
 }
 
-/// The directory for results unless another is asked for: below `bucketload-runs`, the name and the
-/// start in UTC, such as `online-service-20260131T235959Z`.
+/// The default directory for results: `bucketload-runs/NAME-START` with the start in UTC, such as
+/// `bucketload-runs/online-service-20260131T235959Z`.
 pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> PathBuf {
     let utc = started.to_offset(time::UtcOffset::UTC);
     let (year, month, day) = utc.to_calendar_date();
     let (hour, minute, second) = utc.to_hms();
     let month = u8::from(month);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let name = name.replace(|c| !plain(c), "-");
+    let name = file_name(name);
     Path::new("bucketload-runs").join(format!(
         "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
     ))
 }
 
-/// `named`, or with a number when that exists already: two runs in one second.
+/// `text` with every character that is not safe in a file name replaced by a hyphen.
+pub(crate) fn file_name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.replace(|c| !plain(c), "-")
+}
+
+/// `named`, or `named` with a number if it exists because two runs started in the same second.
 pub(crate) fn unused(named: PathBuf) -> PathBuf {
     let mut out = named.clone();
     let mut n = 1;
@@ -49,26 +53,25 @@ pub(crate) fn unused(named: PathBuf) -> PathBuf {
     out
 }
 
-/// Refuses a directory that holds something; `flag` is the one that names it.
+/// Refuses a directory that is not empty; `flag` is the flag that names it.
 ///
 /// # Errors
-/// When it does.
+/// When the directory is not empty.
 pub(crate) fn refuse_used(out: &Path, flag: &str) -> Result<(), Failure> {
     let mut entries = out.read_dir().into_iter().flatten();
     match entries.next() {
         None => Ok(()),
         Some(_) => Err(Failure::usage(format!(
-            "{flag} {}: it holds something already; choose another directory",
+            "{flag} {}: the directory is not empty; choose another one",
             out.display()
         ))),
     }
 }
 
-/// The directory of a run: as `named` by `--out`, or the [`default_directory`], or one beside it when two
-/// runs begin in one second.
+/// The run directory: as `named` by `--out`, or an unused [`default_directory`].
 ///
 /// # Errors
-/// When it holds something.
+/// When the directory is not empty.
 pub(crate) fn run_directory(
     named: Option<&Path>,
     name: &str,
@@ -79,7 +82,7 @@ pub(crate) fn run_directory(
     Ok(out)
 }
 
-/// How the load is made on a target, under the ownership of run `run_id`.
+/// The options of run `run_id`, which generates `load` on a target.
 pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) -> RunOptions {
     let target = &connection.target;
     RunOptions {
@@ -93,10 +96,9 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
             Some(CoreList::These(list)) => Cores::List(list.clone()),
         },
         local_target: connection.is_local(),
-        pacing: match (load.busy_poll, load.pacing) {
-            (true, _) => Pacing::BusyPoll,
-            (false, cli::Pacing::Timer) => Pacing::Timer,
-            (false, cli::Pacing::Precise) => Pacing::Precise,
+        pacing: match load.busy_poll {
+            true => Pacing::BusyPoll,
+            false => load.pacing,
         },
         check_writes: load.check_writes,
         leftovers: connection.leftovers(run_id),
@@ -106,58 +108,42 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
     }
 }
 
-/// Ranks unless the user says how many: as many as this machine has cores, for each agent where there are
-/// `agents`.
+/// The default number of ranks: as many as this machine has cores, times the number of `agents`, at most 4096.
 pub(crate) fn default_ranks(agents: Option<u32>) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cores = u32::try_from(cores).unwrap_or(u32::MAX);
     cores.saturating_mul(agents.unwrap_or(1)).min(4096)
 }
 
-/// Refuses fewer ranks than `agents`: some of these would do nothing.
+/// Checks that every agent gets a rank.
 ///
 /// # Errors
-/// When there are fewer.
+/// When there are fewer ranks than `agents`.
 pub(crate) fn check_ranks(plan: &Plan, agents: Option<u32>) -> Result<(), String> {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
     let ranks = works.find_map(|work| Some(work.model.ranks()?.ranks));
     match (ranks, agents) {
         (Some(ranks), Some(agents)) if ranks < agents => Err(format!(
-            "{ranks} ranks for {agents} agents: ranks are counted over all agents; use --ranks {agents} or \
-             more, or fewer agents"
+            "{ranks} ranks cannot be divided over {agents} agents: --ranks counts the ranks of all agents together; \
+             use --ranks {agents} or more, or fewer agents"
         )),
         _ => Ok(()),
     }
 }
 
-/// The manifest of a run, complete but for the driver's facts and the start.
-///
-/// # Errors
-/// When the cores asked for are not usable.
-pub(crate) fn manifest(
-    run_id: &str,
-    resolved: &Resolved,
-    source: &str,
-    connection: &Connection,
-    options: &RunOptions,
-) -> Result<Manifest, Failure> {
-    let mut manifest = manifest_of(run_id, &resolved.plan, source, connection, options)?;
-    // The note begins with the scale, which results show by themselves.
-    let scale_note = resolved
-        .notes
-        .iter()
-        .find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
-    manifest.scale_note = scale_note
-        .map(|(_, note)| note.to_owned())
-        .unwrap_or_default();
-    Ok(manifest)
+/// The note on how the workload was scaled, without the factor itself, which results show anyway.
+pub(crate) fn scale_note(notes: &[String]) -> String {
+    let mut notes = notes.iter();
+    let note = notes.find_map(|note| note.strip_prefix("scale ")?.split_once(": "));
+    note.map_or_else(String::new, |(_, note)| note.to_owned())
 }
 
-/// The manifest of a run of `plan`, written by the user as `source` (TOML, or XML of COSBench; empty for a replay).
+/// The manifest of a run of `plan`, complete except for the driver's facts and the start time. `source` is the workload
+/// as the user wrote it: TOML, COSBench's XML, or empty for a replay.
 ///
 /// # Errors
-/// When the cores asked for are not usable.
-pub(crate) fn manifest_of(
+/// When the requested cores are not usable.
+pub(crate) fn manifest(
     run_id: &str,
     plan: &Plan,
     source: &str,
@@ -177,8 +163,7 @@ pub(crate) fn manifest_of(
     Ok(manifest)
 }
 
-/// The phase whose schedule the client's own ceiling is measured with: the first that measures
-/// operations on objects.
+/// The phase whose schedule measures the client's ceiling: the first measuring phase with operations on objects.
 pub(crate) fn calibrated_phase(plan: &Plan) -> Option<usize> {
     plan.phases.iter().position(|phase| {
         let mut entries = phase.works.iter().flat_map(|work| &work.mix);

@@ -1,12 +1,48 @@
-//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts. The end of a parent counts as
-//! one, where that is asked for.
+//! Ctrl-C and SIGTERM: the first ends the phase and cleans up, the second aborts. On request, the end of the parent
+//! process counts as such a signal.
 
 use bucketload_run::StopHandle;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Failure, OrFail};
 
-/// A handle that signals stop, as [`watch`] says.
+/// A runtime on the calling thread.
+///
+/// # Errors
+/// When the kernel provides no event queue.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Ctrl-C and SIGTERM.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Installs the handlers; needs a runtime.
+    ///
+    /// # Errors
+    /// When a handler cannot be installed.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// A handle that signals stop, as [`watch`] describes.
 ///
 /// # Errors
 /// When signals cannot be handled.
@@ -21,28 +57,20 @@ pub(crate) fn watched() -> Result<StopHandle, Failure> {
 /// # Errors
 /// When the handlers cannot be installed.
 pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| format!("signal handling: {e}"))?;
+    let runtime = runtime().map_err(|e| format!("signal handling: {e}"))?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                let (Ok(mut interrupt), Ok(mut terminate)) =
-                    (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-                else {
-                    eprintln!("bucketload: signals cannot be handled; Ctrl-C ends the run at once");
+                let Ok(mut signals) = Signals::new() else {
+                    eprintln!("bucketload: cannot handle signals; Ctrl-C will end the run at once, without clean-up");
                     return;
                 };
                 loop {
-                    tokio::select! {
-                        _ = interrupt.recv() => {}
-                        _ = terminate.recv() => {}
-                    }
+                    signals.next().await;
                     stop.stop();
                     eprintln!(
-                        "bucketload: stopping; what was measured is kept. Once more to abort without clean-up."
+                        "bucketload: stopping; what was measured is kept. Press Ctrl-C again to abort without clean-up."
                     );
                 }
             });
@@ -51,10 +79,10 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
         .map_err(|e| format!("signal handling: {e}"))
 }
 
-/// Starts the thread that stops the run when standard input closes.
+/// Starts a thread that stops the run when standard input closes.
 ///
 /// # Errors
-/// When there can be no thread.
+/// When the thread cannot be started.
 pub(crate) fn stop_with_stdin(stop: StopHandle) -> Result<(), String> {
     std::thread::Builder::new()
         .name("stdin".to_owned())

@@ -1,23 +1,23 @@
-//! Everyone who wants to know how a run goes: run directory, terminal, metrics endpoint.
+//! Passes the events of a run to several sinks: run directory, terminal, metrics endpoint.
 
 use bucketload_core::sink::{Event, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 
-/// Hands everything to each of its sinks, in order.
+/// Passes everything to each of its sinks, in order.
 #[derive(Default)]
-pub(crate) struct Fan<'a> {
+pub(crate) struct FanOut<'a> {
     sinks: Vec<&'a mut dyn RunSink>,
 }
 
-impl<'a> Fan<'a> {
+impl<'a> FanOut<'a> {
     /// Adds a sink.
     pub(crate) fn add(&mut self, sink: &'a mut dyn RunSink) {
         self.sinks.push(sink);
     }
 }
 
-impl RunSink for Fan<'_> {
+impl RunSink for FanOut<'_> {
     fn event(&mut self, event: &Event) {
         self.sinks.iter_mut().for_each(|sink| sink.event(event));
     }

@@ -1,16 +1,17 @@
-//! Where the load goes, as written on the command line: `s3://bucket/prefix` and the like, `mem:`,
-//! `null:`, `file:///directory` or a bare absolute path, `serve:///directory`.
+//! Targets as written on the command line: `s3://bucket/prefix` and the like, `mem:`, `null:`, `file:///directory` or a
+//! bare absolute path, `serve:///directory`.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use bucketload_target::{Descriptor, UrlForm};
+use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, ResolveContext};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::drivers::registry;
 
-/// The storage API of a target: a registered driver. Written as its usual scheme.
+/// The storage API of a target: a registered driver. Serialized as its usual scheme.
 #[derive(Clone, Copy)]
 pub(crate) struct Api(&'static Descriptor);
 
@@ -20,7 +21,7 @@ impl Api {
         registry().by_scheme(scheme).map(Self)
     }
 
-    /// The driver of the servers of our own.
+    /// The driver of the embedded servers.
     pub(crate) fn s3() -> Self {
         Self::known("s3")
     }
@@ -30,15 +31,15 @@ impl Api {
         Self::known("file")
     }
 
-    /// A driver that every program has.
+    /// A driver that every registry has.
     ///
     /// # Panics
-    /// When the registry is without it.
+    /// When the registry lacks it.
     pub(crate) fn known(scheme: &str) -> Self {
         Self::of_scheme(scheme).unwrap_or_else(|| panic!("no driver of {scheme}:// is registered"))
     }
 
-    /// What the driver says of itself.
+    /// The driver's description of itself.
     pub(crate) const fn descriptor(self) -> &'static Descriptor {
         self.0
     }
@@ -86,22 +87,21 @@ pub(crate) enum Target {
     Directory(PathBuf),
     /// A directory of a file system.
     Files(PathBuf),
-    /// No server: operations that do nothing, to see what the client alone can do.
+    /// No server: operations do nothing, which shows what the client alone can do.
     Null,
     /// A storage service.
     Service {
-        /// How to talk to it.
         api: Api,
-        /// `HOST:PORT` of the server, where the API's URLs may name it and this one does.
+        /// `HOST:PORT` of the server, if the URL names it.
         server: Option<String>,
         /// Bucket (container, directory) name.
         bucket: String,
-        /// Key prefix without a slash at its ends; may be empty.
+        /// Key prefix without leading and trailing slash; may be empty.
         prefix: String,
     },
 }
 
-/// What may be written as a target.
+/// The forms of a target, for error messages.
 fn forms() -> String {
     let forms = registry().drivers.iter().map(|driver| match driver.form {
         UrlForm::Bucket | UrlForm::ServerAndBucket => {
@@ -115,14 +115,14 @@ fn forms() -> String {
     )
 }
 
-/// Bucket of the embedded targets, and the directory below a directory target that runs work in.
+/// Bucket of the embedded targets, and the subdirectory of a directory target in which runs work.
 pub(crate) const OWN_BUCKET: &str = "bucketload";
 
 impl Target {
     /// Reads a target.
     ///
     /// # Errors
-    /// What is wrong and what may be written instead.
+    /// What is wrong, and what to write instead.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let forms = forms();
         if let Some((scheme, rest)) = text.split_once("://")
@@ -167,7 +167,7 @@ impl Target {
                     let mut absent = registry().absent.iter();
                     Err(match absent.find(|(known, _)| *known == scheme) {
                         Some((_, remedy)) => (*remedy).to_owned(),
-                        None => format!("there is no driver for {scheme}:// targets yet; {forms}"),
+                        None => format!("there is no driver for {scheme}:// targets; {forms}"),
                     })
                 }
                 None => Err(format!("{text:?} is not a target; {forms}")),
@@ -183,7 +183,7 @@ impl Target {
         }
     }
 
-    /// The prefix that the run's own keys begin with: the user's prefix, then the run's name.
+    /// The prefix of the run's keys: the user's prefix, then the run's name.
     pub(crate) fn run_prefix(&self, run_id: &str) -> String {
         match self {
             Self::Service { prefix, .. } if !prefix.is_empty() => {
@@ -193,7 +193,14 @@ impl Target {
         }
     }
 
-    /// Whether the target is a server of our own that ends with the run.
+    /// What the workload resolver must know about the target.
+    pub(crate) fn resolve_context(&self) -> ResolveContext {
+        ResolveContext {
+            memory_budget: (*self == Self::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
+        }
+    }
+
+    /// Whether the target is an embedded server, which ends with the run.
     pub(crate) fn is_embedded(&self) -> bool {
         matches!(self, Self::Memory | Self::Directory(_))
     }
@@ -278,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_write_below_a_prefix_of_their_own() {
+    fn each_run_writes_below_its_own_prefix() {
         assert_eq!(
             Target::parse("s3://b/p").unwrap().run_prefix("x"),
             "p/bucketload-x/"

@@ -1,12 +1,12 @@
-//! Bucketload, the benchmark for object storage: the command line of `bucketload-cli` and the list of the drivers that
-//! it is given. Command line and drivers do not know each other, so a change of a driver compiles its crate and links
-//! this one.
+//! Bucketload, the benchmark for object storage: passes the list of drivers to the command line of `bucketload-cli`.
+//! Command line and drivers do not depend on each other, so a change of a driver compiles only its crate and links this
+//! one.
 
 use bucketload_drivers::{azblob, engines, gcs, hadoop, placement, s3, seaweedfs, swift};
 use bucketload_local::{libs3, null, posix};
 use bucketload_target::Registry;
 
-/// The drivers of this build. A further driver is a line here.
+/// The drivers of this build. A new driver takes one line here.
 pub static REGISTRY: Registry = Registry {
     drivers: &[
         &s3::DESCRIPTOR,
@@ -24,8 +24,8 @@ pub static REGISTRY: Registry = Registry {
         #[cfg(not(feature = "hdfs"))]
         (
             "hdfs",
-            "hdfs:// is not part of this build: use a package, build with `--features hdfs`, or reach the same files \
-             by webhdfs://",
+            "hdfs:// is not part of this build: use a package, build with `--features hdfs`, or access the same files \
+             through webhdfs://",
         ),
     ],
     absent_engines: engines::ABSENT,

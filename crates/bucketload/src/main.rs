@@ -1,4 +1,4 @@
-//! Hands the drivers to the command line.
+//! Runs the command line with the drivers of this build.
 
 use std::process::ExitCode;
 

@@ -116,7 +116,7 @@ fn denied() -> Result {
     as_nobody("")?.complains(3, &["Permission denied"])?;
     // Who may not empty the machine's caches is told so before anything is written.
     let refused = as_nobody("--posix-drop-caches")?;
-    refused.complains(2, &["--posix-drop-caches", "it takes root"])?;
+    refused.complains(2, &["--posix-drop-caches", "the flag needs root"])?;
     untouched(place.path())
 }
 

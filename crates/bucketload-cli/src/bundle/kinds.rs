@@ -1,4 +1,4 @@
-//! The kinds of directories that a bundle can hold, and the tree of one.
+//! The kinds of directories that a bundle can hold, and the files of such a directory.
 
 use std::path::Path;
 
@@ -12,29 +12,29 @@ use crate::exit::Failure;
 /// Deepest nesting of directories.
 const DEEPEST: usize = 8;
 
-/// Receives a file that follows from the data: its path below the directory and its bytes.
-pub(crate) type Give<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), Failure> + 'a;
+/// Receives a derived file: its path below the directory and its bytes.
+pub(crate) type Emit<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), Failure> + 'a;
 
 /// A kind of directory.
 pub(crate) trait Kind: Sync {
-    /// Its name in the list of contents.
+    /// The name in the list of contents.
     fn name(&self) -> &'static str;
 
     /// Whether `dir` is of this kind.
     fn is(&self, dir: &Path) -> bool;
 
-    /// What the file `path` below such a directory is; `None` for one that does not belong to it.
+    /// The role of the file `path` below such a directory; `None` if the file does not belong to it.
     fn role(&self, path: &str) -> Option<Role>;
 
-    /// Computes the files that follow from the data of `dir`, those of directories of other kinds inside it left
-    /// out. A data file of which a part follows from the rest is given with that part computed.
+    /// Computes the derived files of `dir`, except those of directories of other kinds inside it. A data file that
+    /// contains derived parts is emitted with these parts computed again.
     ///
     /// # Errors
     /// When the data cannot be read.
-    fn derive(&self, dir: &Path, give: &mut Give<'_>) -> Result<(), Failure>;
+    fn derive(&self, dir: &Path, emit: &mut Emit<'_>) -> Result<(), Failure>;
 }
 
-/// Every kind; a directory is of the first one that takes it.
+/// Every kind; the first one that matches a directory applies.
 const KINDS: [&dyn Kind; 3] = [&Run, &Trials, &Study];
 
 fn kind_of(dir: &Path) -> Option<&'static dyn Kind> {
@@ -43,11 +43,11 @@ fn kind_of(dir: &Path) -> Option<&'static dyn Kind> {
 
 /// The files of a directory.
 pub(crate) struct Tree {
-    /// Path and role of every file that belongs to it, by path.
+    /// Path and role of every file that belongs to the directory, by path.
     pub(crate) files: Vec<(String, Role)>,
-    /// What else is there.
+    /// Files that do not belong to it.
     pub(crate) left_out: Vec<String>,
-    /// The directory itself and those of a kind inside it, by path.
+    /// The directory itself and the directories of any kind inside it, by path.
     nodes: Vec<(String, &'static dyn Kind)>,
 }
 
@@ -55,11 +55,11 @@ impl Tree {
     /// The tree of `dir`.
     ///
     /// # Errors
-    /// When it is of no kind, or cannot be read.
+    /// When it is of no known kind, or cannot be read.
     pub(crate) fn of(dir: &Path) -> Result<Self, Failure> {
         let Some(kind) = kind_of(dir) else {
             return Err(Failure::usage(format!(
-                "{}: neither a run directory (run.json) nor one of several runs (capacity, sweep, study-grid, s3-hpc, study)",
+                "{}: neither a run directory (it has no run.json) nor a directory of capacity, sweep, study-grid, s3-hpc or study",
                 dir.display()
             )));
         };
@@ -127,21 +127,21 @@ impl Tree {
         runs.map(|(path, _)| path.as_str())
     }
 
-    /// Whether the file `path` belongs to it.
+    /// Whether the file `path` belongs to the directory.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.files
             .binary_search_by(|(other, _)| other.as_str().cmp(path))
             .is_ok()
     }
 
-    /// Computes every file that follows from the data of `dir`, whose tree this is.
+    /// Computes every derived file of `dir`, the directory that this tree describes.
     ///
     /// # Errors
     /// When the data cannot be read.
-    pub(crate) fn derive(&self, dir: &Path, give: &mut Give<'_>) -> Result<(), Failure> {
+    pub(crate) fn derive(&self, dir: &Path, emit: &mut Emit<'_>) -> Result<(), Failure> {
         for (path, kind) in &self.nodes {
             kind.derive(&dir.join(path), &mut |name, bytes| {
-                give(&join(path, name), bytes)
+                emit(&join(path, name), bytes)
             })?;
         }
         Ok(())

@@ -1,12 +1,12 @@
-//! Evidence bundles: a directory with all that its figures follow from, in one file, and the proof that they do.
+//! Evidence bundles: one file with a directory and all data behind its figures, and the check that the figures follow.
 //!
 //! ```text
-//! directory ─ tree (kinds: what is data, what follows) ─ results::bundle::pack ─► file
-//! file ─ results::bundle::unpack ─► temporary directory ─ tree ─ derive anew ─ diff ─► findings
+//! directory ─ tree (kinds: data or derived) ─ results::bundle::pack ─► file
+//! file ─ results::bundle::unpack ─► temporary directory ─ tree ─ derive again ─ diff ─► findings
 //! ```
 //!
-//! `kinds` knows the directories: a [`kinds::Kind`] says which files are data, which follow from them, and makes
-//! the latter anew by the same functions that `bucketload report` uses. What no kind knows is not packed.
+//! A [`kinds::Kind`] of directory says which files are data and which are derived, and computes the derived ones with
+//! the functions that `bucketload report` uses. Files that no kind knows are not packed.
 
 mod kinds;
 mod run;
@@ -27,7 +27,7 @@ use crate::exit::{Exit, Failure, OrFail};
 use kinds::Tree;
 pub(crate) use verify::execute as verify;
 
-/// What the name of a bundle ends with: programs that know zstd and tar can look into it.
+/// Extension of a bundle: any program that reads zstd and tar can open it.
 const EXTENSION: &str = ".bundle.tar.zst";
 
 /// Packs a directory.
@@ -43,7 +43,7 @@ pub(crate) fn execute(args: &BundleArgs, global: &GlobalArgs) -> Result<Exit, Fa
     let new = |path: &Path| {
         File::create_new(path).map_err(|e| Failure::usage(format!("-o {}: {e}", path.display())))
     };
-    // The name is taken first, so that nothing is replaced.
+    // Reserves the name first, so that no existing file is replaced.
     drop(new(&out)?);
     let written = new(&part).and_then(|file| {
         let mut writer = BufWriter::new(file);
@@ -56,26 +56,26 @@ pub(crate) fn execute(args: &BundleArgs, global: &GlobalArgs) -> Result<Exit, Fa
     let contents = match written {
         Ok(contents) => contents,
         Err(failure) => {
-            // Both are this command's own.
+            // This command created both.
             let _ = (std::fs::remove_file(&part), std::fs::remove_file(&out));
             return Err(failure);
         }
     };
     for name in &stale {
         eprintln!(
-            "bucketload: {name} is not what follows from the data, and verify-bundle will say so; \
-             `bucketload report` makes it anew"
+            "bucketload: {name} does not follow from the data, so verify-bundle will reject it; \
+             `bucketload report` writes it again"
         );
     }
     if !global.quiet {
         for name in &tree.left_out {
-            eprintln!("bucketload: left out: {name}");
+            eprintln!("bucketload: not packed: {name}");
         }
         let bytes: u64 = contents.files.iter().map(|file| file.bytes).sum();
         let state = if complete {
             ""
         } else {
-            ", of a run that did not come to its end"
+            ", of a run that did not finish"
         };
         println!(
             "{}: {} files, {bytes} B{state}",
@@ -86,7 +86,7 @@ pub(crate) fn execute(args: &BundleArgs, global: &GlobalArgs) -> Result<Exit, Fa
     Ok(Exit::Ok)
 }
 
-/// Beside the directory, with its name.
+/// The bundle beside the directory, named after it.
 fn default_name(dir: &Path) -> PathBuf {
     let name = dir
         .canonicalize()
@@ -104,8 +104,8 @@ fn default_name(dir: &Path) -> PathBuf {
 /// A file of a bundle: path, role and bytes.
 type Packed = (String, Role, Source);
 
-/// The files to be packed, and which of those that are there are not what follows from the data. Those that follow
-/// and are not there are put into `spill`.
+/// The files to pack, and the names of derived files that do not follow from the data. Derived files that are missing
+/// are written into `spill`.
 fn sources(dir: &Path, tree: &Tree, spill: &Path) -> Result<(Vec<Packed>, Vec<String>), Failure> {
     let mut files: Vec<Packed> = Vec::new();
     for (path, role) in &tree.files {
@@ -140,7 +140,7 @@ fn sources(dir: &Path, tree: &Tree, spill: &Path) -> Result<(Vec<Packed>, Vec<St
     Ok((files, stale))
 }
 
-/// What the bundle of a directory says of itself.
+/// The description of the bundle of a directory.
 fn about(dir: &Path, tree: &Tree) -> Result<About, Failure> {
     let mut runs = Vec::new();
     let mut complete = true;
@@ -150,7 +150,7 @@ fn about(dir: &Path, tree: &Tree) -> Result<About, Failure> {
         runs.push(RunEntry {
             path: path.to_owned(),
             run_id: manifest.run_id,
-            // A state has a name in JSON.
+            // The name of a state is its JSON form.
             status: serde_json::to_value(manifest.status)
                 .ok()
                 .and_then(|v| Some(v.as_str()?.to_owned()))
@@ -167,8 +167,8 @@ fn about(dir: &Path, tree: &Tree) -> Result<About, Failure> {
     })
 }
 
-/// Refuses files that hold a secret of this process's environment: run directories never do, and what is passed on
-/// to others is looked at once more.
+/// Refuses files that contain a secret of this process's environment. Run directories never do; bundles are passed on
+/// to others, so they are checked once more.
 fn no_secrets() -> impl FnMut(&str, &mut dyn Read) -> Result<(), BundleError> {
     const LEAST: usize = 8;
     let set = std::env::vars()
@@ -199,22 +199,18 @@ fn no_secrets() -> impl FnMut(&str, &mut dyn Read) -> Result<(), BundleError> {
             let holds = |secret: &[u8]| held.windows(secret.len()).any(|window| window == secret);
             if let Some((name, _)) = secrets.iter().find(|secret| holds(&secret.1)) {
                 return Err(BundleError::Refused(format!(
-                    "{path} holds the value of the environment's {name}; nothing was packed"
+                    "{path} contains the value of the environment variable {name}; nothing was packed"
                 )));
             }
-            // A secret may lie across two readings.
+            // A secret may span two reads.
             held.drain(..held.len().saturating_sub(longest - 1));
         }
     }
 }
 
-/// What an error means for the command.
 fn failure(error: BundleError) -> Failure {
     match &error {
-        BundleError::Changed(_) => Failure {
-            exit: Exit::GateFailed,
-            message: error.to_string(),
-        },
+        BundleError::Changed(_) => Failure::gate(error.to_string()),
         BundleError::Io { .. } | BundleError::Refused(_) => Failure::usage(error.to_string()),
     }
 }

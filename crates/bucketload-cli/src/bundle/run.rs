@@ -1,4 +1,4 @@
-//! Run directories: the report and every other result follow from manifest, events, intervals and histograms.
+//! Run directories: the report and all other results follow from manifest, events, intervals and histograms.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{MANIFEST, Manifest, Status, VerdictSummary};
 use bucketload_results::{output, report};
 
-use super::kinds::{Give, Kind};
+use super::kinds::{Emit, Kind};
 use crate::commands::mdworkbench;
 use crate::exit::{Failure, OrFail};
 use crate::{io500, job};
@@ -17,7 +17,7 @@ use crate::{io500, job};
 /// A run directory.
 pub(super) struct Run;
 
-/// What was recorded.
+/// Files that were recorded.
 const DATA: [&str; 9] = [
     MANIFEST,
     "events.jsonl",
@@ -27,10 +27,10 @@ const DATA: [&str; 9] = [
     "agents.json",
     job::PLACEMENT,
     job::SERVED,
-    // What the user gave to IO500.
+    // The configuration that the user gave to IO500.
     "config-orig.ini",
 ];
-/// What follows.
+/// Files that follow from the recorded ones.
 const DERIVED: [&str; 8] = [
     "report.html",
     "result.json",
@@ -60,7 +60,7 @@ impl Kind for Run {
         if DATA.contains(&path) || log.or_else(|| between("hist/phase-", ".hlog")).is_some() {
             return Some(Role::Data);
         }
-        // The extended list holds the others.
+        // The extended list includes the standard phases.
         let phase = |name: &str| phases(true).iter().any(|phase| phase.name == name);
         let stem = path
             .strip_suffix(".csv")
@@ -69,25 +69,25 @@ impl Kind for Run {
         follows.then_some(Role::Derived)
     }
 
-    fn derive(&self, dir: &Path, give: &mut Give<'_>) -> Result<(), Failure> {
+    fn derive(&self, dir: &Path, emit: &mut Emit<'_>) -> Result<(), Failure> {
         let result = job::result(dir)?;
-        give("report.html", report::html(&result).into_bytes())?;
-        give("result.json", output::json(&result).into_bytes())?;
-        give("result.csv", output::csv(&result).into_bytes())?;
-        give(MANIFEST, manifest(dir, &result)?)?;
+        emit("report.html", report::html(&result).into_bytes())?;
+        emit("result.json", output::json(&result).into_bytes())?;
+        emit("result.csv", output::csv(&result).into_bytes())?;
+        emit(MANIFEST, manifest(dir, &result)?)?;
         if io500::is_io500(dir) {
-            for (name, text) in io500::files(dir, place(dir))?.1 {
-                give(&name, text.into_bytes())?;
+            for (name, text) in io500::files(dir, result_dir(dir))?.1 {
+                emit(&name, text.into_bytes())?;
             }
         }
         if result.run.profile == crate::mdworkbench::PROFILE {
-            give(mdworkbench::LINES, lines(dir)?.into_bytes())?;
+            emit(mdworkbench::LINES, lines(dir)?.into_bytes())?;
         }
         Ok(())
     }
 }
 
-/// The manifest with all of it computed that follows from the rest: identities and the verdict.
+/// The manifest with its derived parts computed again: seed, hashes and verdict.
 fn manifest(dir: &Path, result: &RunResult) -> Result<Vec<u8>, Failure> {
     let usage = |e: String| Failure::usage(format!("{}: {e}", dir.join(MANIFEST).display()));
     let stored = std::fs::read(dir.join(MANIFEST)).map_err(|e| usage(e.to_string()))?;
@@ -97,12 +97,12 @@ fn manifest(dir: &Path, result: &RunResult) -> Result<Vec<u8>, Failure> {
     computed.scenario_hash = computed.plan.scenario_hash();
     if !read.schedule_hash.is_empty() {
         computed.schedule_hash = schedule_hash(&computed.plan).unwrap_or_default();
-        // Trials of a campaign have the number of their own schedule behind it.
+        // Trials of a campaign append the number of their own schedule.
         if let Some((_, number)) = read.schedule_hash.split_once('.') {
             computed.schedule_hash += &format!(".{number}");
         }
     }
-    // A run that was killed or broke may have none yet.
+    // A run that was killed or aborted may have no verdict yet.
     if read.verdict.is_some() || read.status == Status::Finished {
         computed.verdict = Some(VerdictSummary::from(&result.verdict));
     }
@@ -114,20 +114,21 @@ fn manifest(dir: &Path, result: &RunResult) -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-/// What IO500's result says of where it was written: not this copy of the directory.
-fn place(dir: &Path) -> Option<String> {
+/// The directory that IO500's result names: the one it was written in, which this copy may not be.
+fn result_dir(dir: &Path) -> Option<String> {
     let text = std::fs::read_to_string(dir.join("result.txt")).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(" = "));
     let found = lines.find(|(key, _)| key.trim() == "result-dir");
     found.map(|(_, value)| value.to_owned())
 }
 
-/// The lines of MD-Workbench. Which of them were asked for is not recorded: the file that is there says it.
+/// The output lines of MD-Workbench. Which details the user asked for is not recorded, so each choice is tried until
+/// one reproduces the stored file.
 fn lines(dir: &Path) -> Result<String, Failure> {
     let stored = std::fs::read_to_string(dir.join(mdworkbench::LINES)).unwrap_or_default();
     let mut plain = None;
-    for asked in [(false, false), (true, false), (false, true), (true, true)] {
-        let (text, _) = mdworkbench::lines(dir, asked, |_| {})?;
+    for details in [(false, false), (true, false), (false, true), (true, true)] {
+        let (text, _) = mdworkbench::lines(dir, details, |_| {})?;
         if text == stored {
             return Ok(text);
         }

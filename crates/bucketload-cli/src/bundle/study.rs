@@ -1,5 +1,5 @@
-//! Studies: page, tables and figures follow from specification, plan, journal, facts of the targets and the cells,
-//! which are directories of their own kinds.
+//! Studies: page, tables and figures follow from the specification, the plan, the journal, the facts of the targets,
+//! and the cells, which are directories of other kinds.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use bucketload_results::bundle::Role;
 use bucketload_study::layout;
 use bucketload_study::report;
 
-use super::kinds::{Give, Kind};
+use super::kinds::{Emit, Kind};
 use crate::exit::{Failure, OrFail};
 
 /// The directory of a study.
@@ -41,10 +41,10 @@ impl Kind for Study {
         }
     }
 
-    fn derive(&self, dir: &Path, give: &mut Give<'_>) -> Result<(), Failure> {
+    fn derive(&self, dir: &Path, emit: &mut Emit<'_>) -> Result<(), Failure> {
         let rendered = report::render(dir).or_usage()?;
         for (name, text) in rendered {
-            give(&name, text.into_bytes())?;
+            emit(&name, text.into_bytes())?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `bucketload verify-bundle`: unpacks, checks every checksum, computes everything anew, says what differs.
+//! `bucketload verify-bundle`: unpacks, verifies every checksum, computes everything again, prints the differences.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) fn execute(args: &VerifyBundleArgs, global: &GlobalArgs) -> Result<Ex
     };
     let dir = dir.map_err(|e| {
         Failure::usage(format!(
-            "a directory to unpack into: {e}; name one: --work-dir DIR"
+            "cannot create a directory to unpack into: {e}; name one with --work-dir DIR"
         ))
     })?;
     let (contents, wrong) = unpack(&args.file, dir.path(), most).map_err(failure)?;
@@ -42,18 +42,15 @@ pub(crate) fn execute(args: &VerifyBundleArgs, global: &GlobalArgs) -> Result<Ex
             .iter()
             .find(|file| file.path == *path)
             .map_or_else(String::new, |file| file.sha256.clone()),
-        computed: "that of other bytes".to_owned(),
+        computed: "another checksum".to_owned(),
     });
     let mut findings: Vec<Finding> = changed.collect();
-    // What cannot even be read after that needs no second reason.
+    // If checksums already failed, a bundle that cannot be read needs no second reason.
     match (check(dir.path(), &contents), findings.is_empty()) {
         (Ok(more), _) => findings.extend(more),
         (Err(failure), true) => {
             let message = format!("the figures cannot be computed: {}", failure.message);
-            return Err(Failure {
-                exit: Exit::GateFailed,
-                message,
-            });
+            return Err(Failure::gate(message));
         }
         (Err(_), false) => {}
     }
@@ -65,7 +62,7 @@ pub(crate) fn execute(args: &VerifyBundleArgs, global: &GlobalArgs) -> Result<Ex
     })
 }
 
-/// Everything in `dir` that does not follow from its data.
+/// Finds everything in `dir` that does not follow from its data.
 fn check(dir: &Path, contents: &Contents) -> Result<Vec<Finding>, Failure> {
     let tree = Tree::of(dir)?;
     let mut findings = Vec::new();
@@ -76,7 +73,7 @@ fn check(dir: &Path, contents: &Contents) -> Result<Vec<Finding>, Failure> {
         computed: computed.to_owned(),
     };
     let mut written = about(dir, &tree)?;
-    // Who packed it is a fact of its own.
+    // The version that packed the bundle does not follow from the data.
     written.version.clone_from(&contents.about.version);
     let form = |about| serde_json::to_vec(about).unwrap_or_default();
     findings.extend(diff(CONTENTS, &form(&contents.about), &form(&written)));
@@ -85,7 +82,7 @@ fn check(dir: &Path, contents: &Contents) -> Result<Vec<Finding>, Failure> {
             path,
             "",
             "a file".to_owned(),
-            "nothing: it does not belong to a run",
+            "nothing: the file does not belong to a run",
         )
     }));
     for file in &contents.files {
@@ -117,14 +114,13 @@ fn check(dir: &Path, contents: &Contents) -> Result<Vec<Finding>, Failure> {
                 path,
                 "",
                 "a file".to_owned(),
-                "nothing: no data stand behind it",
+                "nothing: no data leads to this file",
             ));
         }
     }
     Ok(findings)
 }
 
-/// What is printed.
 fn text(contents: &Contents, findings: &[Finding], quiet: bool) -> String {
     let about = &contents.about;
     let mut out = String::new();
@@ -139,7 +135,7 @@ fn text(contents: &Contents, findings: &[Finding], quiet: bool) -> String {
             .filter(|file| file.role == Role::Derived)
             .count();
         line(format!(
-            "{} of {} run(s), packed by bucketload {}: {} files, of which {derived} follow from the others",
+            "{} of {} run(s), packed by bucketload {}: {} files, {derived} of them derived from the others",
             about.kind,
             about.runs.len(),
             about.version,
@@ -150,7 +146,7 @@ fn text(contents: &Contents, findings: &[Finding], quiet: bool) -> String {
         }
         if about.version != env!("CARGO_PKG_VERSION") && !findings.is_empty() {
             line(format!(
-                "this is bucketload {}: wording and layout of another version may differ; verify with that version",
+                "this is bucketload {}; another version may differ in wording and layout, so verify with the version that packed the bundle",
                 env!("CARGO_PKG_VERSION")
             ));
         }
@@ -170,7 +166,7 @@ fn text(contents: &Contents, findings: &[Finding], quiet: bool) -> String {
         line(format!("… and {} more", findings.len() - MOST));
     }
     line(match findings.len() {
-        0 => "verified: every checksum holds, and every figure follows from the data".to_owned(),
+        0 => "verified: every checksum matches, and every figure follows from the data".to_owned(),
         n => format!("NOT verified: {n} finding(s)"),
     });
     out

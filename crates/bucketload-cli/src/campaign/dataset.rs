@@ -1,5 +1,5 @@
-//! What a plan needs in the target before it measures, and what measuring does to that: pure
-//! functions of plans.
+//! The data that a plan needs in the target before it measures, and how measuring changes that data. Pure functions
+//! of plans.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use bucketload_core::generate::objects::Population;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeAssign};
 
-/// Everything that the content and the names of the prepared objects depend on, as text: plans with
-/// equal texts can measure on the same objects.
+/// Everything that determines names and content of the prepared objects, as text. Plans with equal texts can measure
+/// on the same objects.
 pub(crate) fn identity(plan: &Plan) -> String {
     let mut keysets = plan.keysets.clone();
     for keyset in &mut keysets {
-        // Whether a measurement writes them again does not change what is prepared.
+        // Whether a measurement overwrites the objects does not change what is prepared.
         keyset.overwritten = false;
     }
     let prepare: Vec<_> = plan
@@ -20,7 +20,7 @@ pub(crate) fn identity(plan: &Plan) -> String {
         .iter()
         .filter(|phase| phase.kind == PhaseKind::Prepare)
         .collect();
-    // Sizes by popularity rank depend on the law that the measuring phases read with.
+    // Sizes by popularity rank depend on the law by which the measuring phases choose keys.
     let rankings: Vec<String> = (0..plan.keysets.len())
         .filter(|&i| plan.keysets[i].assign == SizeAssign::LowDiscrepancy)
         .filter_map(|i| Population::new(plan, u16::try_from(i).ok()?).ok())
@@ -29,19 +29,19 @@ pub(crate) fn identity(plan: &Plan) -> String {
     serde_json::json!([plan.seed, plan.payload, keysets, prepare, rankings]).to_string()
 }
 
-/// What is left of a data set after measurements.
+/// How measurements changed a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wear {
     /// Something was written beyond the prepared objects.
     pub(crate) written: bool,
-    /// Key sets of which prepared objects were deleted or written again.
+    /// Key sets whose prepared objects were deleted or overwritten.
     pub(crate) damaged: BTreeSet<u16>,
 }
 
 impl Wear {
-    /// Adds what the measuring phases of `plan` do.
+    /// Adds the changes that the measuring phases of `plan` make.
     pub(crate) fn add(&mut self, plan: &Plan) {
-        for entry in measuring(plan) {
+        for entry in measuring_entries(plan) {
             let existing = entry.keys != KeyLaw::Fresh;
             let prepared = prepares(plan, entry.keyset).next().is_some();
             let deletes = entry.class.removes_objects();
@@ -54,7 +54,7 @@ impl Wear {
         }
     }
 
-    /// Indices of the plan's phases that make the data set whole again.
+    /// Indices of the plan's phases that restore the data set.
     pub(crate) fn repairs(&self, plan: &Plan) -> Vec<usize> {
         let mut phases: Vec<usize> = self
             .damaged
@@ -67,8 +67,7 @@ impl Wear {
     }
 }
 
-/// The mix entries of all measuring phases.
-fn measuring(plan: &Plan) -> impl Iterator<Item = &MixEntry> {
+fn measuring_entries(plan: &Plan) -> impl Iterator<Item = &MixEntry> {
     plan.phases
         .iter()
         .filter(|phase| phase.kind == PhaseKind::Run)
@@ -85,7 +84,7 @@ fn prepares(plan: &Plan, keyset: u16) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Indices of the plan's phases of a kind.
+/// Indices of the plan's phases of `kind`.
 pub(crate) fn indices(plan: &Plan, kind: PhaseKind) -> impl Iterator<Item = usize> {
     let phases = plan.phases.iter().enumerate();
     phases
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn wear_names_what_has_to_be_repaired() {
+    fn wear_says_which_phases_to_repeat() {
         let wear = |plan: &Plan| {
             let mut wear = Wear::default();
             wear.add(plan);
@@ -156,7 +155,7 @@ mod tests {
         assert_eq!(wear(&get), Wear::default());
         let online = plan("online-service", &[]);
         assert!(wear(&online).written && wear(&online).damaged.is_empty());
-        // The built-in `put` writes a key set that nobody prepares, round and round.
+        // The built-in `put` overwrites a key set that no phase prepares.
         let put = plan("put", &[]);
         assert!(wear(&put).written && wear(&put).repairs(&put).is_empty());
         let delete = plan("delete", &[]);

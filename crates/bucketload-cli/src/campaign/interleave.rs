@@ -1,21 +1,22 @@
-//! Two campaigns measured in turn: pairs of trials with the same seed and schedule on both sides.
+//! Two campaigns measured alternately: pairs of trials with the same seed and schedule on both sides.
 //!
 //! ```text
 //!  prepare A, prepare B ──► pause ─ A ─ pause ─ B ─ pause ─ B ─ pause ─ A … ──► clean up B, A
 //!                           └──── pair 1 ────┘      └──── pair 2 ────┘
 //! ```
 //!
-//! A pair with a trial that says nothing about the store (client-bound, incomplete, or not valid
-//! without leave) is measured again, for as many pairs as were asked for in the first place. All
+//! A pair is repeated if one of its trials says nothing about the store: the trial was client-bound or incomplete, or
+//! its verdict is not VALID and the user did not allow that. At most as many pairs are repeated as were asked for. All
 //! run directories are kept.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bucketload_core::verdict::Word;
 use bucketload_results::compare::{Options, Run, UsableVerdict, comparable, usable};
 use bucketload_results::rundir::Manifest;
 use bucketload_run::StopHandle;
-use bucketload_workload::resolve::{EMBEDDED_MEMORY_BUDGET, Overrides, ResolveContext};
+use bucketload_workload::resolve::Overrides;
 use clap::Parser as _;
 
 use super::order::{self, SideName};
@@ -28,32 +29,29 @@ use crate::commands::compare::Kind;
 use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
-use crate::exit::{Exit, Failure, OrFail, also};
-use crate::target::Target;
+use crate::exit::{Exit, Failure, OrFail, first_failure};
 use crate::{setup, signals};
 
-/// How it ended.
+/// How the measurement ended.
 pub(crate) enum Outcome {
-    /// Enough pairs.
-    Measured(Pairs),
-    /// Nothing was to be measured.
+    /// There are as many usable pairs as were asked for.
+    Measured(MeasuredPairs),
+    /// A dry run, which measures nothing.
     DryRun,
-    /// The user stopped it.
+    /// The user stopped the measurement.
     Interrupted,
 }
 
-/// Runs that belong together, in order.
-pub(crate) struct Pairs {
-    /// The runs of A.
+/// The runs of both sides, pair by pair.
+pub(crate) struct MeasuredPairs {
     pub(crate) a: Vec<Run>,
-    /// Their partners.
     pub(crate) b: Vec<Run>,
-    /// The order in which they were made, in words.
+    /// The order in which the runs were measured, in words.
     pub(crate) schedule: String,
     /// The directory of both campaigns.
     pub(crate) dir: PathBuf,
-    /// What their clean-up left in the targets.
-    pub(crate) left: Option<Failure>,
+    /// Why the clean-up of the targets was incomplete.
+    pub(crate) leftovers: Option<Failure>,
 }
 
 /// One side of the command line.
@@ -63,11 +61,10 @@ struct Side {
     overrides: Overrides,
 }
 
-/// Measures A and B in turn.
+/// Measures A and B alternately.
 ///
 /// # Errors
-/// When the command line is wrong, the sides may not be compared, a target cannot be used, or too
-/// few pairs are usable.
+/// When the command line is wrong, the sides cannot be compared, a target cannot be used, or too few pairs are usable.
 pub(crate) fn execute(
     args: &CompareArgs,
     kind: Kind,
@@ -96,7 +93,7 @@ pub(crate) fn execute(
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let out = args.live.out.as_deref();
     let dir = setup::run_directory(out, &format!("compare-{name}"), started)?;
-    let made = Making {
+    let order = PairOrder {
         runs: args.live.runs.unwrap_or(5),
         order: args.live.order.unwrap_or_default(),
         pause: args.live.pause.unwrap_or(Duration::from_secs(2)),
@@ -108,7 +105,7 @@ pub(crate) fn execute(
     let mut b = campaign(b, "b", args, global, &dir, &stop)?;
     let manifests = [a.outlook()?, b.outlook()?];
     let differences = comparable(&manifests[0], &manifests[1], options).or_usage()?;
-    let schedule = order::describe(made.order, made.seed, 0..made.runs);
+    let schedule = order::describe(order.order, order.seed, 0..order.runs);
     let say = |text: &str| {
         if !global.quiet {
             eprintln!("bucketload: {text}");
@@ -123,39 +120,33 @@ pub(crate) fn execute(
             );
         }
         for d in differences {
-            println!("differs by request: {}: {} against {}", d.field, d.a, d.b);
+            println!("allowed difference: {}: {} against {}", d.field, d.a, d.b);
         }
         return Ok(Outcome::DryRun);
     }
     say(&format!("order of the runs: {schedule}"));
     signals::watch(stop.clone()).or_aborted()?;
-    let measured = measure(&mut a, &mut b, &made, options, &say);
+    let measured = measure(&mut a, &mut b, &order, options, &say);
     let places = format!("{} and {}", a.dir().display(), b.dir().display());
-    // A may have made the bucket that both work in: it goes last.
-    let closed = also(b.close(), a.close());
-    let left = closed.as_ref().err().map(|left| left.message.clone());
-    let measured = interrupted(measured).map_err(|failure| failure.and_left(left.as_deref()))?;
-    let Some(Measured { a, b, pairs }) = measured else {
-        say(&format!("interrupted; the runs are kept in {places}"));
-        if let Some(left) = left {
-            eprintln!("bucketload: {left}");
+    // A may have created the bucket that both use, so A closes last.
+    let leftovers = first_failure(b.close(), a.close()).err();
+    let message = leftovers.as_ref().map(|failure| failure.message.as_str());
+    match measured {
+        Ok(UsablePairs { a, b, pairs }) => Ok(Outcome::Measured(MeasuredPairs {
+            leftovers,
+            a,
+            b,
+            schedule: order::describe(order.order, order.seed, pairs),
+            dir,
+        })),
+        Err(failure) if failure.exit == Exit::Interrupted => {
+            say(&format!("interrupted; the runs are kept in {places}"));
+            if let Some(message) = message {
+                eprintln!("bucketload: {message}");
+            }
+            Ok(Outcome::Interrupted)
         }
-        return Ok(Outcome::Interrupted);
-    };
-    Ok(Outcome::Measured(Pairs {
-        left: closed.err(),
-        a,
-        b,
-        schedule: order::describe(made.order, made.seed, pairs),
-        dir,
-    }))
-}
-
-/// Turns an interruption into `None`.
-fn interrupted<T>(outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
-    match outcome {
-        Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
-        other => other.map(Some),
+        Err(failure) => Err(failure.with_leftovers(message)),
     }
 }
 
@@ -167,17 +158,17 @@ fn side(
     flag: &str,
 ) -> Result<Side, Failure> {
     let given = given.unwrap_or_default().to_owned();
-    let own = match with {
+    let side_args = match with {
         None => SideArgs::default(),
         Some(text) => words(text)
             .and_then(|words| SideArgs::try_parse_from(words).map_err(|e| e.to_string()))
             .map_err(|e| Failure::usage(format!("{flag}: {}", e.trim_start_matches("error: "))))?,
     };
-    let mut target = args.target.with(&own.target);
+    let mut target = args.target.with(&side_args.target);
     let workload = if kind == Kind::Targets {
-        if args.target.target.is_some() || own.target.target.is_some() {
+        if args.target.target.is_some() || side_args.target.target.is_some() {
             return Err(Failure::usage(
-                "--target: A and B are the targets already; give the workload by --workload",
+                "--target: A and B are already targets; remove --target, and name the workload with --workload",
             ));
         }
         target.target = Some(given);
@@ -186,7 +177,7 @@ fn side(
         given
     };
     let mut overrides = args.workload_args.overrides().or_usage()?;
-    let special = own.workload_args.overrides().or_usage()?;
+    let special = side_args.workload_args.overrides().or_usage()?;
     overrides.profile = special.profile.or(overrides.profile);
     overrides.settings.extend(special.settings);
     Ok(Side {
@@ -207,38 +198,34 @@ fn campaign(
     let file = load(&side.workload)?;
     let target = target_of(&side.target, file.spec().target.as_ref())?;
     let flags = flags_of(&side.target, file.spec().target.as_ref())?;
-    let context = ResolveContext {
-        memory_budget: (target == Target::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
-    };
     Campaign::open(CampaignSpec {
         file,
         overrides: side.overrides,
-        context,
         connection: Connection::open(target, &flags, &args.load)?,
         load: args.load.clone(),
         dir: dir.join(name),
         resumed: None,
+        independent: false,
         quiet: global.quiet,
         stop: stop.clone(),
     })
 }
 
-/// How the runs are made.
-struct Making {
-    /// Pairs.
+/// How many pairs are measured, and in which order.
+struct PairOrder {
     runs: u32,
     order: Order,
-    /// Before each run.
+    /// Pause before each run.
     pause: Duration,
-    /// Of the random order.
+    /// Seed of the random order.
     seed: u64,
 }
 
-/// The seed of the random order: as given, else a random one.
+/// The seed of the random order: as given, or a random one.
 fn seed(args: &CompareArgs) -> Result<u64, Failure> {
     match args.live.order_seed {
         Some(_) if args.live.order != Some(Order::Random) => Err(Failure::usage(
-            "--order-seed is for --order random; ABBA has no seed",
+            "--order-seed needs --order random: the order abba has no seed",
         )),
         Some(seed) => Ok(seed),
         None => {
@@ -248,9 +235,8 @@ fn seed(args: &CompareArgs) -> Result<u64, Failure> {
     }
 }
 
-/// Usable pairs.
 #[derive(Default)]
-struct Measured {
+struct UsablePairs {
     a: Vec<Run>,
     b: Vec<Run>,
     /// Numbers of the pairs, from 0.
@@ -261,26 +247,26 @@ struct Measured {
 fn measure(
     a: &mut Campaign,
     b: &mut Campaign,
-    made: &Making,
+    order: &PairOrder,
     options: &Options,
     say: &dyn Fn(&str),
-) -> Result<Measured, Failure> {
+) -> Result<UsablePairs, Failure> {
     a.prepare(&[])?;
     b.prepare(&[])?;
-    let wanted = made.runs as usize;
-    let mut measured = Measured::default();
-    for pair in 0..2 * made.runs {
+    let wanted = order.runs as usize;
+    let mut measured = UsablePairs::default();
+    for pair in 0..2 * order.runs {
         if measured.a.len() == wanted {
             break;
         }
         let mut found = [None, None];
-        for side in order::of_pair(made.order, made.seed, pair) {
+        for side in order::of_pair(order.order, order.seed, pair) {
             let campaign = match side {
                 SideName::A => &mut *a,
                 SideName::B => &mut *b,
             };
             campaign.prepare(&[])?;
-            campaign.pause(made.pause);
+            campaign.pause(order.pause);
             let name = format!("pair-{:02}", pair + 1);
             say(&format!(
                 "pair {} of {wanted}: {side:?}",
@@ -299,49 +285,38 @@ fn measure(
         }
     }
     if measured.a.len() < wanted {
-        return Err(Failure {
-            exit: Exit::GateFailed,
-            message: format!(
-                "only {} of {wanted} pairs are usable; the others are invalid as said above",
-                measured.a.len()
-            ),
-        });
+        return Err(Failure::gate(format!(
+            "only {} of {wanted} pairs are usable; see above why the others are not",
+            measured.a.len()
+        )));
     }
     Ok(measured)
 }
 
-/// The run of a trial, unless it is of no use for a comparison.
+/// The run of a trial, unless the trial cannot be used for a comparison.
 fn run(trial: Trial, options: &Options, say: &dyn Fn(&str)) -> Result<Option<Run>, Failure> {
-    let failed = |exit, message: String| Err(Failure { exit, message });
-    match trial.exit {
-        Exit::Interrupted => return failed(Exit::Interrupted, "interrupted".to_owned()),
-        Exit::GateFailed
-            if trial.result.verdict.word != bucketload_core::verdict::Word::Incomplete =>
-        {
-            let message = format!(
-                "{}: verification failed, the store was full or most operations failed; \
-                 there is nothing to compare",
-                trial.dir.display()
-            );
-            return failed(Exit::GateFailed, message);
-        }
-        _ => {}
-    }
     let verdict = &trial.result.verdict;
-    let leave = options.allow.iter().any(|allowed| allowed == "verdict");
-    let fits = match usable(verdict.word) {
+    if trial.exit == Exit::GateFailed && verdict.word != Word::Incomplete {
+        return Err(Failure::gate(format!(
+            "{}: verification failed, the store was full or most operations failed; \
+             there is nothing to compare",
+            trial.dir.display()
+        )));
+    }
+    let allowed = options.allow.iter().any(|allowed| allowed == "verdict");
+    let usable = match usable(verdict.word) {
         UsableVerdict::Yes => true,
-        UsableVerdict::IfAllowed => leave,
+        UsableVerdict::IfAllowed => allowed,
         UsableVerdict::No => false,
     };
-    if !fits {
+    if !usable {
         let why: Vec<String> = verdict
             .reasons
             .iter()
             .map(|reason| format!("{}: {}", reason.rule, reason.measured))
             .collect();
         say(&format!(
-            "{} is {} ({}): the pair is measured again",
+            "{} is {} ({}): measuring the pair again",
             trial.dir.display(),
             verdict.word,
             why.join("; ")
@@ -362,11 +337,9 @@ impl Campaign {
     /// # Errors
     /// When the workload cannot be resolved.
     fn outlook(&self) -> Result<Manifest, Failure> {
-        let resolved = self.resolve(&[])?;
-        let spec = &self.spec;
-        let (file, connection) = (&spec.file, &spec.connection);
-        let mut manifest =
-            setup::manifest(&self.id, &resolved, file.text(), connection, &self.options)?;
+        let plan = self.plan(&[])?;
+        let (source, connection) = (self.spec.file.text(), &self.spec.connection);
+        let mut manifest = setup::manifest(&self.id, &plan, source, connection, &self.options)?;
         manifest.driver = connection.driver.facts();
         Ok(manifest)
     }

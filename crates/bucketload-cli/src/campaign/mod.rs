@@ -4,13 +4,12 @@
 //!  open ──► trial ──► trial ──► … ──► close
 //!            │ first: claim the prefix, prepare
 //!            │ later: delete what earlier trials wrote, prepare again what they destroyed
-//!            └ run directory and verdict of its own: DIR/001-NAME, DIR/002-NAME, …
+//!            └ each with its own run directory and verdict: DIR/001-NAME, DIR/002-NAME, …
 //! ```
 //!
-//! Every trial finds the store in the same state and performs the same operations for the same
-//! settings; only the names of new objects differ between trials. What a campaign created is deleted
-//! once, by [`Campaign::close`] or when the value is dropped, whatever happened in between. Several
-//! campaigns may be alive at once: each has a prefix, and an embedded server, of its own.
+//! Every trial finds the store in the same state. Trials with the same settings perform the same operations; only the
+//! names of new objects differ. [`Campaign::close`], or dropping the value, deletes everything that the campaign
+//! created. Several campaigns may exist at once: each has its own prefix and its own embedded server.
 
 mod dataset;
 pub(crate) mod interleave;
@@ -25,7 +24,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::Calibration;
 use bucketload_results::result::RunResult;
 use bucketload_run::{Discard, RunEnd, RunOptions, StopHandle, StopLevel, discard, run};
-use bucketload_workload::resolve::{Override, Overrides, ResolveContext, Resolved, resolve};
+use bucketload_workload::resolve::{Override, Overrides, Resolved, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::run::LoadArgs;
@@ -36,26 +35,26 @@ use crate::live::Live;
 use crate::setup;
 use dataset::{Wear, identity, indices};
 
-/// What a campaign measures, where, and who may stop it.
+/// What a campaign measures, where, and how it can be stopped.
 pub(crate) struct CampaignSpec {
     /// The workload.
     pub(crate) file: WorkloadFile,
     /// Settings of every trial.
     pub(crate) overrides: Overrides,
-    /// What the resolver must know about the target.
-    pub(crate) context: ResolveContext,
     /// Where the load goes.
     pub(crate) connection: Connection,
-    /// How it is made.
+    /// How the load is generated.
     pub(crate) load: LoadArgs,
-    /// Directory that the run directories of the trials are created in.
+    /// Directory in which the trials' run directories are created.
     pub(crate) dir: PathBuf,
-    /// Trials that an earlier campaign, which was interrupted, has in `dir` already; `None`: the directory
-    /// must be empty.
+    /// Number of trials that an interrupted campaign left in `dir`; `None`: the directory must be empty.
     pub(crate) resumed: Option<u32>,
-    /// No progress, no notes.
+    /// Whether each trial has its own arrival schedule, so that trials with the same settings differ by chance, as
+    /// arrivals of real users do. Otherwise such trials share a schedule (common random numbers).
+    pub(crate) independent: bool,
+    /// Print neither progress nor notes.
     pub(crate) quiet: bool,
-    /// Asks the current trial, and the campaign, to end.
+    /// Stops the current trial and the campaign.
     pub(crate) stop: StopHandle,
 }
 
@@ -64,19 +63,16 @@ pub(crate) struct Campaign {
     spec: CampaignSpec,
     id: String,
     options: RunOptions,
-    /// The data set that is in the target.
     data: Option<DataSet>,
     trials: u32,
     calibrations: Vec<(String, Calibration)>,
-    /// Whether each trial has an arrival schedule of its own.
-    independent: bool,
-    /// Whether the prefix is marked as the campaign's own and was not cleaned up yet.
+    /// Whether the prefix carries the campaign's marker and was not cleaned up yet.
     claimed: bool,
 }
 
-/// The objects that are in the target.
+/// The objects in the target.
 struct DataSet {
-    /// The plan that they were prepared by.
+    /// The plan that prepared them.
     plan: Plan,
     identity: String,
     wear: Wear,
@@ -88,16 +84,15 @@ pub(crate) struct Trial {
     pub(crate) result: RunResult,
     /// Its run directory.
     pub(crate) dir: PathBuf,
-    /// How `bucketload run` would have exited: a gate may have failed, the user may have
-    /// interrupted it.
+    /// How `bucketload run` would have exited: a gate may have failed.
     pub(crate) exit: Exit,
 }
 
 impl Campaign {
-    /// Checks workload, settings and directory; nothing is sent to the target yet.
+    /// Checks workload, settings and directory. Sends nothing to the target yet.
     ///
     /// # Errors
-    /// When the workload cannot be resolved or the directory holds something.
+    /// When the workload cannot be resolved or the directory is not empty.
     pub(crate) fn open(spec: CampaignSpec) -> Result<Self, Failure> {
         if spec.resumed.is_none() {
             setup::refuse_used(&spec.dir, "--out")?;
@@ -110,7 +105,6 @@ impl Campaign {
             data: None,
             trials: spec.resumed.unwrap_or(0),
             calibrations: Vec::new(),
-            independent: false,
             claimed: false,
             spec,
         };
@@ -123,16 +117,9 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// The directory of the trials' run directories.
+    /// The directory that holds the trials' run directories.
     pub(crate) fn dir(&self) -> &Path {
         &self.spec.dir
-    }
-
-    /// Gives every trial an arrival schedule of its own, so that trials with the same settings differ
-    /// by chance as the arrivals of real users do. Without it they have the same schedule (common
-    /// random numbers).
-    pub(crate) fn independent_schedules(&mut self) {
-        self.independent = true;
     }
 
     /// The target in words.
@@ -143,7 +130,7 @@ impl Campaign {
     /// The plan of a trial with these settings.
     ///
     /// # Errors
-    /// When they do not fit the workload.
+    /// When the settings do not fit the workload.
     pub(crate) fn plan(&self, settings: &[Override]) -> Result<Plan, Failure> {
         self.resolve(settings).map(|resolved| resolved.plan)
     }
@@ -151,25 +138,26 @@ impl Campaign {
     fn resolve(&self, settings: &[Override]) -> Result<Resolved, Failure> {
         let mut overrides = self.spec.overrides.clone();
         overrides.settings.extend_from_slice(settings);
-        resolve(&self.spec.file, &overrides, &self.spec.context).or_usage()
+        let context = self.spec.connection.target.resolve_context();
+        resolve(&self.spec.file, &overrides, &context).or_usage()
     }
 
-    /// Brings the target into the state that a trial with these settings begins with. Trials do it
-    /// by themselves; a call beforehand keeps its load away from what is measured elsewhere.
+    /// Brings the target into the state in which a trial with these settings starts. Trials do this themselves; an
+    /// earlier call keeps the load of preparation away from another campaign's measurement.
     ///
     /// # Errors
-    /// When the target cannot be used or the data cannot be written, or the user stops it.
+    /// When the target cannot be used, the data cannot be written, or the user stops the campaign.
     pub(crate) fn prepare(&mut self, settings: &[Override]) -> Result<(), Failure> {
         let plan = self.plan(settings)?;
         self.make_ready(&plan)
     }
 
-    /// Measures with these settings on top of the campaign's own, in a run directory called after
-    /// the trial's number and `name`.
+    /// Measures with these settings on top of the campaign's, in a run directory named after the trial's number and
+    /// `name`.
     ///
     /// # Errors
-    /// When the target cannot be used, the data cannot be prepared, the run breaks, or the user has
-    /// stopped the campaign before. The run directory keeps what was measured.
+    /// When the target cannot be used, the data cannot be prepared, the run breaks, or the user stops the campaign. The
+    /// run directory keeps what was measured.
     pub(crate) fn trial(&mut self, name: &str, settings: &[Override]) -> Result<Trial, Failure> {
         let resolved = self.resolve(settings)?;
         self.make_ready(&resolved.plan)?;
@@ -178,37 +166,28 @@ impl Campaign {
         self.trials += 1;
         let options = self.options(indices(plan, PhaseKind::Run).collect(), generation);
         let run_id = format!("{}.{}", self.id, self.trials);
-        let spec = &self.spec;
-        let mut manifest = setup::manifest(
-            &run_id,
-            &resolved,
-            spec.file.text(),
-            &spec.connection,
-            &options,
-        )?;
-        if options.schedule != 0 && !manifest.schedule_hash.is_empty() {
-            // The fingerprint is that of the plan's own schedule.
-            manifest.schedule_hash += &format!(".{}", options.schedule);
-        }
         let ceiling = self.ceiling(plan);
         let schedule = schedule(plan);
         if let Some(data) = &mut self.data {
             data.wear.add(plan);
         }
-        let job = Job {
-            options,
-            manifest,
-            out: spec.dir.join(format!("{:03}-{name}", self.trials)),
-            ceiling,
-            op_log: None,
-            prometheus: None,
-            live: Live::new(plan, spec.quiet),
-            notes: spec.connection.clear_warning().into_iter().collect(),
-            agents: None,
-            plan: resolved.plan,
-        };
-        let driver = &spec.connection.driver;
-        let (done, exit) = job.execute(driver, &spec.stop)?;
+        let spec = &self.spec;
+        let out = spec.dir.join(format!("{:03}-{name}", self.trials));
+        let (source, connection) = (spec.file.text(), &spec.connection);
+        let scale_note = setup::scale_note(&resolved.notes);
+        let mut job = Job::new(resolved.plan, source, &run_id, options, connection, out)?;
+        job.manifest.scale_note = scale_note;
+        if job.options.schedule != 0 && !job.manifest.schedule_hash.is_empty() {
+            // The hash alone identifies the plan's own schedule.
+            job.manifest.schedule_hash += &format!(".{}", job.options.schedule);
+        }
+        job.ceiling = ceiling;
+        job.quiet = spec.quiet;
+        job.notes.extend(connection.clear_warning());
+        let (done, exit) = job.execute(&connection.driver, &spec.stop)?;
+        if exit == Exit::Interrupted {
+            return Err(Failure::interrupted());
+        }
         let Done { result, out, .. } = done;
         if let (Ceiling::Measure(_), Some(calibration)) = (ceiling, result.calibration) {
             self.calibrations.push((schedule, calibration));
@@ -220,7 +199,7 @@ impl Campaign {
         })
     }
 
-    /// Waits, but not longer than until the user stops the campaign.
+    /// Sleeps for `length`, or until the user stops the campaign.
     pub(crate) fn pause(&self, length: Duration) {
         const STEP: Duration = Duration::from_millis(50);
         let mut left = length;
@@ -231,10 +210,10 @@ impl Campaign {
         }
     }
 
-    /// Deletes what the campaign created, unless its workload keeps it.
+    /// Deletes everything that the campaign created, unless its workload keeps it.
     ///
     /// # Errors
-    /// When the store refuses; what is left carries the campaign's mark.
+    /// When the store refuses; leftovers carry the campaign's marker.
     pub(crate) fn close(mut self) -> Result<(), Failure> {
         self.clean_up()
     }
@@ -243,12 +222,12 @@ impl Campaign {
         RunOptions {
             phases: Some(phases),
             generation,
-            schedule: if self.independent { generation } else { 0 },
+            schedule: if self.spec.independent { generation } else { 0 },
             ..setup::options(&self.spec.load, &self.id, &self.spec.connection)
         }
     }
 
-    /// The client's ceiling for a plan: measured once per schedule.
+    /// The client's ceiling for a plan, which is measured once per schedule.
     fn ceiling(&self, plan: &Plan) -> Ceiling {
         if self.spec.load.no_calibration {
             return Ceiling::Skip;
@@ -267,7 +246,7 @@ impl Campaign {
         let all = || indices(plan, PhaseKind::Prepare).collect::<Vec<_>>();
         let missing = match self.data.take() {
             None if self.claimed => {
-                // An earlier preparation did not end.
+                // An earlier preparation did not finish.
                 self.discard(plan, Discard::Everything)?;
                 all()
             }
@@ -299,7 +278,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Carries out phases that are not measured.
+    /// Runs phases that are not measured.
     fn carry_out(&self, plan: &Plan, phases: Vec<usize>) -> Result<RunEnd, Failure> {
         let mut live = Live::new(plan, self.spec.quiet);
         let options = self.options(phases, 0);
@@ -308,9 +287,8 @@ impl Campaign {
         live.finish();
         let left = options.left.take();
         match outcome {
-            Err(error) => Err(failure(&error).and_left(left.as_deref())),
-            Ok(_) if left.is_some() => Err(Failure::left(left.unwrap_or_default())),
-            Ok(end) => Ok(end),
+            Err(error) => Err(failure(&error).with_leftovers(left.as_deref())),
+            Ok(end) => left.map_or(Ok(end), |left| Err(Failure::leftovers(left))),
         }
     }
 
@@ -323,13 +301,7 @@ impl Campaign {
     fn unless_stopped(&self) -> Result<(), Failure> {
         match self.spec.stop.level() {
             StopLevel::Run => Ok(()),
-            StopLevel::Finish | StopLevel::Abort => Err(Failure {
-                exit: Exit::Interrupted,
-                message: format!(
-                    "interrupted; what was measured is in {}",
-                    self.spec.dir.display()
-                ),
-            }),
+            StopLevel::Finish | StopLevel::Abort => Err(Failure::interrupted()),
         }
     }
 
@@ -347,7 +319,7 @@ impl Campaign {
         }
         if self.spec.stop.level() == StopLevel::Abort {
             return match self.options.aborted() {
-                Some(left) => Err(Failure::left(left)),
+                Some(left) => Err(Failure::leftovers(left)),
                 None => Ok(()),
             };
         }
@@ -363,7 +335,7 @@ impl Drop for Campaign {
     }
 }
 
-/// What a calibration depends on: when operations are due and which they are.
+/// What a calibration depends on: which operations there are, and when they are due.
 fn schedule(plan: &Plan) -> String {
     let works: Vec<_> = setup::calibrated_phase(plan)
         .map(|phase| &plan.phases[phase].works)

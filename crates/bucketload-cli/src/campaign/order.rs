@@ -1,4 +1,4 @@
-//! The order in which the runs of two sides are made.
+//! The order in which the runs of two sides are measured.
 
 use bucketload_core::generate::rng::mix64;
 
@@ -9,13 +9,12 @@ use crate::cli::compare::Order;
 pub(crate) enum SideName {
     /// The baseline.
     A,
-    /// What is compared with it.
+    /// The side that is compared with the baseline.
     B,
 }
 
-/// Which side goes first in pair number `pair`, from 0. ABBA: A in the first, B in the second, and
-/// so on, so that a drift that is linear in time cancels over two pairs. Random: by a coin for each
-/// pair.
+/// The side that goes first in pair number `pair`, from 0. ABBA alternates, starting with A, so that a drift that is
+/// linear in time cancels over two pairs. Random tosses a coin for each pair.
 pub(crate) fn first(order: Order, seed: u64, pair: u32) -> SideName {
     let a = match order {
         Order::Abba => pair.is_multiple_of(2),
@@ -32,7 +31,7 @@ pub(crate) fn of_pair(order: Order, seed: u64, pair: u32) -> [SideName; 2] {
     }
 }
 
-/// The order of these pairs in words, for reports.
+/// The order of `pairs` in words, for reports.
 pub(crate) fn describe(order: Order, seed: u64, pairs: impl IntoIterator<Item = u32>) -> String {
     let list: Vec<&str> = pairs
         .into_iter()

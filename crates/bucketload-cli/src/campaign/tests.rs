@@ -5,7 +5,7 @@ use std::path::Path;
 use bucketload_core::verdict::Word;
 use bucketload_results::rundir::{Manifest, RunDir};
 use bucketload_run::StopHandle;
-use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext};
+use bucketload_workload::resolve::{Field, Override, Overrides};
 use bucketload_workload::spec::WorkloadFile;
 
 use super::{Campaign, CampaignSpec};
@@ -35,11 +35,11 @@ fn spec(dir: &Path, stop: &StopHandle) -> CampaignSpec {
                 .map(|(field, value)| Override::new(field, value))
                 .collect(),
         },
-        context: ResolveContext::default(),
         connection: Connection::open(Target::Null, &TargetArgs::default(), &load).unwrap(),
         load,
         dir: dir.join("campaign"),
         resumed: None,
+        independent: false,
         quiet: true,
         stop: stop.clone(),
     }
@@ -50,14 +50,14 @@ fn set(field: Field, value: &str) -> [Override; 1] {
 }
 
 #[test]
-fn trials_have_run_directories_of_their_own_and_may_change_anything() {
+fn each_trial_has_its_own_run_directory_and_may_change_any_setting() {
     let dir = tempfile::tempdir().unwrap();
     let mut campaign = Campaign::open(spec(dir.path(), &StopHandle::new())).unwrap();
     campaign.prepare(&[]).unwrap();
     let first = campaign.trial("base", &[]).unwrap();
     assert_eq!(first.dir.parent(), Some(campaign.dir()));
     let slow = campaign.trial("rate", &set(Field::Rate, "1000/s")).unwrap();
-    // Another data set: what is there is replaced.
+    // Needs another data set, which replaces the present one.
     let large = campaign.trial("size", &set(Field::Size, "8KiB")).unwrap();
     campaign.close().unwrap();
     let mut hashes = Vec::new();
@@ -75,7 +75,7 @@ fn trials_have_run_directories_of_their_own_and_may_change_anything() {
             .iter()
             .map(|p| p.name.as_str())
             .collect();
-        assert_eq!(measured, ["run"], "only the measurement is in it");
+        assert_eq!(measured, ["run"], "only the measurement is recorded");
         assert_eq!(trial.result.phases[0].totals.ok, 300);
         let manifest = Manifest::read(&trial.dir).unwrap();
         assert!(manifest.run_id.ends_with(&format!(".{number}")));
@@ -94,14 +94,14 @@ fn a_used_directory_and_wrong_settings_are_refused() {
     let mut campaign = Campaign::open(spec(dir.path(), &stop)).unwrap();
     let refused = campaign.trial("x", &set(Field::Rate, "-5")).err().unwrap();
     assert!(refused.message.contains("--rate -5"), "{}", refused.message);
-    assert!(!dir.path().join("campaign").exists(), "nothing was begun");
+    assert!(!dir.path().join("campaign").exists(), "nothing was written");
     campaign.trial("x", &[]).unwrap();
     let refused = Campaign::open(spec(dir.path(), &stop)).err().unwrap();
     assert_eq!(refused.exit, Exit::Usage);
 }
 
 #[test]
-fn a_stopped_campaign_measures_no_more() {
+fn a_stopped_campaign_refuses_further_trials() {
     let dir = tempfile::tempdir().unwrap();
     let stop = StopHandle::new();
     let mut campaign = Campaign::open(spec(dir.path(), &stop)).unwrap();

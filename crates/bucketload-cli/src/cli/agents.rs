@@ -9,14 +9,14 @@ use clap::{Args, ValueHint};
 
 use super::values::{duration, listen_address};
 
-/// Agents that carry out the run, and how they are found or started.
+/// The agents that carry out the run, and how to find or start them.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Options for many hosts")]
 pub(crate) struct AgentsArgs {
-    /// Agents that carry out the run: where `bucketload agent --listen` waits, such as h1:7400,h2:7400
+    /// Addresses of the agents that carry out the run (`bucketload agent --listen`), such as h1:7400,h2:7400
     ///
-    /// This process is the coordinator: it gives every agent its share of the same operations, merges
-    /// what they measure, and writes the run directory. It prepares and cleans up through its own
+    /// This process is the coordinator: it gives each agent its share of the operations, merges
+    /// their measurements, and writes the run directory. It prepares and cleans up through its own
     /// connection, so it must reach the target too.
     #[arg(
         long,
@@ -28,31 +28,34 @@ pub(crate) struct AgentsArgs {
 
     /// Start the agents: `local:N`, `ssh:HOST,...`, `slurm[:N]`, `mpi[:N]` or `k8s[:N]`
     ///
-    /// local:N: N processes on this machine. ssh:HOST,...: one per host, through ssh, with the program
-    /// of --agent-program. slurm:N, mpi:N: N processes through srun or mpirun. slurm, mpi and k8s without
-    /// a number: this command itself runs N times (srun -n N bucketload run ..., mpirun -n N ..., the job
-    /// of `bucketload k8s`); number 0 is the coordinator and an agent, the others are agents.
+    /// local:N starts N processes on this machine. ssh:HOST,... starts one per host through ssh, with the
+    /// program of --agent-program. slurm:N and mpi:N start N processes through srun or mpirun. Use slurm, mpi
+    /// and k8s without a number if the launcher starts this command itself N times (srun -n N bucketload
+    /// run ..., mpirun -n N ..., the job of `bucketload k8s`): process 0 is coordinator and agent, the others
+    /// are agents.
     #[arg(long, value_name = "HOW")]
     pub(crate) launch: Option<Launch>,
 
-    /// Program to run on the hosts of --launch
+    /// Path of bucketload on the hosts of --launch
     #[arg(long, value_name = "PATH", default_value = "bucketload")]
     pub(crate) agent_program: String,
 
-    /// Where agents call that are started by a scheduler; unless given every address of this host
+    /// Address on which the coordinator waits for agents that a scheduler starts (default: every address of this
+    /// host)
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) agents_listen: Option<SocketAddr>,
 
-    /// Silence after which an agent counts as lost, and for agents the coordinator
+    /// How long an agent may be silent before it counts as lost; agents give up a silent coordinator after the
+    /// same time
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) agent_timeout: Duration,
 
-    /// How long to wait until all agents are there
+    /// How long to wait until all agents are connected
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     pub(crate) agents_wait: Duration,
 
-    /// File with the token that coordinator and agents have in common; unless given
-    /// BUCKETLOAD_AGENT_TOKEN
+    /// File with the token that coordinator and agents share (default: the environment variable
+    /// BUCKETLOAD_AGENT_TOKEN)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) agent_token_file: Option<PathBuf>,
 
@@ -70,8 +73,8 @@ impl AgentsArgs {
 /// Certificates between coordinator and agents.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct AgentTlsArgs {
-    /// Certificate chain to show to the other side, PEM: the connection is then encrypted and both sides
-    /// prove who they are
+    /// Certificate chain to present to the other side, PEM; the connection is then encrypted and both sides
+    /// are authenticated
     #[arg(long, value_name = "FILE", requires_all = ["agent_key", "agent_ca"], value_hint = ValueHint::FilePath)]
     pub(crate) agent_cert: Option<PathBuf>,
 
@@ -79,7 +82,7 @@ pub(crate) struct AgentTlsArgs {
     #[arg(long, value_name = "FILE", requires = "agent_cert", value_hint = ValueHint::FilePath)]
     pub(crate) agent_key: Option<PathBuf>,
 
-    /// Authority that the other side's certificate must come from, PEM
+    /// Authority that must have signed the other side's certificate, PEM
     #[arg(long, value_name = "FILE", requires = "agent_cert", value_hint = ValueHint::FilePath)]
     pub(crate) agent_ca: Option<PathBuf>,
 }
@@ -87,15 +90,15 @@ pub(crate) struct AgentTlsArgs {
 /// How agents are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Launch {
-    /// So many processes on this machine.
+    /// This number of processes on this machine.
     Local(u32),
     /// One per host.
     Ssh(Vec<String>),
-    /// By srun; `None` when srun has started this process already.
+    /// By srun; `None` if srun already started this process.
     Slurm(Option<u32>),
-    /// By mpirun; `None` when mpirun has started this process already.
+    /// By mpirun; `None` if mpirun already started this process.
     Mpi(Option<u32>),
-    /// By the job that `bucketload k8s` renders; `Some` waits here for so many.
+    /// By the job that `bucketload k8s` renders; `Some` waits here for this number of agents.
     Kubernetes(Option<u32>),
 }
 
@@ -108,7 +111,7 @@ impl FromStr for Launch {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` starts no agents; write local:N, ssh:HOST,HOST, slurm, slurm:N, mpi, mpi:N, \
+                "`{text}` is not a way to start agents; write local:N, ssh:HOST,HOST, slurm, slurm:N, mpi, mpi:N, \
                  k8s or k8s:N"
             )
         };
@@ -124,7 +127,7 @@ impl FromStr for Launch {
             ("local", Some(rest)) => Self::Local(number(rest)?),
             ("ssh", Some(rest)) => {
                 let hosts: Vec<String> = rest.split(',').map(|h| h.trim().to_owned()).collect();
-                // What begins with a dash would be an option of ssh.
+                // ssh would take a leading dash for an option.
                 if hosts.iter().any(|h| h.is_empty() || h.starts_with('-')) {
                     return Err(wrong());
                 }
@@ -141,22 +144,22 @@ impl FromStr for Launch {
 const AGENT_EXAMPLES: &str = "\
 Examples:
   bucketload agent --listen 0.0.0.0:7400 --token-file token
-      Wait for runs, one after another; on the coordinator:
+      Serve runs, one after another; on the coordinator:
       bucketload run my.toml --agents h1:7400,h2:7400 --agent-token-file token
   bucketload agent --controller head:7401 --token-file token
-      Call a coordinator that waits (run --launch k8s:2 --agents-listen 0.0.0.0:7401) and work for it once
+      Serve one run of a waiting coordinator (run --launch k8s:2 --agents-listen 0.0.0.0:7401)
 
-Without certificates the token and the credentials of the target cross the network in clear: use
---agent-cert, --agent-key and --agent-ca where others could listen.";
+Without certificates, the token and the credentials of the target cross the network in clear text.
+Use --agent-cert, --agent-key and --agent-ca on networks where others could listen.";
 
-/// Carry out a share of the runs of a coordinator on another host
+/// Carry out a share of a run for a coordinator on another host
 ///
-/// Credentials and target come from the coordinator and are kept in memory only. An agent that has not
-/// heard from its coordinator for the time that that one sets (run --agent-timeout) stops its load.
+/// Credentials and target come from the coordinator and are kept in memory only. An agent that does not
+/// hear from its coordinator for the time set by run --agent-timeout stops its load.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = AGENT_EXAMPLES)]
 pub(crate) struct AgentArgs {
-    /// Wait for coordinators here, and serve one run after another; PORT alone means loopback
+    /// Address on which to wait for coordinators, to serve one run after another; PORT alone means loopback
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -166,7 +169,7 @@ pub(crate) struct AgentArgs {
     )]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// Call the coordinator at this address, and serve its run
+    /// Connect to the coordinator at this address and serve its run
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "stdio")]
     pub(crate) controller: Option<String>,
 
@@ -174,24 +177,24 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// With --listen: end after one run
+    /// With --listen: exit after one run
     #[arg(long, requires = "listen")]
     pub(crate) once: bool,
 
-    /// Number of this agent; unless given that of Open MPI, Slurm, PMIx, PMI or Kubernetes
+    /// Number of this agent (default: the rank from Open MPI, Slurm, PMIx, PMI or Kubernetes)
     #[arg(long, value_name = "N", requires = "controller")]
     pub(crate) rank: Option<u32>,
 
-    /// How long to try to reach the coordinator
+    /// How long to keep trying to reach the coordinator
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     pub(crate) wait: Duration,
 
-    /// File with the token that coordinator and agents have in common; unless given
-    /// BUCKETLOAD_AGENT_TOKEN
+    /// File with the token that coordinator and agents share (default: the environment variable
+    /// BUCKETLOAD_AGENT_TOKEN)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// With --listen: print one JSON line with the address when ready
+    /// With --listen: print the address as one line of JSON when ready
     #[arg(long, requires = "listen")]
     pub(crate) announce: bool,
 
@@ -206,9 +209,9 @@ Example:
       -- my.toml --target s3://bench --endpoint-url http://store:9000 > bench.yaml
   kubectl apply -f bench.yaml; kubectl logs -f -l batch.kubernetes.io/job-completion-index=0";
 
-/// Print the manifest of a Kubernetes job that carries out a run on many pods
+/// Print the manifest of a Kubernetes job that carries out a run on several pods
 ///
-/// An Indexed Job with a headless Service; pod 0 coordinates.
+/// The manifest is an Indexed Job with a headless Service; pod 0 is the coordinator.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = K8S_EXAMPLE)]
 pub(crate) struct K8sArgs {
@@ -216,7 +219,7 @@ pub(crate) struct K8sArgs {
     #[arg(long, value_name = "NAME", default_value = "bucketload")]
     pub(crate) name: String,
 
-    /// Namespace; unless given the one that kubectl uses
+    /// Namespace (default: the one that kubectl uses)
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
@@ -228,17 +231,17 @@ pub(crate) struct K8sArgs {
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: String,
 
-    /// Secret whose key `token` is the agents' token; unless given NAME-token
+    /// Secret whose key `token` holds the agents' token (default: NAME-token)
     #[arg(long, value_name = "NAME")]
     pub(crate) token_secret: Option<String>,
 
-    /// Secret whose keys are environment variables with the target's credentials, such as
+    /// Secret whose keys become environment variables with the target's credentials, such as
     /// AWS_ACCESS_KEY_ID
     #[arg(long, value_name = "NAME")]
     pub(crate) credentials_secret: Option<String>,
 
-    /// PersistentVolumeClaim for the run directory; unless given it ends with the pod, and the result is
-    /// in the log of pod 0
+    /// PersistentVolumeClaim for the run directory; without one, the directory is lost with the pod and only
+    /// the log of pod 0 has the result
     #[arg(long, value_name = "NAME")]
     pub(crate) results_claim: Option<String>,
 
@@ -255,7 +258,7 @@ pub(crate) struct K8sArgs {
     pub(crate) run: Vec<String>,
 }
 
-/// Print a script for sbatch that carries out a run on many nodes
+/// Print a script for sbatch that carries out a run on several nodes
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example:\n  bucketload slurm --nodes 8 --time 1:00:00 -- my.toml --target s3://bench > job.sh && sbatch job.sh"
@@ -265,11 +268,11 @@ pub(crate) struct SlurmArgs {
     #[arg(long, value_name = "NAME", default_value = "bucketload")]
     pub(crate) name: String,
 
-    /// Nodes, with one agent on each
+    /// Number of nodes, each with one agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(crate) nodes: u32,
 
-    /// Time limit, as Slurm takes it
+    /// Time limit, in Slurm's format
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,
 
@@ -277,7 +280,7 @@ pub(crate) struct SlurmArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) partition: Option<String>,
 
-    /// The program on the nodes
+    /// Path of bucketload on the nodes
     #[arg(long, value_name = "PATH", default_value = "bucketload")]
     pub(crate) program: String,
 

@@ -13,17 +13,17 @@ Examples:
   bucketload capacity online-service --slo 'p99<50ms,errors<0.1%' --target s3://bench --endpoint-url http://host:9000
   bucketload capacity get --size 4KiB --slo 'get.p99.9<20ms' --start-rate 500/s --quick
 
-An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHARE;
-[CLASS.]throughput > RATE or SIZE/s. Durations are response times, from the intended start; failed
-operations count with the timeout. Without an objective for errors, errors<=0.1% applies.
+An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHARE; or
+[CLASS.]throughput > RATE or SIZE/s. Durations are response times from the intended start; a failed
+operation counts as the timeout. Without an objective for errors, errors<=0.1% applies.
 
-The search doubles the rate from --start-rate until the objectives are broken, halves the gap until
+The search doubles the rate from --start-rate until an objective is missed, halves the gap until
 its ends are 5 % apart, and confirms both ends in random order. Trials last long enough for the
 percentile (at least 60 s) unless --trial-duration or --quick says otherwise.
 
-Exit code 1: the objectives are not kept at the lowest rate, or no capacity could be confirmed.";
+Exit code 1: the objectives are missed at the lowest rate, or no capacity could be confirmed.";
 
-/// Find the highest rate at which a store keeps its service level objectives
+/// Find the highest rate at which a store meets its service level objectives
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CapacityArgs {
@@ -47,7 +47,7 @@ pub(crate) struct CapacityArgs {
     pub(crate) output: StudyOutputArgs,
 }
 
-/// How the search goes.
+/// How to search.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Search options")]
 pub(crate) struct SearchArgs {
@@ -55,41 +55,41 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE,...")]
     pub(crate) slo: String,
 
-    /// Lowest rate that is tried; references run at half of it
+    /// Lowest rate to try; reference trials run at half of it
     #[arg(long, value_name = "RATE", default_value = "100/s")]
     pub(crate) start_rate: String,
 
-    /// Highest rate that is tried; unless given there is no limit
+    /// Highest rate to try (default: no limit)
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
 
-    /// Length of each trial; unless given 60 s or what the highest percentile needs
+    /// Length of each trial (default: 60s, or longer if the highest percentile needs it)
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_duration: Option<String>,
 
-    /// Trials that confirm either end of the bracket; 0 for none. Unless given 5, or 3 with --quick
+    /// Trials that confirm each end of the bracket; 0 for none (default: 5, or 3 with --quick)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=50))]
     pub(crate) confirm: Option<u32>,
 
-    /// A rough answer: trials of about 10 s, 3 confirmations, references after failures only
+    /// Get a rough answer: trials of about 10 s, 3 confirmations, reference trials only after failures
     #[arg(long)]
     pub(crate) quick: bool,
 }
 
-/// Where the results of several runs go.
+/// Output of commands that measure several runs.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output options")]
 pub(crate) struct StudyOutputArgs {
-    /// Form of the result on standard output
+    /// Format of the result on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: StudyFormat,
 
-    /// Directory of the study; unless given bucketload-runs/COMMAND-WORKLOAD-TIME
+    /// Directory for the trials and the report (default: bucketload-runs/COMMAND-WORKLOAD-TIME)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Forms of the results of several runs.
+/// Formats of the result of several runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StudyFormat {
     /// Tables for people
@@ -101,16 +101,11 @@ pub(crate) enum StudyFormat {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::CapacityArgs;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<CapacityArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace())
-            .map_err(|error| error.to_string())?
-            .command
-        {
+        match command(line)? {
             Command::Capacity(args) => Ok(*args),
             other => Err(format!("{other:?}")),
         }

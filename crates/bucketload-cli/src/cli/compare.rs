@@ -14,20 +14,20 @@ use super::workload::WorkloadArgs;
 const EXAMPLES: &str = "\
 Examples:
   bucketload compare runs/before runs/after
-      Two run directories, or two directories that hold several runs each (5 are usual)
+      Two run directories, or two directories of several runs each (typically 5)
   bucketload compare --a runs/mon runs/tue --b runs/wed runs/thu --margin 3%
   bucketload compare s3://old/t s3://new/t --workload online-service --runs 5 --duration 60s \\
       --a-with \"--endpoint-url http://old:9000\" --b-with \"--endpoint-url http://new:9000\"
-      Two targets, measured in turn with the same operations at the same instants
+      Two targets, measured alternately with the same operations and the same schedule
   bucketload compare get --a-with \"--workers 16\" --b-with \"--workers 32\" --allow-different workload
       One workload with different settings
   bucketload compare runs/main runs/branch --fail-on slower --output markdown
-      A gate in CI: exit code 1 when B is slower by more than the margin
+      A gate in CI: exit code 1 if B is slower by more than the margin
 
-The runs are the unit of the statistics, not the requests: intervals come from the variation from
-run to run. Verdict words are faster, slower, equivalent and inconclusive; ratios are B over A.";
+The statistics treat runs, not requests, as the samples: intervals come from the variation between
+runs. Verdicts are faster, slower, equivalent and inconclusive; ratios are B over A.";
 
-/// Compare two sets of runs, or measure two targets or workloads in turn, and say which is faster
+/// Compare two sets of runs, or measure two targets or workloads alternately, and say which is faster
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
@@ -35,7 +35,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "A", required_unless_present = "a_runs", conflicts_with = "a_runs", value_hint = ValueHint::AnyPath)]
     pub(crate) a: Option<String>,
 
-    /// What is compared with it, of the same kind; unless given A with other flags
+    /// What to compare with the baseline, of the same kind (default: A, with the flags of --b-with)
     #[arg(value_name = "B", conflicts_with = "b_runs", value_hint = ValueHint::AnyPath)]
     pub(crate) b: Option<String>,
 
@@ -55,7 +55,7 @@ pub(crate) struct CompareArgs {
     pub(crate) load: LoadArgs,
 }
 
-/// How runs are compared and what is printed.
+/// How runs are compared, and what is printed.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Comparison options")]
 pub(crate) struct ComparisonArgs {
@@ -63,69 +63,69 @@ pub(crate) struct ComparisonArgs {
     #[arg(long = "a", value_name = "DIR", num_args = 1.., requires = "b_runs", value_hint = ValueHint::DirPath)]
     pub(crate) a_runs: Vec<PathBuf>,
 
-    /// Run directories of what is compared with it
+    /// Run directories to compare with the baseline
     #[arg(long = "b", value_name = "DIR", num_args = 1.., requires = "a_runs", value_hint = ValueHint::DirPath)]
     pub(crate) b_runs: Vec<PathBuf>,
 
-    /// The runs belong together in pairs, first with first: same seed and schedule, made in turn
+    /// Compare runs in pairs, first with first: they have the same seed and schedule and were measured alternately
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Largest difference without consequence
+    /// Largest difference that does not matter
     #[arg(long, value_name = "SHARE", default_value_t = Margin(DEFAULT_MARGIN), value_parser = |text: &str| margin(text).map(Margin))]
     pub(crate) margin: Margin,
 
-    /// A difference between the sides that is wanted: the path of a field such as phases.run.works,
-    /// `workload` for all of them, or `verdict` for runs that are not VALID (may be repeated)
+    /// Allow the sides to differ in this: the path of a field such as phases.run.works, `workload` for all
+    /// fields, or `verdict` for runs that are not VALID (may be repeated)
     #[arg(long, value_name = "FIELD")]
     pub(crate) allow_different: Vec<String>,
 
-    /// Words that make the exit code 1
+    /// Outcome that makes the exit code 1
     #[arg(long, value_enum, value_name = "WORD", default_value_t)]
     pub(crate) fail_on: FailOn,
 
-    /// Form of the comparison on standard output
+    /// Format of the comparison on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: CompareFormat,
 
-    /// Write the report page to this file; runs that are made here get one in --out
+    /// Write the report page to this file (default: report.html in --out if the runs are measured here)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
 
-/// How runs are made for the comparison.
+/// How to measure runs for the comparison.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "Options for runs that are made here")]
+#[command(next_help_heading = "Options for measuring runs")]
 pub(crate) struct LiveArgs {
-    /// The workload, when A and B are targets
+    /// The workload, if A and B are targets
     #[arg(long, value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub(crate) workload: Option<String>,
 
-    /// Target and workload flags of A alone, in one argument; they replace those of both
+    /// Target and workload flags for A only, in one argument; they replace the flags for both sides
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) a_with: Option<String>,
 
-    /// Target and workload flags of B alone
+    /// Target and workload flags for B only
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) b_with: Option<String>,
 
-    /// Runs per side; unless given 5
+    /// Runs per side (default: 5)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: Option<u32>,
 
-    /// Order of the runs; unless given abba
+    /// Order of the runs (default: abba)
     #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) order: Option<Order>,
 
-    /// Seed of the random order; unless given a random one, which is printed
+    /// Seed of the random order (default: a random one, which is printed)
     #[arg(long, value_name = "N")]
     pub(crate) order_seed: Option<u64>,
 
-    /// Pause before each run, for the stores to recover; unless given 2s
+    /// Pause before each run, for the stores to recover (default: 2s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) pause: Option<Duration>,
 
-    /// Directory of the run directories; unless given bucketload-runs/compare-WORKLOAD-TIME
+    /// Directory for the run directories (default: bucketload-runs/compare-WORKLOAD-TIME)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }
@@ -140,29 +140,29 @@ impl std::fmt::Display for Margin {
     }
 }
 
-/// Which outcome makes the exit code 1.
+/// The outcome that makes the exit code 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// B is slower by more than the margin
     #[default]
     Slower,
-    /// B is slower, or the runs do not show that it is not
+    /// B is slower, or the runs do not rule that out
     Inconclusive,
-    /// None
+    /// No outcome
     Never,
 }
 
 /// Order of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// A B B A A B B A …: a linear drift of the surroundings cancels
+    /// A B B A A B B A …: linear drift of the environment cancels
     #[default]
     Abba,
-    /// Pairs, each in random order
+    /// Pairs of A and B, each in random order
     Random,
 }
 
-/// Forms of a comparison.
+/// Formats of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareFormat {
     /// A table for people

@@ -10,9 +10,9 @@ use clap::{Args, ValueHint};
 use super::agents::AgentTlsArgs;
 use super::values::{duration, listen_address};
 
-/// Port of COSBench's controller, so that its users find what they expect.
+/// Default address; the port is that of COSBench's controller.
 const LISTEN: &str = "127.0.0.1:19088";
-/// The controller that commands talk to unless told.
+/// Default controller of the commands that talk to one.
 const URL: &str = "http://127.0.0.1:19088";
 
 const EXAMPLES: &str = "\
@@ -20,30 +20,30 @@ Examples:
   bucketload controller
       Queue and web console at http://127.0.0.1:19088
   bucketload controller --listen 0.0.0.0:19088 --token-file token --tls-cert cert.pem --tls-key key.pem
-      For others on the network: a token and TLS are needed
+      Reachable from the network, which takes a token and TLS
   openssl rand -hex 32 > token
-      A token
+      Create a token
   bucketload controller --agents h1:7400,h2:7400 --agent-token-file agents
-      Every workload runs on two hosts on which `bucketload agent --listen` waits";
+      Run every workload on two hosts, each with `bucketload agent --listen`";
 
-/// Hold a queue of workloads, run one after the other, and serve the web console
+/// Queue workloads, run them one after another, and serve the web console
 ///
-/// Each workload runs as a process of its own (`bucketload run …`), with a run directory below --data.
-/// The queue survives the controller; a run that it interrupts keeps what was measured.
+/// Each workload runs in its own process (`bucketload run …`), with a run directory below --data.
+/// The queue survives a restart of the controller; an interrupted run keeps what was measured.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ControllerArgs {
-    /// Where the console listens; PORT alone means loopback
+    /// Address on which the console listens; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN, value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
 
-    /// Directory of the queue and of all runs; made if there is none
+    /// Directory of the queue and of all runs; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "bucketload-controller", value_hint = ValueHint::DirPath)]
     pub(crate) data: PathBuf,
 
-    /// File with the token that browsers and programs have to show (first line, at least 16 characters)
+    /// File with the token that browsers and programs must present (first line, at least 16 characters)
     ///
-    /// Unless given: the environment variable BUCKETLOAD_TOKEN, else none, which is possible on loopback only.
+    /// The default is the environment variable BUCKETLOAD_TOKEN. Without a token, the console listens on loopback only.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
@@ -55,34 +55,34 @@ pub(crate) struct ControllerArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Listen on other addresses than loopback without TLS; whoever sees the traffic sees the token
+    /// Listen on addresses other than loopback without TLS; anyone who sees the traffic sees the token
     #[arg(long)]
     pub(crate) allow_plain_http: bool,
 
-    /// Name under which the console is reached, beside addresses and localhost (may be repeated)
+    /// Host name by which browsers may reach the console, besides addresses and localhost (may be repeated)
     #[arg(long = "host", value_name = "NAME", value_hint = ValueHint::Hostname)]
     pub(crate) hosts: Vec<String>,
 
-    /// Agents that carry out every workload of the queue: where `bucketload agent --listen` waits
+    /// Addresses of the agents that carry out every workload of the queue (`bucketload agent --listen`)
     ///
-    /// Each run is `bucketload run … --agents …`. The console asks the agents how they are while nothing runs.
+    /// Each run is `bucketload run … --agents …`. The console checks the state of the agents while nothing runs.
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
     pub(crate) agents: Vec<AgentAddress>,
 
-    /// File with the token that this controller and its agents have in common; unless given
-    /// BUCKETLOAD_AGENT_TOKEN
+    /// File with the token that this controller and its agents share (default: the environment variable
+    /// BUCKETLOAD_AGENT_TOKEN)
     #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath)]
     pub(crate) agent_token_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) agent_tls: AgentTlsArgs,
 
-    /// How long a cancelled run may take to remove its objects before it is killed
+    /// How long a cancelled run may take to delete its objects before it is killed
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) grace: Duration,
 }
 
-/// Which controller.
+/// How to reach a controller.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Controller options")]
 pub(crate) struct ReachArgs {
@@ -90,7 +90,7 @@ pub(crate) struct ReachArgs {
     #[arg(long, value_name = "URL", env = "BUCKETLOAD_CONTROLLER", default_value = URL, value_hint = ValueHint::Url)]
     pub(crate) controller: String,
 
-    /// File with the controller's token; unless given the environment variable BUCKETLOAD_TOKEN
+    /// File with the controller's token (default: the environment variable BUCKETLOAD_TOKEN)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
@@ -105,7 +105,7 @@ Examples:
   bucketload submit online-service -- --duration 60s --rate 500/s
   bucketload submit my.toml -- --target s3://bench --endpoint-url http://store:9000 --profile lab";
 
-/// Submit a workload to a controller: a file (TOML, or XML of COSBench) or a built-in workload
+/// Submit a workload to a controller: a file (TOML, or COSBench's XML) or a built-in workload
 #[derive(Clone, Debug, Args)]
 #[command(after_help = SUBMIT_EXAMPLES)]
 pub(crate) struct SubmitArgs {
@@ -116,7 +116,7 @@ pub(crate) struct SubmitArgs {
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
 
-    /// Flags of `bucketload run` for this workload; those that the controller passes on
+    /// Flags of `bucketload run` for this workload, as far as the controller passes them on
     #[arg(last = true, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) flags: Vec<String>,
 }
@@ -150,17 +150,17 @@ pub(crate) struct InfoArgs {
 const TOP_EXAMPLES: &str = "\
 Examples:
   bucketload top bucketload-runs/get-20260131T235959Z
-      A run in another terminal, or one that is over
+      A run in another terminal, or a finished run
   bucketload top
-      The run of the controller on this machine";
+      The current run of the controller on this machine";
 
-/// Watch a run on the whole terminal: phases, classes, charts, agents
+/// Watch a run in full screen: phases, classes, charts, agents
 ///
-/// Without a terminal, a line is printed every ten seconds until the run is over.
+/// Without a terminal, prints a line every ten seconds until the run is over.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = TOP_EXAMPLES)]
 pub(crate) struct TopArgs {
-    /// Run directory; unless given, the run of a controller
+    /// Run directory (default: the current run of the controller)
     #[arg(value_name = "RUN-DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: Option<PathBuf>,
 

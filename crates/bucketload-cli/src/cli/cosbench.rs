@@ -4,33 +4,34 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// What concerns COSBench workloads (XML) only.
+/// Flags that apply to COSBench workloads (XML) only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "COSBench options (for workloads in XML)")]
 pub(crate) struct CosbenchArgs {
-    /// Let the workload replace and delete objects and containers that exist already
+    /// Allow the workload to replace and delete objects and containers that exist already
     ///
-    /// A COSBench workload names containers and objects without any mark of the run. Unless this is given,
-    /// the run is refused when one that it would replace or delete is there before it begins.
+    /// A COSBench workload names its containers and objects itself, so nothing marks them as the run's. Without
+    /// this flag, the run is refused if a container or object that it would replace or delete exists before it
+    /// starts.
     #[arg(long)]
     pub(crate) delete_named: bool,
 
-    /// Let the operation localwrite write files below this directory of this machine
+    /// Allow the operation localwrite to write files below this directory on this machine
     ///
-    /// COSBench's localwrite measures the driver's own disk: it writes FILES/CONTAINER/OBJECT. Workloads that
-    /// name it are refused unless this is given, and `files` has to lie in DIR.
+    /// COSBench's localwrite measures the driver's own disk: it writes FILES/CONTAINER/OBJECT. Workloads that use
+    /// it are refused without this flag, and `files` must be inside DIR.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) allow_local_writes: Option<PathBuf>,
 
-    /// Leave these operations out, such as restore,localwrite; the ratios of the others grow
+    /// Skip these operations, such as restore,localwrite; the ratios of the others grow accordingly
     #[arg(long, value_name = "OP,...", value_delimiter = ',')]
     pub(crate) skip_operations: Vec<String>,
 
-    /// Whose numbers the artifacts hold; unless given, ours
+    /// How to compute the numbers in the artifacts (default: Bucketload's own way)
     ///
-    /// `strict` reproduces COSBench: operations count when they began and ended in the window, percentiles
-    /// are upper edges of 10-ms buckets, rates are sums of the workers' rates, containers and objects in
-    /// sequence keep step.
+    /// `strict` reproduces COSBench: operations count if they started and ended in the window, percentiles
+    /// are upper edges of 10-ms buckets, rates are sums of the workers' rates, and sequential containers and
+    /// objects advance in step.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) compat: Option<Compat>,
 
@@ -38,7 +39,7 @@ pub(crate) struct CosbenchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cosbench_artifacts: Option<PathBuf>,
 
-    /// Number of the workload in that archive, the N of wN-NAME; unless given the next free one
+    /// Number of the workload in that archive, the N of wN-NAME (default: the next free number)
     #[arg(long, value_name = "N", requires = "cosbench_artifacts", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cosbench_number: Option<u64>,
 }
@@ -51,7 +52,7 @@ pub(crate) enum Compat {
 }
 
 impl CosbenchArgs {
-    /// The first flag that was given.
+    /// The first of these flags that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             ("--delete-named", self.delete_named),

@@ -1,4 +1,4 @@
-//! Manual pages and completions, made from the definition of the command line.
+//! Manual pages and completions, generated from the definition of the command line.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use clap_complete::Shell;
 
 use super::Cli;
 
-/// The manual page of the program as a whole, in roff.
+/// The manual page of the program itself, in roff.
 ///
 /// # Errors
-/// None in practice: writing into memory does not fail.
+/// None in practice: writing to memory does not fail.
 pub(crate) fn man_page() -> io::Result<Vec<u8>> {
     render(Cli::command())
 }
@@ -18,10 +18,10 @@ pub(crate) fn man_page() -> io::Result<Vec<u8>> {
 /// File name and text of the manual page of the program and of each of its commands.
 ///
 /// # Errors
-/// None in practice: writing into memory does not fail.
+/// None in practice: writing to memory does not fail.
 pub(crate) fn man_pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut root = Cli::command();
-    // Fills in the flags that all commands share.
+    // Adds the global flags to every command.
     root.build();
     let mut pages = Vec::new();
     collect(&root, &mut pages)?;

@@ -13,35 +13,36 @@ Examples:
   bucketload gateway --root /srv/objects --listen unix:/run/user/1000/bucketload
   bucketload gateway --root /srv/objects --listen 0.0.0.0:9020 --token-file token
 
-Programs that use libs3 talk to it through libs3-bucketload with BUCKETLOAD_S3_REMOTE=tcp://HOST:PORT or
-unix:PATH, and BUCKETLOAD_S3_REMOTE_TOKEN_FILE where there is a token. `bucketload serve --store posix:DIR` on the
-same directory serves the same objects over HTTP. Nothing is encrypted: use it within a network you trust.";
+Programs that use libs3 reach the gateway through libs3-bucketload with
+BUCKETLOAD_S3_REMOTE=tcp://HOST:PORT or unix:PATH, and with BUCKETLOAD_S3_REMOTE_TOKEN_FILE if the
+gateway has a token. `bucketload serve --store posix:DIR` serves the same objects over HTTP. Traffic
+is not encrypted: use the gateway on trusted networks only.";
 
 /// Serve a directory of objects over a compact binary protocol, for the libs3 library
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GatewayArgs {
-    /// Directory that holds the objects; created if there is none
+    /// Directory that holds the objects; created if it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) root: PathBuf,
 
-    /// Address to listen on, or unix:PATH; PORT alone means loopback, port 0 takes a free one
+    /// Address to listen on, or unix:PATH; PORT alone means loopback, port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9020", value_parser = address)]
     pub(crate) listen: Address,
 
-    /// File with the token that clients must know; needed off loopback
+    /// File with the token that clients must present; required on addresses other than loopback
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Most connections at a time; each has a thread of its own
+    /// Most connections at a time; each has its own thread
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) connections: u32,
 
-    /// Answer a write when it is on the medium
+    /// Acknowledge a write only when it is on stable storage
     #[arg(long)]
     pub(crate) fsync: bool,
 
-    /// Entity tags that cost nothing instead of MD5, which clients check
+    /// Use entity tags that cost nothing to compute, instead of MD5 sums, which clients can check
     #[arg(long)]
     pub(crate) fast_etags: bool,
 
@@ -53,7 +54,7 @@ pub(crate) struct GatewayArgs {
     #[arg(long, hide = true)]
     pub(crate) announce: bool,
 
-    /// End when standard input is closed
+    /// Exit when standard input closes
     #[arg(long, hide = true)]
     pub(crate) exit_with_stdin: bool,
 }
@@ -62,7 +63,7 @@ pub(crate) struct GatewayArgs {
 fn address(text: &str) -> Result<Address, String> {
     if text.starts_with("unix:") {
         return text.parse().map_err(|_| {
-            format!("`{text}` is not a socket's path; it must have 1 to 107 bytes: unix:PATH")
+            format!("`{text}` is not the path of a socket; write unix:PATH, with a PATH of 1 to 107 bytes")
         });
     }
     let text = text.strip_prefix("tcp://").unwrap_or(text);
@@ -71,26 +72,18 @@ fn address(text: &str) -> Result<Address, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::GatewayArgs;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<GatewayArgs, String> {
-        let words = ["bucketload", "gateway"]
-            .into_iter()
-            .chain(line.split_whitespace());
-        match Cli::try_parse_from(words)
-            .map_err(|e| e.to_string())?
-            .command
-        {
+        match command(&format!("bucketload gateway {line}"))? {
             Command::Gateway(args) => Ok(args),
             other => Err(format!("{other:?}")),
         }
     }
 
     #[test]
-    fn a_gateway_listens_on_loopback_unless_told() {
+    fn a_gateway_listens_on_loopback_by_default() {
         let listens = |line: &str| parse(line).unwrap().listen.to_string();
         assert_eq!(listens("--root /d"), "tcp://127.0.0.1:9020");
         assert_eq!(listens("--root /d --listen 7"), "tcp://127.0.0.1:7");

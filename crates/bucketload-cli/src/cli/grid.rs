@@ -9,17 +9,17 @@ use super::target::TargetArgs;
 const EXAMPLES: &str = "\
 Examples:
   bucketload study-grid
-      A hundredth of the study's files up to 10 MB each, on the embedded server
+      A hundredth of the study's files, up to 10 MB each, on the embedded server
   bucketload study-grid --rows all --scale 1 --processes 1,4,16 --target s3://bench --endpoint-url http://host:9000
   bucketload study-grid --rows g0,touch,500x4096 --processes 1,2,4,8 --repetitions 5
 
-Rows of the study, files per process and bytes: touch and g0 10000 x 0, g1 10000 x 1024, g2 1000 x 10240,
-g3 1000 x 102400, g4 1000 x 1024000, g5 1000 x 10240000, g6 100 x 102400000, g7 10 x 1024000000,
-g8 1 x 10240000000. Files beyond 5 GiB are written in parts of 64 MiB.
+Rows of the study, as files per process x bytes: touch and g0 10000 x 0, g1 10000 x 1024,
+g2 1000 x 10240, g3 1000 x 102400, g4 1000 x 1024000, g5 1000 x 10240000, g6 100 x 102400000,
+g7 10 x 1024000000, g8 1 x 10240000000. Files beyond 5 GiB are written in parts of 64 MiB.
 
-A process is a worker with a connection of its own; all of them run in this program.";
+A process is a worker with its own connection; all workers run in this program.";
 
-/// Measure the grid of a study of storage systems: files x sizes x processes, write, read, metadata
+/// Measure the grid of a study of storage systems: files x sizes x processes; write, read, metadata
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GridArgs {
@@ -36,7 +36,7 @@ pub(crate) struct GridArgs {
     pub(crate) output: StudyOutputArgs,
 }
 
-/// What is measured.
+/// What to measure.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Grid options")]
 pub(crate) struct GridOptions {
@@ -48,24 +48,24 @@ pub(crate) struct GridOptions {
     #[arg(long, value_name = "N,...", default_value = "1", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) processes: Vec<u32>,
 
-    /// Requests that each process has in flight
+    /// Requests in flight per process
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) streams: u32,
 
-    /// Factor on the number of files of the study's rows (not on sizes); a process has at least one
+    /// Factor on the number of files of the study's rows (not on sizes); a process has at least one file
     #[arg(long, value_name = "FACTOR", default_value_t = 0.01)]
     pub(crate) scale: f64,
 
-    /// Leave out cells that would write more bytes than this, such as 20GiB; for the embedded server in
-    /// memory 512MiB unless given
+    /// Skip rows that would write more bytes than this, such as 20GiB (default: 512MiB for the embedded server
+    /// over memory, else no limit)
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_bytes: Option<String>,
 
-    /// Trials of each cell
+    /// Trials per cell
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: u32,
 
-    /// Go on with the interrupted grid in the directory of --out: trials that it has are not repeated
+    /// Continue the interrupted grid in the directory of --out, without repeating its trials
     #[arg(long)]
     pub(crate) resume: bool,
 
@@ -73,7 +73,7 @@ pub(crate) struct GridOptions {
     #[arg(long)]
     pub(crate) no_floor: bool,
 
-    /// Compare every byte that is read with what was written
+    /// Compare every byte read with what was written
     #[arg(long)]
     pub(crate) verify: bool,
 
@@ -81,8 +81,8 @@ pub(crate) struct GridOptions {
     #[arg(long, value_name = "N", value_hint = ValueHint::Other)]
     pub(crate) seed: Option<u64>,
 
-    /// Longest duration of one attempt of an operation, such as 10m; unless given 30s and what the file
-    /// takes at 10 MB/s
+    /// Time limit of one attempt of an operation, such as 10m (default: 30s plus the time that the file takes
+    /// at 10 MB/s)
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 }

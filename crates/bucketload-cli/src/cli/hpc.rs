@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::capacity::StudyOutputArgs;
 
-/// The library unless another one is named.
+/// The default library.
 pub(crate) const DEFAULT_LIBRARY: &str = "libs3.so.4";
 
 const EXAMPLES: &str = "\
@@ -16,11 +16,12 @@ Examples:
   bucketload s3-hpc --root /dev/shm/bench --rows posix,http --sizes 4KiB,1MiB --processes 1,4
   bucketload s3-hpc --root /dev/shm/bench --library ./libs3.so.4 \\
       --row 'versitygw=--target s3://bench --endpoint-url http://127.0.0.1:7070'
-      With a server of others as a further row; credentials come from the environment
+      With another server as a further row; credentials come from the environment
 
-All rows work below the same directory. `bucketload run s3-hpc` is one cell on any target.";
+Bucketload's own rows use the same directory. `bucketload run s3-hpc` runs a single cell on any
+target.";
 
-/// Compare the ways to the objects of a directory: files, libs3 in the process and over a gateway, HTTP
+/// Compare access paths to the objects of a directory: files, libs3 in the process and over a gateway, HTTP
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HpcArgs {
@@ -31,23 +32,23 @@ pub(crate) struct HpcArgs {
     pub(crate) output: StudyOutputArgs,
 }
 
-/// What is compared.
+/// What to compare.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Comparison options")]
 pub(crate) struct HpcOptions {
-    /// Directory below which objects are kept; created if there is none
+    /// Directory for the objects; created if it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) root: PathBuf,
 
-    /// libs3 library for the rows embedded, remote and remote-unix; unless given libs3.so.4, found as other libraries are
+    /// libs3 library for the rows embedded, remote and remote-unix (default: libs3.so.4 from the library search path)
     #[arg(long, value_name = "FILE", default_value = DEFAULT_LIBRARY, hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) library: PathBuf,
 
-    /// Rows of our own; unless given all, but without the library's where there is none
+    /// Bucketload's own rows to measure (default: all, without those of the library if it is not found)
     #[arg(long, value_enum, value_name = "ROW,...", value_delimiter = ',')]
     pub(crate) rows: Vec<OwnRow>,
 
-    /// A further row: the flags of its target (may be repeated)
+    /// A further row, defined by the flags of its target (may be repeated)
     #[arg(long = "row", value_name = "NAME='FLAGS'")]
     pub(crate) further: Vec<String>,
 
@@ -64,37 +65,37 @@ pub(crate) struct HpcOptions {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) processes: Vec<u32>,
 
-    /// Most objects of a size
+    /// Most objects per size
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) objects: u64,
 
-    /// Most bytes of a cell; there are at least as many objects as processes
+    /// Most bytes per cell; a cell has at least one object per process
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     pub(crate) max_bytes: String,
 
-    /// Trials of each cell
+    /// Trials per cell
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: u32,
 
-    /// Do not measure the floors: a bare socket (tcp), and HTTP to a server that keeps nothing (rest)
+    /// Do not measure the floors: a bare socket (tcp), and HTTP to a server that stores nothing (rest)
     #[arg(long)]
     pub(crate) no_floors: bool,
 
-    /// Compare every byte that is read with what was written
+    /// Compare every byte read with what was written
     #[arg(long)]
     pub(crate) verify: bool,
 }
 
-/// Rows of our own.
+/// Bucketload's own rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OwnRow {
-    /// One file per object, by plain calls
+    /// One file per object, with plain system calls
     Posix,
     /// libs3 in the process, on the directory
     Embedded,
     /// libs3 in the process, on `bucketload gateway` over TCP on loopback
     Remote,
-    /// The same over a Unix socket
+    /// libs3 in the process, on `bucketload gateway` over a Unix socket
     RemoteUnix,
     /// HTTP to `bucketload serve` on the directory
     Http,

@@ -1,4 +1,4 @@
-//! Commands beside running and serving: what there is, what was measured, what is set.
+//! Commands about workloads, results and settings.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::workload::WorkloadArgs;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WorkloadsArgs {}
 
-/// Print a built-in workload, to read it or to start a file of one's own
+/// Print a built-in workload, to read it or to start your own file from it
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  bucketload show online-service > my.toml")]
 pub(crate) struct ShowArgs {
@@ -22,27 +22,30 @@ pub(crate) struct ShowArgs {
     pub(crate) name: String,
 }
 
-/// Print the result of a run directory again and write its report anew
+/// Print the result of a run directory again, and rewrite its report
 ///
-/// Works on the directory of an interrupted or killed run, too, and on those of `capacity` and `sweep`.
+/// Also works on the directory of an interrupted or killed run, and on the directories of `capacity`, `sweep`,
+/// `study-grid` and `s3-hpc`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Run directory
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 
-    /// Form of the result on standard output
+    /// Format of the result on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: OutputFormat,
 
-    /// Where objects lie: lines KEY,NODE, one per copy; shows the load of the data nodes
+    /// File that says where objects are stored: lines KEY,NODE, one per copy; the report then shows the load of
+    /// the data nodes
     ///
-    /// Needs the operation log of the run (run --op-log). Keys stand as the store knows them, with the
-    /// run's prefix.
+    /// Needs the operation log of the run (run --op-log). Keys are those of the store, including the run's
+    /// prefix.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) placement: Option<PathBuf>,
 
-    /// What the data nodes served: lines KEY,NODE, one per request, from the store's own logs
+    /// File that says which requests the data nodes served: lines KEY,NODE, one per request, from the store's
+    /// own logs
     #[arg(long, value_name = "FILE", requires = "placement", value_hint = ValueHint::FilePath)]
     pub(crate) served: Option<PathBuf>,
 
@@ -52,20 +55,20 @@ pub(crate) struct ReportArgs {
     pub(crate) cosbench_artifacts: Option<PathBuf>,
 }
 
-/// Delete what earlier runs left in a target
+/// Delete objects that earlier runs left in a target
 ///
-/// Deletes only what carries the mark of a run. Everything else needs --yes-delete-foreign.
+/// Deletes only objects that carry the marker of a run. Deleting anything else takes --yes-delete-foreign.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  bucketload cleanup --target s3://bucket/prefix --dry-run")]
 pub(crate) struct CleanupArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 
-    /// Print what would be deleted and do nothing
+    /// Print what would be deleted, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Delete everything below the target's prefix, also what no run created
+    /// Delete everything below the target's prefix, including objects that no run created
     #[arg(long)]
     pub(crate) yes_delete_foreign: bool,
 }
@@ -83,7 +86,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// Print every effective setting and where it comes from; secrets are never shown
     Show {
-        /// Workload whose settings are shown, too
+        /// Also show the settings of this workload
         #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
         workload: Option<String>,
 
@@ -104,16 +107,16 @@ pub(crate) struct SchemaArgs {}
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  bucketload man | man -l -")]
 pub(crate) struct ManArgs {
-    /// Directory for one page per command
+    /// Directory to write one page per command into
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write Markdown instead of roff, as in the reference of the manual
+    /// Write Markdown instead of roff, as in the manual's reference
     #[arg(long, requires = "out")]
     pub(crate) markdown: bool,
 }
 
-/// Print the completions of a shell
+/// Print the completion script for a shell
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example:\n  bucketload completions bash > /etc/bash_completion.d/bucketload"
@@ -126,41 +129,33 @@ pub(crate) struct CompletionsArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::ConfigCommand;
-    use crate::cli::{Cli, Command};
-
-    fn parse(line: &str) -> Result<Command, String> {
-        Cli::try_parse_from(line.split_whitespace())
-            .map(|cli| cli.command)
-            .map_err(|error| error.to_string())
-    }
+    use crate::cli::{Command, command};
 
     #[test]
     fn commands_take_what_they_need() {
         assert!(matches!(
-            parse("bucketload report runs/x --output json"),
+            command("bucketload report runs/x --output json"),
             Ok(Command::Report(_))
         ));
         assert!(matches!(
-            parse("bucketload cleanup --target s3://b --dry-run"),
+            command("bucketload cleanup --target s3://b --dry-run"),
             Ok(Command::Cleanup(_))
         ));
         assert!(matches!(
-            parse("bucketload completions zsh"),
+            command("bucketload completions zsh"),
             Ok(Command::Completions(_))
         ));
-        assert!(parse("bucketload completions csh").is_err());
-        assert!(parse("bucketload show").is_err());
-        assert!(parse("bucketload").is_err());
+        assert!(command("bucketload completions csh").is_err());
+        assert!(command("bucketload show").is_err());
+        assert!(command("bucketload").is_err());
     }
 
     #[test]
     fn config_show_takes_target_and_workload() {
-        let command = parse("bucketload config show get --rate 5 --profile dev").unwrap();
-        let Command::Config(args) = command else {
-            panic!("{command:?}");
+        let parsed = command("bucketload config show get --rate 5 --profile dev").unwrap();
+        let Command::Config(args) = parsed else {
+            panic!("{parsed:?}");
         };
         let ConfigCommand::Show {
             workload,

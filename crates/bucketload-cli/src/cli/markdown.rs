@@ -1,7 +1,7 @@
 //! The commands of the program as Markdown, one page each, for the manual.
 //!
-//! Everything comes from the definition of the command line ([`Cli`]), as the help texts do; the pages
-//! are committed in `docs/reference/commands`, and `cargo xtask manual` fails when they differ.
+//! Like the help texts, the pages are generated from the definition of the command line ([`Cli`]). They are committed
+//! in `docs/reference/commands`; `cargo xtask manual` fails if they differ.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use super::{Cli, EXIT_CODES};
 
-/// File name and text of the page of each command, that of the program itself first.
+/// File name and text of the page of each command. The page of the program itself comes first.
 pub(crate) fn pages() -> Vec<(String, String)> {
     let mut root = Cli::command();
-    // Fills in the flags that all commands share, and the full names.
+    // Adds the global flags and the full names to every command.
     root.build();
     let mut pages = vec![("bucketload.md".to_owned(), overview(&root))];
     collect(&root, &mut pages);
@@ -89,7 +89,7 @@ fn page(command: &Command) -> String {
             None => headings.push((heading, vec![arg])),
         }
     }
-    // What is typed without a name first, as in the line of usage.
+    // Positional arguments come first, as in the usage line.
     headings.sort_by_key(|(heading, _)| *heading != "Arguments");
     for (heading, args) in headings {
         let _ = write!(out, "\n## {heading}\n\n");
@@ -103,7 +103,7 @@ fn page(command: &Command) -> String {
     out
 }
 
-/// Title, what the command is for, and the line of usage.
+/// Title, description and usage line.
 fn head(command: &Command) -> String {
     let mut out = format!("# {}\n\n", full_name(command));
     let long = command.get_long_about().or(command.get_about());
@@ -114,7 +114,7 @@ fn head(command: &Command) -> String {
     out
 }
 
-/// One option: its form as a heading that can be linked to, then what it means.
+/// One option: its syntax as a heading that can be linked to, then its description.
 fn option(out: &mut String, arg: &Arg) {
     let mut form = String::new();
     if let Some(short) = arg.get_short() {
@@ -171,8 +171,7 @@ fn option(out: &mut String, arg: &Arg) {
     }
 }
 
-/// Text of help in a form that Markdown does not take for markup: angle brackets, bars and stars outside
-/// code are escaped.
+/// Help text for Markdown, with angle brackets, square brackets, asterisks and underscores outside code escaped.
 fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_code = false;
@@ -191,7 +190,7 @@ fn prose(text: &str) -> String {
     out
 }
 
-/// The same in a cell of a table.
+/// Help text for a table cell.
 fn cell(text: &str) -> String {
     prose(text).replace('\n', " ").replace('|', "\\|")
 }
@@ -215,7 +214,10 @@ mod tests {
         assert!(run.contains("# bucketload run\n"), "{run}");
         assert!(run.contains("#### `-t, --target <URL>`"), "{run}");
         assert!(run.contains("- `virtual`: In the host name"), "{run}");
-        assert!(!run.contains("--color"), "shared flags stand once");
+        assert!(
+            !run.contains("--color"),
+            "global flags are on the first page only"
+        );
         assert!(text("bucketload-config-show.md").contains("# bucketload config show\n"));
         let all = text("bucketload.md");
         assert!(all.contains("(bucketload-serve.md)") && all.contains("--color <WHEN>"));

@@ -1,21 +1,21 @@
-//! The command line: what can be typed, and how it turns into settings.
+//! The definition of the command line, and its conversion into settings.
 //!
-//! These are plain structs and conversions without side effects; the commands themselves live
-//! elsewhere. Help texts, man pages and completions ([`docs`]) all come from this definition.
+//! Plain structs and conversions without side effects; the commands are in [`crate::commands`]. Help texts, man pages
+//! and completions ([`docs`]) are generated from this definition.
 //!
 //! ```text
 //! Cli ─┬─ GlobalArgs
 //!      └─ Command ─┬─ run      WorkloadArgs ─> workload::resolve::Overrides, TargetArgs, LoadArgs, OutputArgs
-//!                  ├─ agent    a share of a run on another host; AgentsArgs are those of the run
+//!                  ├─ agent    a share of a run on another host (the run itself has AgentsArgs)
 //!                  ├─ replay   TraceArgs ─> trace::PrepareOptions, TimingArgs, ShapeArgs, AbsentArgs
 //!                  ├─ model    TraceArgs
-//!                  ├─ compare  CompareArgs: the same flags, and those of each side
+//!                  ├─ compare  CompareArgs: flags for both sides, and for each side
 //!                  ├─ capacity, sweep, study-grid, s3-hpc  several runs in one directory
 //!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
-//!                  ├─ bundle, verify-bundle  a directory as one file, and its proof
+//!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
@@ -23,8 +23,8 @@
 //!                  └─ workloads, show, report, cleanup, schema, man, completions
 //! ```
 //!
-//! Values that belong to a workload stay text here: the resolver reads them, so that a mistake is
-//! explained the same way in a file and on the command line.
+//! Values that belong to a workload stay text here. The resolver parses them, so that mistakes in a file and on the
+//! command line get the same explanation.
 
 pub(crate) mod agents;
 pub(crate) mod bundle;
@@ -81,24 +81,24 @@ use sweep::SweepArgs;
 /// Exit codes, for help texts.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    everything went well
+  0    success
   1    the run finished, but a gate failed (verification, objective, regression)
   2    mistake on the command line, in the workload or in the configuration
   3    the target cannot be used
   4    the run was aborted
-  5    all went well, but the clean-up left something in the target; the result stands
+  5    success, but clean-up left objects in the target; the result is valid
   130  interrupted; partial results are kept";
 
 const EXAMPLES: &str = "\
 Examples:
   bucketload run online-service
-      Benchmark the embedded server: no server, configuration or credentials needed
+      Benchmark the embedded server; needs no server, configuration or credentials
   bucketload run online-service --target s3://bucket/prefix --endpoint-url http://host:9000
-      The same against a real store
+      Run the same workload against a real store
   bucketload run get --size 1MiB --workers 32 --duration 1m
-      A closed loop of 32 workers that read objects of 1 MiB
+      Read objects of 1 MiB with 32 workers in a closed loop
   bucketload workloads
-      What can be run without writing a file";
+      List the workloads that need no file";
 
 /// The benchmark for object storage: open-loop load, honest latencies and a verdict on every
 /// result
@@ -122,7 +122,7 @@ pub(crate) struct Cli {
 /// Flags that every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
-    /// Colour on the terminal; `auto` follows the terminal, NO_COLOR and CLICOLOR_FORCE
+    /// When to use colour; `auto` depends on the terminal, NO_COLOR and CLICOLOR_FORCE
     #[arg(
         long,
         global = true,
@@ -133,7 +133,7 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) color: ColorWhen,
 
-    /// Print results and errors only: no progress, no notes
+    /// Print results and errors only, without progress and notes
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
 }
@@ -151,8 +151,8 @@ pub(crate) enum ColorWhen {
 }
 
 impl ColorWhen {
-    /// Whether to use colour on a stream that is a terminal or not, given the values of NO_COLOR
-    /// and CLICOLOR_FORCE (no-color.org, bixense.com/clicolors). An empty NO_COLOR is none.
+    /// Whether to use colour on a stream, given the values of NO_COLOR and CLICOLOR_FORCE (no-color.org,
+    /// bixense.com/clicolors). An empty NO_COLOR counts as unset.
     pub(crate) fn applies(
         self,
         is_terminal: bool,
@@ -211,6 +211,13 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
+/// The command of a line without quotes.
+#[cfg(test)]
+pub(crate) fn command(line: &str) -> Result<Command, String> {
+    let cli = Cli::try_parse_from(line.split_whitespace());
+    cli.map(|cli| cli.command).map_err(|e| e.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
@@ -223,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn global_flags_stand_anywhere() {
+    fn global_flags_may_appear_anywhere() {
         for line in [
             "bucketload -q --color never workloads",
             "bucketload workloads --color never -q",
@@ -236,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_explains_itself() {
+    fn every_command_and_flag_has_a_help_text() {
         for command in Cli::command().get_subcommands() {
             assert!(command.get_about().is_some(), "{}", command.get_name());
             for arg in command.get_arguments() {

@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::trace::TraceArgs;
 
-/// Fit a workload to recorded requests and say how well it fits
+/// Fit a workload to recorded requests and report how well it fits
 ///
-/// Prints the goodness of fit. The workload reproduces arrivals, mix, sizes and popularity; no name
-/// of the trace is part of it.
+/// Prints the goodness of fit. The workload reproduces arrivals, mix, sizes and popularity; it contains no
+/// names from the trace.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example:\n  bucketload model access.log.gz --write my.toml && bucketload run my.toml"
@@ -18,29 +18,29 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
 
-    /// Write the workload to this file; without it the workload is printed behind the report
+    /// Write the workload to this file (default: print it after the report)
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) write: Option<PathBuf>,
 
-    /// Form of the report
+    /// Format of the report
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ModelOutput,
 
-    /// Name of the workload; that of the file unless given
+    /// Name of the workload (default: the name of the file)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Seed of the schedules that candidates are judged by
+    /// Seed of the schedules by which candidate models are judged
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
-/// Forms of the report.
+/// Formats of the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelOutput {
     /// Tables for people
     #[default]
     Text,
-    /// One JSON document, with the workload in it
+    /// One JSON document that includes the workload
     Json,
 }

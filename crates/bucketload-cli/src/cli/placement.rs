@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, Subcommand, ValueHint};
+
+use super::values::{Choices, choice};
 
 /// Look up which data nodes hold the objects of a run
 ///
-/// Writes the file that `report --placement` takes: lines KEY,NODE, one per copy. The keys are those of
-/// the run's operation log (run --op-log); the nodes are read from the running store.
+/// Writes the file for `report --placement`: lines KEY,NODE, one per copy. The keys come from the run's
+/// operation log (run --op-log), the nodes from the running store.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example:\n  bucketload run hotspot --target s3://bucket/p --op-log --out out\n  \
@@ -33,29 +35,29 @@ pub(crate) enum PlacementStore {
     Hdfs(HdfsPlacement),
 }
 
-/// What every kind needs.
+/// Flags of every kind of store.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlacementKeys {
     /// Run directory with an operation log
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 
-    /// File to write; unless given, standard output
+    /// File to write (default: standard output)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Bucket or container of the objects; unless given, that of the run
+    /// Bucket or container of the objects (default: that of the run)
     #[arg(long, value_name = "NAME")]
     pub(crate) bucket: Option<String>,
 }
 
-/// Flags of Ceph. The tools `ceph` and `radosgw-admin` are called.
+/// Flags of Ceph, which is asked through the tools `ceph` and `radosgw-admin`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CephPlacement {
     #[command(flatten)]
     pub(crate) keys: PlacementKeys,
 
-    /// Configuration of the cluster; unless given, CEPH_CONF or the tools' default
+    /// Configuration of the cluster (default: CEPH_CONF, else the tools' default)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ceph_conf: Option<PathBuf>,
 
@@ -63,23 +65,20 @@ pub(crate) struct CephPlacement {
     #[arg(long, value_name = "NAME", default_value = "default.rgw.buckets.data")]
     pub(crate) pool: String,
 
-    /// What radosgw puts before the names of the bucket's objects; unless given, radosgw-admin is asked
+    /// Marker that radosgw puts in front of the names of the bucket's objects (default: radosgw-admin is asked)
     #[arg(long, value_name = "TEXT")]
     pub(crate) marker: Option<String>,
 
     /// Which copies to write
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Copies::Primary)]
-    pub(crate) copies: Copies,
+    #[arg(long = "copies", action = ArgAction::Set, value_name = "WHICH", default_value = "primary", value_parser = choice(COPIES))]
+    pub(crate) all_copies: bool,
 }
 
-/// Which copies of an object are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Copies {
-    /// The one that serves reads
-    Primary,
-    /// All of them
-    All,
-}
+/// Whether all copies of an object are written.
+const COPIES: &Choices<bool> = &[
+    ("primary", "The copy that serves reads", false),
+    ("all", "All copies", true),
+];
 
 /// Flags of Swift.
 #[derive(Clone, Debug, Args)]
@@ -105,34 +104,34 @@ pub(crate) struct SwiftPlacement {
     )]
     pub(crate) swift_conf: PathBuf,
 
-    /// Account; unless given, that of the run's storage URL
+    /// Account (default: that of the run's storage URL)
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
 }
 
-/// Flags of HDFS. The name node is asked by WebHDFS.
+/// Flags of HDFS, whose name node is asked through WebHDFS.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HdfsPlacement {
     #[command(flatten)]
     pub(crate) keys: PlacementKeys,
 
-    /// URL of the name node, such as http://host:9870; unless given, that of the run (webhdfs://) or of
-    /// Hadoop's configuration files
+    /// URL of the name node, such as http://host:9870 (default: that of the run if it used webhdfs://, else that
+    /// of Hadoop's configuration files)
     #[arg(long, value_name = "URL", value_delimiter = ',', value_hint = ValueHint::Url)]
     pub(crate) endpoint_url: Vec<String>,
 }
 
-/// Flags of SeaweedFS. The objects must still be there: run with --keep and --op-log.
+/// Flags of SeaweedFS. The objects must still exist, so the run needs --keep and --op-log.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SeaweedPlacement {
     #[command(flatten)]
     pub(crate) keys: PlacementKeys,
 
-    /// URL of a filer; unless given that of the run, or SEAWEEDFS_FILER_URL
+    /// URL of a filer (default: that of the run, else SEAWEEDFS_FILER_URL)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) filer: Option<String>,
 
-    /// URL of the master; unless given SEAWEEDFS_MASTER_URL or http://localhost:9333
+    /// URL of the master (default: SEAWEEDFS_MASTER_URL, else http://localhost:9333)
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) master: Option<String>,
 }

@@ -1,27 +1,29 @@
 //! `bucketload replay`.
 
-use clap::{Args, ValueEnum};
+use bucketload_core::plan::OnAbsent;
+use bucketload_trace::LapKeys;
+use clap::Args;
 
 use super::run::{LoadArgs, OutputArgs};
 use super::target::TargetArgs;
 use super::trace::{TraceArgs, duration, rate};
-use super::values::size;
+use super::values::{Choices, choice, size};
 
 const EXAMPLES: &str = "\
 Examples:
   bucketload replay access.log.gz --dry-run
-      What would be replayed: identity, span, operations, objects that must exist
+      Show what would be replayed: identity, span, operations, objects that must exist
   bucketload replay IBMObjectStoreTrace000Part0 --sample 1% --speed 10
-      A hundredth of the keys, ten times as fast, on the embedded server
+      Replay a hundredth of the keys, ten times as fast, on the embedded server
   bucketload replay audit-*.json --target s3://bench/replay --endpoint-url http://host:9000
   bucketload replay dump.csv --map ts=1,key=2,op=3,size=4 --time-unit ms --op-map R=GET,W=PUT
   bzip2 -dc old.bz2 | bucketload replay -";
 
 /// Replay recorded requests: the logs of object stores and caches
 ///
-/// Reads the logs of S3, CloudTrail, MinIO, Ceph RGW, Swift, IBM COS, Twitter, Meta, warp, of
-/// Bucketload itself and any separated values. Requests are due at their recorded instants whatever
-/// the store does; objects that must have existed are created before.
+/// Reads the logs of S3, CloudTrail, MinIO, Ceph RGW, Swift, IBM COS, Twitter, Meta, warp and Bucketload
+/// itself, and files of separated values. Requests are due at their recorded times whatever the store does;
+/// objects that must have existed are created before the replay.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
@@ -51,44 +53,44 @@ pub(crate) struct ReplayArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Timing options")]
 pub(crate) struct TimingArgs {
-    /// Divide recorded times by this: 10 is ten times as fast
+    /// Divide recorded times by this factor: 10 replays ten times as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) speed: f64,
 
-    /// Scale times so that this is the mean rate; keeps the shape of bursts
+    /// Scale recorded times to this mean rate; keeps the shape of bursts
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["speed", "asap", "cap_rate", "cap_bytes"])]
     pub(crate) rate: Option<f64>,
 
-    /// Send at most so many requests per second; the delay counts as shaping, not as latency
+    /// Send at most this many requests per second; the delay counts as shaping, not as latency
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with = "asap")]
     pub(crate) cap_rate: Option<f64>,
 
-    /// Move at most so many object bytes per second
+    /// Transfer at most this many object bytes per second
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "asap")]
     pub(crate) cap_bytes: Option<u64>,
 
-    /// In order only, as fast as the store answers with N in flight: a closed loop
+    /// Ignore recorded times: send requests in order, as fast as the store answers with N in flight (closed loop)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["speed", "max_in_flight"])]
     pub(crate) asap: Option<u32>,
 
-    /// Requests that are late: `issue` sends them at once, `drop:TIME` sheds those later than that
+    /// What to do with late requests: `issue` sends them at once, `drop:TIME` drops those that are later than TIME
     #[arg(long, value_name = "HOW", default_value = "issue", value_parser = late)]
     pub(crate) late: Late,
 
-    /// Order of requests on one key; `strict` unless nothing is written or deleted
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) per_key: Option<PerKey>,
+    /// Order of requests on the same key (default: `strict`, or `none` if the trace writes and deletes nothing)
+    #[arg(long, value_name = "HOW", value_parser = choice(PER_KEY))]
+    pub(crate) per_key: Option<bool>,
 
-    /// Most requests in flight; reaching it marks the run semi-open
+    /// Most requests in flight; a run that reaches this limit is marked semi-open
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_in_flight: u32,
 
-    /// End after this time; with --laps auto the trace is repeated until then
+    /// Stop after this time; with --laps auto, repeat the trace until then
     #[arg(long, short, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<u64>,
 }
 
-/// How the load differs from the recorded one.
+/// How the load differs from the recorded load.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Scaling options")]
 pub(crate) struct ShapeArgs {
@@ -96,11 +98,11 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = laps)]
     pub(crate) laps: Laps,
 
-    /// Names of objects that the trace changes, in later laps; suffix unless nothing is changed
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) lap_keys: Option<LapKeysArg>,
+    /// Names that later laps use for objects that the trace changes
+    #[arg(long, value_name = "HOW", default_value = "suffix", value_parser = choice(LAP_KEYS))]
+    pub(crate) lap_keys: LapKeys,
 
-    /// Copies of the trace at a time, each with keys of its own
+    /// Number of copies of the trace to replay at the same time, each with its own keys
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) copies: u32,
 
@@ -108,40 +110,40 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) size_factor: f64,
 
-    /// Smaller objects get this size; empty ones stay empty
+    /// Raise the size of smaller objects to this; empty objects stay empty
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) min_size: Option<u64>,
 
-    /// Larger objects get this size
+    /// Lower the size of larger objects to this
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_size: Option<u64>,
 
-    /// Another name for a bucket of the trace; names of buckets become prefixes (may be repeated)
+    /// Rename a bucket of the trace; bucket names become key prefixes (may be repeated)
     #[arg(long, value_name = "FROM=TO", value_parser = rename)]
     pub(crate) map_bucket: Vec<(String, String)>,
 
-    /// Seed of what is random: content, jitter, placement of ranges
+    /// Seed of everything random: content, jitter, placement of ranges
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
-/// What becomes of absent objects and recorded failures.
+/// How to treat absent objects and recorded failures.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Absent objects")]
 pub(crate) struct AbsentArgs {
-    /// Objects that must have existed when recording began
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) on_absent: OnAbsentArg,
+    /// How to treat objects that must have existed when the recording started
+    #[arg(long, value_name = "HOW", default_value = "preload", value_parser = choice(ON_ABSENT))]
+    pub(crate) on_absent: OnAbsent,
 
-    /// Replay requests that were answered 4xx too
+    /// Also replay requests that were answered with 4xx
     #[arg(long)]
     pub(crate) replay_errors: bool,
 
-    /// Requests in flight while objects are created before the replay
+    /// Requests in flight while creating objects before the replay
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) preload_workers: u32,
 
-    /// Longest duration of one attempt of a request
+    /// Time limit of one attempt of a request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) timeout: u64,
 
@@ -150,55 +152,68 @@ pub(crate) struct AbsentArgs {
     pub(crate) keep: bool,
 }
 
-/// What becomes of late requests.
+/// How to treat late requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
     /// Sent at once.
     Issue,
-    /// Shed when later than so many nanoseconds.
+    /// Dropped when later than this, in nanoseconds.
     Drop(u64),
 }
 
-/// Order of requests on one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PerKey {
-    /// None is sent before the latest write or delete of its key has ended
-    Strict,
-    /// At their instants, whatever has ended
-    None,
-}
+const PER_KEY: &Choices<bool> = &[
+    (
+        "strict",
+        "No request is sent before the last write or delete of its key has ended",
+        true,
+    ),
+    (
+        "none",
+        "Requests are sent when due, whatever is still in flight",
+        false,
+    ),
+];
 
 /// Passes over the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Laps {
-    /// So many.
+    /// A fixed number.
     Count(u32),
     /// As many as the duration needs.
     Auto,
 }
 
-/// Names in later laps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LapKeysArg {
-    /// New names for what the trace writes or deletes; the rest is shared
-    Suffix,
-    /// The same names
-    Reuse,
-}
+const LAP_KEYS: &Choices<LapKeys> = &[
+    (
+        "suffix",
+        "New names for objects that the trace writes or deletes; other objects are shared",
+        LapKeys::Suffix,
+    ),
+    ("reuse", "The same names", LapKeys::Reuse),
+];
 
-/// Objects that must have existed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnAbsentArg {
-    /// Create them before; an absent object is then a failure
-    #[default]
-    Preload,
-    /// Create nothing; a 404 is a success where the trace has one, and only there
-    Expect,
-    /// Create them, and leave out requests on keys that are known to be absent
-    Skip,
-    /// Create them, and end the run at the first object that is absent against the trace
-    Fail,
-}
+const ON_ABSENT: &Choices<OnAbsent> = &[
+    (
+        "preload",
+        "Create them before the replay; an absent object is then a failure",
+        OnAbsent::Preload,
+    ),
+    (
+        "expect",
+        "Create nothing; a 404 is a success only if the trace has one",
+        OnAbsent::Expect,
+    ),
+    (
+        "skip",
+        "Create them, and skip requests on keys that are known to be absent",
+        OnAbsent::Skip,
+    ),
+    (
+        "fail",
+        "Create them, and stop at the first object that is absent although the trace says it exists",
+        OnAbsent::Fail,
+    ),
+];
 
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -230,19 +245,13 @@ fn rename(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::{Laps, Late, ReplayArgs};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<ReplayArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace()) {
-            Ok(Cli {
-                command: Command::Replay(args),
-                ..
-            }) => Ok(*args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(error) => Err(error.to_string()),
+        match command(line)? {
+            Command::Replay(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
         }
     }
 

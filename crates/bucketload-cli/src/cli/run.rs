@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bucketload_results::oplog::OpLogFormat;
+use bucketload_run::Pacing;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::cosbench::CosbenchArgs;
 use super::target::TargetArgs;
-use super::values::{CoreList, duration, fact, listen_address};
+use super::values::{Choices, CoreList, choice, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   bucketload run online-service
   bucketload run online-service --dry-run
-      What would happen: objects, bytes, operations, duration
+      Show what would happen: objects, bytes, operations, duration
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --rate 500/s
   bucketload run mixed --mix get=9,put=1 --size \"4k/70:1m/30\" --workers 64 --verify
   bucketload run get --target null:
-      What the client alone can do
+      Measure what the client alone can do
   bucketload run ossperf --objects 10 --size 1MiB --parallel 8 --target s3://bench --endpoint-url http://host:9000
-      OSSperf's six steps in a bucket of their own; a line is appended to results.csv
+      Run OSSperf's six steps in a separate bucket, and append a line to results.csv
   bucketload run workload.xml --size 4KiB --duration 5s --target mem:
-      A COSBench workload on the embedded server, with its sizes and times replaced
-
+      Run a COSBench workload on the embedded server, with other sizes and times
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
-      The same from two hosts on which `bucketload agent --listen` waits; the result is one run
+      Run from two hosts, each with `bucketload agent --listen`; the result is a single run
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the
 files of the AWS command line; never from flags.";
@@ -71,40 +71,40 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct DataArgs {
-    /// Run directory of an earlier run with --keep whose objects are read (workload cold-read)
+    /// Read the objects of an earlier run with --keep, whose run directory this is (workload cold-read)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) objects_of: Option<PathBuf>,
 
-    /// Least age of these objects; 72h unless given
+    /// Least age of these objects (default: 72h)
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "objects_of")]
     pub(crate) min_age: Option<Duration>,
 }
 
-/// How the load is made, and what the run may do to the target.
+/// How to generate the load, and what the run may do to the target.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct LoadArgs {
-    /// Print what would happen and do nothing
+    /// Print what would happen, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Load threads; unless given one per core, or half of them when the target is on this machine
+    /// Load threads (default: one per core, or one per two cores if the target is on this machine)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// Cores to pin load threads to, such as 0-3,8; `none` does not pin
+    /// Cores to pin load threads to, such as 0-3,8; `none` disables pinning
     #[arg(long, value_name = "LIST", value_parser = CoreList::parse)]
     pub(crate) cores: Option<CoreList>,
 
     /// How an open loop waits for the next arrival
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    #[arg(long, value_name = "HOW", default_value = "timer", value_parser = choice(PACINGS))]
     pub(crate) pacing: Pacing,
 
-    /// Never sleep: poll sockets and clock all the time; for latency studies at low concurrency
+    /// Never sleep, but poll sockets and clock all the time; for latency studies at low concurrency
     #[arg(long, conflicts_with = "pacing")]
     pub(crate) busy_poll: bool,
 
-    /// Do not measure first what the client alone can do; its headroom is then unknown (rule V5)
+    /// Skip measuring what the client alone can do; its headroom is then unknown (rule V5)
     #[arg(long)]
     pub(crate) no_calibration: bool,
 
@@ -114,53 +114,57 @@ pub(crate) struct LoadArgs {
 
     /// Read each object back right after its write was acknowledged, and compare every byte
     ///
-    /// That is not part of the write's time, but keeps its worker busy. An object that is not there, has
-    /// another length or other bytes makes the write a failure of kind `corrupt`.
+    /// The check does not count as time of the write, but keeps the worker busy. If the object is missing or
+    /// differs in length or content, the write is a failure of kind `corrupt`.
     #[arg(long)]
     pub(crate) check_writes: bool,
 }
 
-/// How an open loop waits for the next arrival.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pacing {
-    /// A kernel timer: about 20 µs late at the median, the core may sleep
-    #[default]
-    Timer,
-    /// A kernel timer, then spinning for the last 20 µs
-    Precise,
-}
+const PACINGS: &Choices<Pacing> = &[
+    (
+        "timer",
+        "With a kernel timer, about 20 µs late at the median; the core may sleep",
+        Pacing::Timer,
+    ),
+    (
+        "precise",
+        "With a kernel timer, and spinning for the last 20 µs",
+        Pacing::Precise,
+    ),
+];
 
-/// Where results go.
+/// Output of a run.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output options")]
 pub(crate) struct OutputArgs {
-    /// Form of the result on standard output
+    /// Format of the result on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: OutputFormat,
 
-    /// Run directory; unless given bucketload-runs/WORKLOAD-TIME
+    /// Run directory (default: bucketload-runs/WORKLOAD-TIME)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// What the result should say about the target, such as durability=3-copies or deployment=a; may
-    /// be repeated
+    /// Fact about the target to include in the result, such as durability=3-copies or deployment=a (may be
+    /// repeated)
     #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = fact)]
     pub(crate) facts: Vec<(String, String)>,
-    /// Log every single operation into the run directory (ops-*.parquet or ops-*.csv.zst)
+
+    /// Log every operation into the run directory (ops-*.parquet or ops-*.csv.zst)
     ///
-    /// The log never slows the load down: what its writer cannot keep up with is dropped and counted.
+    /// The log never slows down the load: records that its writer cannot keep up with are dropped and counted.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice(OP_LOG_FORMATS),
         value_name = "FORM",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "parquet"
     )]
-    pub(crate) op_log: Option<OpLogForm>,
+    pub(crate) op_log: Option<OpLogFormat>,
 
-    /// File that the line of a workload of OSSperf's six steps is appended to; unless given results.csv
-    /// in the working directory
+    /// File to append a result line to, for workloads with OSSperf's six steps (default: results.csv in the
+    /// working directory)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) results_csv: Option<PathBuf>,
 
@@ -169,27 +173,21 @@ pub(crate) struct OutputArgs {
     pub(crate) prometheus: Option<SocketAddr>,
 }
 
-/// Forms of the operation log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OpLogForm {
-    /// Apache Parquet: DuckDB, pandas and others read it
-    Parquet,
-    /// Comma-separated values, compressed
-    #[value(name = "csv.zst")]
-    CsvZst,
-}
+/// Formats of the operation log.
+pub(crate) const OP_LOG_FORMATS: &Choices<OpLogFormat> = &[
+    (
+        "parquet",
+        "Apache Parquet, for DuckDB, pandas and others",
+        OpLogFormat::Parquet,
+    ),
+    (
+        "csv.zst",
+        "Comma-separated values, compressed",
+        OpLogFormat::CsvZst,
+    ),
+];
 
-impl OpLogForm {
-    /// The form of the files.
-    pub(crate) const fn format(self) -> OpLogFormat {
-        match self {
-            Self::Parquet => OpLogFormat::Parquet,
-            Self::CsvZst => OpLogFormat::CsvZst,
-        }
-    }
-}
-
-/// Forms of results.
+/// Formats of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// Tables for people
@@ -205,19 +203,13 @@ pub(crate) enum OutputFormat {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
-    use super::{OpLogForm, OutputFormat, Pacing, RunArgs};
-    use crate::cli::{Cli, Command};
+    use super::{OpLogFormat, OutputFormat, Pacing, RunArgs};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<RunArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace()) {
-            Ok(Cli {
-                command: Command::Run(args),
-                ..
-            }) => Ok(*args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(error) => Err(error.to_string()),
+        match command(line)? {
+            Command::Run(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
         }
     }
 
@@ -261,12 +253,12 @@ mod tests {
         assert_eq!(form("--quiet").unwrap().output.op_log, None);
         assert_eq!(
             form("--op-log").unwrap().output.op_log,
-            Some(OpLogForm::Parquet)
+            Some(OpLogFormat::Parquet)
         );
         let csv = form("--op-log=csv.zst").unwrap();
         assert_eq!(
             (csv.output.op_log, csv.workload.as_str()),
-            (Some(OpLogForm::CsvZst), "get")
+            (Some(OpLogFormat::CsvZst), "get")
         );
         assert!(form("--op-log=json").unwrap_err().contains("csv.zst"));
     }

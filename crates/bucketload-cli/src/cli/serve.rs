@@ -13,22 +13,22 @@ Examples:
   bucketload serve --store posix:/srv/objects --fsync --listen 0.0.0.0:9000
   bucketload serve --store null --fault 'delay,dist=lognormal(mean=5ms,cv=1)' --fault status=503,prob=0.01
 
-Fault rules are KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full, truncate,
-corrupt, stale, lost, torn, resurrect and stale-list; every=N, prob=P, op=NAME, prefix=KEY,
-contains=TEXT and count=N say when they strike.
+A fault rule is KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full,
+truncate, corrupt, stale, lost, torn, resurrect and stale-list. The settings every=N, prob=P,
+op=NAME, prefix=KEY, contains=TEXT and count=N say when a rule applies.
 
-The key pair that clients sign with comes from BUCKETLOAD_SERVE_ACCESS_KEY and
-BUCKETLOAD_SERVE_SECRET_KEY; without them a random one is made and printed.";
+Clients sign with the key pair in BUCKETLOAD_SERVE_ACCESS_KEY and BUCKETLOAD_SERVE_SECRET_KEY. If
+these are not set, the server generates a random pair and prints it.";
 
-/// Serve an S3 store: memory, a directory, or nothing at all
+/// Serve an S3 store from memory, a directory, or nothing at all
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// Where objects are kept: memory, posix:DIR, or null (writes are dropped, reads are made up)
+    /// Where to store objects: memory, posix:DIR, or null (drops writes, makes up reads)
     #[arg(long, value_name = "STORE", default_value = "memory", value_parser = StoreKind::parse)]
     pub(crate) store: StoreKind,
 
-    /// Address to listen on; PORT alone means loopback, port 0 takes a free one
+    /// Address to listen on; PORT alone means loopback, port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9000", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
 
@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
 
-    /// Certificate chain, PEM; the server then speaks TLS only
+    /// Certificate chain, PEM; the server then accepts TLS only
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
     pub(crate) tls_cert: Option<PathBuf>,
 
@@ -44,33 +44,32 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Make something go wrong on purpose (may be repeated)
+    /// Inject a fault (may be repeated)
     #[arg(long, value_name = "RULE")]
     pub(crate) fault: Vec<String>,
 
-    /// File to create with a line per answer that a fault held back: operation, ready_ns, due_ns,
+    /// File to create, with a line per answer that a fault delayed: operation, ready_ns, due_ns,
     /// released_ns, key
     #[arg(long, value_name = "FILE", requires = "fault", value_hint = ValueHint::FilePath)]
     pub(crate) fault_log: Option<PathBuf>,
 
-    /// Memory store: most bytes of objects; further uploads are refused
+    /// Memory store: most bytes of objects; uploads beyond this are refused
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
 
-    /// Directory store: answer a write when it is on the medium
+    /// Directory store: acknowledge a write only when it is on stable storage
     #[arg(long)]
     pub(crate) fsync: bool,
 
-    /// Null store: size of the objects that reads are made up of
+    /// Null store: size of the objects that reads return
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) null_size: Option<u64>,
 
-    /// Serve requests without a signature, too; on loopback only
+    /// Also serve requests without a signature; on loopback only
     #[arg(long)]
     pub(crate) anonymous: bool,
 
-    /// Serve all requests without looking at their signatures, which takes the server more time than a small
-    /// object; on loopback only
+    /// Do not check signatures, because a check takes longer than serving a small object; on loopback only
     #[arg(long, conflicts_with = "anonymous")]
     pub(crate) no_signature_check: bool,
 
@@ -78,15 +77,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", default_value = "us-east-1")]
     pub(crate) region: String,
 
-    /// Domain for virtual-host addressing (BUCKET.DOMAIN); path style goes on working
+    /// Domain for virtual-host addressing (BUCKET.DOMAIN); path-style addressing still works
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
 
-    /// Entity tags that cost nothing instead of MD5, which clients check
+    /// Use entity tags that cost nothing to compute, instead of MD5 sums, which clients can check
     #[arg(long)]
     pub(crate) fast_etags: bool,
 
-    /// Answer GET /-/bucketload/stats with counters, without a signature
+    /// Answer GET /-/bucketload/stats with counters; needs no signature
     #[arg(long)]
     pub(crate) stats_page: bool,
 
@@ -98,12 +97,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, hide = true)]
     pub(crate) announce: bool,
 
-    /// End when standard input is closed
+    /// Exit when standard input closes
     #[arg(long, hide = true)]
     pub(crate) exit_with_stdin: bool,
 }
 
-/// What a server keeps objects in.
+/// Where a server stores objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreKind {
     /// Memory.
@@ -130,10 +129,10 @@ impl StoreKind {
 }
 
 impl ServeArgs {
-    /// Refuses flags that mean nothing for the store.
+    /// Refuses flags that do not apply to the store.
     ///
     /// # Errors
-    /// The flag and what it is for.
+    /// The flag, and the store that it is for.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.memory_limit.is_some() && self.store != StoreKind::Memory {
             return Err("--memory-limit is for --store memory; remove it".to_owned());
@@ -152,7 +151,7 @@ impl ServeArgs {
             && !self.listen.ip().is_loopback()
         {
             return Err(format!(
-                "{flag} would let anyone who reaches {} read and write; listen on loopback, or sign requests",
+                "{flag} would let anyone who can reach {} read and write; listen on loopback, or remove the flag",
                 self.listen
             ));
         }
@@ -164,26 +163,18 @@ impl ServeArgs {
 mod tests {
     use std::path::PathBuf;
 
-    use clap::Parser;
-
     use super::{ServeArgs, StoreKind};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<ServeArgs, String> {
-        let words = ["bucketload", "serve"]
-            .into_iter()
-            .chain(line.split_whitespace());
-        match Cli::try_parse_from(words)
-            .map_err(|error| error.to_string())?
-            .command
-        {
+        match command(&format!("bucketload serve {line}"))? {
             Command::Serve(args) => args.check().map(|()| args),
             other => Err(format!("{other:?}")),
         }
     }
 
     #[test]
-    fn a_server_listens_on_loopback_unless_told() {
+    fn a_server_listens_on_loopback_by_default() {
         let args = parse("").unwrap();
         assert_eq!(args.store, StoreKind::Memory);
         assert_eq!(args.listen.to_string(), "127.0.0.1:9000");

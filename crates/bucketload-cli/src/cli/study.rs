@@ -11,23 +11,24 @@ const EXAMPLES: &str = "\
 Examples:
   bucketload study list
   bucketload study ossperf --quick --target embedded
-      OSSperf's tables on the embedded server
+      Reproduce OSSperf's tables on the embedded server
   bucketload study ostorebench --quick
-      Starts Swift, Ceph, MinIO (and SeaweedFS where weed is on the PATH) one after the other
+      Start Swift, Ceph, MinIO (and SeaweedFS if weed is on the PATH) one after another
   bucketload study cosbench --time 30m --target ours=s3://bench --endpoint-url http://host:9000
-      As many repetitions as half an hour holds
+      Run as many repetitions as fit into half an hour
   bucketload study mine.toml --dir results/mine
-      A study of your own; the same command again goes on where it was interrupted
+      Run your own study; after an interruption, the same command continues it
   bucketload study report results/mine
 
-A target is the name of one of the study, server:NAME (a script of servers/), embedded, posix:DIR,
-serve:DIR, libs3:DIR (the library in the process), gateway:DIR and gateway-unix:DIR (the library over a
-gateway), or what --target of `bucketload run` takes; NAME= in front names it. Credentials come from the
-environment. Targets that the study starts are started one after the other.
+A target is the name of a target of the study, server:NAME (a script of servers/), embedded,
+posix:DIR, serve:DIR, libs3:DIR (the library in the process), gateway:DIR and gateway-unix:DIR (the
+library over a gateway), or a URL as for --target of `bucketload run`; NAME= in front names the
+target. Credentials come from the environment. The study runs the servers that it starts one after
+another, each only while its cells are measured.
 
-Exit code 1: a cell failed, or a gate of a cell did. Cells that were left out are named.";
+Exit code 1: a cell failed, or a gate of a cell failed. Skipped cells are listed.";
 
-/// Repeat a published study, or one of your own, on your stores, with one report
+/// Repeat a published study, or your own, on your stores, with a single report
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = EXAMPLES,
@@ -43,15 +44,15 @@ pub(crate) struct StudyArgs {
     #[arg(value_name = "NAME|FILE.toml", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) study: Option<String>,
 
-    /// Measure this target instead of those of the study (may be repeated)
+    /// Measure this target instead of the study's targets (may be repeated)
     #[arg(long, short, value_name = "TARGET", help_heading = "Study options")]
     pub(crate) target: Vec<String>,
 
-    /// URL of the service for the targets of --target that are URLs
+    /// URL of the service, for targets of --target that are URLs
     #[arg(long, value_name = "URL", requires = "target", value_hint = ValueHint::Url, help_heading = "Study options")]
     pub(crate) endpoint_url: Option<String>,
 
-    /// Measure these experiments only
+    /// Run only these experiments
     #[arg(
         long,
         value_name = "NAME,...",
@@ -60,51 +61,52 @@ pub(crate) struct StudyArgs {
     )]
     pub(crate) only: Vec<String>,
 
-    /// Fit the repetitions to this time, such as 30m
+    /// Fit the number of repetitions to this time, such as 30m
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Study options")]
     pub(crate) time: Option<Duration>,
 
-    /// Short runs and small data, as the study's table `quick` says: a first look
+    /// Take a first look, with short runs and little data as in the study's table `quick`
     #[arg(long, help_heading = "Study options")]
     pub(crate) quick: bool,
 
-    /// Repetitions of each cell; with --time, the most
+    /// Repetitions of each cell; with --time, the maximum
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Study options")]
     pub(crate) repetitions: Option<u32>,
 
-    /// Seed of the order and of the runs; unless given the study's
+    /// Seed of the order and of the runs (default: the study's seed)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64), help_heading = "Study options")]
     pub(crate) seed: Option<u64>,
 
-    /// Measure also what failed or was left out before
+    /// Also measure cells that failed or were skipped before
     #[arg(long, help_heading = "Study options")]
     pub(crate) retry: bool,
 
-    /// Directory with the scripts of servers; unless given `servers` in the working directory or above it, else those that the program carries
+    /// Directory with the scripts of servers (default: `servers` in the working directory or above it, else the
+    /// scripts built into the program)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Study options")]
     pub(crate) servers: Option<PathBuf>,
 
-    /// Print the plan and do nothing
+    /// Print the plan, and do nothing
     #[arg(long, help_heading = "Study options")]
     pub(crate) dry_run: bool,
 
-    /// Directory of the study; unless given bucketload-studies/NAME. An unfinished study in it goes on
+    /// Directory of the study (default: bucketload-studies/NAME); an unfinished study in it is continued
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output options")]
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// What else can be done with studies.
+/// Other commands on studies.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum StudyCommand {
-    /// List the studies inside the program
+    /// List the built-in studies
     List,
-    /// Print a study, to begin one of your own
+    /// Print a study, to start your own from it
     Show {
-        /// Its name
+        /// Name of the study
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Make the report of a study's directory anew
+    /// Rewrite the report of a study's directory
     Report {
         /// Directory of the study, finished or not
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -114,23 +116,18 @@ pub(crate) enum StudyCommand {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::{StudyArgs, StudyCommand};
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<StudyArgs, String> {
-        match Cli::try_parse_from(line.split_whitespace())
-            .map_err(|e| e.to_string())?
-            .command
-        {
+        match command(line)? {
             Command::Study(args) => Ok(*args),
             other => Err(format!("{other:?}")),
         }
     }
 
     #[test]
-    fn a_name_or_a_word() {
+    fn a_study_is_named_or_a_subcommand_given() {
         let args = parse("bucketload study ossperf --quick -t a=mem: -t minio --time 30m").unwrap();
         assert_eq!(args.study.as_deref(), Some("ossperf"));
         assert_eq!(args.target, ["a=mem:", "minio"]);

@@ -15,14 +15,14 @@ Examples:
   bucketload sweep get --over endpoints=1,2,4 --endpoint-url http://host{1...4}:9000 --target s3://bench
   bucketload sweep mixed --over 'mix=get=9,put=1;get=1,put=9'
 
-FIELD is workers, rate, size, endpoints, any other workload option without its dashes, or the path of
-a field as for --set. A..B doubles from A to B, A..B+S goes in steps of S. Values that contain commas
-are separated by semicolons.
+FIELD is workers, rate, size, endpoints, any other workload option without its dashes, or the path
+of a field as for --set. A..B doubles from A to B; A..B+S goes from A to B in steps of S. Separate
+values that contain commas by semicolons.
 
-Six or more numbers of workers or endpoints over a factor of 32 are fitted with the Universal
-Scalability Law; fewer are reported as efficiency.";
+The Universal Scalability Law is fitted to six or more numbers of workers or endpoints that span a
+factor of 32; fewer are reported as efficiency.";
 
-/// Measure a workload over the values of one field, several times each, in random order
+/// Measure a workload at several values of one field, several times each, in random order
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {

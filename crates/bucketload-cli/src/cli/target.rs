@@ -1,4 +1,4 @@
-//! Flags that say where the load goes and how it gets there: `--target`, and those of the registered drivers.
+//! Flags for the target and the way to reach it: `--target`, and the flags of the registered drivers.
 
 use bucketload_target::{Flag, Scope, Settings, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -6,8 +6,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint}
 
 use crate::drivers::registry;
 
-/// Where the load goes. Flags come before environment variables, these before configuration files, these before
-/// defaults.
+/// The target of the load. Flags take precedence over environment variables, which take precedence over configuration
+/// files, which take precedence over defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TargetArgs {
     /// `--target`.
@@ -16,12 +16,12 @@ pub(crate) struct TargetArgs {
     pub(crate) settings: Settings,
 }
 
-const TARGET: &str = "A service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs://, seaweedfs:// or \
-    libs3://), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR over a directory), or null: \
-    (nothing at all)";
+const TARGET: &str = "Target: a service (s3://BUCKET/PREFIX, swift://, az://, gs://, webhdfs://, hdfs://, seaweedfs:// \
+    or libs3://), a file system (file:///DIR), the embedded server (mem:, or serve:///DIR for a directory), or null: \
+    (no store at all)";
 
 impl TargetArgs {
-    /// These flags, replaced by those of `other` that were given.
+    /// These flags, overridden by the flags of `other` that were given.
     pub(crate) fn with(&self, other: &Self) -> Self {
         Self {
             target: other.target.clone().or_else(|| self.target.clone()),
@@ -38,7 +38,7 @@ impl Args for TargetArgs {
             .value_name("URL")
             .help(TARGET)
             .long_help(format!(
-                "{TARGET}\n\nUnless given, the target of the workload, or the embedded server over memory."
+                "{TARGET}\n\nThe default is the workload's target, else the embedded server over memory."
             ))
             .help_heading("Target options");
         command
@@ -76,7 +76,7 @@ impl FromArgMatches for TargetArgs {
     }
 }
 
-/// The flag as the command line has it.
+/// The definition of a driver's flag for the command line.
 fn arg(flag: &'static Flag) -> Arg {
     let mut arg = Arg::new(flag.long())
         .long(flag.long())
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_pairs() {
+    fn flags_of_drivers_are_parsed_and_checked() {
         let args = parse(
             "--target s3://b/p --endpoint-url http://a:1,http://b:2 --endpoint-url http://c{1...4}:3 \
              --source-address 10.0.0.1,::1 --addressing virtual --insecure --engine cli:s3cmd",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_a_side_replace_those_of_both() {
+    fn flags_for_one_side_override_flags_for_both() {
         let both = parse("--region a --endpoint-url http://a:1").unwrap();
         let side = parse("--endpoint-url http://b:1 --no-sign-request").unwrap();
         let args = both.with(&side);

@@ -1,4 +1,4 @@
-//! What `replay` and `model` have in common: how log files are read.
+//! Flags of `replay` and `model` for reading log files.
 
 use std::path::PathBuf;
 
@@ -8,39 +8,39 @@ use bucketload_trace::{
     Ambiguous, Column, Format, FormatOptions, Layout, PrepareOptions, RangePlacement, Sample,
     SampleBy, Ticks, TimeForm, Untimed,
 };
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::values::size;
+use super::values::{Choices, choice, size};
 
-/// How the input is read and what of it is used.
+/// How to read the input, and which part of it to use.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Trace options")]
 pub(crate) struct TraceArgs {
-    /// Log files, plain, gzip or zstd, merged by time; `-` is standard input
+    /// Log files (plain, gzip or zstd), which are merged by time; `-` is standard input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Format of the files; recognised by their first lines unless given
+    /// Format of the files (default: recognised by their first lines)
     #[arg(long, value_name = "NAME", value_parser = format, help = format_help())]
     pub(crate) format: Option<Format>,
 
-    /// csv: what the columns hold, counted from 1, such as ts=1,op=2,key=3,size=4
+    /// csv: the meaning of the columns, counted from 1, such as ts=1,op=2,key=3,size=4
     #[arg(long, value_name = "NAME=N,...", value_parser = columns)]
     pub(crate) map: Option<Columns>,
 
-    /// csv: what stands between columns: a character, `tab` or `space`
+    /// csv: separator of columns: a character, `tab` or `space`
     #[arg(long, value_name = "CHAR", default_value = ",", value_parser = delimiter)]
     pub(crate) delimiter: Byte,
 
-    /// csv: lines before the first record, such as a header
+    /// csv: number of lines before the first record, such as a header
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_lines: usize,
 
-    /// csv: unit of instants (s, ms, us, ns), or `text` for RFC 3339
+    /// csv: unit of timestamps (s, ms, us, ns), or `text` for RFC 3339
     #[arg(long, value_name = "UNIT", default_value = "s", value_parser = time_unit)]
     pub(crate) time_unit: Unit,
 
-    /// csv: further names of operations, such as R=GET,W=PUT
+    /// csv: additional names of operations, such as R=GET,W=PUT
     #[arg(long, value_name = "NAME=OP,...", value_delimiter = ',', value_parser = op_name)]
     pub(crate) op_map: Vec<(String, TraceOp)>,
 
@@ -52,15 +52,15 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub(crate) subrequests: bool,
 
-    /// twitter: leave out append, prepend, incr and decr instead of reading and writing
+    /// twitter: skip append, prepend, incr and decr instead of replaying them as a read and a write
     #[arg(long)]
     pub(crate) skip_updates: bool,
 
-    /// twitter: delete objects when their time to live is over
+    /// twitter: delete objects when their time to live expires
     #[arg(long)]
     pub(crate) expire: bool,
 
-    /// Instants for records without any: 1000/s, poisson:1000/s or span:5h
+    /// Timestamps for records without them: 1000/s, poisson:1000/s or span:5h
     #[arg(long, value_name = "RATE", value_parser = untimed)]
     pub(crate) untimed: Option<Untimed>,
 
@@ -68,7 +68,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "OP,...", value_delimiter = ',', value_parser = op)]
     pub(crate) only_ops: Vec<TraceOp>,
 
-    /// Keep only these recorded statuses, such as 200-299,503
+    /// Keep only requests with these recorded statuses, such as 200-299,503
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = status)]
     pub(crate) only_status: Vec<(u16, u16)>,
 
@@ -76,7 +76,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) only_buckets: Vec<String>,
 
-    /// Use only a part of the trace, such as 1h-2h; what comes before tells what exists
+    /// Use only a part of the trace, such as 1h-2h; the earlier part still determines which objects exist
     #[arg(long, value_name = "FROM-TO", value_parser = window)]
     pub(crate) window: Option<Window>,
 
@@ -84,44 +84,43 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) sample: Option<f64>,
 
-    /// What --sample chooses by its hash
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    pub(crate) sample_by: By,
+    /// What --sample selects, by its hash
+    #[arg(long, value_name = "WHAT", default_value = "key", value_parser = choice(SAMPLE_BY))]
+    pub(crate) sample_by: SampleBy,
 
-    /// Records in the same tick of a clock of 1 ms or coarser
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) ticks: TicksArg,
+    /// How to time records in the same tick of a clock of 1 ms or coarser
+    #[arg(long, value_name = "HOW", default_value = "spread", value_parser = choice(TICKS))]
+    pub(crate) ticks: Ticks,
 
-    /// Where ranges lie when only their length was recorded
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t)]
-    pub(crate) ranges: Ranges,
+    /// Where to place ranges of which only the length was recorded
+    #[arg(long, value_name = "WHERE", default_value = "uniform", value_parser = choice(RANGES))]
+    pub(crate) ranges: RangePlacement,
 
-    /// Reads of objects that the trace had deleted: write them before, or drop the read
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) ambiguous: AmbiguousArg,
+    /// How to treat reads of objects that the trace deleted before
+    #[arg(long, value_name = "HOW", default_value = "insert", value_parser = choice(AMBIGUOUS))]
+    pub(crate) ambiguous: Ambiguous,
 
-    /// Size of objects about which the trace says nothing
+    /// Size of objects whose size the trace does not reveal
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) default_size: Option<u64>,
 
-    /// Replace the names of buckets and keys by hashes, salted with this text
+    /// Replace bucket names and keys by hashes, salted with this text
     #[arg(long, value_name = "SALT", num_args = 0..=1, default_missing_value = "")]
     pub(crate) anonymise: Option<String>,
 
-    /// Go on when more than 0.1 % of the lines cannot be read
+    /// Continue even if more than 0.1 % of the lines cannot be parsed
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// Where samples of unreadable lines are written, if there are any
+    /// File for samples of lines that cannot be parsed, if there are any
     #[arg(long, value_name = "FILE", default_value = "bucketload-unparsable.txt")]
     pub(crate) unparsable: PathBuf,
 
-    /// Directory for temporary files, about as large as the compressed input; the system's unless
-    /// given
+    /// Directory for temporary files, which are about as large as the compressed input (default: the system's)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) temp: Option<PathBuf>,
 
-    /// Keep the prepared trace in this file; it can be given as FILE later
+    /// Save the prepared trace to this file, which can be given as FILE later
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) save: Option<PathBuf>,
 }
@@ -134,63 +133,60 @@ pub(crate) struct Columns(Vec<(Column, usize)>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Byte(u8);
 
-/// How instants are written.
+/// How timestamps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit(TimeForm);
 
-/// A part of the trace, nanoseconds since its first record.
+/// A part of the trace, in nanoseconds since its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window(i64, i64);
 
-/// What is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// Keys, each with its whole history
-    #[default]
-    Key,
-    /// Clients
-    Client,
-    /// Buckets
-    Bucket,
-}
+const SAMPLE_BY: &Choices<SampleBy> = &[
+    ("key", "Keys, each with its whole history", SampleBy::Key),
+    ("client", "Clients", SampleBy::Client),
+    ("bucket", "Buckets", SampleBy::Bucket),
+];
 
-/// Records in one tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TicksArg {
-    /// Evenly over the tick, in their order
-    #[default]
-    Spread,
-    /// All at its start: false spikes, for worst cases only
-    Burst,
-    /// At random instants of it, in their order
-    Jitter,
-}
+const TICKS: &Choices<Ticks> = &[
+    ("spread", "Evenly over the tick, in order", Ticks::Spread),
+    (
+        "burst",
+        "All at the start of the tick; creates false spikes, for worst cases only",
+        Ticks::Burst,
+    ),
+    (
+        "jitter",
+        "At random times within the tick, in order",
+        Ticks::Jitter,
+    ),
+];
 
-/// Where ranges lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Ranges {
-    /// Anywhere, at multiples of 4 KiB
-    #[default]
-    Uniform,
-    /// At the start
-    Head,
-    /// Behind the last one of the object
-    Sequential,
-}
+const RANGES: &Choices<RangePlacement> = &[
+    (
+        "uniform",
+        "Anywhere, at multiples of 4 KiB",
+        RangePlacement::Uniform,
+    ),
+    ("head", "At the start of the object", RangePlacement::Head),
+    (
+        "sequential",
+        "After the previous range of the object",
+        RangePlacement::Sequential,
+    ),
+];
 
-/// Reads of deleted objects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AmbiguousArg {
-    /// Write the object just before; the writes are counted
-    #[default]
-    Insert,
-    /// Leave the read out
-    Drop,
-}
+const AMBIGUOUS: &Choices<Ambiguous> = &[
+    (
+        "insert",
+        "Insert a write just before the read; inserted writes are counted",
+        Ambiguous::Insert,
+    ),
+    ("drop", "Drop the read", Ambiguous::Drop),
+];
 
 fn format_help() -> String {
     let names = Format::names();
-    format!("Format of the files; recognised by their first lines unless given: {names}")
+    format!("Format of the files (default: recognised by their first lines): {names}")
 }
 
 fn format(text: &str) -> Result<Format, String> {
@@ -210,7 +206,7 @@ fn columns(text: &str) -> Result<Columns, String> {
         let number: usize = number
             .trim()
             .parse()
-            .map_err(|_| format!("{number:?} is no number"))?;
+            .map_err(|_| format!("{number:?} is not a number"))?;
         let index = number.checked_sub(1).ok_or("columns are counted from 1")?;
         columns.push((column, index));
     }
@@ -300,7 +296,7 @@ fn window(text: &str) -> Result<Window, String> {
     if window.0 < window.1 {
         Ok(window)
     } else {
-        Err("the window ends before it begins".to_owned())
+        Err("the window ends before it starts".to_owned())
     }
 }
 
@@ -314,7 +310,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl TraceArgs {
-    /// The options of the preparation, with temporaries in `temp`.
+    /// The options for preparing the trace, with temporary files in `temp`.
     pub(crate) fn prepare(&self, temp: PathBuf, seed: u64, replay_errors: bool) -> PrepareOptions {
         let layout = self.map.as_ref().map(|columns| {
             let mut layout = Layout::new(self.delimiter.0, self.time_unit.0);
@@ -348,27 +344,12 @@ impl TraceArgs {
                 .map_or((0, i64::MAX), |window| (window.0, window.1)),
             sample: self.sample.map(|fraction| Sample {
                 fraction,
-                by: match self.sample_by {
-                    By::Key => SampleBy::Key,
-                    By::Client => SampleBy::Client,
-                    By::Bucket => SampleBy::Bucket,
-                },
+                by: self.sample_by,
             }),
-            ticks: match self.ticks {
-                TicksArg::Spread => Ticks::Spread,
-                TicksArg::Burst => Ticks::Burst,
-                TicksArg::Jitter => Ticks::Jitter,
-            },
+            ticks: self.ticks,
             untimed: self.untimed,
-            ranges: match self.ranges {
-                Ranges::Uniform => RangePlacement::Uniform,
-                Ranges::Head => RangePlacement::Head,
-                Ranges::Sequential => RangePlacement::Sequential,
-            },
-            ambiguous: match self.ambiguous {
-                AmbiguousArg::Insert => Ambiguous::Insert,
-                AmbiguousArg::Drop => Ambiguous::Drop,
-            },
+            ranges: self.ranges,
+            ambiguous: self.ambiguous,
             replay_errors,
             default_size: self.default_size,
             anonymise: self.anonymise.clone(),

@@ -1,9 +1,27 @@
-//! Values of flags that are not part of a workload.
+//! Parsers for values of flags that are not part of a workload.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bucketload_core::units;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// The values of a flag: name, help text and meaning of each.
+pub(crate) type Choices<T> = [(&'static str, &'static str, T)];
+
+/// Reads one of `choices` by its name.
+pub(crate) fn choice<T>(choices: &'static Choices<T>) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let names = choices.iter();
+    let names = names.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|text| {
+        let mut rows = choices.iter();
+        let row = rows.find(|(name, ..)| *name == text);
+        row.map(|row| row.2).ok_or("unknown value")
+    })
+}
 
 /// Reads a size such as `512MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
@@ -34,11 +52,11 @@ pub(crate) fn margin(text: &str) -> Result<f64, String> {
     if share > 0.0 && share < 1.0 {
         Ok(share)
     } else {
-        Err(format!("`{text}` is no margin; write one such as 5%"))
+        Err(format!("`{text}` is not a margin; write one such as 5%"))
     }
 }
 
-/// Splits flags in one argument into words, with quotes as in a shell.
+/// Splits an argument that contains several flags into words, with quotes as in a shell.
 pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -55,14 +73,14 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err(format!("a quote is not closed in `{text}`"));
+        return Err(format!("`{text}` has an unclosed quote"));
     }
     words.extend(word);
     Ok(words)
 }
 
-/// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` on loopback. The host is an IP
-/// address or `localhost`.
+/// Reads an address to listen on: `HOST:PORT`, or `PORT` or `:PORT` for loopback. The host is an IP address or
+/// `localhost`.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let wrong = || {
         format!(
@@ -78,16 +96,16 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Cores that load threads are pinned to.
+/// Cores to pin load threads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CoreList {
-    /// Not pinned.
+    /// Do not pin.
     None,
     /// These cores, in this order.
     These(Vec<usize>),
 }
 
-/// Highest core number that is believed.
+/// Highest core number that is accepted.
 const MAX_CORE: usize = 65_535;
 
 impl CoreList {
@@ -140,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_on_loopback_unless_told() {
+    fn addresses_are_on_loopback_by_default() {
         for (text, address) in [
             ("9000", "127.0.0.1:9000"),
             (":9000", "127.0.0.1:9000"),

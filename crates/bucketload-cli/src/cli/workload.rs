@@ -4,11 +4,11 @@ use bucketload_workload::resolve::{Field, Override, Overrides};
 use bucketload_workload::spec::SpecError;
 use clap::Args;
 
-/// Settings that replace fields of the workload. They are written as in a workload file.
+/// Settings that override fields of the workload. Values are written as in a workload file.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "Workload options (replace what the workload says)")]
+#[command(next_help_heading = "Workload options (override the workload)")]
 pub(crate) struct WorkloadArgs {
-    /// Variant of the workload; `bucketload show` lists them
+    /// Variant of the workload (see `bucketload show`)
     #[arg(long, value_name = "NAME")]
     pub(crate) profile_name: Option<String>,
 
@@ -42,15 +42,15 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, short, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) duration: Option<String>,
 
-    /// Limit of operations
+    /// Limit on the number of operations
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) ops: Option<String>,
 
-    /// Limit of object bytes transferred, such as 10GiB
+    /// Limit on the object bytes transferred, such as 10GiB
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) bytes: Option<String>,
 
-    /// Operations and their weights by request, such as get=70,put=30
+    /// Operations and their weights, as shares of requests, such as get=70,put=30
     #[arg(long, value_name = "OP=WEIGHT,...")]
     pub(crate) mix: Option<String>,
 
@@ -58,11 +58,11 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, short, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<String>,
 
-    /// Number of objects in every key set that has objects; not scaled
+    /// Number of objects in every key set that has objects; --scale does not apply to it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) objects: Option<String>,
 
-    /// Which existing objects are used, such as uniform, sequential or "zipf(0.99)"
+    /// How to choose among existing objects, such as uniform, sequential or "zipf(0.99)"
     #[arg(long, value_name = "LAW")]
     pub(crate) keys: Option<String>,
 
@@ -70,19 +70,19 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
 
-    /// Factor on object counts; 1 asks for the whole data set even if it may not fit into memory
+    /// Factor on object counts; 1 uses the whole data set even if it may not fit into memory
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     pub(crate) scale: Option<String>,
 
-    /// Compare every byte that is read with what was written
+    /// Compare every byte read with what was written
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Judge every answer by what was acknowledged before, and audit all objects at the end
+    /// Check every answer against the writes acknowledged before, and audit all objects at the end
     #[arg(long)]
     pub(crate) oracle: bool,
 
-    /// Longest duration of one attempt of an operation, such as 10s
+    /// Time limit of one attempt of an operation, such as 10s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) timeout: Option<String>,
 
@@ -94,20 +94,20 @@ pub(crate) struct WorkloadArgs {
     #[arg(long)]
     pub(crate) keep: bool,
 
-    /// Any field of the workload by its path, such as phases.run.drain=5s (may be repeated)
+    /// Set any field of the workload by its path, such as phases.run.drain=5s (may be repeated)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
 }
 
 impl WorkloadArgs {
-    /// The settings for the resolver. `--set` comes last, as it is the most specific.
+    /// The settings for the resolver. `--set` comes last, because it is the most specific.
     ///
     /// # Errors
     /// When an argument of `--set` is not of the form PATH=VALUE.
     pub(crate) fn overrides(&self) -> Result<Overrides, SpecError> {
         let yes = |given: bool| given.then(|| "true".to_owned());
         let named = [
-            // The arrival process comes before the rate that it is to have.
+            // The arrival process comes before the rate, which applies to it.
             (Field::Arrival, self.arrival.clone()),
             (Field::Rate, self.rate.clone()),
             (Field::Workers, self.workers.clone()),
@@ -178,7 +178,7 @@ mod tests {
         &run.works[0].model
     }
 
-    /// Every flag does something: alone, it makes another plan.
+    /// Every flag has an effect: alone, it changes the plan.
     #[test]
     fn every_flag_changes_the_plan() {
         let flags: [&[&str]; 19] = [

@@ -1,11 +1,10 @@
-//! `bucketload agent`: a share of the runs of a coordinator on another host.
+//! `bucketload agent`: carries out a share of a coordinator's runs.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bucketload_agents::launch::rank::{LaunchedRank, detect};
 use bucketload_agents::{Access, AgentOptions, AgentsError, dial, listen, serve_stdio};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::cli::GlobalArgs;
@@ -15,12 +14,13 @@ use crate::distributed::fleet::{self, Role};
 use crate::distributed::{access, broken, host::DriverHost};
 use crate::embedded::Announcement;
 use crate::exit::{Exit, Failure};
+use crate::signals::{self, Signals};
 
-/// What this process of a command with agents is: the coordinator, or, where a launcher has started the
-/// command several times, an agent; its work is done then.
+/// Decides whether this process coordinates the agents of a command. If a launcher started the command several times
+/// and this process is an agent, it does its share here, and the command is over.
 ///
 /// # Errors
-/// When the launcher does not tell enough, or the agent's run was lost.
+/// When the launcher does not provide enough information, or the agent's run was lost.
 pub(crate) fn coordinates(
     args: &AgentsArgs,
     load: &LoadArgs,
@@ -38,7 +38,7 @@ pub(crate) fn coordinates(
     }
 }
 
-/// Serves until it is ended, or one run.
+/// Serves until the process is ended, or for one run.
 pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let access = access(args.token_file.as_deref(), &args.tls)?;
     let rank = match args.rank {
@@ -61,7 +61,7 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
         }
         let Some(address) = args.listen else {
             return Err(AgentsError::usage(
-                "--listen, --controller or --stdio is missing",
+                "name an address with --listen or --controller, or use --stdio",
             ));
         };
         options.access.check_listen(address.ip())?;
@@ -71,32 +71,32 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             .map_err(usage)?;
         let listening = listener.local_addr().map_err(usage)?;
         if args.announce {
-            // Nobody reads it: the agent works all the same.
+            // The agent works even if nobody reads the announcement.
             let _ = Announcement::print(listening);
         }
         if !global.quiet {
             eprintln!(
-                "bucketload: agent at {listening}; end it with Ctrl-C, twice to give up its run"
+                "bucketload: agent at {listening}; press Ctrl-C to end it, twice to abort its run"
             );
         }
         let (stop, stopped) = oneshot::channel();
         let served = listen(options, listener, args.once, async {
-            // Without handlers the sender is gone at once, but signals end the process anyway.
+            // Without signal handlers, the sender is dropped at once, but then signals end the process anyway.
             if stopped.await.is_err() {
                 std::future::pending().await
             }
         });
         tokio::select! {
             outcome = served => outcome.map(|()| Exit::Ok),
-            () = ended_twice(stop) => Ok(Exit::Interrupted),
+            () = second_signal(stop) => Ok(Exit::Interrupted),
         }
     });
-    // What a load thread may still hold is not waited for.
+    // Does not wait for load threads.
     runtime.shutdown_background();
     outcome.map_err(broken)
 }
 
-/// Works for the coordinator at `controller`: this process was started together with it.
+/// Works for the coordinator at `controller`, which the launcher started together with this process.
 fn join(
     controller: &str,
     rank: u32,
@@ -126,28 +126,16 @@ fn options(access: Access, rank: Option<u32>, quiet: bool) -> AgentOptions {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::aborted(format!("agent: {e}")))
+    signals::runtime().map_err(|e| Failure::aborted(format!("agent: {e}")))
 }
 
-/// Ends with the second Ctrl-C or SIGTERM; `first` learns of the first.
-async fn ended_twice(first: oneshot::Sender<()>) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+/// Returns after the second Ctrl-C or SIGTERM; `first` is notified of the first.
+async fn second_signal(first: oneshot::Sender<()>) {
+    let Ok(mut signals) = Signals::new() else {
         return std::future::pending().await;
     };
-    let mut next = async || {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
-    next().await;
-    // A server that has ended meanwhile need not know.
+    signals.next().await;
+    // The server may have ended already.
     let _ = first.send(());
-    next().await;
+    signals.next().await;
 }

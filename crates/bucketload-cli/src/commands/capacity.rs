@@ -1,38 +1,85 @@
-//! `bucketload capacity`: the search of [`bucketload_core::capacity`] on a campaign.
-
-use std::path::Path;
+//! `bucketload capacity`: the search of [`bucketload_core::capacity`], each trial a run of a campaign.
 
 use bucketload_core::capacity::{
     Limit, Recovery, Search, Settings, Slo, Trial, TrialMeaning, eval::absent_classes,
     trial_seconds,
 };
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::Plan;
+use bucketload_core::plan::PhaseKind;
 use bucketload_core::units;
-use bucketload_results::capacity::{CapacityStudy, Header, Record, SCHEMA, text::trial_line};
-use bucketload_results::study::StudyWriter;
+use bucketload_results::capacity::{
+    CapacityResult, CapacityStudy, Header, Record, SCHEMA, page, text,
+};
+use bucketload_results::error::ResultsError;
+use bucketload_results::study::StudyFiles;
 use bucketload_workload::resolve::{Field, Override};
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
 use crate::cli::capacity::{CapacityArgs, SearchArgs};
 use crate::commands::run::resolve_workload;
-use crate::commands::study::{self, Reported};
 use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure, OrFail};
-use crate::signals;
+use crate::experiment::{self, Experiment, Journal, Measured, Session};
 
-/// Largest ratio of the ends of the bracket (docs/spec/statistics.md section 6).
+/// Largest ratio of the bracket's ends (docs/spec/statistics.md section 6).
 const PRECISION: f64 = 1.05;
-/// Confirmations of either end, and those of a quick search.
+/// Confirmations of each end of the bracket: of a full search and of a quick one.
 const CONFIRM: (u32, u32) = (5, 3);
-/// Room for the warm-up that is cut off a trial, as a factor of its length.
+/// Factor on a trial's length that makes room for the warm-up, which is cut off.
 const WARM_UP: f64 = 1.25;
-/// A quick trial: seconds, and operations beyond the highest quantile.
+/// A quick trial: least seconds, and operations beyond the highest quantile.
 const QUICK: (f64, f64) = (10.0, 20.0);
-/// References: shortest length in seconds, and operations that their median rests on.
+/// A reference trial: least seconds, and operations that its median is computed from.
 const REFERENCE: (f64, f64) = (10.0, 500.0);
 const QUICK_REFERENCE: (f64, f64) = (2.0, 200.0);
+
+impl Experiment for CapacityStudy {
+    type Result = CapacityResult;
+
+    fn result(files: StudyFiles<Self>) -> CapacityResult {
+        CapacityResult::new(files)
+    }
+
+    fn text(result: &CapacityResult, with_trials: bool) -> String {
+        text::text(result, with_trials)
+    }
+
+    fn page(result: &CapacityResult) -> String {
+        page::html(result)
+    }
+
+    fn exit(result: &CapacityResult) -> Exit {
+        let failed = result
+            .outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome.limit == Limit::Unconfirmed || outcome.low.is_none());
+        if failed { Exit::GateFailed } else { Exit::Ok }
+    }
+
+    fn run_directory(record: &Record) -> &str {
+        &record.dir
+    }
+
+    fn record_again(
+        header: &Header,
+        old: &Record,
+        trial: &Measured,
+    ) -> Result<Option<Record>, ResultsError> {
+        Ok(record(header, old.trial, old.dir.clone(), trial))
+    }
+}
+
+fn record(header: &Header, trial: Trial, dir: String, of: &Measured) -> Option<Record> {
+    Record::of(
+        trial,
+        dir,
+        &header.slo,
+        &of.manifest.plan,
+        &of.result,
+        &of.tally,
+    )
+}
 
 /// Searches, analyses and prints.
 pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -44,16 +91,17 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     refuse(args)?;
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
-    let phase = study::one_phase(&resolved.plan, "capacity")?;
-    let performed: Vec<OpClass> = resolved.plan.phases[phase]
-        .works
-        .iter()
+    experiment::check_one_phase(&resolved.plan, "capacity")?;
+    let phases = resolved.plan.phases.iter();
+    let performed: Vec<OpClass> = phases
+        .filter(|phase| phase.kind == PhaseKind::Run)
+        .flat_map(|phase| &phase.works)
         .flat_map(|work| &work.mix)
         .map(|entry| entry.class)
         .collect();
     if let Some(class) = absent_classes(&slo, &performed).first() {
         return Err(Failure::usage(format!(
-            "--slo {}: the workload performs no {class}; name a class of its mix, or none",
+            "--slo {}: the workload performs no {class} operations; name a class of its mix, or no class",
             args.search.slo
         )));
     }
@@ -61,53 +109,45 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     let trial_s = trial_length(&args.search)?;
     let flags = flags_of(&args.target, file.spec().target.as_ref())?;
     let connection = Connection::open(target, &flags, &args.load)?;
-    let dir = study::directory(&args.output, "capacity", &resolved.plan.workload);
-    let (workload, profile) = study::names(&resolved);
+    let plan = resolved.plan;
+    let session = Session::new("capacity", &plan.workload, &args.output, global.quiet)?;
     let header = Header {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        workload,
-        profile,
+        workload: plan.workload,
+        profile: plan.profile,
         target: connection.describe(),
-        started: study::now(),
+        started: experiment::now(),
         slo,
         settings,
         trial_s,
         quick: args.search.quick,
-        command_line: study::command_line(),
+        command_line: experiment::command_line(),
     };
-    let stop = signals::watched()?;
-    let mut campaign = study::campaign(
-        &dir,
+    let mut campaign = session.campaign(
+        &session.dir,
         &file,
         &args.workload_args,
         connection,
         &args.load,
-        global.quiet,
-        &stop,
     )?;
     // Settings that do not fit the workload are refused before anything is written.
     campaign.plan(&overrides(header.settings.start_rate, 1.0))?;
-    let ended = search(&mut campaign, &dir, &header, phase, global.quiet);
-    let closed = campaign.close();
-    let (exit, reported) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
-    Ok(match reported {
-        Some(Reported::Capacity(result)) if matches!(exit, Exit::Ok | Exit::Left) => {
-            match &result.outcome {
-                Some(outcome) if outcome.limit == Limit::Unconfirmed => Exit::GateFailed,
-                Some(outcome) if outcome.low.is_none() => Exit::GateFailed,
-                _ => exit,
-            }
-        }
-        _ => exit,
-    })
+    let mut journal = session.create(&header)?;
+    let ended = search(&session, &mut campaign, &mut journal, &header);
+    session.finish::<CapacityStudy>(ended, campaign.close())
 }
 
 fn refuse(args: &CapacityArgs) -> Result<(), Failure> {
     let w = &args.workload_args;
-    study::refuse(
+    experiment::refuse(
         "capacity",
-        "sets the load by itself",
+        "has no dry run",
+        &[("--dry-run", args.load.dry_run)],
+    )?;
+    experiment::refuse(
+        "capacity",
+        "sets the load itself",
         &[
             ("--rate", w.rate.is_some()),
             ("--workers", w.workers.is_some()),
@@ -115,7 +155,6 @@ fn refuse(args: &CapacityArgs) -> Result<(), Failure> {
             ("--duration", w.duration.is_some()),
             ("--ops", w.ops.is_some()),
             ("--bytes", w.bytes.is_some()),
-            ("--dry-run", args.load.dry_run),
         ],
     )
 }
@@ -124,7 +163,7 @@ fn settings(args: &SearchArgs, seed: u64) -> Result<Settings, Failure> {
     let rate = |flag: &str, text: &str| match units::parse_rate(text) {
         Ok(rate) if rate > 0.0 => Ok(rate),
         Ok(_) => Err(Failure::usage(format!(
-            "{flag} {text}: the rate is 0; name a higher one"
+            "{flag} {text}: the rate must be above 0"
         ))),
         Err(e) => Err(Failure::usage(format!("{flag} {text}: {e}"))),
     };
@@ -136,7 +175,7 @@ fn settings(args: &SearchArgs, seed: u64) -> Result<Settings, Failure> {
         .transpose()?;
     if max_rate.is_some_and(|max| max < start_rate) {
         return Err(Failure::usage(format!(
-            "--max-rate: it is below --start-rate {}; raise it or lower the other",
+            "--max-rate is below --start-rate {}; raise --max-rate or lower --start-rate",
             args.start_rate
         )));
     }
@@ -164,7 +203,7 @@ fn trial_length(args: &SearchArgs) -> Result<Option<f64>, Failure> {
     let wrong = |what: String| Failure::usage(format!("--trial-duration {text}: {what}"));
     match units::parse_duration(text) {
         Ok(ns) if ns >= 1_000_000_000 => Ok(Some(ns as f64 / 1e9)),
-        Ok(_) => Err(wrong("a trial takes at least 1s".to_owned())),
+        Ok(_) => Err(wrong("a trial must last at least 1s".to_owned())),
         Err(e) => Err(wrong(e.to_string())),
     }
 }
@@ -200,34 +239,25 @@ fn overrides(rate: f64, seconds: f64) -> Vec<Override> {
 }
 
 fn search(
+    session: &Session<'_>,
     campaign: &mut Campaign,
-    dir: &Path,
+    journal: &mut Journal<CapacityStudy>,
     header: &Header,
-    phase: usize,
-    quiet: bool,
 ) -> Result<(), Failure> {
-    let mut writer = StudyWriter::<CapacityStudy>::create(dir, header).or_aborted()?;
     let mut search = Search::new(header.settings.clone());
     while let Some(trial) = search.ask() {
         let settings = overrides(trial.rate, seconds(header, &trial));
-        let plan: Plan = campaign.plan(&settings)?;
         let name = format!(
             "{}-{:.0}",
             trial.purpose.name().replace(' ', "-"),
             trial.rate
         );
         let done = campaign.trial(&name, &settings)?;
-        if done.exit == Exit::Interrupted {
-            return Err(study::interrupted());
-        }
-        let (result, tally) = study::measured(&done, phase)?;
-        let inside = study::relative(dir, &done);
-        let record = Record::of(trial, inside, &header.slo, &plan, &result, &tally)
-            .ok_or_else(|| Failure::aborted(format!("trial {name} has measured nothing")))?;
-        if !quiet {
-            eprintln!("{}", trial_line(&record));
-        }
-        writer.append(&record).or_aborted()?;
+        let measured = Measured::read(&done.dir).or_aborted()?;
+        let inside = session.relative(&done.dir);
+        let record = record(header, trial, inside, &measured)
+            .ok_or_else(|| Failure::aborted(format!("trial {name} measured nothing")))?;
+        journal.append(&record, &text::trial_line(&record))?;
         if let TrialMeaning::Broken { reason } = &record.judgement.meaning {
             return Err(Failure::aborted(format!("trial {name}: {reason}")));
         }

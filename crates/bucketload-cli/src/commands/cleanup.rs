@@ -1,8 +1,8 @@
-//! `bucketload cleanup`: deletes what earlier runs left in a target.
+//! `bucketload cleanup`: deletes objects that earlier runs left in a target.
 //!
-//! A run's objects lie below `PREFIX/bucketload-RUNID/` and carry the run's marker, which also names the
-//! buckets that its workload made itself. Without `--yes-delete-foreign` only such places are emptied. A target
-//! that is such a place itself stands for that run alone.
+//! A run's objects are below `PREFIX/bucketload-RUNID/`. This prefix carries the run's marker, which also names the
+//! buckets that the run's workload created. Without `--yes-delete-foreign`, only such prefixes are emptied. A target
+//! that is such a prefix itself selects that run alone.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -19,13 +19,14 @@ use crate::cli::manage::CleanupArgs;
 use crate::connection::target_of;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::signals;
 use crate::target::{OWN_BUCKET, Target};
 
-/// Attempts of each listing and deletion.
+/// Attempts per listing or deletion.
 const ATTEMPTS: u32 = 5;
 
-/// Evaluates a call until it succeeds, fails for good or has been tried often enough, as the clean-up of a run
-/// does: some servers fail at a deletion that empties a folder, and know nothing of it a moment later.
+/// Retries a call until it succeeds, fails permanently or runs out of attempts, as the clean-up of a run does. Some
+/// servers fail a deletion that empties a folder, but succeed a moment later.
 macro_rules! persist {
     ($call:expr) => {{
         let mut attempt = 1;
@@ -41,7 +42,7 @@ macro_rules! persist {
     }};
 }
 
-/// Lists, and deletes unless it is a dry run.
+/// Lists the objects, and deletes them unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     let target = target_of(&args.target, None)?;
     let (root, prefix, all) = match &target {
@@ -65,28 +66,25 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     else {
         return Err(nothing());
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_aborted()?;
+    let runtime = signals::runtime().or_aborted()?;
     let base = if prefix.is_empty() {
         String::new()
     } else {
         format!("{prefix}/")
     };
-    let place = Place {
+    let scope = CleanupScope {
         root: &root,
         url: format!("{root}{bucket}/"),
         bucket,
         base: &base,
     };
     let found = Cell::new(false);
-    let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &place, args, &found));
-    let failed = |e: OpError| format!("cleanup of {}{base}: {e}", place.url);
+    let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &scope, args, &found));
+    let failed = |e: OpError| format!("cleanup of {}{base}: {e}", scope.url);
     match cleaned {
         Ok(()) => Ok(Exit::Ok),
-        Err(e) if found.get() => Err(Failure::left(format!(
-            "{}; what is left there still carries its run's mark: remove the cause and clean up once more",
+        Err(e) if found.get() => Err(Failure::leftovers(format!(
+            "{}; the remaining objects still carry their run's marker: remove the cause, then repeat the command",
             failed(e)
         ))),
         Err(e) => Err(Failure::target(failed(e))),
@@ -95,12 +93,12 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
 
 fn nothing() -> Failure {
     Failure::usage(
-        "cleanup: only a service or a file system outlives a run; name one, such as \
+        "cleanup: only services and file systems keep objects after a run; name one, such as \
          --target s3://BUCKET/PREFIX or file:///DIRECTORY",
     )
 }
 
-/// Root and directory of the run whose place `path` is: `ROOT/bucketload/bucketload-RUNID`.
+/// Root and name of the run whose directory `path` is: `ROOT/bucketload/bucketload-RUNID`.
 fn of_one_run(path: &Path) -> Option<(&Path, &str)> {
     let name = path.file_name()?.to_str()?;
     let bucket = path.parent()?;
@@ -110,87 +108,90 @@ fn of_one_run(path: &Path) -> Option<(&Path, &str)> {
     is_run.then_some((bucket.parent()?, name))
 }
 
-/// Where to clean.
-struct Place<'a> {
-    /// What stands before the name of a bucket in a URL.
+/// Where to delete.
+struct CleanupScope<'a> {
+    /// The part of a URL before the bucket's name.
     root: &'a str,
-    /// URL of the bucket, with a slash at its end.
+    /// URL of the bucket, with a trailing slash.
     url: String,
     bucket: &'a str,
-    /// Prefix of everything that is looked at: empty, or with a slash at its end.
+    /// Prefix of all keys to consider: empty, or with a trailing slash.
     base: &'a str,
 }
 
 async fn clean(
     driver: &AnyDriver,
-    place: &Place<'_>,
+    scope: &CleanupScope<'_>,
     args: &CleanupArgs,
     found: &Cell<bool>,
 ) -> Result<(), OpError> {
-    let Place {
+    let CleanupScope {
         root,
         url,
         bucket,
         base,
-    } = place;
+    } = scope;
     let worker = WorkerId {
         thread: 0,
         worker: 0,
     };
     let mut session = driver.open(worker, &mut Probe::new(now_ns)).await?;
-    let places = if args.yes_delete_foreign {
+    let prefixes = if args.yes_delete_foreign {
         vec![(*base).to_owned()]
     } else {
-        marked_places(&mut session, bucket, base).await?
+        marked_prefixes(&mut session, bucket, base).await?
     };
-    if places.is_empty() {
-        println!("no run left anything below {url}{base}");
+    if prefixes.is_empty() {
+        println!("no run left objects below {url}{base}");
     }
-    for place in places {
+    for prefix in prefixes {
         found.set(true);
         let mut made = false;
         if !args.yes_delete_foreign {
-            let marker = read_marker(&mut session, bucket, &place).await?;
+            let marker = read_marker(&mut session, bucket, &prefix).await?;
             made = marker.as_ref().is_some_and(|marker| marker.created_bucket);
             for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
-                remove_bucket(&mut session, (root, &name), &place, proven, args.dry_run).await?;
+                remove_bucket(&mut session, (root, &name), &prefix, proven, args.dry_run).await?;
             }
         }
-        let deleted = empty(&mut session, bucket, &place, args.dry_run).await?;
+        let deleted = empty(&mut session, bucket, &prefix, args.dry_run).await?;
         let word = if args.dry_run {
             "would be deleted"
         } else {
             "deleted"
         };
-        println!("{url}{place}: {deleted} objects {word}");
+        println!("{url}{prefix}: {deleted} objects {word}");
         if made && !args.dry_run {
-            give_back(&mut session, (root, bucket)).await?;
+            delete_created_bucket(&mut session, (root, bucket)).await?;
         }
     }
     Ok(())
 }
 
-/// Deletes the bucket of the target, which a run created, if it is empty.
-async fn give_back(session: &mut AnySession, (root, bucket): (&str, &str)) -> Result<(), OpError> {
-    // There are servers that delete a bucket with what is in it.
+/// Deletes the target's bucket, which a run created, if the bucket is empty.
+async fn delete_created_bucket(
+    session: &mut AnySession,
+    (root, bucket): (&str, &str),
+) -> Result<(), OpError> {
+    // Some servers delete a bucket together with its objects.
     let page = persist!(session.list_keys(bucket, "", None))?;
     let deleted = match page.keys.is_empty() {
         true => session.delete_bucket(bucket).await,
         false => Err(OpError::new(ErrorKind::Conflict, "not empty")),
     };
     match deleted {
-        Ok(()) => println!("{root}{bucket}: the bucket, which the run had created, deleted"),
+        Ok(()) => println!("{root}{bucket}: deleted the bucket, which the run had created"),
         Err(error) if error.kind == ErrorKind::NotFound => {}
         Err(error) if error.kind == ErrorKind::Conflict => {
-            println!("{root}{bucket}: the bucket holds other objects and was left");
+            println!("{root}{bucket}: kept the bucket, which holds other objects");
         }
         Err(error) => return Err(error),
     }
     Ok(())
 }
 
-/// The places below `base` that carry a run's marker, or `base` if it is such a place itself.
-async fn marked_places(
+/// The prefixes below `base` that carry a run's marker, or `base` if it carries one itself.
+async fn marked_prefixes(
     session: &mut AnySession,
     bucket: &str,
     base: &str,
@@ -202,7 +203,7 @@ async fn marked_places(
     let (mut names, mut after) = (BTreeSet::new(), None);
     loop {
         let page = persist!(session.list_keys(bucket, &start, after.as_deref()))?;
-        tell(page.note.as_deref());
+        print_note(page.note.as_deref());
         names.extend(page.keys.iter().filter_map(|key| {
             let name = key[base.len()..].split_once('/')?.0;
             Some(format!("{base}{name}/"))
@@ -212,25 +213,23 @@ async fn marked_places(
             break;
         }
     }
-    let mut places = Vec::new();
+    let mut prefixes = Vec::new();
     for name in names {
         if read_marker(session, bucket, &name).await?.is_some() {
-            places.push(name);
+            prefixes.push(name);
         }
     }
-    Ok(places)
+    Ok(prefixes)
 }
 
-/// Says something beside what is deleted.
-fn tell(note: Option<&str>) {
+fn print_note(note: Option<&str>) {
     if let Some(note) = note {
         eprintln!("bucketload: {note}");
     }
 }
 
-/// Empties and deletes a bucket that the run of `prefix` made itself, if it still exists. Only objects
-/// below the run's prefix are deleted; the bucket is the run's when its name proves it or such objects
-/// lie in it.
+/// Empties and deletes a bucket that the run of `prefix` created, if the bucket still exists. Deletes only objects
+/// below the run's prefix. The bucket counts as the run's if its name proves it, or if it holds such objects.
 async fn remove_bucket(
     session: &mut AnySession,
     (root, bucket): (&str, &str),
@@ -241,12 +240,14 @@ async fn remove_bucket(
     let inside = prefix_in_workload_buckets(prefix);
     let deleted = match empty(session, bucket, &inside, dry).await {
         Ok(deleted) => deleted,
-        // It was never made, or is gone already.
+        // The bucket was never created, or was deleted already.
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
     if !proven && deleted == 0 {
-        println!("{root}{bucket}: left alone: nothing proves that the run of {prefix} made it");
+        println!(
+            "{root}{bucket}: kept the bucket, because nothing proves that the run of {prefix} created it"
+        );
         return Ok(());
     }
     if dry {
@@ -256,7 +257,7 @@ async fn remove_bucket(
     match session.delete_bucket(bucket).await {
         Ok(()) => println!("{root}{bucket}: {deleted} objects and the bucket deleted"),
         Err(error) if error.kind == ErrorKind::Conflict => println!(
-            "{root}{bucket}: {deleted} objects deleted; the bucket holds others and was left"
+            "{root}{bucket}: {deleted} objects deleted; kept the bucket, which holds other objects"
         ),
         Err(error) if error.kind == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
@@ -275,7 +276,7 @@ async fn empty(
     let (mut deleted, mut after) = (0, None);
     loop {
         let page = persist!(session.list_keys(bucket, prefix, after.as_deref()))?;
-        tell(page.note.as_deref());
+        print_note(page.note.as_deref());
         let keys: Vec<String> = page.keys.into_iter().filter(|key| *key != marker).collect();
         deleted += keys.len() as u64;
         if !dry && !keys.is_empty() {
@@ -288,9 +289,9 @@ async fn empty(
     }
     if !dry {
         match session.abort_uploads(bucket, prefix).await {
-            // Some servers fail at it when there are none.
-            Err(error) if error.kind != ErrorKind::Unsupported => tell(Some(&format!(
-                "unfinished multipart uploads in bucket `{bucket}` could not be looked for or aborted: {error}"
+            // Some servers fail if there are no uploads.
+            Err(error) if error.kind != ErrorKind::Unsupported => print_note(Some(&format!(
+                "cannot list or abort unfinished multipart uploads in bucket `{bucket}`: {error}"
             ))),
             _ => {}
         }

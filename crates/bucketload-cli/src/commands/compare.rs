@@ -1,4 +1,4 @@
-//! `bucketload compare`: from the command line to two sets of runs, and from these to a verdict.
+//! `bucketload compare`: finds or measures two sets of runs, and compares them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 use crate::target::Target;
 
 /// What A and B are.
@@ -41,7 +42,7 @@ pub(crate) fn execute(
         allow: args.comparison.allow_different.clone(),
     };
     let kind = kind(args)?;
-    let mut left = None;
+    let mut leftovers = None;
     let (a, b, schedule, page) = if kind == Kind::Runs {
         let (a, b) = recorded(args)?;
         (a, b, String::new(), args.comparison.report.clone())
@@ -53,13 +54,13 @@ pub(crate) fn execute(
             Outcome::Measured(pairs) => {
                 let page = args.comparison.report.clone();
                 let page = page.unwrap_or_else(|| pairs.dir.join("report.html"));
-                left = pairs.left;
+                leftovers = pairs.leftovers;
                 (pairs.a, pairs.b, pairs.schedule, Some(page))
             }
         }
     };
     let refused = |e: bucketload_results::compare::Refusal| Failure {
-        // Runs that were made here are no mistake of the user.
+        // Runs that were measured here are not a mistake of the user.
         exit: if kind == Kind::Runs {
             Exit::Usage
         } else {
@@ -71,11 +72,11 @@ pub(crate) fn execute(
     comparison.schedule = schedule;
     if let Some(page) = &page {
         let html = report::comparison_html(&comparison, &a, &b);
-        write(page, &html)?;
+        files::write(page, html)?;
         if kind != Kind::Runs {
-            write(
-                &page.with_file_name("compare.json"),
-                &output::comparison_json(&comparison),
+            files::write(
+                page.with_file_name("compare.json"),
+                output::comparison_json(&comparison),
             )?;
         }
     }
@@ -83,14 +84,18 @@ pub(crate) fn execute(
     if let Some(page) = page.filter(|_| !global.quiet) {
         eprintln!("bucketload: report: {}", page.display());
     }
-    if let Some(left) = &left {
-        eprintln!("bucketload: {}", left.message);
+    if let Some(leftovers) = &leftovers {
+        eprintln!("bucketload: {}", leftovers.message);
     }
-    let ended = exit(comparison.decision, args.comparison.fail_on);
-    Ok(match (ended, left) {
-        (Exit::Ok, Some(left)) => left.exit,
-        (ended, _) => ended,
-    })
+    Ok(
+        match (
+            exit(comparison.decision, args.comparison.fail_on),
+            leftovers,
+        ) {
+            (Exit::Ok, Some(leftovers)) => leftovers.exit,
+            (exit, _) => exit,
+        },
+    )
 }
 
 fn exit(decision: Decision, fail_on: FailOn) -> Exit {
@@ -102,10 +107,6 @@ fn exit(decision: Decision, fail_on: FailOn) -> Exit {
         | (_, FailOn::Never) => false,
     };
     if fails { Exit::GateFailed } else { Exit::Ok }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
 fn show(c: &Comparison, args: &ComparisonArgs, colour: bool) -> Result<(), Failure> {
@@ -128,7 +129,7 @@ fn kind_of(text: &str) -> Kind {
     }
 }
 
-/// What the arguments are, which must be of one kind.
+/// The kind of the arguments, which must be the same for both.
 fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     let name = |kind| match kind {
         Kind::Runs => "a directory of runs",
@@ -142,13 +143,13 @@ fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     match (args.b.as_deref(), kind) {
         (None, Kind::Runs) => {
             return Err(Failure::usage(format!(
-                "there is nothing to compare {a} with; name a second directory of runs"
+                "there is nothing to compare with {a}; name a second directory of runs"
             )));
         }
         (None, _) => {}
         (Some(b), _) if kind_of(b) != kind => {
             return Err(Failure::usage(format!(
-                "A ({a}) is {} and B ({b}) is {}; both must be of one kind, and run directories must exist",
+                "A ({a}) is {}, but B ({b}) is {}; both must be of the same kind, and run directories must exist",
                 name(kind),
                 name(kind_of(b))
             )));
@@ -157,10 +158,10 @@ fn kind(args: &CompareArgs) -> Result<Kind, Failure> {
     }
     match (kind, &args.live.workload) {
         (Kind::Targets, None) => Err(Failure::usage(
-            "two targets need a workload: --workload NAME",
+            "two targets need a workload; name it with --workload NAME",
         )),
         (Kind::Workloads | Kind::Runs, Some(_)) => Err(Failure::usage(
-            "--workload is for the comparison of two targets",
+            "--workload is for the comparison of two targets; remove it",
         )),
         _ => Ok(kind),
     }
@@ -182,7 +183,7 @@ fn recorded(args: &CompareArgs) -> Result<(Vec<Run>, Vec<Run>), Failure> {
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
-            "{flag} mean nothing here: runs that exist already are only read"
+            "{flag} have no effect on runs that exist already; remove them"
         )));
     }
     let side = |given: &Option<String>, listed: &[PathBuf]| -> Result<_, Failure> {
@@ -210,7 +211,7 @@ mod tests {
     use crate::exit::Exit;
 
     #[test]
-    fn arguments_are_told_apart() {
+    fn kinds_of_arguments_are_recognised() {
         assert_eq!(kind_of("/"), Kind::Runs);
         for target in ["mem:", "null:", "s3://b/p", "file:///data", "serve:///data"] {
             assert_eq!(kind_of(target), Kind::Targets, "{target}");
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_fail_on_the_words_they_name() {
+    fn the_gate_fails_on_the_chosen_outcome() {
         use Decision::{Equivalent, Faster, Inconclusive, Slower};
         for (word, fail_on, expected) in [
             (Slower, FailOn::Slower, Exit::GateFailed),

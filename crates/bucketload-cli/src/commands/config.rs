@@ -10,7 +10,7 @@ use crate::connection;
 use crate::drivers;
 use crate::exit::{Exit, Failure};
 
-/// Prints settings as `NAME = VALUE  (PLACE)`.
+/// Prints settings as `NAME = VALUE  (ORIGIN)`.
 pub(crate) fn show(
     workload: Option<&str>,
     target_args: &TargetArgs,
@@ -53,8 +53,8 @@ pub(crate) fn show(
             .unwrap_or(0)
     };
     let (names, values) = (width(0), width(1).min(60));
-    let line = |[name, value, place]: &[String; 3]| {
-        format!("{name:names$} = {value:values$}  ({place})\n")
+    let line = |[name, value, origin]: &[String; 3]| {
+        format!("{name:names$} = {value:values$}  ({origin})\n")
     };
     print(rows.iter().map(line).collect::<String>().as_bytes())
 }

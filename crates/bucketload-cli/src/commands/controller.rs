@@ -18,7 +18,6 @@ use bucketload_console::web::{Console, ConsoleConfig, router};
 use bucketload_console::{JobInfo, tui};
 use bucketload_results::rundir::Manifest;
 use bucketload_token::AccessToken;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::GlobalArgs;
 use crate::cli::controller::{
@@ -28,8 +27,9 @@ use crate::commands::docs::print;
 use crate::distributed::access;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::prometheus::TOKEN_ENV;
+use crate::signals::{self, Signals};
 
-/// Longest wait for an agent that is asked how it is.
+/// Longest wait for the answer of an agent whose state is checked.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs until a signal comes.
@@ -38,7 +38,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
     check_exposure(args, token.is_some())?;
     let fleet = Arc::new(Fleet::new(args.agents.clone(), prober(args)?));
     let launcher = ProcessLauncher::this_program(agent_flags(args)?)
-        .map_err(|e| Failure::aborted(format!("this program cannot find itself: {e}")))?;
+        .map_err(|e| Failure::aborted(format!("cannot find this program: {e}")))?;
     let controller = Controller::open(ControllerConfig {
         data: args.data.clone(),
         launcher: Arc::new(launcher),
@@ -59,17 +59,11 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         },
     )
     .or_aborted()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .or_aborted()?;
+    let runtime = signals::runtime().or_aborted()?;
     runtime
         .block_on(async {
-            let (mut interrupt, mut terminate) = (
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-            );
-            // Printed once signals are handled: one that comes earlier kills the process.
+            let mut signals = Signals::new()?;
+            // Printed only after the signal handlers are installed, because an earlier signal kills the process.
             if !global.quiet {
                 let scheme = if tls.is_some() { "https" } else { "http" };
                 let data = args.data.display();
@@ -77,11 +71,8 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
             }
             let stopper = controller.clone();
             tokio::spawn(async move {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                eprintln!("bucketload: the controller ends; a run under way is stopped and kept");
+                signals.next().await;
+                eprintln!("bucketload: the controller is stopping; a current run is stopped and keeps its results");
                 stopper.stop();
             });
             tokio::spawn(fleet.poll(controller.clone()));
@@ -96,7 +87,7 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Asks agents over gRPC.
+/// Checks agents over gRPC.
 struct AgentProber(Access);
 
 impl Prober for AgentProber {
@@ -104,7 +95,7 @@ impl Prober for AgentProber {
         Box::pin(async move {
             let address = agent.to_string();
             let found = probe_async(&address, &self.0, PROBE_TIMEOUT).await;
-            // The page names the agent beside.
+            // The console shows the agent's name anyway.
             let found = found.map_err(|e| {
                 let reason = e.message.strip_prefix(&format!("{address}: "));
                 reason.unwrap_or(&e.message).to_owned()
@@ -126,8 +117,7 @@ fn prober(args: &ControllerArgs) -> Result<Arc<dyn Prober>, Failure> {
     Ok(Arc::new(AgentProber(access)))
 }
 
-/// The flags with which every run finds its agents. Runs work in directories of their own, so paths are
-/// absolute.
+/// The flags with which every run finds its agents. Paths are absolute, because each run has its own working directory.
 fn agent_flags(args: &ControllerArgs) -> Result<Vec<OsString>, Failure> {
     let mut flags = Vec::new();
     if args.agents.is_empty() {
@@ -151,7 +141,7 @@ fn agent_flags(args: &ControllerArgs) -> Result<Vec<OsString>, Failure> {
     Ok(flags)
 }
 
-/// Off loopback, a controller needs a token, and TLS unless that is waived.
+/// On addresses other than loopback, a controller needs a token, and TLS unless the user waives that.
 fn check_exposure(args: &ControllerArgs, token: bool) -> Result<(), Failure> {
     let listen = args.listen;
     if listen.ip().is_loopback() {
@@ -159,12 +149,12 @@ fn check_exposure(args: &ControllerArgs, token: bool) -> Result<(), Failure> {
     }
     if !token {
         return Err(Failure::usage(format!(
-            "--listen {listen}: an address other than loopback needs a token: --token-file FILE or {TOKEN_ENV}"
+            "--listen {listen}: listening on an address other than loopback needs a token; set it with --token-file FILE or {TOKEN_ENV}"
         )));
     }
     if args.tls_cert.is_none() && !args.allow_plain_http {
         return Err(Failure::usage(format!(
-            "--listen {listen}: an address other than loopback needs --tls-cert and --tls-key, or --allow-plain-http where the network is trusted"
+            "--listen {listen}: listening on an address other than loopback needs --tls-cert and --tls-key, or --allow-plain-http on a trusted network"
         )));
     }
     Ok(())
@@ -188,7 +178,7 @@ pub(crate) fn client(reach: &ReachArgs) -> Result<Client, Failure> {
     Client::new(&reach.controller, token, reach.ca_bundle.as_deref()).map_err(failure)
 }
 
-/// What a failed request means for the exit code.
+/// The failure that a failed request means for the user.
 pub(crate) fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::Usage(text) | ClientError::Refused(text) => Failure::usage(text),
@@ -196,7 +186,7 @@ pub(crate) fn failure(error: ClientError) -> Failure {
     }
 }
 
-/// Submits and prints the identifier as COSBench's `cli.sh` does.
+/// Submits a workload and prints its identifier, as COSBench's `cli.sh` does.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     let options = flags(&args.flags).or_usage()?;
     let client = client(&args.reach)?;
@@ -219,7 +209,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     print(format!("Accepted with ID: {}\n", job.id).as_bytes())
 }
 
-/// Cancels and prints how the workload stands.
+/// Cancels a workload and prints its state.
 pub(crate) fn cancel(args: &CancelArgs) -> Result<Exit, Failure> {
     let job = client(&args.reach)?.cancel(&args.id).map_err(failure)?;
     print(format!("{}\n", line(&job)).as_bytes())
@@ -259,7 +249,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Exit, Failure> {
 pub(crate) fn top(args: &TopArgs) -> Result<Exit, Failure> {
     let mut source: Box<dyn Source> = match &args.directory {
         Some(dir) => {
-            // Said before the screen is taken.
+            // Reports errors before the screen switches.
             Manifest::read(dir).or_usage()?;
             Box::new(RunDirSource::new(dir.clone()))
         }
@@ -291,13 +281,13 @@ fn line(job: &JobInfo) -> String {
     format!("{}\t{submitted}\t{state}\t{verdict}\t{}", job.id, job.name)
 }
 
-/// Flags of `bucketload run` as names and values.
+/// Parses flags of `bucketload run` into names and values.
 fn flags(words: &[String]) -> Result<Vec<(String, String)>, String> {
     let mut pairs = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(flag) = word.strip_prefix("--") else {
-            return Err(format!("`{word}` is no flag; write --NAME VALUE"));
+            return Err(format!("`{word}` is not a flag; write --NAME VALUE"));
         };
         let (name, value) = match flag.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),

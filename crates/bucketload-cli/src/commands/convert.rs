@@ -1,4 +1,4 @@
-//! `bucketload convert`: a COSBench workload, checked and expanded.
+//! `bucketload convert`: checks and expands a COSBench workload.
 
 use bucketload_cosbench::{Availability, Workload, parse, workload_config};
 
@@ -6,13 +6,13 @@ use super::docs::print;
 use crate::cli::GlobalArgs;
 use crate::cli::convert::ConvertArgs;
 use crate::exit::{Exit, Failure};
+use crate::files;
 
-/// Reads, warns, and writes the expanded form.
+/// Reads the workload, prints warnings, and writes the expanded form.
 pub(crate) fn execute(args: &ConvertArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let file = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
-    let parsed = parse(&text).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
+    let parsed =
+        parse(&files::read(&args.file)?).map_err(|e| Failure::usage(format!("{file}: {e}")))?;
     if !global.quiet {
         for warning in &parsed.warnings {
             eprintln!("bucketload: {file}: {warning}");
@@ -32,7 +32,7 @@ pub(crate) fn execute(args: &ConvertArgs, global: &GlobalArgs) -> Result<Exit, F
     }
 }
 
-/// Adapters that are understood and cannot be driven, each once.
+/// Notes on adapters that are known but not supported, each once.
 fn unavailable(workload: &Workload) -> Vec<String> {
     let works = workload.stages.iter().flat_map(|stage| &stage.works);
     let mut notes: Vec<String> = works
@@ -45,7 +45,7 @@ fn unavailable(workload: &Workload) -> Vec<String> {
         .filter_map(|(kind, adapter)| match adapter.availability {
             Availability::Available => None,
             Availability::Unavailable(why) => {
-                Some(format!("{kind} `{}` cannot be driven: {why}", adapter.name))
+                Some(format!("{kind} `{}` is not supported: {why}", adapter.name))
             }
         })
         .collect();

@@ -27,12 +27,12 @@ pub(crate) fn man(out: Option<&Path>, as_markdown: bool) -> Result<Exit, Failure
     Ok(Exit::Ok)
 }
 
-/// Prints the completions of a shell.
+/// Prints the completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Result<Exit, Failure> {
     print(&docs::completions(shell))
 }
 
-/// Writes to standard output; a reader that went away is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(bytes: &[u8]) -> Result<Exit, Failure> {
     match std::io::stdout().lock().write_all(bytes) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,21 +1,21 @@
-//! `bucketload gateway`: a directory of objects over the gateway's protocol.
+//! `bucketload gateway`: serves a directory of objects over the gateway's protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bucketload_gateway::{AccessToken, Server, ServerOptions};
 use bucketload_store::{Durability, EtagMode, PosixOptions, PosixStore};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::pin;
 use crate::cli::gateway::GatewayArgs;
 use crate::embedded::{Announcement, wait_for_stdin_end};
 use crate::exit::{Exit, Failure, OrFail};
+use crate::signals::{self, Signals};
 
-/// Longest time that requests under way are given to end.
+/// Time that requests in flight get to finish.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves until a signal ends the process or, with `--exit-with-stdin`, standard input closes.
+/// Serves until a signal arrives or, with `--exit-with-stdin`, standard input closes.
 pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     let aborted = |e: std::io::Error| Failure::aborted(format!("gateway: {e}"));
     pin("gateway", args.cores.as_ref())?;
@@ -33,18 +33,10 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     }
     let store = PosixStore::open(store)
         .map_err(|e| Failure::usage(format!("gateway --root {}: {e}", args.root.display())))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(aborted)?;
-    // Before anybody can know that the gateway is there, so that a signal never ends it otherwise.
-    let (mut interrupt, mut terminate) = runtime
-        .block_on(async {
-            Ok((
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-            ))
-        })
+    let runtime = signals::runtime().map_err(aborted)?;
+    // Installs the signal handlers before the gateway becomes visible, so that a signal always ends it cleanly.
+    let mut signals = runtime
+        .block_on(async { Signals::new() })
         .map_err(aborted)?;
     let server = Server::start(options, Arc::new(store))
         .map_err(|e| Failure::usage(format!("gateway --listen: {e}")))?;
@@ -57,7 +49,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
             server.address()
         );
     }
-    // Without the flag the sender lives on here, and nothing is ever sent.
+    // Without the flag, the sender stays alive and never sends.
     let (closed, stdin_ends) = tokio::sync::oneshot::channel::<()>();
     let mut closed = Some(closed);
     if args.exit_with_stdin {
@@ -72,8 +64,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
     }
     runtime.block_on(async {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            () = signals.next() => {}
             _ = stdin_ends => {}
         }
     });

@@ -1,4 +1,4 @@
-//! `bucketload io500`: one run of all phases, scored; or the verification of a result.
+//! `bucketload io500`: runs and scores all phases, or verifies a result.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,15 @@ use bucketload_results::io500::{phases, text};
 
 use crate::cli::GlobalArgs;
 use crate::cli::io500::Io500Args;
-use crate::cli::run::OpLogForm;
 use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::io500::{Config, locate, plan, write};
-use crate::job::{Ceiling, Job};
-use crate::live::Live;
+use crate::job::Job;
 use crate::target::Target;
-use crate::{setup, signals};
+use crate::{files, setup, signals};
 
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -33,7 +31,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     if let Some(file) = &args.verify {
         return verified(file, args.config.as_deref());
     }
-    let original = args.config.as_deref().map(read).transpose()?;
+    let original = args.config.as_deref().map(files::read).transpose()?;
     let name = args.config.as_ref().map(|path| path.display().to_string());
     let mut config =
         Config::read(name.as_deref().zip(original.as_deref()), &args.set).or_usage()?;
@@ -68,7 +66,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         planned
             .skipped
             .iter()
-            .map(|(name, why)| format!("{name} is not run: {why}")),
+            .map(|(name, why)| format!("{name} is skipped: {why}")),
     );
     if args.load.dry_run {
         let phases = planned
@@ -83,7 +81,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         return Ok(Exit::Ok);
     }
     if let (Target::Files(root), None) = (&location.target, &args.target.target) {
-        // `datadir` is made, as IO500 makes it.
+        // Creates `datadir`, as IO500 does.
         std::fs::create_dir_all(root)
             .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
     }
@@ -92,46 +90,29 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let connection = Connection::open(location.target, &location.args, &args.load)?;
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, &connection);
-    // As IOR's backend does; what the run makes it deletes.
+    // As IOR's backend does. The run deletes a bucket that it created.
     options.create_bucket |= args.target.target.is_none();
-    let plan = planned.plan;
-    let manifest = setup::manifest_of(&run_id, &plan, &config.ini(), &connection, &options)?;
-    let mut job = Job {
-        options,
-        manifest,
-        out: out.clone(),
-        ceiling: Ceiling::Skip,
-        op_log: args.op_log.map(OpLogForm::format),
-        prometheus: None,
-        live: Live::new(&plan, global.quiet),
-        notes,
-        agents: None,
-        plan,
-    };
-    if args.agents.is_distributed() {
-        let flags = (&connection, &location.args);
-        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
-    }
+    let (plan, ini) = (planned.plan, config.ini());
+    let mut job = Job::new(plan, &ini, &run_id, options, &connection, out.clone())?;
+    job.op_log = args.op_log;
+    job.quiet = global.quiet;
+    job.notes = notes;
+    let flags = (&connection, &location.args);
+    fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let report = write(&out)?;
     if let Some(original) = &original {
-        let path = out.join("config-orig.ini");
-        std::fs::write(&path, crate::io500::redact(original))
-            .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+        files::write(out.join("config-orig.ini"), crate::io500::redact(original))?;
     }
     print(text::summary(&report).as_bytes())?;
     if !global.quiet {
         eprintln!("bucketload: verdict: {}", done.result.verdict.word.name());
         eprintln!("bucketload: {}", out.join("result.txt").display());
     }
-    done.tell(global.quiet);
+    done.print_notes(global.quiet);
     Ok(exit)
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 /// The run directory.
@@ -146,10 +127,10 @@ fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathB
     Ok(setup::unused(out))
 }
 
-/// Verifies a result. Exit 0 says that it agrees and is valid, 1 that it does not or is not.
+/// Verifies a result. The exit code is 0 if the result is consistent and valid, else 1.
 fn verified(file: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
-    let config = config.map(read).transpose()?;
-    let text = read(file)?;
+    let config = config.map(files::read).transpose()?;
+    let text = files::read(file)?;
     let verified = verify(&text, config.as_deref())
         .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     for problem in &verified.problems {

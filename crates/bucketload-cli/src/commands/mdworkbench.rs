@@ -1,4 +1,4 @@
-//! `bucketload md-workbench`: precreation, benchmark and cleanup, all or one part of them.
+//! `bucketload md-workbench`: precreation, benchmark and cleanup, all of them or a part.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -14,13 +14,12 @@ use crate::commands::docs::print;
 use crate::connection::{Connection, target_of};
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::job::{Ceiling, Job};
-use crate::live::Live;
+use crate::job::Job;
 use crate::mdworkbench::{Info, PROFILE, Parts, plan};
 use crate::target::Target;
-use crate::{setup, signals};
+use crate::{files, setup, signals};
 
-/// Name of the file of the lines in the run directory.
+/// Name of the file with the output lines in the run directory.
 pub(crate) const LINES: &str = "md-workbench.txt";
 
 /// Runs and prints the lines.
@@ -35,8 +34,8 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let target = target_of(&args.target, None)?;
     if !parts.all() && target == Target::Memory {
         return Err(Failure::usage(
-            "-1, -2, -3: the embedded server over memory ends with the command, and the objects with it; use \
-             another --target, or run all parts",
+            "-1, -2, -3: the embedded server keeps objects in memory and ends with the command; use \
+             another --target, or run all parts at once",
         ));
     }
     let started = time::OffsetDateTime::now_utc();
@@ -55,7 +54,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         .ranks
         .unwrap_or_else(|| setup::default_ranks(agents));
     let seed = options.seed.unwrap_or_else(|| {
-        // The same data for all parts of a run.
+        // All parts of a run use the same data.
         run_id.bytes().fold(0i32, |hash, b| {
             hash.wrapping_mul(31).wrapping_add(i32::from(b))
         })
@@ -70,30 +69,16 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let out = setup::run_directory(args.out.as_deref(), PROFILE, started)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
     let run_options = setup::options(&args.load, &run_id, &connection);
-    let manifest = setup::manifest_of(&run_id, &plan, "", &connection, &run_options)?;
-    let mut notes = Vec::new();
+    let mut job = Job::new(plan, "", &run_id, run_options, &connection, out.clone())?;
+    job.op_log = Some(args.op_log);
+    job.quiet = global.quiet;
     if options.obj_per_proc > options.precreate_per_set && parts.benchmark {
-        notes.push(
-            "-I is larger than -P: objects may not be there yet when they are consumed".to_owned(),
-        );
+        let note = "-I is larger than -P: objects may be consumed before they exist";
+        job.notes.push(note.to_owned());
     }
     print(header.as_bytes())?;
-    let mut job = Job {
-        options: run_options,
-        manifest,
-        out: out.clone(),
-        ceiling: Ceiling::Skip,
-        op_log: Some(args.op_log.format()),
-        prometheus: None,
-        live: Live::new(&plan, global.quiet),
-        notes,
-        agents: None,
-        plan,
-    };
-    if args.agents.is_distributed() {
-        let flags = (&connection, &args.target);
-        fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
-    }
+    let flags = (&connection, &args.target);
+    fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
@@ -108,7 +93,7 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
     let ended = time::OffsetDateTime::now_utc();
     let seconds = (ended - started).whole_seconds();
     print(format!("Total runtime: {seconds}s time: {}\n", instant(ended)).as_bytes())?;
-    done.tell(global.quiet);
+    done.print_notes(global.quiet);
     Ok(exit)
 }
 
@@ -117,7 +102,7 @@ fn instant(at: time::OffsetDateTime) -> String {
     at.format(form).unwrap_or_default()
 }
 
-/// The lines before the run.
+/// The lines that are printed before the run.
 fn header(options: &WorkbenchOptions, ranks: u32, started: time::OffsetDateTime) -> String {
     let args: Vec<String> = std::env::args().collect();
     let args = bucketload_results::rundir::redact::args(&args).join("\" \"");
@@ -134,7 +119,7 @@ fn header(options: &WorkbenchOptions, ranks: u32, started: time::OffsetDateTime)
     )
 }
 
-/// Prints the lines of all phases and writes the latency files; returns the steps of the benchmark.
+/// Prints the lines of all phases and writes the latency files. Returns the steps of the benchmark.
 fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
     let (mut steps, mut iteration, mut factor) = (0, 0u32, None);
     let mut written: Result<(), Failure> = Ok(());
@@ -148,7 +133,7 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
                 .map(|rank| rank.steps)
                 .max()
                 .unwrap_or(0);
-            // Iterations begin with the first factor again.
+            // Each iteration starts with the first factor.
             let first = *factor.get_or_insert(stage.plan.waiting);
             if stage.plan.waiting == first && steps > 0 {
                 iteration += 1;
@@ -161,9 +146,8 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
                 _ => options.iterations,
             };
             for (name, text) in latency::files(stage, number, options.latency_all) {
-                let path = format!("{prefix}{name}");
-                if let Err(error) = std::fs::write(&path, text) {
-                    written = Err(Failure::aborted(format!("{path}: {error}")));
+                if let Err(failure) = files::write(format!("{prefix}{name}"), text) {
+                    written = Err(failure);
                 }
             }
         }
@@ -171,19 +155,17 @@ fn report(dir: &Path, options: &WorkbenchOptions) -> Result<u64, Failure> {
     written?;
     if missing > 0 {
         eprintln!(
-            "bucketload: the operation log lacks {missing} operations, which the lines do not count: the disk of \
+            "bucketload: the operation log lacks {missing} operations, so the lines do not count them: the disk of \
              the run directory is too slow"
         );
     }
     print(out.as_bytes())?;
-    let path = dir.join(LINES);
-    std::fs::write(&path, &out)
-        .map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))?;
+    files::write(dir.join(LINES), &out)?;
     Ok(steps)
 }
 
-/// The lines of all phases, with those of the ranks and detailed ones where they are asked for, and the number
-/// of operations that the log lacks. `each` sees every phase.
+/// The lines of all phases, if asked for with the lines of ranks and with details, and the number of operations that
+/// the log lacks. `each` is called for every phase.
 pub(crate) fn lines(
     dir: &Path,
     (ranks, details): (bool, bool),
@@ -209,7 +191,7 @@ pub(crate) fn lines(
     Ok((out, missing))
 }
 
-/// The line about the stonewall, where an iteration came to it.
+/// The line about the stonewall, if the iteration reached it.
 fn wear_out(stage: &Stage) -> Option<String> {
     let ranks = &stage.ranks.ranks;
     let wall = ranks
@@ -221,7 +203,7 @@ fn wear_out(stage: &Stage) -> Option<String> {
     Some(format!("stonewall wear out {seconds:.1}s ({wall} iter)"))
 }
 
-/// Counters and rates of a phase, separated by tabs.
+/// Times and counters of a phase, separated by tabs.
 fn detailed(stage: &Stage) -> String {
     let mut out = String::from("phase\trank\ttime\tread\tstat\tcreate\tdelete\terrors\n");
     for (at, rank) in stage.ranks.ranks.iter().enumerate() {

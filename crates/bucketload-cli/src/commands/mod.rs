@@ -19,7 +19,6 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
-pub(crate) mod study;
 pub(crate) mod sweep;
 mod swept_field;
 pub(crate) mod trace;

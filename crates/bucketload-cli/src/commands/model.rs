@@ -1,4 +1,4 @@
-//! `bucketload model`: from log files to a workload and its goodness of fit.
+//! `bucketload model`: fits a workload to log files and reports its goodness of fit.
 
 use bucketload_trace::{Model, model};
 use bucketload_workload::spec::WorkloadFile;
@@ -9,7 +9,7 @@ use crate::commands::docs::print;
 use crate::commands::trace::{failure, name_of, prepared};
 use crate::exit::{Exit, Failure, OrFail};
 
-/// Fits, prints the report, and writes or prints the workload.
+/// Fits a workload, prints the report, and writes or prints the workload.
 pub(crate) fn execute(args: &ModelArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let prepared = prepared(&args.trace, args.seed, false, global.quiet)?;
     let name = match (&args.name, &args.write) {
@@ -19,7 +19,7 @@ pub(crate) fn execute(args: &ModelArgs, global: &GlobalArgs) -> Result<Exit, Fai
     };
     let temp = args.trace.temp.clone().unwrap_or_else(std::env::temp_dir);
     let model = model(&prepared.trace, &name, &temp, args.seed).map_err(failure)?;
-    // What cannot be loaded must not be handed out.
+    // Never writes a workload that cannot be loaded.
     WorkloadFile::parse(&name, &model.workload).or_aborted()?;
     if let Some(path) = &args.write {
         std::fs::write(path, &model.workload)

@@ -1,4 +1,4 @@
-//! `bucketload k8s` and `bucketload slurm`: what a scheduler needs for a run on many hosts.
+//! `bucketload k8s` and `bucketload slurm`: input for a scheduler, for a run on many hosts.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::commands::docs::print;
 use crate::distributed::broken;
 use crate::distributed::fleet::PORT;
 use crate::exit::{Exit, Failure};
+use crate::files;
 
 /// Prints the manifest of a Kubernetes job.
 pub(crate) fn kubernetes(args: &K8sArgs) -> Result<Exit, Failure> {
@@ -22,8 +23,7 @@ pub(crate) fn kubernetes(args: &K8sArgs) -> Result<Exit, Failure> {
     let workload = match path.file_name().filter(|_| path.is_file()) {
         None => None,
         Some(name) => {
-            let contents = std::fs::read_to_string(path)
-                .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+            let contents = files::read(path)?;
             let name = name.to_string_lossy().into_owned();
             for word in arguments
                 .iter_mut()
@@ -70,28 +70,29 @@ pub(crate) fn slurm(args: &SlurmArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Refuses arguments here that `bucketload run` would refuse on every host, and those that the rendered
-/// job sets itself.
+/// Refuses arguments that `bucketload run` would refuse on every host, and arguments that the rendered job sets itself.
 fn check(arguments: &[String]) -> Result<RunArgs, Failure> {
     let words = ["bucketload", "run"].map(str::to_owned).into_iter();
     let parsed = Cli::try_parse_from(words.chain(arguments.iter().cloned()))
         .map_err(|e| Failure::usage(format!("the arguments of the run: {e}")))?;
     let Command::Run(run) = parsed.command else {
-        return Err(Failure::usage("the arguments are those of no run"));
+        return Err(Failure::usage(
+            "the arguments are not those of `bucketload run`",
+        ));
     };
     if run.agents.is_distributed() || run.output.out.is_some() {
         return Err(Failure::usage(
-            "--agents, --launch and --out are set by the job; leave them out",
+            "the job sets --agents, --launch and --out itself; remove them",
         ));
     }
     let named = match run.target.target.as_deref() {
         Some(target) => !target.starts_with("mem") && !target.starts_with("serve:"),
-        // The workload may name one.
+        // The workload file may name a target.
         None => Path::new(&run.workload).is_file(),
     };
     if !named {
         return Err(Failure::usage(
-            "--target: name a service that every host reaches, such as s3://BUCKET/PREFIX",
+            "--target: name a service that every host can reach, such as s3://BUCKET/PREFIX",
         ));
     }
     Ok(*run)

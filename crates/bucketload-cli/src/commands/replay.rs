@@ -1,4 +1,4 @@
-//! `bucketload replay`: from log files to a job that replays them.
+//! `bucketload replay`: from log files to a [`Job`] that replays them.
 
 use std::sync::Arc;
 
@@ -8,21 +8,20 @@ use bucketload_core::plan::{LatePolicy, OnAbsent, Plan, ReplayPart, ReplayPlan, 
 use bucketload_core::trace::TraceOp;
 use bucketload_core::units;
 use bucketload_results::rundir::TraceInput;
-use bucketload_trace::{LapKeys, Replay, SourceOptions, Summary};
+use bucketload_trace::{Replay, SourceOptions, Summary};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::cli::GlobalArgs;
-use crate::cli::replay::{LapKeysArg, Laps, Late, OnAbsentArg, PerKey, ReplayArgs};
-use crate::cli::run::{OpLogForm, OutputFormat};
+use crate::cli::replay::{Laps, Late, ReplayArgs};
+use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::trace::{facts, failure, name_of, prepared};
 use crate::connection::{Connection, target_of};
 use crate::exit::{Exit, Failure};
 use crate::job::{Ceiling, Job};
-use crate::live::Live;
 use crate::target::Target;
 use crate::{setup, signals};
 
@@ -54,7 +53,7 @@ pub(crate) fn execute(
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop((connection, prepared));
     print_result(&done.result, args.output.output, color)?;
-    done.tell(global.quiet);
+    done.print_notes(global.quiet);
     Ok(exit)
 }
 
@@ -65,11 +64,7 @@ fn source_options(
     let shape = &args.shape;
     let mut options = SourceOptions {
         laps: 1,
-        lap_keys: match shape.lap_keys {
-            Some(LapKeysArg::Reuse) => LapKeys::Reuse,
-            // Names that the trace does not change are shared anyway.
-            Some(LapKeysArg::Suffix) | None => LapKeys::Suffix,
-        },
+        lap_keys: shape.lap_keys,
         copies: shape.copies,
         size_factor: shape.size_factor,
         size_bounds: (
@@ -80,16 +75,20 @@ fn source_options(
         seed: shape.seed,
     };
     if options.size_bounds.0 > options.size_bounds.1 {
-        return Err(Failure::usage("--min-size is larger than --max-size"));
+        return Err(Failure::usage(
+            "--min-size is larger than --max-size; lower it, or raise --max-size",
+        ));
     }
     options.laps = match (shape.laps, args.timing.duration) {
         (Laps::Count(n), _) => n,
         (Laps::Auto, None) => {
-            return Err(Failure::usage("--laps auto needs --duration"));
+            return Err(Failure::usage(
+                "--laps auto needs --duration; add it, or give a number of laps",
+            ));
         }
         (Laps::Auto, Some(_)) if args.timing.asap.is_some() => {
             return Err(Failure::usage(
-                "--laps auto cannot tell how fast --asap is; give a number",
+                "--laps auto cannot predict the speed of --asap; give a number of laps",
             ));
         }
         (Laps::Auto, Some(duration_ns)) => {
@@ -98,8 +97,7 @@ fn source_options(
             let laps = (duration_ns as f64 / lap_ns).ceil().max(1.0);
             if laps > 1e6 {
                 return Err(Failure::usage(format!(
-                    "--laps auto: the trace is so short that {laps:.0} passes are needed; give a \
-                     number"
+                    "--laps auto: the trace is so short that it would take {laps:.0} laps; give a number of laps"
                 )));
             }
             laps as u32
@@ -108,7 +106,7 @@ fn source_options(
     Ok(options)
 }
 
-/// By what recorded times are divided.
+/// The factor that recorded times are divided by.
 fn speed(args: &ReplayArgs, summary: &Summary) -> f64 {
     match args.timing.rate {
         Some(rate) => rate / recorded_rate(summary),
@@ -122,7 +120,7 @@ fn recorded_rate(summary: &Summary) -> f64 {
     gaps as f64 / (summary.span_ns.max(1) as f64 / 1e9)
 }
 
-/// What is replayed, in 16 hexadecimal digits.
+/// The identity of the replayed requests, in 16 hexadecimal digits.
 fn identity(trace: &str, options: &SourceOptions) -> String {
     let digest = Sha256::digest(format!("{trace} {options:?}"));
     digest
@@ -136,12 +134,6 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
     let summary = replay.trace().summary();
     let (timing, absent) = (&args.timing, &args.absent);
     let shaped = timing.cap_rate.is_some() || timing.cap_bytes.is_some();
-    let on_absent = match absent.on_absent {
-        OnAbsentArg::Preload => OnAbsent::Preload,
-        OnAbsentArg::Expect => OnAbsent::Expect,
-        OnAbsentArg::Skip => OnAbsent::Skip,
-        OnAbsentArg::Fail => OnAbsent::Fail,
-    };
     ReplayRequest {
         name: format!("replay-{}", name_of(&args.trace.files[0])),
         replay: ReplayPlan {
@@ -166,13 +158,10 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
                 Late::Issue => LatePolicy::Issue,
                 Late::Drop(after_ns) => LatePolicy::Drop { after_ns },
             },
-            per_key: match timing.per_key {
-                Some(order) => order == PerKey::Strict,
-                None => summary.changes_population,
-            },
-            on_absent,
+            per_key: timing.per_key.unwrap_or(summary.changes_population),
+            on_absent: absent.on_absent,
             max_in_flight: timing.asap.unwrap_or(timing.max_in_flight),
-            // The names of buckets are part of the keys.
+            // Bucket names are part of the keys.
             buckets: Vec::new(),
         },
         ops: summary
@@ -180,7 +169,7 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
             .keys()
             .filter_map(|name| TraceOp::from_name(name))
             .collect(),
-        preload: on_absent != OnAbsent::Expect && summary.preload_objects > 0,
+        preload: absent.on_absent != OnAbsent::Expect && summary.preload_objects > 0,
         preload_workers: absent.preload_workers,
         duration_ns: timing.duration.unwrap_or(0),
         timeout_ns: absent.timeout,
@@ -190,7 +179,7 @@ fn request(args: &ReplayArgs, replay: &Replay, identity: String) -> ReplayReques
     }
 }
 
-/// The trace and what is made of it, line by line.
+/// The trace and how it is replayed, line by line.
 fn all_facts(args: &ReplayArgs, replay: &Replay, plan: &Plan) -> Vec<(String, String)> {
     let mut rows = facts(replay.trace().summary());
     let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));
@@ -206,7 +195,7 @@ fn all_facts(args: &ReplayArgs, replay: &Replay, plan: &Plan) -> Vec<(String, St
         row(
             "sample",
             format!(
-                "{} of the {}s; {:.2} % of all requests went to kept keys of the ten top ones",
+                "{} of the {}s; {:.2} % of all requests are on those of the ten most requested keys that were kept",
                 units::format_share(fraction),
                 format!("{:?}", args.trace.sample_by).to_lowercase(),
                 100.0 * summary.top10_kept
@@ -245,14 +234,14 @@ fn dry_run(input: &TraceInput, format: OutputFormat) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Refuses a trace whose objects do not fit into the memory of the embedded server.
+/// Refuses a trace whose objects do not fit into the embedded server's memory.
 fn refuse_too_large(args: &ReplayArgs, target: &Target, replay: &Replay) -> Result<(), Failure> {
     let summary = replay.trace().summary();
     let bytes =
         summary.preload_bytes as f64 * f64::from(args.shape.copies) * args.shape.size_factor;
     if *target == Target::Memory && bytes > EMBEDDED_MEMORY_BUDGET as f64 {
         return Err(Failure::usage(format!(
-            "the objects that must exist take {}, the embedded memory target has room for {}; \
+            "the objects that must exist take {}, but the embedded server over memory has room for {}; \
              keep fewer keys with --sample, shrink objects with --size-factor, or use another \
              --target",
             units::format_size_f64(bytes),
@@ -275,25 +264,15 @@ fn job(
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
     options.trace = Some(Arc::new(replay));
-    let mut manifest = setup::manifest_of(&run_id, &plan, "", connection, &options)?;
-    let notes = input
-        .facts
-        .iter()
-        .filter(|row| row.0 == "note")
-        .map(|row| row.1.clone())
-        .chain(connection.clear_warning())
-        .collect();
-    manifest.trace = Some(input);
-    Ok(Job {
-        agents: None,
-        options,
-        manifest,
-        out,
-        ceiling: Ceiling::of(&plan, &args.load),
-        op_log: args.output.op_log.map(OpLogForm::format),
-        prometheus: args.output.prometheus,
-        live: Live::new(&plan, global.quiet),
-        notes,
-        plan,
-    })
+    let ceiling = Ceiling::of(&plan, &args.load);
+    let mut job = Job::new(plan, "", &run_id, options, connection, out)?;
+    job.ceiling = ceiling;
+    job.op_log = args.output.op_log;
+    job.prometheus = args.output.prometheus;
+    job.quiet = global.quiet;
+    let notes = input.facts.iter().filter(|row| row.0 == "note");
+    job.notes = notes.map(|row| row.1.clone()).collect();
+    job.notes.extend(connection.clear_warning());
+    job.manifest.trace = Some(input);
+    Ok(job)
 }

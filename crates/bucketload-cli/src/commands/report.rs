@@ -1,4 +1,4 @@
-//! `bucketload report`: the result of a run directory again, and its page anew.
+//! `bucketload report`: computes the result of a run directory again and rewrites its page.
 
 use std::path::Path;
 
@@ -9,29 +9,29 @@ use crate::cli::capacity::StudyFormat;
 use crate::cli::manage::ReportArgs;
 use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
-use crate::commands::study;
 use crate::cosbench;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::experiment;
 use crate::io500;
 use crate::job;
 use bucketload_results::result::RunResult;
 
 /// Analyses the directory, writes its report and prints the result.
 ///
-/// The directory may be one of several runs, written by `capacity` or `sweep`.
+/// The directory may hold several runs, as `capacity` and `sweep` write them.
 pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
     let study_format = match args.output {
         OutputFormat::Text => Some(StudyFormat::Text),
         OutputFormat::Json => Some(StudyFormat::Json),
         OutputFormat::Jsonl | OutputFormat::Csv => None,
     };
-    if study::is_study(&args.directory) {
+    if let Some(kind) = experiment::kind_of(&args.directory) {
         let Some(format) = study_format else {
             return Err(Failure::usage(
-                "--output: several runs are reported as text or json; the trials are in trials.jsonl, each with a run directory of its own",
+                "--output: a directory of several runs is reported as text or json; trials.jsonl lists the trials, each with its own run directory",
             ));
         };
-        study::report(&args.directory, format, true)?;
+        (kind.derive)(&args.directory, true)?.publish(&args.directory, format)?;
         return Ok(Exit::Ok);
     }
     if let Some(placement) = &args.placement {
@@ -39,11 +39,11 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
     }
     let result = job::report(&args.directory)?;
     if let Some(archive) = &args.cosbench_artifacts {
-        // Only a process with one thread may ask for it.
+        // Available only while the process has a single thread.
         let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
         let offset = i64::from(local.whole_seconds());
-        let place = cosbench::artifacts::write(&args.directory, &result, archive, None, offset)?;
-        eprintln!("bucketload: COSBench's artifacts: {}", place.display());
+        let dir = cosbench::artifacts::write(&args.directory, &result, archive, None, offset)?;
+        eprintln!("bucketload: COSBench's artifacts: {}", dir.display());
     }
     if io500::is_io500(&args.directory) {
         io500::write(&args.directory)?;
@@ -55,8 +55,8 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Puts the placement that was given into the run directory, so that all that the report says follows from
-/// what stands there. What cannot be used is refused first.
+/// Copies the given placement into the run directory, so that the whole report follows from the directory. Refuses an
+/// unusable placement first.
 fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     let balance = || {
         let table = analyze::read_placement(placement)?;
@@ -73,7 +73,7 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
             args.directory.join(name),
             args.directory.join(format!("{name}.new")),
         );
-        // By way of another name: the file that was given may be the one that is kept.
+        // Copies to another name first, because source and destination may be the same file.
         std::fs::copy(from, &new)
             .and_then(|_| std::fs::rename(&new, &to))
             .map_err(|e| Failure::aborted(format!("{}: {e}", to.display())))
@@ -82,7 +82,7 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     match &args.served {
         Some(served) => keep(served, job::SERVED),
         None => match std::fs::remove_file(args.directory.join(job::SERVED)) {
-            // That of another placement.
+            // Any such file belongs to another placement.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 Err(Failure::aborted(e.to_string()))
             }
@@ -91,7 +91,7 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Prints a result in the form asked for.
+/// Prints a result in the requested format.
 pub(crate) fn print_result(
     result: &RunResult,
     format: OutputFormat,

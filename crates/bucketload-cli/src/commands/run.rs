@@ -1,17 +1,14 @@
-//! `bucketload run`: from the command line to a job on a driver.
+//! `bucketload run`: from the command line to a [`Job`].
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bucketload_agents::launch::rank::LaunchedRank;
 use bucketload_results::result::ossperf;
-use bucketload_workload::resolve::{
-    DryRun, EMBEDDED_MEMORY_BUDGET, ResolveContext, Resolved, resolve,
-};
+use bucketload_workload::resolve::{DryRun, Resolved, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
 use crate::cli::GlobalArgs;
-use crate::cli::run::{OpLogForm, OutputFormat, RunArgs};
+use crate::cli::run::{OutputFormat, RunArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::agent;
@@ -24,14 +21,13 @@ use crate::cosbench::Loaded;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Done, Job, unix_ns};
-use crate::live::Live;
 use crate::olddata::{self, OldData};
 use crate::target::Target;
 use crate::{setup, signals};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
-    // Only a process with one thread may ask for it.
+    // Available only while the process has a single thread.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     let place = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
         ControlFlow::Continue(place) => place,
@@ -47,7 +43,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {
         return Err(Failure::usage(format!(
-            "--results-csv: the workload {} does not consist of OSSperf's six steps; use ossperf",
+            "--results-csv: the workload {} does not have OSSperf's six steps; use the workload ossperf",
             resolved.plan.workload
         )));
     }
@@ -63,9 +59,8 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let connection = Connection::open(target, &target_args, &args.load)?;
     let mut job = job(args, global, resolved, &source, &connection, old)?;
-    if args.agents.is_distributed() {
-        distribute(&mut job, args, place.as_ref(), (&connection, &target_args))?;
-    }
+    let flags = (&connection, &target_args);
+    fleet::distribute(&mut job, &args.agents, &args.load, place.as_ref(), flags)?;
     let stop = signals::watched()?;
     if args.exit_with_stdin {
         signals::stop_with_stdin(stop.clone()).or_aborted()?;
@@ -82,17 +77,17 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if let Some(archive) = &args.cosbench.cosbench_artifacts {
         let offset = i64::from(local.whole_seconds());
         let number = args.cosbench.cosbench_number;
-        let place = cosbench::artifacts::write(&done.out, &done.result, archive, number, offset)?;
+        let dir = cosbench::artifacts::write(&done.out, &done.result, archive, number, offset)?;
         if !global.quiet {
-            eprintln!("bucketload: COSBench's artifacts: {}", place.display());
+            eprintln!("bucketload: COSBench's artifacts: {}", dir.display());
         }
     }
-    done.tell(global.quiet);
+    done.print_notes(global.quiet);
     Ok(exit)
 }
 
-/// Appends the line of a run of OSSperf's six steps to `results.csv`, and puts it into the run
-/// directory. A run with failures has none.
+/// Appends the line of a run of OSSperf's six steps to `results.csv`, here and in the run directory. A run with
+/// failures has no such line.
 fn ossperf_line(
     done: &Done,
     file: Option<&Path>,
@@ -107,7 +102,7 @@ fn ossperf_line(
     let file = file.unwrap_or_else(|| Path::new("results.csv"));
     let Some(line) = run.line(ended.to_offset(local)) else {
         eprintln!(
-            "bucketload: no line was appended to {}: {}",
+            "bucketload: appended no line to {}: {}",
             file.display(),
             run.incomplete
         );
@@ -117,7 +112,7 @@ fn ossperf_line(
         ossperf::append(path, &line).or_aborted()?;
     }
     if !quiet {
-        eprintln!("bucketload: a line was appended to {}", file.display());
+        eprintln!("bucketload: appended a line to {}", file.display());
     }
     Ok(())
 }
@@ -130,7 +125,7 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
             &args.cosbench,
             &args.target,
             &args.workload_args,
-            cosbench::Course {
+            cosbench::RunMode {
                 dry_run: args.load.dry_run,
                 agents: args.agents.is_distributed(),
             },
@@ -138,7 +133,7 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
     }
     if let Some(flag) = args.cosbench.given() {
         return Err(Failure::usage(format!(
-            "{flag} concerns COSBench workloads, and {} is none; leave it out",
+            "{flag} is for COSBench workloads, which {} is not; remove it",
             args.workload
         )));
     }
@@ -161,11 +156,8 @@ pub(crate) fn resolve_workload(
 ) -> Result<(Resolved, WorkloadFile, Target), Failure> {
     let file = load(name)?;
     let target = target_of(target_args, file.spec().target.as_ref())?;
-    let context = ResolveContext {
-        memory_budget: (target == Target::Memory).then_some(EMBEDDED_MEMORY_BUDGET),
-    };
     let overrides = workload_args.overrides().or_usage()?;
-    let resolved = resolve(&file, &overrides, &context).or_usage()?;
+    let resolved = resolve(&file, &overrides, &target.resolve_context()).or_usage()?;
     Ok((resolved, file, target))
 }
 
@@ -192,21 +184,6 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// Has agents carry out the load of `job`.
-fn distribute(
-    job: &mut Job,
-    args: &RunArgs,
-    place: Option<&LaunchedRank>,
-    (connection, flags): (&Connection, &TargetArgs),
-) -> Result<(), Failure> {
-    let mut fleet = fleet::gather(&args.agents, place, connection, &job.options.run_id)?;
-    if job.plan.is_named() {
-        job.options.pins = cosbench::pins(&job.plan, &fleet.snapshot(), &mut job.notes)?;
-        fleet.pin(job.options.pins.clone());
-    }
-    fleet::hand_over(job, fleet, &args.agents, &args.load, (connection, flags))
-}
-
 fn job(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -220,26 +197,20 @@ fn job(
     let run_id = setup::new_run_id(started)?;
     let mut options = setup::options(&args.load, &run_id, connection);
     options.change_existing = args.cosbench.delete_named;
-    let mut manifest = setup::manifest(&run_id, &resolved, source, connection, &options)?;
-    manifest.facts.clone_from(&args.output.facts);
+    let Resolved { plan, notes, .. } = resolved;
+    let ceiling = Ceiling::of(&plan, &args.load);
+    let mut job = Job::new(plan, source, &run_id, options, connection, out)?;
+    job.manifest.scale_note = setup::scale_note(&notes);
+    job.manifest.facts.clone_from(&args.output.facts);
     if let Some(old) = old {
-        options.data = Some(old.data);
-        manifest.data_note = old.note;
+        job.options.data = Some(old.data);
+        job.manifest.data_note = old.note;
     }
-    Ok(Job {
-        options,
-        manifest,
-        out,
-        op_log: args.output.op_log.map(OpLogForm::format),
-        ceiling: Ceiling::of(&resolved.plan, &args.load),
-        prometheus: args.output.prometheus,
-        live: Live::new(&resolved.plan, global.quiet),
-        notes: resolved
-            .notes
-            .into_iter()
-            .chain(connection.clear_warning())
-            .collect(),
-        plan: resolved.plan,
-        agents: None,
-    })
+    job.ceiling = ceiling;
+    job.op_log = args.output.op_log;
+    job.prometheus = args.output.prometheus;
+    job.quiet = global.quiet;
+    job.notes = notes;
+    job.notes.extend(connection.clear_warning());
+    Ok(job)
 }

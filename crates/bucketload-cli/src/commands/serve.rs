@@ -1,4 +1,4 @@
-//! `bucketload serve`: the S3 server over memory, a directory or nothing.
+//! `bucketload serve`: an S3 server over memory, a directory or nothing.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure, OrFail};
 /// Serves until the process is ended or, with `--exit-with-stdin`, standard input closes.
 pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     args.check().or_usage()?;
-    let (keys, made_up) = keys()?;
+    let (keys, generated) = keys()?;
     let mut config = ServerConfig::new(keys);
     config.address = args.listen;
     config.threads = usize::from(args.threads);
@@ -54,7 +54,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
         "http"
     };
     pin("serve", args.cores.as_ref())?;
-    let shown = made_up.then(|| {
+    let shown = generated.then(|| {
         (
             config.keys.access_key.clone(),
             config.keys.secret_key.clone(),
@@ -73,7 +73,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
         );
         if let Some((access, secret)) = shown {
             eprintln!(
-                "bucketload: made up for this server: AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret}"
+                "bucketload: generated keys: AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret}"
             );
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The key pair of the environment, or a random one; the flag says which.
+/// The key pair from the environment, or a random one. The flag is true for a random one.
 fn keys() -> Result<(KeyPair, bool), Failure> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     match (given(ACCESS_KEY_ENV), given(SECRET_KEY_ENV)) {
@@ -134,7 +134,7 @@ fn store(args: &ServeArgs) -> Result<Arc<dyn Store>, Failure> {
             let at = |e| Failure::usage(format!("serve --store posix:{}: {e}", root.display()));
             Arc::new(PosixStore::open(options).map_err(at)?)
         }
-        // Nothing is kept, so no client can compare its tag with the content.
+        // Nothing is stored, so no client can compare an entity tag with the content.
         StoreKind::Null => Arc::new(NullStore::new(&NullOptions {
             object_bytes: args.null_size.unwrap_or(4096),
             etag: EtagMode::Opaque,
@@ -142,7 +142,7 @@ fn store(args: &ServeArgs) -> Result<Arc<dyn Store>, Failure> {
     })
 }
 
-/// Restricts the process to the cores asked for.
+/// Restricts the process to the given cores.
 pub(crate) fn pin(command: &str, cores: Option<&CoreList>) -> Result<(), Failure> {
     let Some(CoreList::These(list)) = cores else {
         return Ok(());
@@ -158,7 +158,7 @@ pub(crate) fn pin(command: &str, cores: Option<&CoreList>) -> Result<(), Failure
     }
     rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
         Failure::usage(format!(
-            "{command} --cores: {e}; name cores this machine has"
+            "{command} --cores: {e}; name cores of this machine"
         ))
     })
 }

@@ -1,25 +1,58 @@
-//! `bucketload sweep`: one field through several values, several runs at each, on a campaign.
+//! `bucketload sweep`: several runs at each of several values of one field.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bucketload_core::generate::rng::mix64;
-use bucketload_results::study::StudyWriter;
-use bucketload_results::sweep::{Header, Record, SCHEMA, SweepStudy, text::trial_line};
-use bucketload_run::StopHandle;
-use bucketload_workload::resolve::Override;
+use bucketload_results::error::ResultsError;
+use bucketload_results::study::StudyFiles;
+use bucketload_results::sweep::{Header, Record, SCHEMA, SweepResult, SweepStudy, page, text};
 use bucketload_workload::spec::WorkloadFile;
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
 use crate::cli::sweep::SweepArgs;
 use crate::commands::run::resolve_workload;
-use crate::commands::study;
 use crate::commands::swept_field::{Swept, SweptField};
 use crate::connection::{Connection, flags_of};
-use crate::exit::{Exit, Failure, OrFail, also};
-use crate::signals;
+use crate::exit::{Exit, Failure, OrFail, first_failure};
+use crate::experiment::{self, Experiment, Journal, Measured, Session};
+use crate::setup;
 use crate::target::Target;
+
+impl Experiment for SweepStudy {
+    type Result = SweepResult;
+
+    fn result(files: StudyFiles<Self>) -> SweepResult {
+        SweepResult::new(files)
+    }
+
+    fn text(result: &SweepResult, _with_trials: bool) -> String {
+        text::text(result)
+    }
+
+    fn page(result: &SweepResult) -> String {
+        page::html(result)
+    }
+
+    fn run_directory(record: &Record) -> &str {
+        &record.dir
+    }
+
+    fn record_again(
+        _header: &Header,
+        old: &Record,
+        trial: &Measured,
+    ) -> Result<Option<Record>, ResultsError> {
+        Ok(Record::of(
+            &old.value,
+            old.number,
+            old.repetition,
+            old.dir.clone(),
+            &trial.result,
+            &trial.tally,
+        ))
+    }
+}
 
 /// Measures, analyses and prints.
 pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -27,67 +60,61 @@ pub(crate) fn execute(args: &SweepArgs, global: &GlobalArgs) -> Result<Exit, Fai
         .over
         .parse()
         .map_err(|e| Failure::usage(format!("--over {}: {e}", args.over)))?;
-    study::refuse(
+    experiment::refuse(
         "sweep",
-        "performs what it measures",
+        "has no dry run",
         &[("--dry-run", args.load.dry_run)],
     )?;
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
-    let phase = study::one_phase(&resolved.plan, "sweep")?;
-    let dir = study::directory(&args.output, "sweep", &resolved.plan.workload);
-    let stop = signals::watched()?;
-    let mut stores = Stores {
+    let plan = resolved.plan;
+    experiment::check_one_phase(&plan, "sweep")?;
+    let session = Session::new("sweep", &plan.workload, &args.output, global.quiet)?;
+    let mut campaigns = Campaigns {
         args,
         file: &file,
         target: &target,
-        dir: &dir,
-        quiet: global.quiet,
-        stop: &stop,
+        session: &session,
         open: BTreeMap::new(),
     };
     // Values that do not fit the workload or the target are refused before anything is measured.
     let mut described = String::new();
     for value in &over.values {
-        let campaign = stores.of(&over, value)?;
+        let campaign = campaigns.of(&over, value)?;
         let plan = campaign.plan(&over.overrides(value))?;
-        study::one_phase(&plan, "sweep")?;
+        experiment::check_one_phase(&plan, "sweep")?;
         if described.is_empty() {
             described = campaign.describe();
         }
     }
-    let (workload, profile) = study::names(&resolved);
     let header = Header {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        workload,
-        profile,
+        workload: plan.workload,
+        profile: plan.profile,
         target: described,
-        started: study::now(),
+        started: experiment::now(),
         field: over.field.clone(),
         axis: over.axis(),
         values: over.values.clone(),
         repetitions: args.repetitions,
-        command_line: study::command_line(),
+        command_line: experiment::command_line(),
     };
-    let ended = measure(&mut stores, &over, &header, phase, resolved.plan.seed);
-    let closed = stores.close();
-    let (exit, _) = study::finish(&dir, &args.output, global.quiet, ended, closed)?;
-    Ok(exit)
+    let mut journal = session.create(&header)?;
+    let ended = measure(&mut campaigns, &mut journal, &over, &header, plan.seed);
+    session.finish::<SweepStudy>(ended, campaigns.close())
 }
 
-/// The campaigns of a sweep: one, or one per number of endpoints.
-struct Stores<'a> {
+/// The campaigns of a sweep: a single one, or one per number of endpoints.
+struct Campaigns<'a> {
     args: &'a SweepArgs,
     file: &'a WorkloadFile,
     target: &'a Target,
-    dir: &'a Path,
-    quiet: bool,
-    stop: &'a StopHandle,
+    session: &'a Session<'a>,
     open: BTreeMap<usize, Campaign>,
 }
 
-impl Stores<'_> {
+impl Campaigns<'_> {
     fn of(&mut self, over: &SweptField, value: &str) -> Result<&mut Campaign, Failure> {
         let args = self.args;
         let endpoints = match over.swept {
@@ -100,17 +127,15 @@ impl Stores<'_> {
             let connection =
                 Connection::with_endpoints(self.target.clone(), &flags, &args.load, endpoints)?;
             let dir = match endpoints {
-                Some(n) => self.dir.join(format!("endpoints-{n}")),
-                None => self.dir.to_owned(),
+                Some(n) => self.session.dir.join(format!("endpoints-{n}")),
+                None => self.session.dir.clone(),
             };
-            let campaign = study::campaign(
+            let campaign = self.session.campaign(
                 &dir,
                 self.file,
                 &args.workload_args,
                 connection,
                 &args.load,
-                self.quiet,
-                self.stop,
             )?;
             self.open.insert(number, campaign);
         }
@@ -120,50 +145,42 @@ impl Stores<'_> {
             .ok_or_else(|| Failure::aborted("sweep: no campaign"))
     }
 
+    /// Closes all campaigns, even if the clean-up of one fails.
     fn close(self) -> Result<(), Failure> {
-        let mut ended = Ok(());
+        let mut closed = Ok(());
         for campaign in self.open.into_values() {
-            // A campaign that cannot be cleaned up does not keep the others from it.
-            ended = also(ended, campaign.close());
+            closed = first_failure(closed, campaign.close());
         }
-        ended
+        closed
     }
 }
 
 fn measure(
-    stores: &mut Stores<'_>,
+    campaigns: &mut Campaigns<'_>,
+    journal: &mut Journal<SweepStudy>,
     over: &SweptField,
     header: &Header,
-    phase: usize,
     seed: u64,
 ) -> Result<(), Failure> {
-    let (dir, quiet) = (stores.dir, stores.quiet);
-    let mut writer = StudyWriter::<SweepStudy>::create(dir, header).or_aborted()?;
     for repetition in 0..header.repetitions {
         for index in order(over.values.len(), seed, repetition) {
             let value = &over.values[index];
-            let settings: Vec<Override> = over.overrides(value);
             let name = name(&over.field, value);
-            let done = stores.of(over, value)?.trial(&name, &settings)?;
-            if done.exit == Exit::Interrupted {
-                return Err(study::interrupted());
-            }
-            let (result, tally) = study::measured(&done, phase)?;
-            let inside = study::relative(dir, &done);
+            let campaign = campaigns.of(over, value)?;
+            let done = campaign.trial(&name, &over.overrides(value))?;
+            let of = Measured::read(&done.dir).or_aborted()?;
+            let inside = campaigns.session.relative(&done.dir);
             let number = over.number(value);
-            let record = Record::of(value, number, repetition, inside, &result, &tally)
-                .ok_or_else(|| Failure::aborted(format!("trial {name} has measured nothing")))?;
-            if !quiet {
-                eprintln!("{}", trial_line(&over.field, &record));
-            }
-            writer.append(&record).or_aborted()?;
+            let record = Record::of(value, number, repetition, inside, &of.result, &of.tally)
+                .ok_or_else(|| Failure::aborted(format!("trial {name} measured nothing")))?;
+            journal.append(&record, &text::trial_line(&over.field, &record))?;
         }
     }
     Ok(())
 }
 
-/// The values of one repetition in random order (Fisher and Yates): drift of the store then does
-/// not look like an effect of what is varied.
+/// The indices of `values` values in random order (Fisher-Yates shuffle), so that drift of the store does not look
+/// like an effect of the swept field.
 pub(crate) fn order(values: usize, seed: u64, repetition: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values).collect();
     for i in (1..values).rev() {
@@ -173,16 +190,9 @@ pub(crate) fn order(values: usize, seed: u64, repetition: u32) -> Vec<usize> {
     order
 }
 
-/// A name for a directory.
+/// The name of a trial, safe as a directory name.
 fn name(field: &str, value: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let mut name: String = format!("{field}-{value}").chars().map(plain).collect();
+    let mut name = setup::file_name(&format!("{field}-{value}"));
     name.truncate(80);
     name
 }
@@ -204,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_safe() {
+    fn trial_names_are_safe_directory_names() {
         assert_eq!(name("size", "4KiB"), "size-4KiB");
         assert_eq!(name("mix", "get=1,put=../x"), "mix-get-1-put-..-x");
     }

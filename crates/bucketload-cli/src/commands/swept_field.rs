@@ -29,7 +29,7 @@ pub(crate) enum Swept {
     Endpoints,
 }
 
-/// Workload options that a sweep may go through.
+/// Workload options that can be swept.
 const FIELDS: [(&str, Field); 16] = [
     ("workers", Field::Workers),
     ("rate", Field::Rate),
@@ -53,7 +53,7 @@ impl FromStr for SweptField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let remedy = "write it such as workers=1,2,4..128";
+        let remedy = "write FIELD=VALUES, such as workers=1,2,4..128";
         let (field, list) = text
             .split_once('=')
             .ok_or_else(|| format!("there is no `=`; {remedy}"))?;
@@ -62,7 +62,7 @@ impl FromStr for SweptField {
             Some((_, known)) => Swept::Field(known.clone()),
             None if field == "endpoints" => Swept::Endpoints,
             None if field.contains('.') => {
-                // The path is checked as that of `--set`.
+                // Checks the path as `--set` does.
                 Override::parse(&format!("{field}=0")).map_err(|e| e.to_string())?;
                 Swept::Field(Field::Path(field.to_owned()))
             }
@@ -90,11 +90,11 @@ impl FromStr for SweptField {
             }
         }
         if values.len() < 2 {
-            return Err(format!("a sweep needs two values or more; {remedy}"));
+            return Err(format!("a sweep needs two or more values; {remedy}"));
         }
         if values.len() > MOST {
             return Err(format!(
-                "{} values are more than {MOST}; take larger steps",
+                "{} values are more than the limit of {MOST}; use larger steps",
                 values.len()
             ));
         }
@@ -121,7 +121,7 @@ impl SweptField {
         }
     }
 
-    /// What the field means for the analysis. Values that are no numbers are categories.
+    /// The field's role in the analysis. Values that are not numbers are categories.
     pub(crate) fn axis(&self) -> Axis {
         if self.values.iter().any(|value| self.number(value).is_none()) {
             return Axis::Category;
@@ -144,7 +144,7 @@ impl SweptField {
     /// The value as a number of endpoints.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is not a whole number of at least 1.
     pub(crate) fn count(&self, value: &str) -> Result<usize, String> {
         match value.parse() {
             Ok(n) if n > 0 => Ok(n),
@@ -155,7 +155,7 @@ impl SweptField {
     }
 }
 
-/// Splits at semicolons, or where there are none at commas outside parentheses.
+/// Splits at semicolons, or, if there are none, at commas outside parentheses.
 fn split(list: &str) -> Vec<&str> {
     if list.contains(';') {
         return list.split(';').map(str::trim).collect();
@@ -186,7 +186,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Factor from the whole number of a quantity to what is shown.
+    /// Factor from the unit's integer form to the number that is shown.
     fn factor(&self) -> f64 {
         match self {
             Self::Time => 1e-9,
@@ -212,8 +212,8 @@ fn quantity(text: &str) -> Option<(f64, Unit)> {
     if text.contains('/') {
         return Some((units::parse_rate(text).ok()?, Unit::PerSecond));
     }
-    // `5m` is five minutes and five mebibytes: in a workload it depends on the field, so here only
-    // what is a size and no duration is a size.
+    // `5m` can mean five minutes or five mebibytes, which in a workload depends on the field. Here it is a duration;
+    // only text that is not a duration is read as a size.
     if let Ok(ns) = units::parse_duration(text) {
         return Some((ns as f64, Unit::Time));
     }
@@ -221,23 +221,25 @@ fn quantity(text: &str) -> Option<(f64, Unit)> {
     Some((bytes as f64, Unit::Bytes))
 }
 
-/// `A..B` doubles from A to B, `A..B+S` goes in steps of S; B is always the last value.
+/// `A..B` doubles from A to B; `A..B+S` goes from A to B in steps of S. B is always the last value.
 fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
     let whole = format!("{from}..{to}");
-    let wrong =
-        |what: &str| format!("`{whole}`: {what}; write it such as 1..128, 4KiB..1MiB or 10..50+10");
+    let wrong = |what: &str| {
+        format!("`{whole}`: {what}; write a range such as 1..128, 4KiB..1MiB or 10..50+10")
+    };
     let (to, step) = match to.split_once('+') {
         Some((to, step)) => (to.trim(), Some(step.trim())),
         None => (to, None),
     };
-    let read = |text: &str| quantity(text).ok_or_else(|| wrong(&format!("`{text}` is no number")));
+    let read =
+        |text: &str| quantity(text).ok_or_else(|| wrong(&format!("`{text}` is not a number")));
     let ((from, unit), (to, other)) = (read(from)?, read(to)?);
     let step = step.map(read).transpose()?;
     if unit != other || step.as_ref().is_some_and(|(_, u)| *u != unit) {
-        return Err(wrong("its numbers have different units"));
+        return Err(wrong("the numbers have different units"));
     }
     if from <= 0.0 || to <= from {
-        return Err(wrong("it must rise from a number above 0"));
+        return Err(wrong("the range must rise from a number above 0"));
     }
     let mut values = vec![from];
     loop {
@@ -253,7 +255,7 @@ fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
         }
         values.push(next);
         if values.len() > MOST {
-            return Err(wrong("it has too many values"));
+            return Err(wrong("the range has too many values"));
         }
     }
     Ok(values.into_iter().map(|v| unit.write(v)).collect())
@@ -315,13 +317,13 @@ mod tests {
     fn mistakes_say_what_to_write() {
         for (text, part) in [
             ("workers", "there is no `=`"),
-            ("workers=4", "two values or more"),
+            ("workers=4", "two or more values"),
             ("workers=4,,5", "a value is empty"),
             ("speed=1,2", "there is no field `speed`"),
             ("workers=8..4", "must rise"),
             ("workers=0..4", "must rise"),
             ("size=4KiB..8", "different units"),
-            ("workers=a..8", "`a` is no number"),
+            ("workers=a..8", "`a` is not a number"),
             ("workers=1..9+0", "the step is 0"),
             ("workers=1..1000000+1", "too many values"),
             ("endpoints=1,x", "whole number"),

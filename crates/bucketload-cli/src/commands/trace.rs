@@ -1,4 +1,4 @@
-//! Log files to a prepared trace, for `replay` and `model`.
+//! Turns log files into a prepared trace, for `replay` and `model`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,24 @@ use tempfile::TempDir;
 use crate::cli::trace::TraceArgs;
 use crate::exit::Failure;
 
-/// A prepared trace; its temporary directory lives as long.
-pub(crate) struct Prepared {
+/// A prepared trace, and its temporary directory.
+pub(crate) struct PreparedTrace {
     pub(crate) trace: CanonicalTrace,
-    /// Everything that decides which records it holds, for its identity.
+    /// Everything that determines the trace's records, as text.
     pub(crate) identity: String,
     _temp: TempDir,
 }
 
-/// Imports the files, or opens the one that was prepared before.
+/// Imports the files, or opens a trace that was prepared before.
 ///
 /// # Errors
-/// When the files cannot be read or understood.
+/// When the files cannot be read or parsed.
 pub(crate) fn prepared(
     args: &TraceArgs,
     seed: u64,
     replay_errors: bool,
     quiet: bool,
-) -> Result<Prepared, Failure> {
+) -> Result<PreparedTrace, Failure> {
     let place = args.temp.clone().unwrap_or_else(std::env::temp_dir);
     let temp = tempfile::Builder::new()
         .prefix("bucketload-trace-")
@@ -39,7 +39,7 @@ pub(crate) fn prepared(
         refuse_changes(&options)?;
         let trace = CanonicalTrace::open(file).map_err(failure)?;
         let identity = identity(trace.summary(), "");
-        return Ok(Prepared {
+        return Ok(PreparedTrace {
             trace,
             identity,
             _temp: temp,
@@ -51,7 +51,7 @@ pub(crate) fn prepared(
         .find(|file| CanonicalTrace::is_canonical(file))
     {
         return Err(Failure::usage(format!(
-            "{}: a prepared trace is replayed alone; give the original files together",
+            "{}: a prepared trace cannot be combined with other files; give all original files instead",
             file.display()
         )));
     }
@@ -69,16 +69,16 @@ pub(crate) fn prepared(
     }
     let trace = prepare(&args.files, &options, &out).map_err(failure)?;
     let identity = identity(trace.summary(), &selection(options));
-    Ok(Prepared {
+    Ok(PreparedTrace {
         trace,
         identity,
         _temp: temp,
     })
 }
 
-/// The options that select and change records, in text.
+/// The options that select and change records, as text.
 fn selection(mut options: PrepareOptions) -> String {
-    // Where things are written says nothing about the records.
+    // Output paths do not affect the records.
     (options.temp, options.samples) = (PathBuf::new(), PathBuf::new());
     options.lenient = false;
     format!("{options:?}")
@@ -99,7 +99,7 @@ fn identity(summary: &Summary, selection: &str) -> String {
     )
 }
 
-/// A prepared trace is as it was prepared: options of the preparation come too late.
+/// Refuses options of the preparation for a trace that is already prepared.
 fn refuse_changes(options: &PrepareOptions) -> Result<(), Failure> {
     let mut default = PrepareOptions::new(options.temp.clone());
     (default.samples, default.seed) = (options.samples.clone(), options.seed);
@@ -108,17 +108,17 @@ fn refuse_changes(options: &PrepareOptions) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(
-        "the file is a prepared trace: trace options (filters, samples, ticks, ...) belong to its \
-         preparation; give the original files to change them",
+        "the file is a prepared trace, to which trace options (filters, samples, ticks, ...) no longer apply; \
+         give the original files to change them",
     ))
 }
 
-/// How a failure of the trace ends the program: nearly all are about what the user gave.
+/// The failure that an error of the trace means for the user. Nearly all errors are about the input.
 pub(crate) fn failure(error: TraceError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// Name of a workload from that of a file, without its endings.
+/// The name of a workload, derived from a file name without its extensions.
 pub(crate) fn name_of(file: &Path) -> String {
     let name = file
         .file_name()
@@ -141,7 +141,7 @@ pub(crate) fn name_of(file: &Path) -> String {
     }
 }
 
-/// Bytes for people, such as `9.8 MiB`.
+/// A size in readable form, such as `9.8 MiB`.
 fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes as f64, 0);
@@ -152,7 +152,7 @@ fn bytes_text(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// What a trace is, line by line.
+/// A description of the trace, line by line.
 pub(crate) fn facts(summary: &Summary) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));

@@ -6,8 +6,9 @@ use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
 use super::docs::print;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 
-/// Lists the built-in workloads with what they are.
+/// Lists the built-in workloads with their descriptions.
 pub(crate) fn list() -> Result<Exit, Failure> {
     let width = BUILTIN_WORKLOADS
         .iter()
@@ -28,7 +29,7 @@ pub(crate) fn list() -> Result<Exit, Failure> {
     print(out.as_bytes())
 }
 
-/// Prints one of them.
+/// Prints a built-in workload.
 pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
     let file = WorkloadFile::builtin(name).or_usage()?;
     print(file.text().as_bytes())
@@ -39,11 +40,11 @@ pub(crate) fn schema() -> Result<Exit, Failure> {
     print(bucketload_workload::spec::workload_schema().as_bytes())
 }
 
-/// The workload `name`: a file when it looks like one or there is one, else a built-in one.
+/// The workload `name`: a file if the name looks like one or a file exists, else a built-in workload.
 pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
     if crate::cosbench::is_workload(name) {
         return Err(Failure::usage(format!(
-            "{name} is a COSBench workload, which only `run` and `convert` take"
+            "{name} is a COSBench workload, which only `run`, `convert` and `submit` accept"
         )));
     }
     let is_file =
@@ -51,6 +52,5 @@ pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
     if !is_file {
         return WorkloadFile::builtin(name).or_usage();
     }
-    let text = std::fs::read_to_string(name).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    WorkloadFile::parse(name, &text).or_usage()
+    WorkloadFile::parse(name, &files::read(name)?).or_usage()
 }

@@ -1,4 +1,4 @@
-//! COSBench's archive of a run: what happened, read from the run directory.
+//! COSBench's archive of a run, computed from the run directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,30 +16,30 @@ use bucketload_results::result::RunResult;
 use bucketload_results::rundir::{RunDir, Status};
 
 use super::PROFILE;
-use super::figures::{Measured, fill};
-use super::plan::steps;
+use super::figures::{MeasuredStage, fill};
+use super::plan::stage_phases;
 use super::timeline::snapshots;
 use crate::exit::Failure;
 
-/// Refuses a number that another workload of the archive has.
+/// Checks that no workload of the archive has this number.
 ///
 /// # Errors
-/// When there is one.
+/// When one has.
 pub(crate) fn check_number(archive: &Path, number: u64) -> Result<(), Failure> {
     match taken(archive, number) {
         false => Ok(()),
         true => Err(Failure::usage(format!(
-            "--cosbench-number: {} holds a workload w{number} already; choose another number, or leave it out",
+            "--cosbench-number: {} already holds a workload w{number}; choose another number, or remove the flag",
             archive.display()
         ))),
     }
 }
 
-/// Writes the archive of the run in `run` into `archive`, under `number` or the next free one; returns the
-/// directory of the workload.
+/// Writes the archive of the run in `run` into `archive`, under `number` or the next free number. Returns the directory
+/// of the workload.
 ///
 /// # Errors
-/// When the run is of no COSBench workload, the number is another's, or something cannot be read or written.
+/// When the run is not one of a COSBench workload, the number is in use, or a file cannot be read or written.
 pub(crate) fn write(
     run: &Path,
     result: &RunResult,
@@ -52,7 +52,7 @@ pub(crate) fn write(
     let manifest = dir.manifest();
     if manifest.plan.profile != PROFILE {
         return Err(usage(format!(
-            "{} is no run of a COSBench workload",
+            "{} is not a run of a COSBench workload",
             run.display()
         )));
     }
@@ -74,7 +74,7 @@ pub(crate) fn write(
         }
         None => {
             record.number = last + 1;
-            // Never the number of another workload, whatever became of the count (B17).
+            // Never reuses the number of another workload, even if the counter is wrong (B17).
             while taken(archive, record.number) {
                 record.number += 1;
             }
@@ -117,31 +117,31 @@ fn append(path: &Path, header: &str, lines: &str) -> std::io::Result<()> {
     file.write_all(lines.as_bytes())
 }
 
-/// What the events say of a phase.
+/// When a phase started and ended.
 #[derive(Clone, Copy, Default)]
-struct Mark {
+struct PhaseTimes {
     started_ns: Option<u64>,
     ended: Option<(u64, PhaseEnd, u64)>,
 }
 
-/// What a run directory says, as far as an archive needs it.
-struct Told {
-    marks: BTreeMap<usize, Mark>,
+/// The content of a run directory that an archive needs.
+struct RunLog {
+    marks: BTreeMap<usize, PhaseTimes>,
     rows: BTreeMap<usize, PhaseRows>,
     snapshots: BTreeMap<usize, Vec<Snapshot>>,
-    log: BTreeMap<usize, Vec<LogLine>>,
-    /// Start of the run, nanoseconds since 1970.
+    lines: BTreeMap<usize, Vec<LogLine>>,
+    /// Start of the run, in nanoseconds since 1970.
     start_unix_ns: u64,
-    /// The agents that carried it out; none of a run on one machine.
+    /// The agents that carried out the run; none if it ran on one machine.
     agents: AgentsFile,
 }
 
-impl Told {
+impl RunLog {
     fn ms(&self, at_ns: u64) -> u64 {
         (self.start_unix_ns + at_ns) / 1_000_000
     }
 
-    /// COSBench's drivers: the agents, or this machine.
+    /// COSBench's drivers: the agents, or this machine if there are none.
     fn drivers(&self) -> Vec<DriverRecord> {
         let driver = |number: usize, url: String| DriverRecord {
             name: format!("driver{}", number + 1),
@@ -159,7 +159,7 @@ impl Told {
         }
     }
 
-    /// The driver that a message of the run is about: it says so at one of its ends.
+    /// The driver that a message is about, which its beginning or end names.
     fn driver_of(&self, message: &str) -> usize {
         let named = |rank: usize| {
             let name = format!("agent {rank} (");
@@ -172,7 +172,7 @@ impl Told {
     }
 }
 
-/// The agents of a run; none where it had none.
+/// The agents of a run, if it had any.
 fn agents(dir: &Path) -> Result<AgentsFile, String> {
     let path = dir.join(AGENTS);
     match fs::read(&path) {
@@ -189,21 +189,21 @@ fn record(
     utc_offset_s: i64,
 ) -> Result<Record, String> {
     let manifest = dir.manifest();
-    let steps = steps(workload);
-    let mut told = Told {
+    let steps = stage_phases(workload);
+    let mut log = RunLog {
         marks: BTreeMap::new(),
         rows: BTreeMap::new(),
         snapshots: BTreeMap::new(),
-        log: BTreeMap::new(),
+        lines: BTreeMap::new(),
         start_unix_ns: manifest.started_unix_ns,
         agents: agents(dir.path())?,
     };
-    events(dir, &mut told)?;
+    events(dir, &mut log)?;
     let drained_ns = |phase: usize| {
-        let ended = told.marks.get(&phase).and_then(|mark| mark.ended);
+        let ended = log.marks.get(&phase).and_then(|mark| mark.ended);
         ended.map_or(u64::MAX, |(_, _, drained_ns)| drained_ns)
     };
-    told.snapshots = snapshots(dir, workload, &steps, drained_ns)?;
+    log.snapshots = snapshots(dir, workload, &steps, drained_ns)?;
     let begun_ms = manifest.started_unix_ns / 1_000_000;
     let mut out = Record {
         number: 0,
@@ -211,7 +211,7 @@ fn record(
         states: vec![state("queuing", begun_ms), state("processing", begun_ms)],
         utc_offset_s,
         stages: Vec::new(),
-        drivers: told.drivers(),
+        drivers: log.drivers(),
     };
     for (index, stage) in workload.stages.iter().enumerate() {
         let of = |pause: bool| {
@@ -222,21 +222,21 @@ fn record(
         let (load, pause) = (of(false), of(true));
         let mut written = StageRecord {
             name: stage.name.clone(),
-            states: states(&told, result, begun_ms, load, pause),
+            states: states(&log, result, begun_ms, load, pause),
             ..StageRecord::default()
         };
         if let Some(phase) = load {
-            if let Some(rows) = told.rows.get(&phase) {
-                let measured = Measured {
+            if let Some(rows) = log.rows.get(&phase) {
+                let measured = MeasuredStage {
                     plan: &manifest.plan,
                     phase,
                     rows,
-                    pins: &told.agents.pins,
+                    pins: &log.agents.pins,
                 };
                 fill(&mut written, &mut out.drivers, stage, &measured);
             }
-            written.snapshots = told.snapshots.remove(&phase).unwrap_or_default();
-            written.log = told.log.remove(&phase).unwrap_or_default();
+            written.snapshots = log.snapshots.remove(&phase).unwrap_or_default();
+            written.log = log.lines.remove(&phase).unwrap_or_default();
         }
         out.stages.push(written);
     }
@@ -265,31 +265,31 @@ const fn state(name: &'static str, at_ms: u64) -> State {
     State { name, at_ms }
 }
 
-/// The states of a stage. What comes after the works does not change how they ended (B14).
+/// The states of a stage. Its delay does not change how its works ended (B14).
 fn states(
-    told: &Told,
+    log: &RunLog,
     result: &RunResult,
     begun_ms: u64,
     load: Option<usize>,
     pause: Option<usize>,
 ) -> Vec<State> {
     let mut out = vec![state("waiting", begun_ms)];
-    let mark = |phase: Option<usize>| phase.and_then(|p| told.marks.get(&p)).copied();
+    let mark = |phase: Option<usize>| phase.and_then(|p| log.marks.get(&p)).copied();
     let mut verdict = match load {
         Some(_) => "aborted",
         None => "completed",
     };
     let mut end_ns = 0;
-    if let Some(Mark {
+    if let Some(PhaseTimes {
         started_ns: Some(started_ns),
         ended,
     }) = mark(load)
     {
-        out.push(state("running", told.ms(started_ns)));
+        out.push(state("running", log.ms(started_ns)));
         end_ns = started_ns;
         verdict = "terminated";
         if let Some((at_ns, end, drained_ns)) = ended {
-            out.push(state("closing", told.ms(at_ns)));
+            out.push(state("closing", log.ms(at_ns)));
             end_ns = drained_ns;
             let gates = result
                 .phases
@@ -304,32 +304,32 @@ fn states(
             };
         }
     }
-    if let Some(Mark {
+    if let Some(PhaseTimes {
         started_ns: Some(started_ns),
         ended,
     }) = mark(pause)
     {
-        out.push(state("sleeping", told.ms(started_ns)));
+        out.push(state("sleeping", log.ms(started_ns)));
         end_ns = ended.map_or(started_ns, |(_, _, drained)| drained);
     } else if load.is_none() {
         verdict = "aborted";
     }
     let at_ms = match end_ns {
         0 => begun_ms,
-        ns => told.ms(ns),
+        ns => log.ms(ns),
     };
     out.push(state(verdict, at_ms));
     out
 }
 
-fn events(dir: &RunDir, told: &mut Told) -> Result<(), String> {
+fn events(dir: &RunDir, log: &mut RunLog) -> Result<(), String> {
     let (events, _) = dir.events().map_err(|e| e.to_string())?;
     let mut current = 0;
     for event in events {
         match event {
             Event::PhaseStarted { phase, at_ns } => {
                 current = usize::from(phase);
-                told.marks.entry(current).or_default().started_ns = Some(at_ns);
+                log.marks.entry(current).or_default().started_ns = Some(at_ns);
             }
             Event::PhaseEnded {
                 phase,
@@ -337,10 +337,10 @@ fn events(dir: &RunDir, told: &mut Told) -> Result<(), String> {
                 end,
                 drained_ns,
             } => {
-                told.marks.entry(usize::from(phase)).or_default().ended =
+                log.marks.entry(usize::from(phase)).or_default().ended =
                     Some((at_ns, end, drained_ns));
             }
-            Event::Rows(rows) => told
+            Event::Rows(rows) => log
                 .rows
                 .entry(usize::from(rows.phase))
                 .or_default()
@@ -353,19 +353,19 @@ fn events(dir: &RunDir, told: &mut Told) -> Result<(), String> {
                 at_ns,
             } => {
                 let line = LogLine {
-                    at_ms: told.ms(at_ns),
-                    driver: told.driver_of(&error),
+                    at_ms: log.ms(at_ns),
+                    driver: log.driver_of(&error),
                     text: format!("[ERROR] [{class}] - {key}: {error}"),
                 };
-                told.log.entry(usize::from(phase)).or_default().push(line);
+                log.lines.entry(usize::from(phase)).or_default().push(line);
             }
             Event::Warning { message } => {
                 let line = LogLine {
-                    at_ms: told.start_unix_ns / 1_000_000,
-                    driver: told.driver_of(&message),
+                    at_ms: log.start_unix_ns / 1_000_000,
+                    driver: log.driver_of(&message),
                     text: format!("[WARN] [Run] - {message}"),
                 };
-                told.log.entry(current).or_default().push(line);
+                log.lines.entry(current).or_default().push(line);
             }
             _ => {}
         }

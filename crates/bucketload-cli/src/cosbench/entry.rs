@@ -1,4 +1,4 @@
-//! From COSBench's operations to the entries of a work.
+//! Turns COSBench's operations into the entries of a work.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::named::{
@@ -9,21 +9,21 @@ use bucketload_cosbench::{Division, Operation, OperationKind, Selector, Sizes, W
 
 use super::refuse;
 
-/// Files of a directory that are written at most.
+/// Most files of a directory that a `filewrite` may write.
 const MOST_FILES: usize = 100_000;
-/// Keys that one listing asks for, as S3 does by default.
+/// Keys that a listing asks for: S3's default.
 const PAGE: u64 = 1000;
 
-/// What is known of the sizes that the workload writes.
-pub(super) struct Known {
-    /// The sizes of all writes, where they are the same everywhere.
+/// The sizes that the workload writes, as far as they are known.
+pub(super) struct WrittenSizes {
+    /// The sizes of all writes, if all writes have the same sizes.
     sizes: Option<Sizes>,
     /// Mean bytes of a write, for estimates.
     mean_bytes: f64,
     verifies: bool,
 }
 
-impl Known {
+impl WrittenSizes {
     pub(super) fn of(workload: &Workload, notes: &mut Vec<String>) -> Self {
         let works = || workload.stages.iter().flat_map(|stage| &stage.works);
         let operations = || works().flat_map(|work| &work.operations);
@@ -41,12 +41,12 @@ impl Known {
         let sizes = same.filter(|_| !sequence).cloned();
         let checked = operations().any(|o| o.target.hash_check && !o.kind.writes());
         let trailed = written().any(|o| o.target.hash_check);
-        // Without trailers every byte is compared with what the workload writes, where that is known.
+        // Without checksum trailers, every byte is compared with what the workload writes, if that is known.
         let verifies = checked && !trailed && sizes.is_some();
         if checked && !trailed && !verifies && first.is_some() {
             notes.push(
-                "hashCheck: no operation that writes has it, and sizes are not the same in all of them, so \
-                 only objects of somebody else that end with a checksum are checked"
+                "hashCheck: no writing operation sets it, and their sizes differ, so only objects of others that \
+                 end with a checksum are checked"
                     .to_owned(),
             );
         }
@@ -84,7 +84,7 @@ pub(super) fn numbers(selector: &Selector) -> Numbers {
 fn class(operation: &Operation, work: &Work) -> Result<OpClass, String> {
     use OperationKind as K;
     let unsupported = |why: &str| {
-        let remedy = format!("leave it out: --skip-operations {}", operation.kind.name());
+        let remedy = format!("skip it with --skip-operations {}", operation.kind.name());
         Err(refuse(&operation.location, why, &remedy))
     };
     Ok(match operation.kind {
@@ -99,16 +99,16 @@ fn class(operation: &Operation, work: &Work) -> Result<OpClass, String> {
         K::MultipartWrite | K::MultipartPrepare | K::MultipartFileWrite => OpClass::MultipartPut,
         K::Restore => OpClass::Restore,
         K::LocalWrite => OpClass::LocalWrite,
-        K::Delay => return unsupported("a delay performs no operation"),
+        K::Delay => return unsupported("a delay is not an operation"),
     })
 }
 
-/// Whether the storage's reads are of ranges.
+/// Whether the storage reads ranges.
 fn ranged(work: &Work) -> bool {
     work.storage.config.truth("is_range_request") == Ok(Some(true))
 }
 
-/// A key of the work's storage, or its default, as a number.
+/// The numeric value of a key of the work's storage, or its default.
 fn number(work: &Work, key: &str) -> Result<u64, String> {
     let storage = &work.storage;
     let text = storage
@@ -116,15 +116,15 @@ fn number(work: &Work, key: &str) -> Result<u64, String> {
         .value(&storage.config, key)
         .unwrap_or_default();
     text.parse().map_err(|_| {
-        let problem = format!("{key}: `{text}` is no whole number");
+        let problem = format!("{key}: `{text}` is not a whole number");
         refuse(&storage.location, &problem, "write a number of bytes")
     })
 }
 
-/// The days for which `restore` asks: `Days` of S3's RestoreObject, a 32-bit number.
+/// The number of days that `restore` asks for: `Days` of S3's RestoreObject, a 32-bit number.
 fn days(work: &Work) -> Result<u64, String> {
     let storage = &work.storage;
-    // A storage that has no such key asks for a day, as COSBench's storages do that have it.
+    // A storage without this key asks for one day, the default of COSBench's storages that have the key.
     let text = storage.adapter.value(&storage.config, "restore_days");
     let text = text.as_deref().unwrap_or("1");
     let days = text
@@ -132,7 +132,7 @@ fn days(work: &Work) -> Result<u64, String> {
         .ok()
         .filter(|days| (1..=i32::MAX).contains(days));
     days.map(|days: i32| days as u64).ok_or_else(|| {
-        let problem = format!("restore_days: `{text}` is no number of days");
+        let problem = format!("restore_days: `{text}` is not a number of days");
         refuse(
             &storage.location,
             &problem,
@@ -141,11 +141,14 @@ fn days(work: &Work) -> Result<u64, String> {
     })
 }
 
-/// The entries of a work's mix with what they work on.
+/// The entries of a work's mix with the names they work on.
 ///
 /// # Errors
-/// What cannot be driven, with its place in the file.
-pub(super) fn entries(work: &Work, known: &Known) -> Result<Vec<(MixEntry, NamedEntry)>, String> {
+/// Operations that are not supported, with their place in the file.
+pub(super) fn entries(
+    work: &Work,
+    known: &WrittenSizes,
+) -> Result<Vec<(MixEntry, NamedEntry)>, String> {
     let mut out = Vec::new();
     for operation in &work.operations {
         out.push(entry(work, operation, known)?);
@@ -179,7 +182,7 @@ pub(super) fn entries(work: &Work, known: &Known) -> Result<Vec<(MixEntry, Named
 fn entry(
     work: &Work,
     operation: &Operation,
-    known: &Known,
+    known: &WrittenSizes,
 ) -> Result<(MixEntry, NamedEntry), String> {
     use OperationKind as K;
     let target = &operation.target;
@@ -194,15 +197,15 @@ fn entry(
     };
     let lists_all = operation.kind == K::List && target.objects.is_none();
     let bucket_divided = match operation.kind {
-        // A list divides its containers always, or never (docs/spec/cosbench.md section 1.7).
+        // A list either always divides its containers, or never (docs/spec/cosbench.md section 1.7).
         K::List => lists_all && wide(&target.containers),
         _ => operation.division == Division::Container,
     };
     let Some(containers) = &target.containers else {
         return Err(refuse(
             &operation.location,
-            "it names no container",
-            "listing all containers is not supported: add containers=…",
+            "the operation names no container, and listing all containers is not supported",
+            "add containers=…",
         ));
     };
     let bucket = NamePattern {
@@ -282,7 +285,7 @@ fn entry(
     Ok((mix, named))
 }
 
-/// The selector of files: only its letter is used (docs/spec/cosbench.md section 1.6).
+/// The selector of files, of which only the letter matters (docs/spec/cosbench.md section 1.6).
 fn file_numbers(letter: Option<char>, files: u32) -> Numbers {
     let (lo, hi) = (1, files);
     match letter {
@@ -293,14 +296,14 @@ fn file_numbers(letter: Option<char>, files: u32) -> Numbers {
     }
 }
 
-/// The files of an operation's directory, by name.
+/// The files in an operation's directory, sorted by name.
 fn files(operation: &Operation) -> Result<Vec<NamedFile>, String> {
     let dir = operation.target.files.as_deref().unwrap_or_default();
     let wrong = |problem: String| {
         refuse(
             &operation.location,
             &format!("files: {dir}: {problem}"),
-            "name a directory with files",
+            "name a directory that contains files",
         )
     };
     let mut files = Vec::new();
@@ -312,16 +315,19 @@ fn files(operation: &Operation) -> Result<Vec<NamedFile>, String> {
         }
         let name = found.file_name().into_string();
         files.push(NamedFile {
-            name: name.map_err(|name| wrong(format!("{} is no text", name.display())))?,
+            name: name
+                .map_err(|name| wrong(format!("the name {} is not UTF-8", name.display())))?,
             bytes: facts.len(),
         });
         if files.len() > MOST_FILES {
-            return Err(wrong(format!("holds more than {MOST_FILES} files")));
+            return Err(wrong(format!(
+                "the directory holds more than {MOST_FILES} files"
+            )));
         }
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     match files.is_empty() {
-        true => Err(wrong("holds no file".to_owned())),
+        true => Err(wrong("the directory holds no file".to_owned())),
         false => Ok(files),
     }
 }

@@ -1,4 +1,4 @@
-//! Figures of COSBench's tables: rows of a stage, its workers, its drivers' parts.
+//! Figures of COSBench's tables: the rows of a stage, of its workers and of its drivers.
 
 use std::ops::Range;
 
@@ -11,28 +11,28 @@ use bucketload_cosbench::{Stage, Work};
 
 use super::STRICT;
 
-/// Shares of the percentiles.
+/// The percentiles of the tables, as shares.
 const SHARES: [f64; 5] = [0.60, 0.80, 0.90, 0.95, 0.99];
 
-/// What was measured of a stage.
-pub(super) struct Measured<'a> {
+/// The measurement of a stage.
+pub(super) struct MeasuredStage<'a> {
     pub(super) plan: &'a Plan,
     /// Index of the stage's phase in the plan.
     pub(super) phase: usize,
     pub(super) rows: &'a PhaseRows,
-    /// The drivers that works are pinned to.
+    /// The drivers to which works are pinned.
     pub(super) pins: &'a Pins,
 }
 
-/// The rows of an operation, and what its figures are computed with.
+/// The rows of an operation, and how its figures are computed.
 struct Operations<'a> {
     rows: Vec<&'a WorkerRow>,
     spans: &'a [&'a WorkerSpan],
-    /// Measured time of the work, seconds.
+    /// Measured time of the work, in seconds.
     window_s: f64,
-    /// COSBench's own numbers.
+    /// Whether to compute COSBench's own numbers.
     strict: bool,
-    /// COSBench's init and dispose leave no samples.
+    /// Whether the operation has no samples, as COSBench's init and dispose.
     silent: bool,
 }
 
@@ -56,8 +56,8 @@ impl Operations<'_> {
         }
     }
 
-    /// The figures of several workers. Rates are over the time of the whole work, so that those of its
-    /// drivers add up; COSBench adds those of the workers.
+    /// The figures of several workers. Rates use the time of the whole work, so that the rates of its drivers add up;
+    /// COSBench instead adds the rates of the workers.
     fn figures(&self, workers: &Range<u32>) -> Figures {
         let mut sums = RowSums::default();
         let mut rates = (0.0, 0.0);
@@ -80,12 +80,12 @@ impl Operations<'_> {
     }
 }
 
-/// Rows and workers of a stage, and each driver's part of them.
+/// Fills in the rows and workers of a stage, and each driver's share of them.
 pub(super) fn fill(
     out: &mut StageRecord,
     drivers: &mut [DriverRecord],
     stage: &Stage,
-    measured: &Measured<'_>,
+    measured: &MeasuredStage<'_>,
 ) {
     let rows = measured.rows;
     let Some(phase) = measured.plan.phases.get(measured.phase) else {
@@ -126,7 +126,7 @@ pub(super) fn fill(
             }
             for (rank, driver) in drivers.iter_mut().enumerate() {
                 let crew = crew(phase, index, (rank as u32, of), measured.pins);
-                // Who has no worker of a work has no mission.
+                // A driver without a worker has no mission.
                 if !crew.is_empty() {
                     if !out.missions.contains(&rank) {
                         out.missions.push(rank);
@@ -166,13 +166,13 @@ pub(super) fn fill(
     }
 }
 
-/// Whether COSBench has no samples of the work's operation.
+/// Whether COSBench records no samples of the work's operation.
 fn is_silent(work: &Work) -> bool {
     use bucketload_cosbench::WorkKind::{Dispose, Init};
     matches!(work.kind, Init | Dispose)
 }
 
-/// From the first start to the last end of all workers, seconds.
+/// Time from the first start to the last end of all workers, in seconds.
 fn wall_s(spans: &[&WorkerSpan]) -> f64 {
     let first = spans.iter().map(|s| s.first_ns).min().unwrap_or(0);
     let last = spans.iter().map(|s| s.last_ns).max().unwrap_or(0);
@@ -200,7 +200,7 @@ fn means(sums: &RowSums, strict: bool) -> Figures {
     }
 }
 
-/// The figures of a worker, over the time from its first start to its last end.
+/// The figures of a worker over the time from its first start to its last end.
 fn worker(sums: &RowSums, span: Option<&WorkerSpan>, strict: bool) -> Figures {
     let mut figures = means(sums, strict);
     if let Some(span) = span {
@@ -222,7 +222,8 @@ fn worker(sums: &RowSums, span: Option<&WorkerSpan>, strict: bool) -> Figures {
     figures
 }
 
-/// COSBench's: the upper edge of the first bucket that reaches the whole part of the share.
+/// COSBench's percentiles: the upper edge of the first bucket at which the cumulative count reaches the rank, rounded
+/// down.
 fn legacy_percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
     let total: u64 = buckets.iter().map(|b| b.1).sum();
     let edge = |bucket: u32| f64::from(bucket + 1) * 10.0;
@@ -230,7 +231,7 @@ fn legacy_percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
     let at = |share: f64| {
         let wanted = (total as f64 * share).floor() as u64;
         if wanted == 0 {
-            // The very first bucket reaches nothing already.
+            // Rank 0 is reached in the very first bucket.
             return edge(0);
         }
         let mut sum = 0;
@@ -244,7 +245,7 @@ fn legacy_percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
     Some([a, b, c, d, e, last])
 }
 
-/// Ours: nearest rank, from buckets of 0.1 %.
+/// Our percentiles: nearest rank, from buckets with a resolution of 0.1 %.
 fn percentiles(buckets: &[(u32, u64)]) -> Option<[f64; 6]> {
     let total: u64 = buckets.iter().map(|b| b.1).sum();
     let edge = |bucket: u32| Histogram::highest_of(bucket as usize) as f64 / 1e6;

@@ -6,7 +6,7 @@ use bucketload_core::rows::{PhaseRows, RowLatencies, RowSums, WorkerRow, WorkerS
 use bucketload_cosbench::artifacts::{DriverRecord, StageRecord};
 use bucketload_cosbench::parse;
 
-use super::{Measured, fill, legacy_percentiles, percentiles};
+use super::{MeasuredStage, fill, legacy_percentiles, percentiles};
 use crate::cosbench::overrides::Settings;
 use crate::cosbench::plan::plan;
 
@@ -37,8 +37,8 @@ fn b4_percentiles_of_few_samples_are_samples() {
     );
 }
 
-/// Two workers of an operation budget: one does 10 operations in 1 s, the other 10 in 2 s. One
-/// operation of the second straddled an edge of the window.
+/// Two workers share 20 operations: one does 10 in 1 s, the other 10 in 2 s. One operation of the second straddles an
+/// edge of the window.
 fn on(drivers: usize, strict: bool) -> (StageRecord, Vec<DriverRecord>) {
     let text = "<workload name=\"w\"><workflow><workstage name=\"m\"><work name=\"x\" workers=\"2\" totalOps=\"20\">\
                 <operation type=\"read\" config=\"containers=c(1);objects=c(1)\"/></work></workstage></workflow></workload>";
@@ -79,7 +79,7 @@ fn on(drivers: usize, strict: bool) -> (StageRecord, Vec<DriverRecord>) {
     };
     let mut out = StageRecord::default();
     let mut drivers = vec![DriverRecord::default(); drivers];
-    let measured = Measured {
+    let measured = MeasuredStage {
         plan: &plan,
         phase: 0,
         rows: &rows,
@@ -95,7 +95,7 @@ fn stage(strict: bool) -> StageRecord {
     out
 }
 
-/// The figures of drivers add up, by both measures.
+/// The figures of drivers add up, in both modes.
 #[test]
 fn drivers_have_the_figures_of_their_workers() {
     for strict in [false, true] {
@@ -125,8 +125,8 @@ fn b2_b5_rates_are_totals_over_the_wall_clock_and_no_operation_vanishes() {
     assert_eq!(ours.workers.len(), 2);
 }
 
-/// With `--compat strict` the legacy numbers come out: straddling operations are left out, each worker's
-/// rate is over its own time and the rates are added, milliseconds are whole, percentiles are edges.
+/// `--compat strict` leaves out straddling operations, adds the rates of the workers, each over the worker's own time,
+/// counts whole milliseconds, and uses bucket edges as percentiles.
 #[test]
 fn strict_reproduces_the_legacy_numbers() {
     let legacy = stage(true);

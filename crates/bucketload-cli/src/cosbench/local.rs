@@ -1,22 +1,24 @@
-//! COSBench's `localwrite`: files of this machine, written only where the user allows it, beside what is there.
+//! COSBench's `localwrite`, which writes files on this machine: only where the user allows it, and without replacing
+//! existing files.
 
 use std::path::{Path, PathBuf};
 
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_cosbench::{Operation, OperationKind, Selector, Workload};
 
-use super::{Course, refuse};
+use super::{RunMode, refuse};
 use crate::cli::cosbench::CosbenchArgs;
 
-/// The directory that the workload's operations `localwrite` write to, with the directories of its containers
-/// made; `None` where there is no such operation.
+/// The directory that the workload's `localwrite` operations write to, after creating the directories of its
+/// containers. `None` if there is no such operation.
 ///
 /// # Errors
-/// When it is not allowed, lies elsewhere, or holds what would be replaced: with the place in the file.
+/// When the directory is not allowed, lies elsewhere, or holds files that would be replaced. Errors name the place in the
+/// workload.
 pub(super) fn files(
     workload: &Workload,
     args: &CosbenchArgs,
-    course: Course,
+    mode: RunMode,
 ) -> Result<Option<PathBuf>, String> {
     let works = workload.stages.iter().flat_map(|stage| &stage.works);
     let all: Vec<&Operation> = works
@@ -26,16 +28,16 @@ pub(super) fn files(
     let Some(first) = all.first() else {
         return Ok(None);
     };
-    let skip = "or leave it out: --skip-operations localwrite";
+    let skip = "or skip it with --skip-operations localwrite";
     let Some(allowed) = &args.allow_local_writes else {
         return Err(refuse(
             &first.location,
-            "localwrite writes files of this machine, which is not allowed",
-            &format!("allow it below a directory: --allow-local-writes DIR, {skip}"),
+            "localwrite writes files on this machine, which is not allowed",
+            &format!("allow it below a directory with --allow-local-writes DIR, {skip}"),
         ));
     };
-    if course.agents {
-        let problem = "localwrite is performed by this machine only, not by agents";
+    if mode.agents {
+        let problem = "agents cannot perform localwrite, only this machine can";
         return Err(refuse(
             &first.location,
             problem,
@@ -48,7 +50,7 @@ pub(super) fn files(
         let target = &operation.target;
         if target.files.as_ref() != Some(&root) || root.is_empty() {
             return wrong(
-                "localwrite needs one directory `files`, the same in the whole workload",
+                "localwrite needs a directory `files`, the same one in the whole workload",
                 &format!("add files=/data/files to its config, {skip}"),
             );
         }
@@ -60,8 +62,8 @@ pub(super) fn files(
         ];
         if names.iter().any(|name| name.contains(['/', '\0'])) {
             return wrong(
-                "files cannot have such names: they hold `/`",
-                "name them without",
+                "file names cannot contain `/`",
+                "choose prefixes and suffixes without it",
             );
         }
         let inside = || -> std::io::Result<bool> {
@@ -72,32 +74,32 @@ pub(super) fn files(
         match inside() {
             Ok(true) => {}
             Ok(false) => {
-                let problem = format!("files={root}: it does not lie in {}", allowed.display());
+                let problem = format!("files={root} is not inside {}", allowed.display());
                 return wrong(
                     &problem,
-                    "name the directory that may be written to: --allow-local-writes DIR",
+                    "name a directory that contains it with --allow-local-writes DIR",
                 );
             }
-            Err(e) => return wrong(&format!("files={root}: {e}"), "make the directory"),
+            Err(e) => return wrong(&format!("files={root}: {e}"), "create the directory"),
         }
-        containers(Path::new(&root), operation, args, course)?;
+        containers(Path::new(&root), operation, args, mode)?;
     }
     Ok(Some(PathBuf::from(root)))
 }
 
-/// Makes the directories of an operation's containers.
+/// Creates the directories of an operation's containers.
 fn containers(
     root: &Path,
     operation: &Operation,
     args: &CosbenchArgs,
-    course: Course,
+    mode: RunMode,
 ) -> Result<(), String> {
     let target = &operation.target;
     let Some((lo, hi)) = target.containers.as_ref().and_then(bounds) else {
         return Ok(());
     };
     if u64::from(hi - lo) >= MOST_BUCKETS {
-        let problem = format!("localwrite into more than {MOST_BUCKETS} directories");
+        let problem = format!("localwrite cannot write into more than {MOST_BUCKETS} directories");
         return Err(refuse(
             &operation.location,
             &problem,
@@ -122,16 +124,16 @@ fn containers(
         };
         if let Some(entry) = held.filter(|_| !args.delete_named) {
             let problem = format!(
-                "localwrite could replace {}, which is there already",
+                "localwrite could replace {}, which exists already",
                 entry.path().display()
             );
             return Err(refuse(
                 &operation.location,
                 &problem,
-                "name others, or allow it: --delete-named",
+                "choose other names, or allow it with --delete-named",
             ));
         }
-        if !course.dry_run {
+        if !mode.dry_run {
             std::fs::create_dir_all(&dir).map_err(failed)?;
         }
     }

@@ -29,36 +29,37 @@ use crate::cli::cosbench::{Compat, CosbenchArgs};
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::exit::{Failure, OrFail};
+use crate::files;
 use crate::target::Target;
 
-/// A workload, what it is made of, and where it goes.
+/// A loaded workload and its target.
 pub(crate) struct Loaded {
     pub(crate) resolved: Resolved,
     /// The workload as COSBench understands it, without secrets.
     pub(crate) source: String,
     pub(crate) target: Target,
-    /// Target flags with what the workload says of its storage.
+    /// Target flags, with the workload's storage settings added.
     pub(crate) target_args: TargetArgs,
 }
 
-/// Name of the profile in plans: results of other workloads are not comparable.
+/// Name of the profile in plans, which keeps results from being compared with those of other workloads.
 pub(crate) const PROFILE: &str = "cosbench";
-/// What a plan that follows COSBench to the letter carries as [`bucketload_core::plan::Plan::compat`].
+/// The [`bucketload_core::plan::Plan::compat`] of a plan that reproduces COSBench's numbers.
 pub(crate) const STRICT: &str = "cosbench-strict";
 
-/// What is to be done with a workload.
+/// How a workload is run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Course {
-    /// Nothing but to say what would happen.
+pub(crate) struct RunMode {
+    /// Only say what would happen.
     pub(crate) dry_run: bool,
-    /// Agents carry it out.
+    /// Agents carry out the run.
     pub(crate) agents: bool,
 }
 
-/// The agents of the drivers that works of `plan` are pinned to.
+/// The agents that stand for the drivers to which works of `plan` are pinned.
 ///
 /// # Errors
-/// When pinned works leave no agent for others.
+/// When pinned works leave no agent for other works.
 pub(crate) fn pins(
     plan: &Plan,
     agents: &AgentsFile,
@@ -71,8 +72,8 @@ pub(crate) fn pins(
             Some(agent) => drop(pins.insert(name.to_owned(), *agent)),
             // As COSBench does.
             None => notes.push(format!(
-                "no agent is the driver `{name}`, so works that name it are divided over all; agents are \
-                 driver1 to driver{}, and have the names of their addresses and hosts",
+                "no agent has the driver name `{name}`, so works that name it are divided over all agents; agents are \
+                 named driver1 to driver{}, and by their addresses and hosts",
                 agents.agents.len()
             )),
         }
@@ -81,13 +82,13 @@ pub(crate) fn pins(
     match crews::unassigned_work(plan, count, &pins) {
         None => Ok(pins),
         Some((stage, work)) => Err(Failure::usage(format!(
-            "stage `{stage}`: each of the {count} agents has a work that is pinned to it, so that none is \
-             left for work `{work}`; start more agents, or leave out a `driver`"
+            "stage `{stage}`: works are pinned to all {count} agents, so no agent is left for work `{work}`; \
+             start more agents, or remove a `driver`"
         ))),
     }
 }
 
-/// Something that cannot be done, with its place in the file.
+/// A message about something that is refused, with its place in the file.
 pub(crate) fn refuse(place: &Location, problem: &str, remedy: &str) -> String {
     match place.line {
         0 => format!("{problem}; {remedy}"),
@@ -95,7 +96,7 @@ pub(crate) fn refuse(place: &Location, problem: &str, remedy: &str) -> String {
     }
 }
 
-/// Whether `name` is a workload in XML: a file that is called so or begins like one.
+/// Whether `name` is a workload in XML, judged by its extension or its first characters.
 pub(crate) fn is_workload(name: &str) -> bool {
     let path = Path::new(name);
     if !path.is_file() {
@@ -116,30 +117,29 @@ fn begins_with_tag(path: &Path) -> bool {
     read.is_ok() && text.starts_with('<')
 }
 
-/// Reads the workload `name` and makes a plan of it.
+/// Reads the workload `name` and turns it into a plan.
 ///
 /// # Errors
-/// Whatever COSBench would refuse or stop at, and what cannot be driven, with its place and a remedy.
+/// Everything that COSBench would refuse or stop at, and everything that is not supported, with its place and a remedy.
 pub(crate) fn load(
     name: &str,
     args: &CosbenchArgs,
     target: &TargetArgs,
     workload: &WorkloadArgs,
-    course: Course,
+    mode: RunMode,
 ) -> Result<Loaded, Failure> {
     let at = |text: String| Failure::usage(format!("{name}: {text}"));
-    let text = std::fs::read_to_string(name).map_err(|e| at(e.to_string()))?;
     let Parsed {
         workload: mut parsed,
         warnings,
-    } = parse(&text).map_err(|e| at(e.to_string()))?;
+    } = parse(&files::read(name)?).map_err(|e| at(e.to_string()))?;
     let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let settings = overrides::Settings::new(workload).or_usage()?;
     overrides::apply(&mut parsed, &settings, &args.skip_operations, &mut notes).map_err(at)?;
     let mut chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
-    if let Some(files) = local::files(&parsed, args, course).map_err(at)? {
+    if let Some(files) = local::files(&parsed, args, mode).map_err(at)? {
         notes.push(format!(
-            "localwrite: files are written below {}, and stay there",
+            "localwrite: writes files below {}, where they remain after the run",
             files.display()
         ));
         chosen.args.settings.local_files = Some(files);
@@ -151,12 +151,12 @@ pub(crate) fn load(
     } else if let Some(timeout_ns) = chosen.timeout_ns {
         plan.timeout_ns = timeout_ns;
     }
-    if course.dry_run && !args.delete_named {
+    if mode.dry_run && !args.delete_named {
         notes.extend(plan::delete_note(&plan));
     }
-    if !course.agents && plan::drivers(&plan).next().is_some() {
+    if !mode.agents && plan::drivers(&plan).next().is_some() {
         notes.push(
-            "works are not pinned to drivers: this machine performs them all (with --agents or --launch, \
+            "works are not pinned to drivers, because this machine runs them all (with --agents or --launch, \
              `driver1` is the first agent)"
                 .to_owned(),
         );

@@ -1,5 +1,7 @@
-//! Flags that change a COSBench workload: they are written into it before anything is made of it, so that
-//! what is kept of the run says what was run.
+//! Flags that change a COSBench workload. They are written into the workload before it becomes a plan, so that the run
+//! directory shows what was run.
+
+use std::fmt::Display;
 
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::units;
@@ -8,7 +10,7 @@ use bucketload_cosbench::{Config, OperationKind, Selector, Sizes, Work, WorkKind
 use super::refuse;
 use crate::cli::workload::WorkloadArgs;
 
-/// The flags, read.
+/// The values of the flags.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
     duration_s: Option<u32>,
@@ -23,7 +25,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// # Errors
-    /// When a flag cannot be read or means nothing for such a workload.
+    /// When a flag cannot be read or does not apply to COSBench workloads.
     pub(super) fn new(args: &WorkloadArgs) -> Result<Self, String> {
         let foreign = [
             ("--profile-name", args.profile_name.is_some()),
@@ -42,78 +44,64 @@ impl Settings {
         ];
         if let Some((flag, _)) = foreign.iter().find(|(_, given)| *given) {
             return Err(format!(
-                "{flag} changes a workload in TOML; a COSBench workload says this itself: change the XML"
+                "{flag} applies to workloads in TOML only; change the XML instead"
             ));
         }
-        let whole = |flag: &str, text: &Option<String>| -> Result<Option<u32>, String> {
-            let read = |text: &String| {
-                let number = text.replace('_', "").parse::<u32>().ok();
-                number
-                    .filter(|n| *n > 0 && *n <= i32::MAX as u32)
-                    .ok_or_else(|| {
-                        format!("{flag}: `{text}` is no whole number from 1 to 2147483647")
-                    })
-            };
-            text.as_ref().map(read).transpose()
-        };
-        let size = |flag: &str, text: &Option<String>| -> Result<Option<u64>, String> {
-            let read = |text: &String| units::parse_size(text).map_err(|e| format!("{flag}: {e}"));
-            text.as_ref().map(read).transpose()
-        };
-        let time = |flag: &str, text: &Option<String>| -> Result<Option<u64>, String> {
-            let read =
-                |text: &String| units::parse_duration(text).map_err(|e| format!("{flag}: {e}"));
-            text.as_ref().map(read).transpose()
-        };
-        let duration_s = match time("--duration", &args.duration)? {
+        let duration_s = match read("--duration", &args.duration, units::parse_duration)? {
             None => None,
             Some(ns) if ns >= 1_000_000_000 && ns % 1_000_000_000 == 0 => {
                 Some(u32::try_from(ns / 1_000_000_000).map_err(|e| format!("--duration: {e}"))?)
             }
             Some(_) => {
-                return Err("--duration: COSBench counts whole seconds, at least 1".to_owned());
+                return Err("--duration: COSBench takes whole seconds, at least 1".to_owned());
             }
         };
-        let size_bytes = match size("--size", &args.size)? {
-            None => None,
-            Some(bytes) => Some(
-                u32::try_from(bytes)
-                    .ok()
-                    .filter(|b| *b <= i32::MAX as u32)
-                    .ok_or("--size: sizes above 2147483647 B have to stand in the XML")?,
-            ),
-        };
-        let seed = match &args.seed {
-            None => None,
-            Some(text) => Some(
-                text.parse()
-                    .map_err(|_| format!("--seed: `{text}` is no whole number"))?,
-            ),
-        };
-        let payload = match args.payload.as_deref() {
-            None => None,
-            Some("random") => Some(PayloadKind::Random),
-            Some("zeros") => Some(PayloadKind::Zeros),
-            Some(other) => {
-                return Err(format!(
-                    "--payload: `{other}` is not what COSBench writes; use random or zeros"
-                ));
-            }
-        };
+        let size_bytes = read("--size", &args.size, units::parse_size)?
+            .map(|bytes| {
+                let bytes = i32::try_from(bytes).ok();
+                bytes.ok_or("--size: write sizes above 2147483647 B into the XML")
+            })
+            .transpose()?;
         Ok(Self {
             duration_s,
-            ops: whole("--ops", &args.ops)?,
-            bytes: size("--bytes", &args.bytes)?,
-            size_bytes,
-            workers: whole("--workers", &args.workers)?,
-            seed,
-            timeout_ns: time("--timeout", &args.timeout)?,
-            payload,
+            ops: read("--ops", &args.ops, whole)?,
+            bytes: read("--bytes", &args.bytes, units::parse_size)?,
+            size_bytes: size_bytes.map(i32::unsigned_abs),
+            workers: read("--workers", &args.workers, whole)?,
+            seed: read("--seed", &args.seed, |text| {
+                let seed = text.parse();
+                seed.map_err(|_| format!("`{text}` is not a whole number"))
+            })?,
+            timeout_ns: read("--timeout", &args.timeout, units::parse_duration)?,
+            payload: read("--payload", &args.payload, |text| match text {
+                "random" => Ok(PayloadKind::Random),
+                "zeros" => Ok(PayloadKind::Zeros),
+                other => Err(format!(
+                    "COSBench cannot write `{other}`; use random or zeros"
+                )),
+            })?,
         })
     }
 }
 
-/// Writes the settings into the workload and leaves out what is to be skipped.
+/// Parses the value of a flag that was given.
+fn read<T, E: Display>(
+    flag: &str,
+    text: &Option<String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, String> {
+    let value = text.as_deref().map(parse).transpose();
+    value.map_err(|e| format!("{flag}: {e}"))
+}
+
+fn whole(text: &str) -> Result<u32, String> {
+    let number = text.replace('_', "").parse::<u32>().ok();
+    number
+        .filter(|n| *n > 0 && *n <= i32::MAX as u32)
+        .ok_or_else(|| format!("`{text}` is not a whole number from 1 to 2147483647"))
+}
+
+/// Writes the settings into the workload and removes the skipped operations.
 ///
 /// # Errors
 /// When an operation to skip is unknown, or the settings contradict each other.
@@ -133,7 +121,7 @@ pub(super) fn apply(
         skip(workload, &kinds, notes);
     }
     if workload.stages.is_empty() {
-        return Err("--skip-operations: nothing is left to do".to_owned());
+        return Err("--skip-operations: no operation is left; skip fewer".to_owned());
     }
     for stage in &mut workload.stages {
         if let Some(duration) = settings.duration_s {
@@ -176,7 +164,7 @@ fn change(work: &mut Work, settings: &Settings) -> Result<(), String> {
         return Ok(());
     }
     if settings.duration_s.is_some() || settings.ops.is_some() || settings.bytes.is_some() {
-        // A limit replaces those of the file: whichever comes first would end the work otherwise.
+        // A limit replaces all limits of the file, which could otherwise end the work earlier.
         work.runtime_s = settings.duration_s.unwrap_or(0);
         (work.rampup_s, work.rampdown_s) = (0, 0);
         work.total_ops = settings.ops.unwrap_or(0);
@@ -196,7 +184,7 @@ fn change(work: &mut Work, settings: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// Leaves operations out; the ratios of those that stay grow to 100.
+/// Removes operations and scales the ratios of the others to 100.
 fn skip(workload: &mut Workload, kinds: &[OperationKind], notes: &mut Vec<String>) {
     for stage in &mut workload.stages {
         if stage.is_delay() {
@@ -208,7 +196,7 @@ fn skip(workload: &mut Workload, kinds: &[OperationKind], notes: &mut Vec<String
                 .retain(|operation| !kinds.contains(&operation.kind));
             if work.operations.len() < before {
                 notes.push(format!(
-                    "{}: operations were left out (--skip-operations)",
+                    "{}: operations are skipped (--skip-operations)",
                     work.location
                 ));
                 grow(work);
@@ -221,7 +209,7 @@ fn skip(workload: &mut Workload, kinds: &[OperationKind], notes: &mut Vec<String
         .retain(|stage| stage.is_delay() || !stage.works.is_empty());
 }
 
-/// Makes the ratios sum to 100 again, by largest remainders.
+/// Scales the ratios to sum to 100, by largest remainders.
 fn grow(work: &mut Work) {
     let sum: u32 = work.operations.iter().map(|o| o.ratio).sum();
     if sum == 0 {

@@ -1,4 +1,4 @@
-//! From a COSBench workload to a plan: a phase per stage, a pause per delay.
+//! Turns a COSBench workload into a plan: a phase per stage, a pause per delay.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
@@ -9,61 +9,61 @@ use bucketload_core::plan::{
 };
 use bucketload_cosbench::{Work, WorkKind, Workload};
 
-use super::entry::{self, Known};
+use super::entry::{self, WrittenSizes};
 use super::overrides::Settings;
 use super::{PROFILE, STRICT, refuse};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long operations in flight are waited for at the end of a stage: as long as COSBench's drivers do
-/// (docs/spec/cosbench.md section 1.9), only that they are then given up instead of being waited for without end.
+/// How long a stage waits for operations in flight at its end: as long as COSBench's drivers do
+/// (docs/spec/cosbench.md section 1.9). After that the operations are given up, where COSBench would wait forever.
 const DRAIN_NS: u64 = 60 * SECOND_NS;
-/// COSBench's own timeout of adapters.
+/// Default timeout of COSBench's adapters.
 const TIMEOUT_NS: u64 = 30 * SECOND_NS;
-/// The seed unless another is asked for: COSBench cannot be given one.
+/// Default seed; COSBench workloads cannot name one.
 const SEED: u64 = 42;
 
-/// What a phase of the plan stands for.
+/// The part of the workload that a phase of the plan stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct StagePhase {
     /// Index of the stage.
     pub(crate) stage: usize,
-    /// Whether it is the stage's delay instead of its works.
+    /// Whether the phase is the stage's delay instead of its works.
     pub(crate) pause: bool,
 }
 
-/// The steps of a workload, one per phase.
-pub(crate) fn steps(workload: &Workload) -> Vec<Step> {
-    let mut steps = Vec::new();
+/// The stages of a workload, one entry per phase of the plan.
+pub(crate) fn stage_phases(workload: &Workload) -> Vec<StagePhase> {
+    let mut phases = Vec::new();
     for (index, stage) in workload.stages.iter().enumerate() {
         if !stage.is_delay() {
-            steps.push(Step {
+            phases.push(StagePhase {
                 stage: index,
                 pause: false,
             });
         }
         if stage.closure_delay_s > 0 {
-            steps.push(Step {
+            phases.push(StagePhase {
                 stage: index,
                 pause: true,
             });
         }
     }
-    steps
+    phases
 }
 
 /// The plan of a workload.
 ///
 /// # Errors
-/// What cannot be driven, with its place in the file.
+/// Everything that is not supported, with its place in the file.
 pub(super) fn plan(
     workload: &Workload,
     settings: &Settings,
     strict: bool,
     notes: &mut Vec<String>,
 ) -> Result<Plan, String> {
-    let known = Known::of(workload, notes);
+    let known = WrittenSizes::of(workload, notes);
     let mut phases = Vec::new();
-    for step in steps(workload) {
+    for step in stage_phases(workload) {
         let stage = &workload.stages[step.stage];
         let pause = u64::from(stage.closure_delay_s) * SECOND_NS;
         let mut phase = PhasePlan {
@@ -101,7 +101,7 @@ pub(super) fn plan(
         phases.push(phase);
     }
     if workload.trigger.is_some() || workload.stages.iter().any(|stage| stage.trigger.is_some()) {
-        notes.push("triggers are not run: they would be commands from a file".to_owned());
+        notes.push("triggers are not run, because they are commands from a file".to_owned());
     }
     Ok(Plan {
         workload: workload.name.clone(),
@@ -128,7 +128,7 @@ pub(super) fn plan(
     })
 }
 
-/// The key set of all named objects: it only lends them a number, names come from the works.
+/// The key set of all named objects. It only gives them an index; the works define their names.
 fn keyset() -> KeysetPlan {
     KeysetPlan {
         name: "named".to_owned(),
@@ -148,7 +148,7 @@ fn keyset() -> KeysetPlan {
     }
 }
 
-/// One kind of content for all that is written.
+/// The content of all written objects.
 fn payload(workload: &Workload, settings: &Settings) -> Result<PayloadKind, String> {
     if let Some(payload) = settings.payload {
         return Ok(payload);
@@ -167,14 +167,14 @@ fn payload(workload: &Workload, settings: &Settings) -> Result<PayloadKind, Stri
         Some(other) => Err(refuse(
             &other.location,
             "some operations write zeros and others random bytes",
-            "one run writes one kind: make `content` the same everywhere, or give --payload",
+            "a run writes a single kind: make `content` the same everywhere, or give --payload",
         )),
         None if zeros => Ok(PayloadKind::Zeros),
         None => Ok(PayloadKind::Random),
     }
 }
 
-fn work(work: &Work, known: &Known, strict: bool) -> Result<WorkPlan, String> {
+fn work(work: &Work, known: &WrittenSizes, strict: bool) -> Result<WorkPlan, String> {
     let parts = entry::entries(work, known)?;
     let walk = work.kind != WorkKind::Normal;
     let seconds = |s: u32| u64::from(s) * SECOND_NS;
@@ -202,7 +202,7 @@ fn work(work: &Work, known: &Known, strict: bool) -> Result<WorkPlan, String> {
     })
 }
 
-/// The limits of a phase, and the window in which all of its works are measured.
+/// The limits of a phase, and the window in which all its works are measured.
 fn limits(works: &[WorkPlan]) -> (Limits, Accounting) {
     let plans = || works.iter().filter_map(|work| work.model.named());
     let mut limits = Limits {
@@ -224,7 +224,7 @@ fn limits(works: &[WorkPlan]) -> (Limits, Accounting) {
     (limits, accounting)
 }
 
-/// The drivers that works are pinned to, each once.
+/// The drivers to which works are pinned, each once.
 pub(super) fn drivers(plan: &Plan) -> impl Iterator<Item = &str> {
     let works = plan.phases.iter().flat_map(|phase| &phase.works);
     let names = works.filter_map(|work| Some(work.model.named()?.driver.as_str()));
@@ -232,7 +232,7 @@ pub(super) fn drivers(plan: &Plan) -> impl Iterator<Item = &str> {
     all.into_iter()
 }
 
-/// What the user should know before anything is replaced or deleted.
+/// A note for the user if the plan may replace or delete anything.
 pub(super) fn delete_note(plan: &Plan) -> Option<String> {
     let mut entries = plan
         .phases
@@ -241,8 +241,8 @@ pub(super) fn delete_note(plan: &Plan) -> Option<String> {
         .flat_map(|w| &w.mix);
     let changes = |class: OpClass| !class.only_reads() && class != OpClass::MakeBucket;
     entries.any(|entry| changes(entry.class)).then(|| {
-        "the run is refused if a container or object that it would replace or delete is there before it \
-         begins (--delete-named allows it)"
+        "the run will be refused if a container or object that it would replace or delete exists before it \
+         starts (--delete-named allows that)"
             .to_owned()
     })
 }

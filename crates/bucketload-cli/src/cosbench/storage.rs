@@ -1,5 +1,7 @@
-//! Where a COSBench workload goes: its storage and auth adapters as a target with settings, or what the
-//! flags name instead of all of them.
+//! The target of a COSBench workload: its storage and auth adapters turned into a target with settings, or the target
+//! that the flags name instead.
+
+use std::borrow::Cow;
 
 use bucketload_cosbench::{Availability, Config, ConfiguredAdapter, Work, WorkKind, Workload};
 
@@ -10,36 +12,36 @@ use crate::cli::target::TargetArgs;
 use crate::target::{Api, Target};
 
 /// The target of a workload.
-pub(super) struct Chosen {
+pub(super) struct TargetChoice {
     pub(super) target: Target,
     pub(super) args: TargetArgs,
-    /// Timeout of requests, where the storage says one.
+    /// Timeout of requests, if the storage names one.
     pub(super) timeout_ns: Option<u64>,
 }
 
-/// Storage types that are spoken to as S3.
+/// Storage types that are accessed through S3.
 const S3_LIKE: [&str; 7] = ["s3", "sio", "siov1", "siov2", "gdas", "oss", "ecs"];
-const OVERRIDE: &str = "or replace the storage of all works: --target URL (mem: for the embedded server), \
+const OVERRIDE: &str = "or replace the storage of all works with --target URL (mem: for the embedded server) or \
                         --endpoint-url URL";
 
 /// Chooses the target.
 ///
 /// # Errors
-/// When the storage cannot be driven, or works have several: with the place in the file.
+/// When the storage is not supported, or works have different storages. Errors name the place in the file.
 pub(super) fn choose(
     workload: &Workload,
     flags: &TargetArgs,
     notes: &mut Vec<String>,
-) -> Result<Chosen, String> {
+) -> Result<TargetChoice, String> {
     let bucket = first_bucket(workload);
     if let Some(text) = &flags.target {
         let target = Target::parse(text).map_err(|e| format!("--target: {e}"))?;
         if let Target::Service { bucket, .. } = &target {
             notes.push(format!(
-                "--target: containers have the workload's names; `{bucket}` is not used"
+                "--target: the workload names the containers; `{bucket}` is not used"
             ));
         }
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target,
             args: flags.clone(),
             timeout_ns: None,
@@ -52,7 +54,7 @@ pub(super) fn choose(
         .flat_map(|stage| &stage.works)
         .filter(|work| work.kind != WorkKind::Delay);
     let Some(first) = works.next() else {
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target: Target::Null,
             args: flags.clone(),
             timeout_ns: None,
@@ -65,7 +67,7 @@ pub(super) fn choose(
             "--endpoint-url: an S3 service replaces the storage `{}`; credentials come from the environment",
             first.storage.adapter.name
         ));
-        return Ok(Chosen {
+        return Ok(TargetChoice {
             target: service(Api::s3(), bucket),
             args: flags.clone(),
             timeout_ns: None,
@@ -75,16 +77,16 @@ pub(super) fn choose(
         return Err(refuse(
             &place(other),
             &format!(
-                "work `{}` has another storage or auth than work `{}`, and one run drives one",
+                "work `{}` has another storage or auth than work `{}`, but a run has a single target",
                 other.name, first.name
             ),
-            &format!("make them the same and split the workload, {OVERRIDE}"),
+            &format!("split the workload, {OVERRIDE}"),
         ));
     }
     one(first, bucket, flags, notes)
 }
 
-/// Where a work's storage stands in the file; the work itself where it inherits none.
+/// The place of a work's storage in the file, or of the work itself if it has no storage of its own.
 fn place(work: &Work) -> bucketload_cosbench::Location {
     match work.storage.location.line {
         0 => work.location.clone(),
@@ -92,10 +94,10 @@ fn place(work: &Work) -> bucketload_cosbench::Location {
     }
 }
 
-/// Whether two works talk to the same storage in the same way. Keys of single operations (sizes of parts
-/// and ranges) may differ.
+/// Whether two works access the same storage in the same way. Settings of single operations (sizes of parts and
+/// ranges) may differ.
 fn same(a: &Work, b: &Work) -> bool {
-    const OWN: [&str; 7] = [
+    const PER_OPERATION: [&str; 7] = [
         "part_size",
         "is_range_request",
         "file_length",
@@ -105,7 +107,7 @@ fn same(a: &Work, b: &Work) -> bool {
         "retry",
     ];
     let settings = |config: &Config| {
-        let keys = config.keys().filter(|key| !OWN.contains(key));
+        let keys = config.keys().filter(|key| !PER_OPERATION.contains(key));
         let mut all: Vec<(String, String)> = keys
             .map(|key| {
                 (
@@ -148,18 +150,19 @@ fn service(api: Api, bucket: String) -> Target {
     }
 }
 
-/// A storage and its auth.
-struct Pair<'a> {
+fn owned(value: Option<Cow<'_, str>>) -> Option<String> {
+    value.map(Cow::into_owned)
+}
+
+struct StorageAuth<'a> {
     storage: &'a ConfiguredAdapter,
     auth: &'a ConfiguredAdapter,
 }
 
-impl Pair<'_> {
+impl StorageAuth<'_> {
     fn key(&self, key: &str) -> Option<String> {
         let value = self.storage.config.get(key);
-        value
-            .filter(|v| !v.is_empty())
-            .map(std::borrow::Cow::into_owned)
+        owned(value.filter(|v| !v.is_empty()))
     }
 
     fn auth(&self, keys: &[&str]) -> Option<String> {
@@ -167,7 +170,7 @@ impl Pair<'_> {
             .iter()
             .find_map(|key| self.auth.config.get(key).filter(|v| !v.is_empty()));
         let default = || self.auth.adapter.value(&self.auth.config, keys[0]);
-        found.or_else(default).map(std::borrow::Cow::into_owned)
+        owned(found.or_else(default))
     }
 
     fn truth(&self, key: &str) -> Result<bool, String> {
@@ -176,12 +179,12 @@ impl Pair<'_> {
             .truth(key)
             .map(|v| v.unwrap_or(false))
             .map_err(|value| {
-                let problem = format!("{key}: `{value}` is no truth value");
+                let problem = format!("{key}: `{value}` is neither true nor false");
                 refuse(&self.storage.location, &problem, "write true or false")
             })
     }
 
-    /// Refuses a key that asks for something that is not done.
+    /// Refuses a key that asks for something unsupported, unless its value is harmless.
     fn refuse_set(&self, key: &str, harmless: &[&str], why: &str) -> Result<(), String> {
         match self
             .key(key)
@@ -191,7 +194,7 @@ impl Pair<'_> {
             Some(value) => Err(refuse(
                 &self.storage.location,
                 &format!("{key}={value}: {why}"),
-                &format!("leave it out, {OVERRIDE}"),
+                &format!("remove it, {OVERRIDE}"),
             )),
         }
     }
@@ -202,8 +205,8 @@ fn one(
     bucket: String,
     flags: &TargetArgs,
     notes: &mut Vec<String>,
-) -> Result<Chosen, String> {
-    let pair = Pair {
+) -> Result<TargetChoice, String> {
+    let pair = StorageAuth {
         storage: &work.storage,
         auth: &work.auth,
     };
@@ -213,7 +216,7 @@ fn one(
         (pair.auth.adapter, &pair.auth.location),
     ] {
         if let Availability::Unavailable(why) = adapter.availability {
-            let problem = format!("`{}` cannot be driven: {why}", adapter.name);
+            let problem = format!("`{}` is not supported: {why}", adapter.name);
             return Err(refuse(place, &problem, OVERRIDE.trim_start_matches("or ")));
         }
     }
@@ -224,8 +227,8 @@ fn one(
                 .ok()
                 .filter(|ms| *ms > 0)
                 .ok_or_else(|| {
-                    let problem = format!("timeout: `{text}` is no number of milliseconds");
-                    refuse(&pair.storage.location, &problem, "write one above 0")
+                    let problem = format!("timeout: `{text}` is not a number of milliseconds");
+                    refuse(&pair.storage.location, &problem, "write a number above 0")
                 })?
                 * 1_000_000,
         ),
@@ -235,7 +238,7 @@ fn one(
         "none" => Target::Null,
         "mock" => {
             notes.push(
-                "storage `mock` is the embedded server; its delays and errors are not imitated"
+                "storage `mock` is replaced by the embedded server; its delays and errors are not imitated"
                     .to_owned(),
             );
             Target::Memory
@@ -257,14 +260,18 @@ fn one(
             service(Api::s3(), bucket)
         }
     };
-    Ok(Chosen {
+    Ok(TargetChoice {
         target,
         args,
         timeout_ns,
     })
 }
 
-fn s3(pair: &Pair<'_>, args: &mut TargetArgs, notes: &mut Vec<String>) -> Result<(), String> {
+fn s3(
+    pair: &StorageAuth<'_>,
+    args: &mut TargetArgs,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
     let why = "requests go to the storage directly";
     pair.refuse_set("proxyhost", &[], why)?;
     pair.refuse_set("proxyport", &["0"], why)?;
@@ -318,7 +325,7 @@ fn s3(pair: &Pair<'_>, args: &mut TargetArgs, notes: &mut Vec<String>) -> Result
     Ok(())
 }
 
-fn swift(pair: &Pair<'_>, args: &mut TargetArgs) -> Result<(), String> {
+fn swift(pair: &StorageAuth<'_>, args: &mut TargetArgs) -> Result<(), String> {
     pair.refuse_set("policy", &["none"], "X-Storage-Policy is not sent")?;
     let hidden = [
         "OS_CLOUD",
@@ -350,20 +357,8 @@ fn swift(pair: &Pair<'_>, args: &mut TargetArgs) -> Result<(), String> {
                 ("OS_USERNAME", pair.auth(&["username"])),
                 ("OS_PASSWORD", pair.auth(&["password"])),
                 ("OS_PROJECT_NAME", pair.auth(&["tenant_name", "tenname"])),
-                (
-                    "OS_PROJECT_ID",
-                    pair.auth
-                        .config
-                        .get("tenant_id")
-                        .map(std::borrow::Cow::into_owned),
-                ),
-                (
-                    "OS_REGION_NAME",
-                    pair.auth
-                        .config
-                        .get("region")
-                        .map(std::borrow::Cow::into_owned),
-                ),
+                ("OS_PROJECT_ID", owned(pair.auth.config.get("tenant_id"))),
+                ("OS_REGION_NAME", owned(pair.auth.config.get("region"))),
                 ("OS_AUTH_TYPE", None),
                 ("OS_APPLICATION_CREDENTIAL_ID", None),
                 ("OS_USER_ID", None),
@@ -372,14 +367,8 @@ fn swift(pair: &Pair<'_>, args: &mut TargetArgs) -> Result<(), String> {
         _ => {
             let value = |key: &str| pair.storage.adapter.value(&pair.storage.config, key);
             vec![
-                (
-                    "OS_STORAGE_URL",
-                    value("storage_url").map(std::borrow::Cow::into_owned),
-                ),
-                (
-                    "OS_AUTH_TOKEN",
-                    value("token").map(std::borrow::Cow::into_owned),
-                ),
+                ("OS_STORAGE_URL", owned(value("storage_url"))),
+                ("OS_AUTH_TOKEN", owned(value("token"))),
             ]
         }
     };

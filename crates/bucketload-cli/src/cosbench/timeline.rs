@@ -1,6 +1,6 @@
 //! Figures over time, from the intervals of a run directory.
 //!
-//! Intervals hold figures per work and class of operation: two operations of one class in a work share a
+//! Intervals hold figures per work and class of operation, so two operations of the same class in a work share a
 //! column.
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use bucketload_cosbench::artifacts::{Figures, Snapshot};
 use bucketload_cosbench::{Stage, Workload};
 use bucketload_results::rundir::RunDir;
 
-use super::plan::Step;
+use super::plan::StagePhase;
 
-/// The columns of a stage's timeline: works and classes, each once, with the names of their rows.
+/// The columns of a stage's timeline: each combination of work and class once, with its title.
 fn columns(stage: &Stage, plan: &Plan, phase: usize) -> Vec<(u16, OpClass, String)> {
     let mut out: Vec<(u16, OpClass, String)> = Vec::new();
     for (index, (work, planned)) in stage
@@ -80,7 +80,7 @@ impl Sum {
 }
 
 /// A snapshot that is being filled.
-struct Open {
+struct OpenSnapshot {
     phase: usize,
     from_ns: u64,
     to_ns: u64,
@@ -88,9 +88,9 @@ struct Open {
     sums: Vec<Sum>,
 }
 
-impl Open {
+impl OpenSnapshot {
     fn add(&mut self, interval: &Interval, drained_ns: u64) {
-        // The last interval is over when the phase is.
+        // The last interval ends with its phase.
         self.to_ns = interval.end_ns.min(drained_ns).max(interval.start_ns);
         for cell in &interval.tally.cells {
             let same = |(work, class, _): &(u16, OpClass, String)| {
@@ -113,22 +113,22 @@ impl Open {
     }
 }
 
-/// A snapshot per interval of each stage's first work, and one for what is left, so that the snapshots
-/// add up to the totals (docs/spec/cosbench.md section 7, B8). `drained_ns` says when a phase was over.
+/// A snapshot per interval of each stage's first work, and one for the rest, so that the snapshots add up to the totals
+/// (docs/spec/cosbench.md section 7, B8). `drained_ns` returns the end of a phase.
 ///
 /// # Errors
 /// When the intervals cannot be read.
 pub(super) fn snapshots(
     dir: &RunDir,
     workload: &Workload,
-    steps: &[Step],
+    steps: &[StagePhase],
     drained_ns: impl Fn(usize) -> u64,
 ) -> Result<BTreeMap<usize, Vec<Snapshot>>, String> {
     let plan = &dir.manifest().plan;
     let start_unix_ns = dir.manifest().started_unix_ns;
     let mut all: BTreeMap<usize, Vec<Snapshot>> = BTreeMap::new();
-    let mut open: Option<Open> = None;
-    let mut keep = |open: Option<Open>| {
+    let mut open: Option<OpenSnapshot> = None;
+    let mut keep = |open: Option<OpenSnapshot>| {
         if let Some((phase, snapshot)) = open.map(|open| open.close(start_unix_ns)) {
             all.entry(phase).or_default().push(snapshot);
         }
@@ -145,7 +145,7 @@ pub(super) fn snapshots(
         }
         let filled = open.get_or_insert_with(|| {
             let columns = columns(stage, plan, phase);
-            Open {
+            OpenSnapshot {
                 phase,
                 from_ns: interval.start_ns,
                 to_ns: interval.start_ns,

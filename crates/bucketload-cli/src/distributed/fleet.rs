@@ -12,22 +12,24 @@ use bucketload_run::{RunOptions, usable_cores};
 use bucketload_token::AccessToken;
 
 use super::broken;
-use super::setup::Setup;
+use super::setup::TargetSetup;
 use crate::cli::agents::{AgentsArgs, Launch};
 use crate::cli::run::LoadArgs;
+use crate::cli::target::TargetArgs;
 use crate::connection::Connection;
+use crate::cosbench;
 use crate::embedded::random_hex;
 use crate::exit::{Failure, OrFail};
 use crate::job::Job;
 
-/// Port at which the coordinator of a Kubernetes job listens.
+/// Port on which the coordinator of a Kubernetes job listens.
 pub(crate) const PORT: u16 = 7401;
 
-/// What this process is in a run on many hosts.
+/// The role of this process in a run on many hosts.
 pub(crate) enum Role {
-    /// It coordinates.
+    /// Coordinates the run.
     Coordinator(Option<LaunchedRank>),
-    /// It works for the coordinator at this address.
+    /// Works for the coordinator at this address.
     Agent {
         /// `HOST:PORT`.
         controller: String,
@@ -36,10 +38,10 @@ pub(crate) enum Role {
     },
 }
 
-/// Finds out what this process is: a launcher may have started the same command several times.
+/// Finds the role of this process; a launcher may have started the same command several times.
 ///
 /// # Errors
-/// When the launcher that is named has not started this process, or does not tell enough.
+/// When the launcher named by `--launch` has not started this process, or does not provide enough information.
 pub(crate) fn role(args: &AgentsArgs) -> Result<Role, Failure> {
     let (name, wanted, number) = match &args.launch {
         Some(Launch::Slurm(n)) => ("srun", &[Launcher::Slurm][..], n),
@@ -64,7 +66,7 @@ pub(crate) fn role(args: &AgentsArgs) -> Result<Role, Failure> {
         .filter(|place| wanted.contains(&place.launcher));
     let Some(place) = place else {
         return Err(Failure::usage(format!(
-            "--launch: {name} has not started this process; start it that way, or say how many agents \
+            "--launch: this process was not started by {name}; start it that way, or say how many agents \
              to start, such as --launch slurm:4"
         )));
     };
@@ -87,12 +89,12 @@ pub(crate) fn role(args: &AgentsArgs) -> Result<Role, Failure> {
 
 fn no_leader(launcher: &str) -> Failure {
     Failure::usage(format!(
-        "--launch: {launcher} does not tell where its first process runs; set {CONTROLLER_ENV} to \
-         HOST:PORT of it for all processes"
+        "--launch: {launcher} does not say where its first process runs; set {CONTROLLER_ENV} to \
+         the HOST:PORT of that process, for all processes"
     ))
 }
 
-/// Number of agents that the flags ask for; `None` where there are none, or where it is not known yet.
+/// Number of agents that the flags ask for; `None` if there are none, or if the number is not known yet.
 pub(crate) fn number(args: &AgentsArgs, place: Option<&LaunchedRank>) -> Option<u32> {
     match &args.launch {
         None => u32::try_from(args.agents.len()).ok().filter(|n| *n > 0),
@@ -104,32 +106,25 @@ pub(crate) fn number(args: &AgentsArgs, place: Option<&LaunchedRank>) -> Option<
     }
 }
 
-/// Brings agents together and has them carry out the load of `job`.
+/// Connects to the agents, if the run has any, and makes them carry out the load of `job`.
 ///
 /// # Errors
-/// When they do not come together, or one cannot open the target.
+/// When an agent does not connect or cannot open the target, or works cannot be assigned to the agents.
 pub(crate) fn distribute(
     job: &mut Job,
     args: &AgentsArgs,
     load: &LoadArgs,
     place: Option<&LaunchedRank>,
-    (connection, flags): (&Connection, &crate::cli::target::TargetArgs),
+    (connection, flags): (&Connection, &TargetArgs),
 ) -> Result<(), Failure> {
-    let fleet = gather(args, place, connection, &job.options.run_id)?;
-    hand_over(job, fleet, args, load, (connection, flags))
-}
-
-/// Has `fleet` carry out the load of `job`.
-///
-/// # Errors
-/// When an agent cannot open the target.
-pub(crate) fn hand_over(
-    job: &mut Job,
-    mut fleet: Fleet,
-    args: &AgentsArgs,
-    load: &LoadArgs,
-    (connection, flags): (&Connection, &crate::cli::target::TargetArgs),
-) -> Result<(), Failure> {
+    if !args.is_distributed() {
+        return Ok(());
+    }
+    let mut fleet = gather(args, place, connection, &job.options.run_id)?;
+    if job.plan.is_named() {
+        job.options.pins = cosbench::pins(&job.plan, &fleet.snapshot(), &mut job.notes)?;
+        fleet.pin(job.options.pins.clone());
+    }
     job.options.share.of = fleet.len() as u32;
     job.notes.extend(fleet.snapshot().clear_warning());
     assign(
@@ -148,11 +143,11 @@ pub(crate) fn hand_over(
     Ok(())
 }
 
-/// Brings the agents together. The target is `connection`'s.
+/// Starts agents as the flags say, and connects to all of them.
 ///
 /// # Errors
-/// When they do not come together.
-pub(crate) fn gather(
+/// When an agent does not connect.
+fn gather(
     args: &AgentsArgs,
     place: Option<&LaunchedRank>,
     connection: &Connection,
@@ -170,7 +165,7 @@ pub(crate) fn gather(
     };
     if args.agent_timeout < std::time::Duration::from_secs(1) {
         return Err(Failure::usage(
-            "--agent-timeout: below a second, a busy host would count as lost",
+            "--agent-timeout must be at least 1s; with less, a busy host would count as lost",
         ));
     }
     let mut launched = None;
@@ -190,8 +185,8 @@ pub(crate) fn gather(
             refuse_embedded(connection)?;
             let size = place.size.ok_or_else(|| {
                 Failure::usage(
-                    "--launch: the launcher does not tell how many processes it has started; set \
-                     BUCKETLOAD_AGENTS for all of them",
+                    "--launch: the launcher does not say how many processes it started; set \
+                     BUCKETLOAD_AGENTS to that number for all of them",
                 )
             })?;
             let port = place.port.unwrap_or(PORT);
@@ -211,7 +206,7 @@ pub(crate) fn gather(
                 _ => (None, launch_number(launch)),
             };
             if program.is_some() && access.token.is_none() {
-                // Nobody else needs to know it: the agents get it from here.
+                // Only the agents need the token, and they get it from this process.
                 let made = random_hex(16).or_aborted()?;
                 access.token = Some(AccessToken::parse("the agents' token", &made).or_aborted()?);
                 gather.access = access.clone();
@@ -225,13 +220,13 @@ pub(crate) fn gather(
                 let address = listener
                     .local_addr()
                     .map_err(|e| Failure::aborted(format!("--agents-listen: {e}")))?;
-                launched = Some(Launched::start(program, n, address, &access, args)?);
+                launched = Some(LauncherProcess::start(program, n, address, &access, args)?);
             }
             gather.listen = Some((listener, n));
         }
     }
     let fleet = Fleet::gather(gather).map_err(broken)?;
-    // Who has called is there; the launcher ends when they do.
+    // All agents have connected; the launcher ends when they do.
     if let Some(launched) = launched {
         launched.leave();
     }
@@ -245,20 +240,20 @@ fn launch_number(launch: &Launch) -> u32 {
     }
 }
 
-/// What every agent gets.
+/// Sends every agent its assignment.
 ///
 /// # Errors
-/// When a file that the target needs cannot be read.
+/// When a file that the target needs cannot be read, or an agent refuses its assignment.
 fn assign(
     fleet: &mut Fleet,
     args: &AgentsArgs,
     load: &LoadArgs,
     plan: &Plan,
     options: &RunOptions,
-    (connection, target_args): (&Connection, &crate::cli::target::TargetArgs),
+    (connection, target_args): (&Connection, &TargetArgs),
     op_log: bool,
 ) -> Result<(), Failure> {
-    let setup = Setup::new(target_args, connection)?;
+    let setup = TargetSetup::new(target_args, connection)?;
     let setup = serde_json::to_value(setup).or_aborted()?;
     let of = fleet.len() as u32;
     let local = matches!(args.launch, Some(Launch::Local(_)));
@@ -291,8 +286,8 @@ fn assign(
     assigned.map_err(broken)
 }
 
-/// Load threads and cores of agent `index` of `of` on one machine: its cores divided, or everything
-/// unpinned where there are not enough.
+/// Load threads and cores of agent `index` out of `of` agents on one machine. Agents share the machine's cores, or run
+/// unpinned if there are too few.
 fn divide(
     usable: &[usize],
     local_target: bool,
@@ -321,7 +316,7 @@ fn divide(
 
 fn local(name: &str) -> Result<AgentCommand, Failure> {
     let program = std::env::current_exe()
-        .map_err(|e| Failure::aborted(format!("--launch: this program: {e}")))?;
+        .map_err(|e| Failure::aborted(format!("--launch: cannot find this program: {e}")))?;
     let mut command = Command::new(program);
     command.args(["agent", "--stdio", "--quiet"]);
     command.env_remove(TOKEN_ENV);
@@ -335,7 +330,7 @@ fn local(name: &str) -> Result<AgentCommand, Failure> {
 fn ssh(host: &str, program: &str) -> AgentCommand {
     let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
     let mut command = Command::new(ssh);
-    // Nobody is there to answer questions, and a host that is gone must be noticed.
+    // Never prompt, and notice when a host is gone.
     command.args([
         "-T",
         "-o",
@@ -357,7 +352,7 @@ fn listen(address: SocketAddr, access: &Access) -> Result<TcpListener, Failure> 
         .map_err(|e| Failure::usage(format!("--agents-listen {address}: {e}")))
 }
 
-/// The embedded server listens on loopback.
+/// Checks that `hosts` can reach the target; the embedded server listens on loopback only.
 fn check_reach(connection: &Connection, hosts: &[String]) -> Result<(), Failure> {
     let here = |host: &String| {
         host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
@@ -372,18 +367,18 @@ fn refuse_embedded(connection: &Connection) -> Result<(), Failure> {
     match connection.embedded() {
         None => Ok(()),
         Some(_) => Err(Failure::usage(
-            "the embedded server listens on loopback only, where agents on other hosts do not reach it; \
+            "agents on other hosts cannot reach the embedded server, which listens on loopback only; \
              name a service: --target s3://BUCKET/PREFIX --endpoint-url URL",
         )),
     }
 }
 
 /// A scheduler's program that starts agents.
-struct Launched {
+struct LauncherProcess {
     child: Option<std::process::Child>,
 }
 
-impl Launched {
+impl LauncherProcess {
     fn start(
         program: &str,
         n: u32,
@@ -431,23 +426,22 @@ impl Launched {
         Ok(Self { child: Some(child) })
     }
 
-    /// The agents are there: the program ends when they do.
+    /// Lets the program run until its agents end.
     fn leave(mut self) {
         let Some(mut child) = self.child.take() else {
             return;
         };
-        // Without the thread it would stay in the process table until the end of this process.
+        // Reaps the program, which would otherwise stay a zombie until this process ends.
         let _ = std::thread::Builder::new()
             .name("launcher".to_owned())
             .spawn(move || child.wait());
     }
 }
 
-impl Drop for Launched {
-    /// The agents did not come together: those that were started are not needed.
+impl Drop for LauncherProcess {
+    /// Ends the program if the agents did not connect.
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Our own child, by its handle.
             let _ = child.kill();
             let _ = child.wait();
         }

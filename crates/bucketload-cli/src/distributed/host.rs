@@ -1,9 +1,9 @@
-//! The agent's side: opens the target of an assignment and drives it.
+//! The agent's side: opens the target of an assignment and generates its share of the load.
 
 use bucketload_agents::{Assignment, Conductor, Executor, Problem};
 use bucketload_run::{Cores, EarlierRun, RunOptions, Share, serve};
 
-use super::setup::Setup;
+use super::setup::TargetSetup;
 use crate::drivers;
 use crate::exit::Failure;
 use crate::job::failure;
@@ -22,10 +22,10 @@ impl Executor for DriverHost {
 }
 
 fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Failure> {
-    let told: Setup = serde_json::from_value(assignment.setup).map_err(|_| {
-        Failure::aborted("the coordinator's description of the target means nothing")
+    let setup: TargetSetup = serde_json::from_value(assignment.setup).map_err(|_| {
+        Failure::aborted("the coordinator's description of the target cannot be read")
     })?;
-    let (connection, load, _holding) = told.open()?;
+    let (connection, load, _resources) = setup.open()?;
     let plan = assignment.plan;
     let mut options = RunOptions {
         bucket: assignment.bucket,

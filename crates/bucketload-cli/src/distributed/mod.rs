@@ -1,7 +1,6 @@
-//! Runs on many hosts: this program as coordinator or as agent of `bucketload-agents`.
+//! Runs on many hosts: this program as coordinator or agent of `bucketload-agents`.
 //!
-//! `setup` is what an agent needs to know of the target, `host` opens it there, `fleet` finds or starts
-//! the agents.
+//! `setup` describes the target for an agent, `host` opens it on the agent, `fleet` finds or starts the agents.
 
 pub(crate) mod fleet;
 pub(crate) mod host;
@@ -15,7 +14,7 @@ use bucketload_token::AccessToken;
 use crate::cli::agents::AgentTlsArgs;
 use crate::exit::{Exit, Failure, OrFail as _};
 
-/// What an error of agents means for the user.
+/// The failure that an error of agents means for the user.
 pub(crate) fn broken(error: AgentsError) -> Failure {
     Failure {
         exit: match error.exit_code {
@@ -28,7 +27,7 @@ pub(crate) fn broken(error: AgentsError) -> Failure {
     }
 }
 
-/// What this side presents and wants to see.
+/// The token and certificates of this side.
 ///
 /// # Errors
 /// When the token or a certificate cannot be read.

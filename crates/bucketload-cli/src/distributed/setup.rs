@@ -1,10 +1,10 @@
-//! What an agent is told of the target: the coordinator's flags, target, environment variables and the
+//! The description of the target for an agent: the coordinator's target, flags and environment variables, and the
 //! contents of the files that these name.
 //!
-//! A workload or IO500's configuration may bring settings of its own, so the settings are sent as they are after that.
+//! A workload or IO500's configuration may add settings; the agent gets the settings including these.
 //!
-//! Files are never written on the agent: their contents lie in anonymous memory (`memfd_create(2)`) and
-//! the names in flags and variables are replaced by its path under `/proc/self/fd`.
+//! Files are never written on the agent. Their contents are kept in anonymous memory (`memfd_create(2)`), and the names
+//! in flags and variables are replaced by its path under `/proc/self/fd`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,16 +25,16 @@ use crate::environment::{self, Variables};
 use crate::exit::Failure;
 use crate::target::{Api, OWN_BUCKET, Target};
 
-/// Largest file that is sent, bytes.
+/// Largest file that is sent, in bytes.
 const LARGEST: u64 = 4 << 20;
 
-/// What an agent is told of the target. Holds credentials, so it is never printed.
+/// The description of the target for an agent. Contains credentials, so it is never printed.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Setup {
+pub(crate) struct TargetSetup {
     /// The coordinator's command line.
     command_line: Vec<String>,
     target: Target,
-    /// The flags about the target as they are after the workload has changed them.
+    /// The target flags, including changes by the workload.
     settings: Settings,
     variables: Variables,
     /// Contents of the files that variables name, by variable.
@@ -52,8 +52,8 @@ struct Embedded {
     secret_key: String,
 }
 
-impl Setup {
-    /// That of the coordinator with `connection`, which it has opened already.
+impl TargetSetup {
+    /// Describes the target of the coordinator's open `connection`.
     ///
     /// # Errors
     /// When a file cannot be read.
@@ -65,7 +65,7 @@ impl Setup {
                 let named = (request.variable)(file.variable).map(PathBuf::from);
                 let usual = request.home.filter(|_| !file.below_home.is_empty());
                 let path = named.or_else(|| usual.map(|home| home.join(file.below_home)));
-                // A file that is needed and cannot be read was refused when the target was opened.
+                // A required file that cannot be read was refused when the target was opened.
                 if let Some(contents) = path.and_then(|path| read(&path).ok()) {
                     let part = (file.part)(contents, request);
                     variable_files.insert(file.variable.to_owned(), part);
@@ -97,11 +97,11 @@ impl Setup {
         })
     }
 
-    /// Opens the target as the coordinator has. What is returned beside it must live as long.
+    /// Opens the target as the coordinator does. The resources must outlive the connection.
     ///
     /// # Errors
     /// When the target cannot be opened here.
-    pub(crate) fn open(mut self) -> Result<(Connection, LoadArgs, Holding), Failure> {
+    pub(crate) fn open(mut self) -> Result<(Connection, LoadArgs, AssignmentResources), Failure> {
         let load = load(&self.command_line)?;
         let mut settings = self.settings;
         let mut files = Vec::new();
@@ -137,7 +137,7 @@ impl Setup {
             settings,
         };
         let connection = Connection::open(target, &args, &load)?;
-        let holding = Holding {
+        let holding = AssignmentResources {
             _environment: replaced,
             _files: files,
         };
@@ -145,23 +145,25 @@ impl Setup {
     }
 }
 
-/// The environment and the files of an assignment.
-pub(crate) struct Holding {
-    _environment: environment::Replaced,
+/// The environment and the files of an assignment, which its connection uses.
+pub(crate) struct AssignmentResources {
+    _environment: environment::EnvironmentOverlay,
     _files: Vec<File>,
 }
 
-/// The flags about the load on another process's command line. This is the same version, so it understands them.
+/// The load flags on the coordinator's command line. Coordinator and agent are the same version, so the flags parse.
 fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
     match Cli::try_parse_from(command_line).map(|cli| cli.command) {
         Ok(Command::Run(args)) => Ok(args.load),
         Ok(Command::Io500(args)) => Ok(args.load),
         Ok(Command::MdWorkbench(args)) => Ok(args.load),
-        _ => Err(Failure::usage("the coordinator's command is no run")),
+        _ => Err(Failure::usage(
+            "the coordinator's command does not support agents",
+        )),
     }
 }
 
-/// Flags that name files whose contents agents get.
+/// Flags that name files; agents get the contents of these.
 fn file_flags() -> impl Iterator<Item = &'static Flag> {
     let all = drivers::registry().flags().into_iter();
     all.filter(|flag| matches!(flag.value, Value::File(_)))
@@ -169,14 +171,21 @@ fn file_flags() -> impl Iterator<Item = &'static Flag> {
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.len() > LARGEST {
-        return Err(std::io::Error::other("too large to be sent to agents"));
+        return Err(std::io::Error::other(format!(
+            "the file is larger than {} MiB, too large to send to agents",
+            LARGEST >> 20
+        )));
     }
     std::fs::read(path)
 }
 
-/// Puts `contents` into anonymous memory; returns its path in this process.
+/// Puts `contents` into anonymous memory, and returns its path in this process.
 fn in_memory(contents: &[u8], files: &mut Vec<File>) -> Result<String, Failure> {
-    let broken = |e: std::io::Error| Failure::aborted(format!("memory for a file: {e}"));
+    let broken = |e: std::io::Error| {
+        Failure::aborted(format!(
+            "cannot keep the coordinator's files in memory: {e}"
+        ))
+    };
     let fd = rustix::fs::memfd_create("bucketload", rustix::fs::MemfdFlags::CLOEXEC)
         .map_err(|e| broken(e.into()))?;
     let mut file = File::from(fd);
@@ -191,7 +200,7 @@ mod tests {
     use super::in_memory;
 
     #[test]
-    fn files_lie_in_memory_and_can_be_read_again_and_again() {
+    fn files_in_memory_can_be_read_repeatedly() {
         let mut files = Vec::new();
         let path = in_memory(b"secret", &mut files).unwrap();
         for _ in 0..2 {

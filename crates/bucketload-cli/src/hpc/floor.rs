@@ -1,6 +1,6 @@
-//! The floor of every remote row: the same bytes over a bare TCP connection on loopback, kept nowhere.
+//! The floor of every remote row: the same bytes over a bare TCP connection on loopback, without storing them.
 //!
-//! Each process is a pair of threads with a connection of its own. A request is 9 bytes (direction and length) and
+//! Each process is a pair of threads with its own connection. A request consists of 9 bytes (direction and length) and
 //! the bytes to write; an answer is one byte, or the bytes to read.
 
 use std::io::{self, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bucketload_results::hpc::StepRecord;
 
-/// Bytes that are sent and received at a time.
+/// Bytes sent or received at a time.
 const BLOCK: usize = 256 << 10;
 const REQUEST: usize = 9;
 
@@ -18,11 +18,11 @@ const WRITE: u8 = 0;
 const READ: u8 = 1;
 const STAT: u8 = 2;
 
-/// Moves `objects` objects of `size` bytes in each direction, and as many requests without any, by `processes`
-/// connections.
+/// Moves `objects` objects of `size` bytes in each direction, and then as many requests without a body, over
+/// `processes` connections.
 ///
 /// # Errors
-/// When there is no socket.
+/// When a socket fails.
 pub(crate) fn measure(size: u64, objects: u64, processes: u32) -> io::Result<Vec<StepRecord>> {
     [("write", WRITE), ("read", READ), ("stat", STAT)]
         .into_iter()
@@ -52,14 +52,14 @@ fn step(
     };
     let barrier = Barrier::new(processes as usize);
     let moved = if direction == STAT { 0 } else { size };
-    let all: io::Result<Vec<Course>> = std::thread::scope(|scope| {
+    let all: io::Result<Vec<ClientTimes>> = std::thread::scope(|scope| {
         let mut clients = Vec::new();
         for (i, (client, server)) in (0..).zip(pairs) {
             scope.spawn(move || serve(server));
             let barrier = &barrier;
             clients.push(scope.spawn(move || {
                 barrier.wait();
-                ask(client, direction, moved, share(i))
+                request(client, direction, moved, share(i))
             }));
         }
         let courses = clients.into_iter().map(|client| {
@@ -70,13 +70,13 @@ fn step(
         courses.collect()
     });
     let all = all?;
-    // The threads' own clocks: this one may come late to either end.
-    let started = all.iter().map(|course| course.started).min();
-    let ended = all.iter().map(|course| course.ended).max();
+    // The threads take the times, because this thread may be scheduled late.
+    let started = all.iter().map(|client| client.started).min();
+    let ended = all.iter().map(|client| client.ended).max();
     let seconds = started
         .zip(ended)
         .map_or(0.0, |(from, to)| (to - from).as_secs_f64());
-    let mut times: Vec<u64> = all.into_iter().flat_map(|course| course.times).collect();
+    let mut times: Vec<u64> = all.into_iter().flat_map(|client| client.times).collect();
     times.sort_unstable();
     let at = |q: f64| {
         let rank = (q * times.len() as f64).ceil() as usize;
@@ -93,16 +93,16 @@ fn step(
     })
 }
 
-/// What a process did.
-struct Course {
+/// When a client ran, and how long its requests took.
+struct ClientTimes {
     started: Instant,
     ended: Instant,
-    /// Of each request, in nanoseconds.
+    /// Duration of each request, in nanoseconds.
     times: Vec<u64>,
 }
 
-/// Makes requests.
-fn ask(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::Result<Course> {
+/// Sends `count` requests, one after another.
+fn request(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::Result<ClientTimes> {
     let mut block = vec![7; BLOCK];
     let mut times = Vec::with_capacity(count as usize);
     let mut request = [0; REQUEST];
@@ -112,7 +112,7 @@ fn ask(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::Resul
     for _ in 0..count {
         let started = Instant::now();
         if direction == WRITE && size <= BLOCK as u64 - REQUEST as u64 {
-            // A small body leaves with its request, as everywhere.
+            // A small body is sent together with its request, as other clients do.
             block[..REQUEST].copy_from_slice(&request);
             socket.write_all(&block[..REQUEST + size as usize])?;
         } else {
@@ -127,14 +127,14 @@ fn ask(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::Resul
         }
         times.push(started.elapsed().as_nanos() as u64);
     }
-    Ok(Course {
+    Ok(ClientTimes {
         started: first,
         ended: Instant::now(),
         times,
     })
 }
 
-/// Answers until the client leaves, which is how it ends.
+/// Answers requests until the client closes the connection.
 fn serve(mut socket: TcpStream) {
     let mut block = vec![7; BLOCK];
     let mut request = [0; REQUEST];

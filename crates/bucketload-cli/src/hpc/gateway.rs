@@ -1,70 +1,110 @@
-//! A gateway of our own as a child process, and the variables that lead libs3-bucketload to it or to a directory.
+//! libs3-bucketload on a directory: directly, or over `bucketload gateway` as a child process.
 
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::process::CommandExt as _;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin};
+
+use crate::embedded::start_server;
+use crate::study::cores;
 
 /// Variable with the directory of the objects.
 pub(crate) const ROOT: &str = "BUCKETLOAD_S3_ROOT";
 /// Variable with the address of a gateway.
 pub(crate) const REMOTE: &str = "BUCKETLOAD_S3_REMOTE";
-/// Variable with the way in which entity tags are made.
+/// Variable that selects how entity tags are computed.
 pub(crate) const ETAG: &str = "BUCKETLOAD_S3_ETAG";
-/// Every variable by which libs3-bucketload is told where the objects are.
+/// Every variable that tells libs3-bucketload where the objects are.
 pub(crate) const VARIABLES: [&str; 4] = [ROOT, REMOTE, "BUCKETLOAD_S3_REMOTE_TOKEN_FILE", ETAG];
 
-/// A gateway as a child process, which ends with this value.
-pub(crate) struct Gateway {
+/// How the library accesses a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LibraryMode {
+    /// Directly.
+    Embedded,
+    /// Over a gateway on loopback TCP.
+    Remote,
+    /// Over a gateway on a Unix socket.
+    RemoteUnix,
+}
+
+/// What the library needs while it is measured.
+#[derive(Default)]
+pub(crate) struct LibrarySetup {
+    /// Variables of every command.
+    pub(crate) env: BTreeMap<String, String>,
+    gateway: Option<Gateway>,
+    /// Holds the Unix socket, because socket paths must be short, however long the directory's path is. The last field,
+    /// because the socket's directory must outlive the gateway.
+    _directory: Option<tempfile::TempDir>,
+}
+
+impl LibrarySetup {
+    /// Whether a gateway was started.
+    pub(crate) const fn has_server(&self) -> bool {
+        self.gateway.is_some()
+    }
+}
+
+impl LibraryMode {
+    /// Starts what the library needs on the directory `root`, a gateway on `cores` (empty: all cores).
+    ///
+    /// # Errors
+    /// When a gateway cannot be started.
+    pub(crate) fn start(self, root: &Path, cores: &[usize]) -> Result<LibrarySetup, String> {
+        let variable = |name: &str, value: String| (name.to_owned(), value);
+        let over = |listen: &str, directory| {
+            let started = cores::on(cores, || {
+                Gateway::start(root, listen).map_err(std::io::Error::other)
+            });
+            let (gateway, address) = started.map_err(|e| e.to_string())?;
+            Ok(LibrarySetup {
+                env: BTreeMap::from([variable(REMOTE, address)]),
+                gateway: Some(gateway),
+                _directory: directory,
+            })
+        };
+        match self {
+            // Uses the same cheap entity tags as the gateway, so that the modes differ in nothing else.
+            Self::Embedded => Ok(LibrarySetup {
+                env: BTreeMap::from([
+                    variable(ROOT, root.to_string_lossy().into_owned()),
+                    variable(ETAG, "opaque".to_owned()),
+                ]),
+                ..LibrarySetup::default()
+            }),
+            Self::Remote => over("127.0.0.1:0", None),
+            Self::RemoteUnix => {
+                let directory = tempfile::tempdir()
+                    .map_err(|e| format!("cannot create a directory for a socket: {e}"))?;
+                let listen = format!("unix:{}", directory.path().join("gateway").display());
+                over(&listen, Some(directory))
+            }
+        }
+    }
+}
+
+/// A gateway as a child process, which runs as long as this value lives.
+struct Gateway {
     child: Child,
-    /// Held open: the child ends when it closes.
+    /// Held open, because the child exits when it closes.
     stdin: Option<ChildStdin>,
 }
 
 impl Gateway {
-    /// Starts a gateway to the directory `root`; returns it with the address where it listens.
-    ///
-    /// # Errors
-    /// When it cannot be started, or ends before it listens.
-    pub(crate) fn start(root: &Path, listen: &str) -> Result<(Self, String), String> {
-        let failed = |e: std::io::Error| format!("gateway: {e}");
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut child = Command::new(program)
-            .args([
-                "gateway",
-                "--announce",
-                "--exit-with-stdin",
-                "--fast-etags",
-                "--listen",
-                listen,
-                "--root",
-            ])
-            .arg(root)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // Ctrl-C is for who started it: runs on the gateway still have to clean up.
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
-        let stdin = child.stdin.take();
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout)
-                .read_line(&mut line)
-                .map_err(failed)?;
-        }
-        let gateway = Self { child, stdin };
-        let announced: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        match announced["listening"].as_str() {
-            Some(address) => Ok((gateway, address.to_owned())),
-            None => Err("the gateway ended before it listened".to_owned()),
-        }
+    /// Starts a gateway to the directory `root`. Returns it with the address on which it listens.
+    fn start(root: &Path, listen: &str) -> Result<(Self, String), String> {
+        let (child, stdin, address) = start_server("gateway", |command| {
+            command
+                .args(["gateway", "--fast-etags", "--listen", listen, "--root"])
+                .arg(root);
+        })?;
+        Ok((Self { child, stdin }, address))
     }
 }
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // It removes its socket and ends when its input does.
+        // The gateway removes its socket and exits when its standard input closes.
         self.stdin = None;
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! What `bucketload s3-hpc` sets side by side: `rows` says how each way to the objects is run and keeps the servers
-//! that it needs, `gateway` starts one for libs3, `floor` measures a bare socket.
+//! The access paths that `bucketload s3-hpc` compares: `rows` defines the rows and runs their servers, `gateway`
+//! starts a gateway for libs3, `floor` measures a bare socket.
 
 pub(crate) mod floor;
 pub(crate) mod gateway;

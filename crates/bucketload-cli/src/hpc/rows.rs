@@ -1,5 +1,6 @@
-//! The rows of `bucketload s3-hpc`: which flags and variables make a run go which way, and the servers behind them.
+//! The rows of `bucketload s3-hpc`: the flags and variables of each row's runs, and the servers behind the rows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,27 +11,27 @@ use crate::cli::hpc::{DEFAULT_LIBRARY, HpcOptions, OwnRow};
 use crate::cli::values::words;
 use crate::embedded::EmbeddedServer;
 use crate::exit::Failure;
-use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT, VARIABLES};
+use crate::hpc::gateway::{LibraryMode, LibrarySetup, VARIABLES};
 use crate::target::OWN_BUCKET;
 
-/// Stands for the size of objects in flags: the null store reads it in keys.
+/// Placeholder for the object size in flags; the null store reads the size from the key.
 const SIZE: &str = "{size}";
 
-/// A row and how it is run; `None` for the bare socket.
-pub(crate) struct Way {
+/// A row and how to run it; `None` for the bare socket.
+pub(crate) struct RowSetup {
     pub(crate) row: Row,
-    pub(crate) run: Option<Run>,
+    pub(crate) command: Option<RowCommand>,
 }
 
-/// Flags and variables of `bucketload run`.
+/// Flags and variables of `bucketload run` for a row.
 #[derive(Default)]
-pub(crate) struct Run {
+pub(crate) struct RowCommand {
     flags: Vec<String>,
-    variables: Vec<(&'static str, String)>,
+    variables: BTreeMap<String, String>,
 }
 
-impl Run {
-    /// Adds them to a command for objects of `size` bytes, whose own environment says nothing of libs3.
+impl RowCommand {
+    /// Adds flags and variables to a command for objects of `size` bytes, and removes inherited libs3 variables.
     pub(crate) fn apply(&self, command: &mut Command, size: u64) {
         for name in VARIABLES {
             command.env_remove(name);
@@ -39,46 +40,40 @@ impl Run {
             .flags
             .iter()
             .map(|flag| flag.replace(SIZE, &size.to_string()));
-        command
-            .args(flags)
-            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.args(flags).envs(&self.variables);
     }
 }
 
-/// All rows, and the servers that live as long.
-pub(crate) struct Ways {
-    pub(crate) all: Vec<Way>,
+/// All rows, and their servers, which run as long as this value lives.
+pub(crate) struct Rows {
+    pub(crate) all: Vec<RowSetup>,
     _servers: Vec<EmbeddedServer>,
-    _gateways: Vec<Gateway>,
-    /// Of the Unix socket: names of sockets must be short, whatever the root is called. Last, for it must be there
-    /// until the gateway has ended.
-    _directory: Option<tempfile::TempDir>,
+    _libraries: Vec<LibrarySetup>,
 }
 
-impl Ways {
-    /// Starts what the rows need.
+impl Rows {
+    /// Starts the servers that the rows need.
     ///
     /// # Errors
-    /// When a row cannot be, or a server does not start.
+    /// When a row cannot be measured, or a server does not start.
     pub(crate) fn open(options: &HpcOptions) -> Result<Self, Failure> {
         let root = &options.root;
         let made = std::fs::create_dir_all(root).and_then(|()| root.canonicalize());
         let root = made.map_err(|e| Failure::usage(format!("--root {}: {e}", root.display())))?;
-        let rows = rows(options)?;
-        let mut ways = Self {
+        let own = own_rows(options)?;
+        let mut rows = Self {
             all: Vec::new(),
             _servers: Vec::new(),
-            _gateways: Vec::new(),
-            _directory: None,
+            _libraries: Vec::new(),
         };
-        for row in &rows {
-            ways.own(*row, &root, options)?;
+        for row in &own {
+            rows.own(*row, &root, options)?;
         }
         for text in &options.further {
-            ways.further(text)?;
+            rows.further(text)?;
         }
         if !options.no_floors {
-            ways.add(
+            rows.add(
                 "tcp",
                 "floor: the same bytes over a bare TCP connection",
                 true,
@@ -87,44 +82,36 @@ impl Ways {
             let server = EmbeddedServer::start(&["--store".to_owned(), "null".to_owned()])
                 .map_err(Failure::target)?;
             let run = http(&server, &format!("/{SIZE}B"));
-            ways._servers.push(server);
-            ways.add(
+            rows._servers.push(server);
+            rows.add(
                 "rest",
                 "floor: HTTP to a server that keeps nothing",
                 true,
                 Some(run),
             );
         }
-        let mut names: Vec<&str> = ways.all.iter().map(|way| &*way.row.name).collect();
+        let mut names: Vec<&str> = rows.all.iter().map(|row| &*row.row.name).collect();
         names.sort_unstable();
         match names.windows(2).find(|two| two[0] == two[1]) {
             Some(two) => Err(Failure::usage(format!(
-                "there are two rows called {:?}",
+                "--row: there are two rows named {:?}; rename one",
                 two[0]
             ))),
-            None => Ok(ways),
+            None => Ok(rows),
         }
     }
 
-    fn add(&mut self, name: &str, meaning: &str, floor: bool, run: Option<Run>) {
+    fn add(&mut self, name: &str, meaning: &str, floor: bool, command: Option<RowCommand>) {
         let row = Row {
             name: name.to_owned(),
             meaning: meaning.to_owned(),
             floor,
         };
-        self.all.push(Way { row, run });
+        self.all.push(RowSetup { row, command });
     }
 
     fn own(&mut self, row: OwnRow, root: &Path, options: &HpcOptions) -> Result<(), Failure> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let library = || {
-            vec![
-                "--target".to_owned(),
-                format!("libs3://{OWN_BUCKET}"),
-                "--libs3-library".to_owned(),
-                text(&options.library),
-            ]
-        };
         match row {
             OwnRow::Posix => {
                 let flags = [
@@ -133,9 +120,9 @@ impl Ways {
                     "--posix-io",
                     "sync",
                 ];
-                let run = Run {
+                let run = RowCommand {
                     flags: flags.map(str::to_owned).to_vec(),
-                    ..Run::default()
+                    ..RowCommand::default()
                 };
                 self.add(
                     "posix",
@@ -144,43 +131,36 @@ impl Ways {
                     Some(run),
                 );
             }
-            OwnRow::Embedded => {
-                let run = Run {
-                    flags: library(),
-                    variables: vec![(ROOT, text(root)), (ETAG, "opaque".to_owned())],
-                };
-                self.add(
-                    "embedded",
-                    "libs3 in the process, on the directory",
-                    false,
-                    Some(run),
-                );
-            }
-            OwnRow::Remote | OwnRow::RemoteUnix => {
-                let (name, listen, meaning) = match row {
+            OwnRow::Embedded | OwnRow::Remote | OwnRow::RemoteUnix => {
+                let (name, mode, meaning) = match row {
+                    OwnRow::Embedded => (
+                        "embedded",
+                        LibraryMode::Embedded,
+                        "libs3 in the process, on the directory",
+                    ),
                     OwnRow::Remote => (
                         "remote",
-                        "127.0.0.1:0".to_owned(),
+                        LibraryMode::Remote,
                         "libs3 in the process, on a gateway over TCP",
                     ),
-                    _ => {
-                        let directory = tempfile::tempdir()
-                            .map_err(|e| Failure::aborted(format!("a socket: {e}")))?;
-                        let listen = format!("unix:{}", text(&directory.path().join("gateway")));
-                        self._directory = Some(directory);
-                        (
-                            "remote-unix",
-                            listen,
-                            "libs3 in the process, on a gateway over a Unix socket",
-                        )
-                    }
+                    _ => (
+                        "remote-unix",
+                        LibraryMode::RemoteUnix,
+                        "libs3 in the process, on a gateway over a Unix socket",
+                    ),
                 };
-                let (gateway, address) = Gateway::start(root, &listen).map_err(Failure::target)?;
-                self._gateways.push(gateway);
-                let run = Run {
-                    flags: library(),
-                    variables: vec![(REMOTE, address)],
+                let setup = mode.start(root, &[]).map_err(Failure::target)?;
+                let flags = [
+                    "--target",
+                    &format!("libs3://{OWN_BUCKET}"),
+                    "--libs3-library",
+                    &text(&options.library),
+                ];
+                let run = RowCommand {
+                    flags: flags.map(str::to_owned).to_vec(),
+                    variables: setup.env.clone(),
                 };
+                self._libraries.push(setup);
                 self.add(name, meaning, false, Some(run));
             }
             OwnRow::Http => {
@@ -200,31 +180,31 @@ impl Ways {
         Ok(())
     }
 
-    /// A row that the user describes.
+    /// Adds a row that the user describes.
     fn further(&mut self, text: &str) -> Result<(), Failure> {
         let wrong =
             |why: &str| Failure::usage(format!("--row {text}: {why}; write NAME='--target URL …'"));
         let (name, flags) = text
             .split_once('=')
-            .ok_or_else(|| wrong("there is no name"))?;
+            .ok_or_else(|| wrong("the name is missing"))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || !name.chars().all(plain) {
             return Err(wrong(
-                "a name has letters, digits, hyphens, dots and underscores",
+                "a name consists of letters, digits, hyphens, dots and underscores",
             ));
         }
         let flags = words(flags).map_err(|why| wrong(&why))?;
-        let run = Run {
+        let run = RowCommand {
             flags: flags.clone(),
-            ..Run::default()
+            ..RowCommand::default()
         };
         self.add(name, &flags.join(" "), false, Some(run));
         Ok(())
     }
 }
 
-/// The rows of our own: those that are asked for, or all that can be.
-fn rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
+/// Our own rows: those that were asked for, or all that can be measured.
+fn own_rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
     let needs_library = |row: &OwnRow| !matches!(row, OwnRow::Posix | OwnRow::Http);
     let asked = match options.rows.is_empty() {
         true => OwnRow::value_variants(),
@@ -236,13 +216,15 @@ fn rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
     }
     match (crate::drivers::registry().check_library)(library) {
         Ok(()) => Ok(asked.to_vec()),
-        // Whoever names a library or its rows wants them measured.
-        Err(why) if !options.rows.is_empty() || library != DEFAULT_LIBRARY => Err(Failure::usage(
-            format!("--library: {why}; name another, or leave out its rows: --rows posix,http"),
-        )),
+        // A user who names the library or its rows wants them measured.
+        Err(why) if !options.rows.is_empty() || library != DEFAULT_LIBRARY => {
+            Err(Failure::usage(format!(
+                "--library: {why}; name another library, or leave out its rows: --rows posix,http"
+            )))
+        }
         Err(why) => {
             eprintln!(
-                "bucketload: the rows embedded, remote and remote-unix are left out: {why}; name the library \
+                "bucketload: skipping the rows embedded, remote and remote-unix: {why}; name the library \
                  with --library"
             );
             Ok(asked
@@ -254,8 +236,8 @@ fn rows(options: &HpcOptions) -> Result<Vec<OwnRow>, Failure> {
     }
 }
 
-/// A run on a server of our own, below a prefix.
-fn http(server: &EmbeddedServer, prefix: &str) -> Run {
+/// A row on one of our own servers, below a prefix.
+fn http(server: &EmbeddedServer, prefix: &str) -> RowCommand {
     let url = format!("http://{}", server.address);
     let flags = [
         "--target",
@@ -265,11 +247,14 @@ fn http(server: &EmbeddedServer, prefix: &str) -> Run {
         "--region",
         "us-east-1",
     ];
-    Run {
+    RowCommand {
         flags: flags.map(str::to_owned).to_vec(),
-        variables: vec![
-            ("AWS_ACCESS_KEY_ID", server.access_key.clone()),
-            ("AWS_SECRET_ACCESS_KEY", server.secret_key.clone()),
-        ],
+        variables: BTreeMap::from([
+            ("AWS_ACCESS_KEY_ID".to_owned(), server.access_key.clone()),
+            (
+                "AWS_SECRET_ACCESS_KEY".to_owned(),
+                server.secret_key.clone(),
+            ),
+        ]),
     }
 }

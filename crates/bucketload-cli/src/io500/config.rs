@@ -9,33 +9,26 @@ use bucketload_results::io500::ini::Ini;
 use bucketload_results::io500::measure::Settings;
 use bucketload_results::io500::verify::config_hash;
 
-use super::options::{EXTENDED, Use, options};
+use crate::cli::mdworkbench::PacketType;
+
+use super::options::{EXTENDED, OptionUse, options};
 
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
-/// The stonewall that the rules ask for, and that of student cluster competitions (section A.3).
+/// The stonewall that the rules require, and the one for student cluster competitions (section A.3).
 const STONEWALL_S: u64 = 300;
 const STONEWALL_SCC_S: u64 = 30;
 
-/// What IOR's backend does to delete a file (docs/spec/libs3-abi.md section 12).
+/// How IOR's backend deletes a file (docs/spec/libs3-abi.md section 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deletes {
-    /// DELETE, then a listing of what else belongs to it.
+    /// DELETE, then a listing of other objects of the file.
     List,
     /// HEAD, then DELETE, as with `S3LIB_DELETE_HEURISTICS`.
     Heuristics,
 }
 
-/// What objects hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
-    /// IOR's pattern "timestamp".
-    Timestamp,
-    /// Bytes that cannot be compressed, others in every transfer.
-    Random,
-}
-
-/// A configuration in effect.
+/// The effective configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<(String, String), Value>,
@@ -44,21 +37,21 @@ pub(crate) struct Config {
 #[derive(Clone, Debug)]
 struct Value {
     text: String,
-    /// Where it was given; empty for a default.
+    /// Where the value was set; empty for a default.
     from: String,
 }
 
-/// Names of options and sections are compared without regard to case.
+/// Names of options and sections are case-insensitive.
 fn key(section: &str, name: &str) -> (String, String) {
     (section.to_ascii_lowercase(), name.to_ascii_lowercase())
 }
 
 impl Config {
-    /// The configuration of the file `name` with the text `text`, where there is one, and the settings
-    /// `SECTION.OPTION=VALUE` on top of it.
+    /// The configuration from a file (name and text), if there is one, overridden by the settings
+    /// `SECTION.OPTION=VALUE`.
     ///
     /// # Errors
-    /// What is not known, not followed or wrong, with its place and a remedy.
+    /// An option that is unknown, unsupported or wrong, with its place and a remedy.
     pub(crate) fn read(file: Option<(&str, &str)>, set: &[String]) -> Result<Self, String> {
         let mut config = Self {
             values: options(true)
@@ -99,9 +92,7 @@ impl Config {
     fn section(&self, at: &str, section: &str) -> Result<(), String> {
         match options(true).any(|(name, ..)| name.eq_ignore_ascii_case(section)) {
             true => Ok(()),
-            false => Err(format!(
-                "{at}: there is no such section in IO500's configuration"
-            )),
+            false => Err(format!("{at}: IO500's configuration has no such section")),
         }
     }
 
@@ -118,11 +109,11 @@ impl Config {
                 names.join(", ")
             ));
         };
-        if let Use::Only(only, why) = used
+        if let OptionUse::Only(only, why) = used
             && !value.is_empty()
             && !value.eq_ignore_ascii_case(only)
         {
-            return Err(format!("{at} = {value}: {why}; leave it out"));
+            return Err(format!("{at} = {value}: {why}; remove the option"));
         }
         let value = Value {
             text: value.to_owned(),
@@ -132,7 +123,7 @@ impl Config {
         Ok(())
     }
 
-    /// Replaces a setting of ours by what a flag says.
+    /// Overrides one of our own settings with the value of a flag.
     pub(crate) fn replace(&mut self, name: &str, value: &str) {
         let value = Value {
             text: value.to_owned(),
@@ -149,7 +140,7 @@ impl Config {
         self.values.get(&key(section, name)).unwrap_or(NONE)
     }
 
-    /// The text of an option, and where it stands.
+    /// The text of an option, and where it was set.
     pub(crate) fn text(&self, section: &str, name: &str) -> (&str, &str) {
         let value = self.value(section, name);
         (&value.text, &value.from)
@@ -162,7 +153,7 @@ impl Config {
         }
     }
 
-    /// A truth value.
+    /// The value of a boolean option.
     pub(crate) fn truth(&self, section: &str, name: &str) -> Result<bool, String> {
         match self.text(section, name).0.to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(true),
@@ -179,7 +170,7 @@ impl Config {
             .ok_or_else(|| self.wrong(section, name, remedy))
     }
 
-    /// A size as IOR writes it: `k`, `m`, `g` and `t` are powers of 1024.
+    /// The value of a size in IOR's format: `k`, `m`, `g` and `t` are powers of 1024.
     fn size(&self, section: &str, name: &str) -> Result<u64, String> {
         let text = self.text(section, name).0.to_ascii_lowercase();
         let digits = text.trim_end_matches(['k', 'm', 'g', 't']);
@@ -192,17 +183,17 @@ impl Config {
             _ => None,
         };
         let bytes = unit.and_then(|unit| digits.trim().parse::<u64>().ok()?.checked_mul(1 << unit));
-        let remedy = "write a size above 0 as IOR does, such as 2m";
+        let remedy = "write a size above 0 in IOR's format, such as 2m";
         bytes
             .or_else(|| parse_size(&text).ok())
             .filter(|bytes| *bytes > 0)
             .ok_or_else(|| self.wrong(section, name, remedy))
     }
 
-    /// Reads every value once, so that nothing is found wrong when the run is under way.
+    /// Reads every value once, so that mistakes are found before the run.
     fn check(&self) -> Result<(), String> {
         for (section, name, _, used) in options(true) {
-            if *name == "run" && *used == Use::Read {
+            if *name == "run" && *used == OptionUse::Read {
                 self.truth(section, name)?;
             }
         }
@@ -229,10 +220,10 @@ impl Config {
         self.extended().map(drop)
     }
 
-    /// Refuses options of the extended mode in the standard mode, where nothing would come of them.
+    /// Refuses options of the extended mode in the standard mode, where they would have no effect.
     ///
     /// # Errors
-    /// The first one, with its place.
+    /// The first such option, with its place.
     pub(crate) fn check_mode(&self) -> Result<(), String> {
         if self.extended()? {
             return Ok(());
@@ -242,15 +233,15 @@ impl Config {
             let off = *name == "run" && self.truth(section, name) == Ok(false);
             if !from.is_empty() && !off && !text.eq_ignore_ascii_case(default) {
                 return Err(format!(
-                    "{from} = {text}: the phases of [{section}] are run in the extended mode only; add --mode \
-                     extended, or remove the option"
+                    "{from} = {text}: the phases of [{section}] run in extended mode only; add --mode extended, or \
+                     remove the option"
                 ));
             }
         }
         Ok(())
     }
 
-    /// Whether the phases of the extended mode are run.
+    /// Whether to run the phases of the extended mode.
     pub(crate) fn extended(&self) -> Result<bool, String> {
         match self.text("bucketload", "mode").0 {
             "standard" => Ok(false),
@@ -271,7 +262,7 @@ impl Config {
             .ok_or_else(|| self.wrong("mdworkbench", "waitingTime", "write a factor of 0 or more"))
     }
 
-    /// Objects per data set and steps of MD-Workbench, where they are stated.
+    /// Objects per data set and steps of MD-Workbench, if the configuration states them.
     pub(crate) fn workbench(&self) -> Result<Option<(u64, u64)>, String> {
         const NAMES: [&str; 2] = ["precreatePerSet", "filesPerProc"];
         let stated = NAMES.map(|name| !self.text("mdworkbench", name).0.is_empty());
@@ -289,13 +280,13 @@ impl Config {
                 Err(self.wrong(
                     "mdworkbench",
                     is,
-                    &format!("state {is_not} as well, or none of them"),
+                    &format!("set {is_not} as well, or neither of them"),
                 ))
             }
         }
     }
 
-    /// Whether phase `phase` runs, and if not, why.
+    /// Why phase `phase` does not run; `None` if it runs.
     pub(crate) fn skipped(&self, phase: &str) -> Option<String> {
         let family = [
             "ior-easy",
@@ -319,7 +310,7 @@ impl Config {
         Some(format!("[{section}] run = FALSE"))
     }
 
-    /// The stonewall, nanoseconds.
+    /// The stonewall, in nanoseconds.
     pub(crate) fn stonewall_ns(&self) -> Result<u64, String> {
         let given = self.text("debug", "stonewall-time").1;
         if given.is_empty() && self.truth("global", "scc")? {
@@ -329,16 +320,16 @@ impl Config {
         Ok(seconds.saturating_mul(SECOND_NS))
     }
 
-    /// What objects hold.
-    pub(crate) fn packet(&self) -> Result<Packet, String> {
+    /// Content of objects.
+    pub(crate) fn packet(&self) -> Result<PacketType, String> {
         match self
             .text("global", "dataPacketType")
             .0
             .to_ascii_lowercase()
             .as_str()
         {
-            "timestamp" | "t" => Ok(Packet::Timestamp),
-            "random" | "r" | "incompressible" | "i" => Ok(Packet::Random),
+            "timestamp" | "t" => Ok(PacketType::Timestamp),
+            "random" | "r" | "incompressible" | "i" => Ok(PacketType::Random),
             _ => {
                 let remedy = "write timestamp, random or incompressible";
                 Err(self.wrong("global", "dataPacketType", remedy))
@@ -346,28 +337,28 @@ impl Config {
         }
     }
 
-    /// Bytes of a transfer and transfers of a rank in ior-easy.
+    /// Bytes per transfer, and transfers per rank, in ior-easy.
     pub(crate) fn easy(&self) -> Result<(u64, u64), String> {
         let transfer = self.size("ior-easy", "transferSize")?;
         let block = self.size("ior-easy", "blockSize")?;
         if block % transfer != 0 {
-            let remedy = format!("it is no multiple of transferSize = {transfer}");
+            let remedy = format!("it must be a multiple of transferSize = {transfer}");
             return Err(self.wrong("ior-easy", "blockSize", &remedy));
         }
         Ok((transfer, block / transfer))
     }
 
-    /// Transfers of a rank in ior-hard.
+    /// Transfers per rank in ior-hard.
     pub(crate) fn segments(&self) -> Result<u64, String> {
         self.number("ior-hard", "segmentCount")
     }
 
-    /// Files of a rank in `mdtest-easy` or `mdtest-hard`.
+    /// Files per rank in `mdtest-easy` or `mdtest-hard`.
     pub(crate) fn items(&self, section: &str) -> Result<u64, String> {
         self.number(section, "n")
     }
 
-    /// Number of ranks, where it is stated.
+    /// Number of ranks, if the configuration states it.
     pub(crate) fn ranks(&self) -> Result<Option<u32>, String> {
         let (text, _) = self.text("bucketload", "ranks");
         if text.is_empty() {
@@ -379,7 +370,7 @@ impl Config {
             .ok_or_else(|| self.wrong("bucketload", "ranks", "write a number from 1 to 4096"))
     }
 
-    /// How files become objects, where it is stated.
+    /// How files map to objects, if the configuration states it.
     pub(crate) fn mapping(&self) -> Result<Option<RankMapping>, String> {
         match self.text("bucketload", "mapping").0 {
             "" => Ok(None),
@@ -396,11 +387,12 @@ impl Config {
         }
     }
 
-    /// Bytes of a part of the mapping `multipart`.
+    /// Bytes per part in the mapping `multipart`.
     pub(crate) fn part_size(&self) -> Result<u64, String> {
         let bytes = self.size("bucketload", "part-size")?;
         if bytes < 5 << 20 {
-            let remedy = "parts but the last have at least 5 MiB (Amazon S3)";
+            let remedy =
+                "write at least 5 MiB, the minimum of Amazon S3 for all parts but the last";
             return Err(self.wrong("bucketload", "part-size", remedy));
         }
         Ok(bytes)
@@ -415,7 +407,7 @@ impl Config {
         }
     }
 
-    /// What the rules ask of the run.
+    /// What the rules require of the run.
     pub(crate) fn settings(&self, skipped: Vec<(String, String)>) -> Result<Settings, String> {
         let required_s = match self.truth("global", "scc")? {
             true => STONEWALL_SCC_S,
@@ -431,7 +423,7 @@ impl Config {
         })
     }
 
-    /// The configuration in effect, without secrets.
+    /// The effective configuration, without secrets.
     pub(crate) fn ini(&self) -> String {
         let mut out = String::new();
         let mut last = "";
@@ -496,10 +488,10 @@ mod tests {
                 "[ior-easy]\n\ntransferSize = 2q\n",
                 ["line 3", "such as 2m"],
             ),
-            ("[ior-easy]\nblockSize = 3m\n", ["line 2", "no multiple"]),
+            ("[ior-easy]\nblockSize = 3m\n", ["line 2", "a multiple of"]),
             (
                 "[ior-easy]\nfilePerProc = FALSE\n",
-                ["line 2", "leave it out"],
+                ["line 2", "remove the option"],
             ),
             ("[ior-easy-write]\nAPI = MPIIO\n", ["line 2", "[global]"]),
             ("[find]\nexternal-script = ./x\n", ["line 2", "not run"]),
@@ -521,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_or_a_phase_may_be_left_out() {
+    fn a_family_of_phases_or_a_phase_may_be_skipped() {
         let config = read("[ior-easy]\nrun = FALSE\n[find]\nrun=false\n").unwrap();
         assert!(
             config
@@ -535,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_come_on_top_and_secrets_stay_out() {
+    fn settings_override_the_file_and_secrets_are_hidden() {
         let api =
             "S3-libs3 --S3-libs3.host=h:1 --S3-libs3.access-key=AK --S3-libs3.secret-key=SK -x";
         let text = format!("[global]\napi = {api}\n[bucketload]\nmapping = native\n");
@@ -548,7 +540,7 @@ mod tests {
             "{ini}"
         );
         assert!(redact(api).ends_with("secret-key=*** -x"));
-        // What is written can be read, and is the same again.
+        // The written configuration can be read back.
         assert_eq!(read(&ini).unwrap().ini(), ini);
     }
 }

@@ -1,4 +1,4 @@
-//! The result files of IO500 in the run directory, computed from what the directory holds.
+//! The result files of IO500, computed from the run directory.
 
 use std::path::Path;
 
@@ -13,11 +13,6 @@ use crate::exit::{Failure, OrFail};
 /// Whether `dir` is the run directory of an IO500 run.
 pub(crate) fn is_io500(dir: &Path) -> bool {
     RunDir::open(dir).is_ok_and(|run| run.manifest().plan.profile == PROFILE)
-}
-
-fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
-    let path = dir.join(name);
-    std::fs::write(&path, text).map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
 /// Computes the scores of the run in `dir` and its configuration.
@@ -38,9 +33,9 @@ pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
         .iter()
         .filter(|phase| !planned(phase.name))
         .map(|phase| {
-            let why = config.skipped(phase.name).unwrap_or_else(|| {
-                "what it reads is not written, or not in this mapping".to_owned()
-            });
+            let why = config
+                .skipped(phase.name)
+                .unwrap_or_else(|| "its input is not written, or not in this mapping".to_owned());
             (phase.name.to_owned(), why)
         });
     let skipped = skipped.collect();
@@ -56,23 +51,23 @@ pub(crate) fn scored(dir: &Path) -> Result<(Report, Config), Failure> {
 pub(crate) fn write(dir: &Path) -> Result<Report, Failure> {
     let (report, files) = files(dir, None)?;
     for (name, text) in files {
-        put(dir, &name, &text)?;
+        crate::files::write(dir.join(name), text)?;
     }
     Ok(report)
 }
 
-/// Computes the scores of the run in `dir` and its result files, by name. `place` is what they call the directory,
-/// its path unless given.
+/// Computes the scores of the run in `dir` and its result files, by name. `result_dir` is the path that the files
+/// name as their directory; the default is the path of `dir`.
 ///
 /// # Errors
 /// When the directory cannot be read.
 pub(crate) fn files(
     dir: &Path,
-    place: Option<String>,
+    result_dir: Option<String>,
 ) -> Result<(Report, Vec<(String, String)>), Failure> {
     let (mut report, config) = scored(dir)?;
-    if let Some(place) = place {
-        report.result_dir = place;
+    if let Some(result_dir) = result_dir {
+        report.result_dir = result_dir;
     }
     let mut files = vec![
         ("config.ini".to_owned(), config.ini()),

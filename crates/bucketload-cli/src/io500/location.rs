@@ -1,4 +1,4 @@
-//! Where the files go: the target, and the directory whose names they have.
+//! The location of the files: the target, and the directory in their names.
 
 use bucketload_core::plan::ranks::RankMapping;
 use time::OffsetDateTime;
@@ -10,24 +10,24 @@ use bucketload_target::{Given, flags as names};
 use crate::cli::target::TargetArgs;
 use crate::target::{Api, Target};
 
-/// Target and names.
+/// Where the files are, and how they map to objects.
 pub(crate) struct Location {
     pub(crate) target: Target,
     pub(crate) args: TargetArgs,
-    /// Directory of the files below the run's own prefix, with a slash at its end; may be empty.
+    /// Directory of the files below the run's prefix, with a trailing slash; may be empty.
     pub(crate) directory: String,
     pub(crate) mapping: RankMapping,
-    /// The instant of the start, as directories are named after it.
+    /// The start time, in the format of directory names.
     pub(crate) timestamp: String,
 }
 
-/// Options of IOR's backend S3-libs3 that change nothing here.
+/// Options of IOR's backend S3-libs3 that have no effect here.
 const HARMLESS: [&str; 3] = ["location", "s3-compatible", "dont-suffix-bucket"];
 
-/// The location that configuration and flags name for a run that starts at `now`.
+/// The location that configuration and flags name, for a run that starts at `now`.
 ///
 /// # Errors
-/// What cannot be followed, with its place and a remedy.
+/// A setting that is not supported, with its place and a remedy.
 pub(crate) fn locate(
     config: &Config,
     flags: &TargetArgs,
@@ -51,7 +51,7 @@ pub(crate) fn locate(
         Some(text) => {
             if !from.is_empty() {
                 notes.push(format!(
-                    "--target: {from} = {} is not used",
+                    "--target overrides {from} = {}",
                     super::config::redact(api)
                 ));
             }
@@ -65,7 +65,7 @@ pub(crate) fn locate(
         None if name.eq_ignore_ascii_case("POSIX") => {
             if let Some(option) = words.next() {
                 return Err(format!(
-                    "{from}: `{option}`: IOR's options of POSIX are not followed; use --posix-… flags"
+                    "{from}: `{option}`: IOR's options for POSIX are not supported; use the --posix-… flags"
                 ));
             }
             let root = std::path::absolute(datadir)
@@ -75,7 +75,7 @@ pub(crate) fn locate(
         }
         None => {
             return Err(format!(
-                "{from} = {name}: use POSIX or S3-libs3, or name the target: --target URL"
+                "{from} = {name}: use POSIX or S3-libs3, or name the target with --target URL"
             ));
         }
     };
@@ -116,7 +116,7 @@ pub(crate) fn locate(
     })
 }
 
-/// The target that IOR's backend would use, by its options, and whether each file has a bucket.
+/// The target that IOR's backend would use with these options, and whether each file has its own bucket.
 fn s3<'a>(
     words: impl Iterator<Item = &'a str>,
     from: &str,
@@ -141,7 +141,7 @@ fn s3<'a>(
             name if HARMLESS.contains(&name) => {}
             _ => {
                 return Err(format!(
-                    "{from}: `{word}` is no option of S3-libs3 that is followed"
+                    "{from}: the option `{word}` of S3-libs3 is not supported; remove it"
                 ));
             }
         }
@@ -163,8 +163,8 @@ fn s3<'a>(
     };
     if access.is_some() || secret.is_some() {
         notes.push(
-            "keys in a configuration can be read by others: AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY are the better location"
+            "others may be able to read the keys in the configuration; better set AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY"
                 .to_owned(),
         );
         args.settings.given = Given::new(vec![
@@ -183,7 +183,7 @@ fn s3<'a>(
     Ok((target, per_file))
 }
 
-/// What IOR's backend adds to the name of its bucket: the sum of the access key's characters, each times
+/// The suffix that IOR's backend adds to the name of its bucket: the sum of the access key's characters, each times
 /// 10 to the power of its position, modulo 1000 (docs/spec/libs3-abi.md section 12).
 fn suffix(access_key: &str) -> u64 {
     let powers = [1, 10, 100];
@@ -207,7 +207,7 @@ mod tests {
     use crate::target::{Api, Target};
 
     #[test]
-    fn the_backend_of_ior_names_service_and_bucket() {
+    fn the_options_of_iors_backend_name_service_and_bucket() {
         let text = "[global]\ndatadir = ./d/e\napi = S3-libs3 --S3-libs3.host=h:9000,i:9000 \
                     --S3-libs3.access-key=abc --S3-libs3.secret-key=s\n";
         let config = Config::read(Some(("f", text)), &[]).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_come_first_and_ranges_need_files() {
+    fn flags_take_precedence_and_ranges_need_files() {
         let flags = TargetArgs {
             target: Some("mem:".to_owned()),
             ..TargetArgs::default()

@@ -1,8 +1,8 @@
 //! IO500 on the ordinary runner (docs/io500.md).
 //!
 //! ```text
-//!  io500.ini ─ config ─► Config ─┬─ place ─► target, names of files
-//!                                └─ plan ──► Plan: a phase of ranks per phase of IO500 ─► the runner
+//!  io500.ini ─ config ─► Config ─┬─ location ─► target, names of files
+//!                                └─ plan ─────► Plan: a phase of ranks per phase of IO500 ─► the runner
 //!  run directory ─ results::io500 ─► files ─► result.txt, result_summary.txt, …
 //! ```
 

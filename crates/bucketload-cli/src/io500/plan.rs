@@ -1,41 +1,40 @@
-//! From a configuration to a plan: a phase of ranks per phase of IO500 (section A.1), in its order.
+//! Turns a configuration into a plan: a phase of ranks per phase of IO500 (section A.1), in IO500's order.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
-    Accounting, BucketService, BucketsPlan, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry,
-    ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    BucketService, BucketsPlan, KeysetPlan, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
+    WorkPlan,
 };
 use bucketload_results::io500::measure::SECOND;
 use bucketload_results::io500::{Phase, Tool, phases};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 
 use super::Config;
-use super::config::{Deletes, Packet};
+use super::config::Deletes;
 use super::location::Location;
 use super::workbench;
+use crate::cli::mdworkbench::PacketType;
+use crate::rank_plan::{self, MOST_BUFFERS, control, entry, measuring};
 use crate::target::Target;
 
 /// Name of the profile in plans.
 pub(crate) const PROFILE: &str = "io500";
 
-/// Sizes that may not be changed (section A.1).
+/// Sizes that the rules fix (section A.1).
 const HARD_TRANSFER: u64 = 47_008;
 const HARD_FILE: u64 = 3_901;
 const RANDOM_READ: u64 = 4_096;
-/// Most random reads of a rank (`-s=10000000`).
+/// Most random reads per rank (`-s=10000000`).
 const RANDOM_READS: u64 = 10_000_000;
-/// How long requests in flight are waited for, and the longest request.
-const DRAIN_NS: u64 = 60_000_000_000;
+/// Time limit of a request.
 const TIMEOUT_NS: u64 = 300_000_000_000;
-/// Most bytes of all ranks' buffers.
-const MOST_BUFFERS: u64 = 4 << 30;
-/// Most small objects per tree that the embedded server over memory is given.
+/// Most small objects per tree in the embedded server over memory.
 const MEMORY_ITEMS: u64 = 20_000;
 
-/// Trees of files: key sets of the plan, in this order.
+/// Trees of files, which are the key sets of the plan, in this order.
 const TREES: [&str; 5] = [
     "ior-easy",
     "ior-hard",
@@ -44,13 +43,13 @@ const TREES: [&str; 5] = [
     "mdworkbench",
 ];
 
-/// A plan, and why phases are not in it.
+/// A plan, and the phases that are not in it, with the reasons.
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) skipped: Vec<(String, String)>,
 }
 
-/// How much is done at most.
+/// The most work per rank in each phase.
 struct Amounts {
     ranks: u32,
     transfer: u64,
@@ -60,65 +59,55 @@ struct Amounts {
     items_hard: u64,
 }
 
-/// The plan of a configuration with `ranks` ranks, unless it states another number.
+/// The plan of a configuration with `ranks` ranks, unless the configuration states another number.
 ///
 /// # Errors
-/// What cannot be done, with a remedy.
+/// A setting that cannot be carried out, with a remedy.
 pub(crate) fn plan(
     config: &Config,
-    place: &Location,
+    location: &Location,
     ranks: u32,
     keep: bool,
     notes: &mut Vec<String>,
 ) -> Result<Planned, String> {
-    let amounts = amounts(config, place, ranks, notes)?;
-    let seed = place.timestamp.bytes().fold(2_166_136_261u32, fnv);
-    let mut plan = Plan {
-        workload: "io500".to_owned(),
-        profile: PROFILE.to_owned(),
-        compat: String::new(),
-        seed: u64::from(seed),
-        scale: 1.0,
-        size_scale: 1.0,
-        payload: payload(config, place, &amounts)?,
-        // Nothing comes back from the null target.
-        verify: place.target != Target::Null,
-        timeout_ns: TIMEOUT_NS,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
-        not_found_is_failure: true,
-        keysets: TREES[..if config.extended()? { 5 } else { 4 }]
-            .iter()
-            .map(|tree| keyset(tree, place, &amounts))
-            .collect(),
-        phases: vec![control("init", PhaseKind::Init)],
-    };
+    let amounts = amounts(config, location, ranks, notes)?;
+    let seed = location.timestamp.bytes().fold(2_166_136_261u32, fnv);
+    let keysets = TREES[..if config.extended()? { 5 } else { 4 }]
+        .iter()
+        .map(|tree| keyset(tree, location, &amounts));
+    let mut plan = rank_plan::plan(
+        PROFILE,
+        u64::from(seed),
+        TIMEOUT_NS,
+        payload(config, location, &amounts)?,
+        keysets.collect(),
+        vec![control("init", PhaseKind::Init)],
+    );
+    // The null target returns no data to compare.
+    plan.verify = location.target != Target::Null;
     let mut skipped = Vec::new();
     for phase in phases(config.extended()?) {
-        match work(config, place, &amounts, phase, &plan.phases)? {
-            Step::Work(work) => plan.phases.push(loaded(*work)),
-            Step::Twice(first) => {
+        match work(config, location, &amounts, phase, &plan.phases)? {
+            PlannedPhase::Work(work) => plan.phases.push(measuring(*work)),
+            PlannedPhase::Twice(first) => {
                 let mut second = (*first).clone();
                 if let ModelPlan::Ranks(ranks) = &mut second.model {
-                    // The queues have moved on.
+                    // The first iteration has advanced the queues.
                     ranks.after.extend(u16::try_from(plan.phases.len()));
                 }
                 let named = |work: WorkPlan, suffix: &str| WorkPlan {
                     name: format!("{}{suffix}", work.name),
                     ..work
                 };
-                plan.phases.push(loaded(named(*first, FIRST)));
-                plan.phases.push(loaded(named(second, SECOND)));
+                plan.phases.push(measuring(named(*first, FIRST)));
+                plan.phases.push(measuring(named(second, SECOND)));
             }
-            Step::Skipped(why) => skipped.push((phase.name.to_owned(), why)),
-            Step::Nothing => {}
+            PlannedPhase::Skipped(why) => skipped.push((phase.name.to_owned(), why)),
+            PlannedPhase::Nothing => {}
         }
     }
     if plan.phases.len() == 1 {
-        return Err("every phase has run = FALSE; leave some of them to be run".to_owned());
+        return Err("every phase has run = FALSE; enable at least one".to_owned());
     }
     if !keep {
         plan.phases.push(control("cleanup", PhaseKind::Cleanup));
@@ -126,14 +115,14 @@ pub(crate) fn plan(
     Ok(Planned { plan, skipped })
 }
 
-/// FNV-1a: a seed from a name and an instant, as IO500 takes 32 bits of a hash of both.
+/// A step of the FNV-1a hash, which derives a seed from a name and a time, as IO500 uses 32 bits of a hash of both.
 fn fnv(hash: u32, byte: u8) -> u32 {
     (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
 }
 
 fn amounts(
     config: &Config,
-    place: &Location,
+    location: &Location,
     ranks: u32,
     notes: &mut Vec<String>,
 ) -> Result<Amounts, String> {
@@ -147,13 +136,13 @@ fn amounts(
         items_easy: config.items("mdtest-easy")?,
         items_hard: config.items("mdtest-hard")?,
     };
-    let random = place.mapping != RankMapping::Libs3Buckets
-        && place.mapping != RankMapping::Libs3Single
+    let random = location.mapping != RankMapping::Libs3Buckets
+        && location.mapping != RankMapping::Libs3Single
         && config.skipped("ior-rnd4K-easy-read").is_none();
     if transfer % RANDOM_READ != 0 && random {
         return Err(format!(
-            "[ior-easy] transferSize = {transfer}: ior-rnd4K-easy-read reads multiples of 4096 bytes of it; \
-             use a multiple, or [ior-rnd4K-easy-read] run = FALSE"
+            "[ior-easy] transferSize = {transfer}: ior-rnd4K-easy-read needs a multiple of 4096 bytes; \
+             use one, or set [ior-rnd4K-easy-read] run = FALSE"
         ));
     }
     let all = u64::from(ranks);
@@ -166,15 +155,15 @@ fn amounts(
             *amount = most;
         }
     };
-    if place.mapping == RankMapping::Libs3Buckets {
-        let why = "each of which is a bucket";
+    if location.mapping == RankMapping::Libs3Buckets {
+        let why = "because each of them is a bucket";
         let (easy, hard) = (&mut amounts.items_easy, &mut amounts.items_hard);
         cut_for(why, easy, MOST_BUCKETS, "mdtest-easy: files", notes);
         cut_for(why, hard, MOST_BUCKETS, "mdtest-hard: files", notes);
     }
-    if place.target == Target::Memory {
+    if location.target == Target::Memory {
         let cut = |amount: &mut u64, most: u64, what: &str, notes: &mut Vec<String>| {
-            let why = "what the embedded server has memory for";
+            let why = "because the embedded server has no memory for more";
             cut_for(why, amount, most, what, notes);
         };
         let bytes = EMBEDDED_MEMORY_BUDGET / 4;
@@ -206,14 +195,14 @@ fn amounts(
     Ok(amounts)
 }
 
-fn payload(config: &Config, place: &Location, amounts: &Amounts) -> Result<PayloadKind, String> {
-    if config.packet()? == Packet::Random {
+fn payload(config: &Config, location: &Location, amounts: &Amounts) -> Result<PayloadKind, String> {
+    if config.packet()? == PacketType::Random {
         return Ok(PayloadKind::Random);
     }
     let seed = |tree: &str| {
         let hash = tree
             .bytes()
-            .chain(place.timestamp.bytes())
+            .chain(location.timestamp.bytes())
             .fold(2_166_136_261, fnv);
         hash as i32
     };
@@ -222,7 +211,7 @@ fn payload(config: &Config, place: &Location, amounts: &Amounts) -> Result<Paylo
         len,
         interleaved,
     };
-    let files = place.mapping == RankMapping::Files;
+    let files = location.mapping == RankMapping::Files;
     let pattern = Pattern {
         ranks: amounts.ranks,
         sets: [
@@ -247,77 +236,36 @@ fn payload(config: &Config, place: &Location, amounts: &Amounts) -> Result<Paylo
     Ok(PayloadKind::Timestamp(pattern))
 }
 
-/// What follows the name of MD-Workbench's benchmark in its first iteration.
+/// Suffix of the name of MD-Workbench's benchmark in its first iteration.
 const FIRST: &str = "-0";
 
-/// A phase that consists of `work`.
-fn loaded(work: WorkPlan) -> PhasePlan {
-    PhasePlan {
-        works: vec![work.clone()],
-        limits: Limits {
-            drain_ns: DRAIN_NS,
-            ..Limits::default()
-        },
-        ..control(&work.name, PhaseKind::Run)
-    }
-}
-
-fn control(name: &str, kind: PhaseKind) -> PhasePlan {
-    PhasePlan {
-        name: name.to_owned(),
-        kind,
-        works: Vec::new(),
-        limits: Limits::default(),
-        steady_state: false,
-        stop: None,
-        accounting: Accounting::default(),
-    }
-}
-
-fn constant(bytes: u64) -> SizeLaw {
-    SizeLaw {
-        law: SizeKind::Const { bytes },
-        min: bytes,
-        max: bytes,
-    }
-}
-
-fn keyset(tree: &str, place: &Location, amounts: &Amounts) -> KeysetPlan {
-    let path = format!("{}{tree}/", place.directory);
+fn keyset(tree: &str, location: &Location, amounts: &Amounts) -> KeysetPlan {
+    let path = format!("{}{tree}/", location.directory);
     let mut prefix = String::new();
-    match place.mapping {
+    match location.mapping {
         RankMapping::Libs3Single => {
             bucketload_core::generate::ranks::spell(&path, &mut prefix);
         }
         _ => prefix = path,
     }
-    KeysetPlan {
-        name: tree.to_owned(),
-        prefix,
-        shards: 1,
-        count: 0,
-        size: constant(0),
-        assign: SizeAssign::Random,
-        overwritten: false,
-        naming: KeyNaming::Index,
-        existing: false,
-        buckets: buckets(tree, place, amounts),
-    }
+    let buckets = buckets(tree, location, amounts);
+    rank_plan::keyset(tree, prefix, 0, buckets)
 }
 
-/// A bucket per file, where the mapping makes them. Names say whose they are: paths are none that services take.
-fn buckets(tree: &str, place: &Location, amounts: &Amounts) -> Option<BucketsPlan> {
+/// A bucket per file, if the mapping uses them. Buckets are named after the tree, because services do not accept
+/// paths as bucket names.
+fn buckets(tree: &str, location: &Location, amounts: &Amounts) -> Option<BucketsPlan> {
     let per_rank = match tree {
         "mdtest-easy" => amounts.items_easy,
         "mdtest-hard" => amounts.items_hard,
         _ => 1,
     };
     let ranks = match tree {
-        // The file of all.
+        // All ranks share a file.
         "ior-hard" => 1,
         _ => u64::from(amounts.ranks),
     };
-    (place.mapping == RankMapping::Libs3Buckets && tree != TREES[4]).then(|| BucketsPlan {
+    (location.mapping == RankMapping::Libs3Buckets && tree != TREES[4]).then(|| BucketsPlan {
         count: ranks.saturating_mul(per_rank),
         name: tree.to_owned(),
         exact: false,
@@ -326,41 +274,27 @@ fn buckets(tree: &str, place: &Location, amounts: &Amounts) -> Option<BucketsPla
     })
 }
 
-pub(super) fn entry(class: OpClass, keyset: u16, bytes: Option<u64>) -> MixEntry {
-    MixEntry {
-        class,
-        weight: 1.0,
-        keyset,
-        keys: KeyLaw::Sequential,
-        size: bytes.map(constant),
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
-    }
-}
-
-/// The same on a file that stays open.
-fn held(entry: MixEntry) -> MixEntry {
+/// The same operation on a file that stays open.
+fn kept_open(entry: MixEntry) -> MixEntry {
     MixEntry { count: 1, ..entry }
 }
 
-pub(super) enum Step {
+pub(super) enum PlannedPhase {
     Work(Box<WorkPlan>),
-    /// Two iterations.
+    /// A work with two iterations.
     Twice(Box<WorkPlan>),
     Skipped(String),
     Nothing,
 }
 
-/// The work of `phase`, behind the phases `before`.
+/// Plans `phase`, which follows the phases `before`.
 fn work(
     config: &Config,
-    place: &Location,
+    location: &Location,
     amounts: &Amounts,
     phase: &Phase,
     before: &[PhasePlan],
-) -> Result<Step, String> {
+) -> Result<PlannedPhase, String> {
     use OpClass::{
         Delete, DeleteBucket, Get, Head, HeadBucket, List, MakeBucket, MultipartPut, Put, RangeGet,
         RangePut, Sync,
@@ -370,42 +304,28 @@ fn work(
         u16::try_from(at).ok()
     };
     if let Some(why) = config.skipped(phase.name) {
-        return Ok(Step::Skipped(why));
+        return Ok(PlannedPhase::Skipped(why));
     }
     let stonewall_ns = config.stonewall_ns()?;
-    let libs3 = place.mapping == RankMapping::Libs3Single;
-    let per_file = place.mapping == RankMapping::Libs3Buckets;
+    let libs3 = location.mapping == RankMapping::Libs3Single;
+    let per_file = location.mapping == RankMapping::Libs3Buckets;
     if per_file && matches!(phase.tool, Tool::Find | Tool::Workbench) {
         let why = match phase.tool {
             Tool::Find => {
-                "names and sizes of files would take a listing of every bucket (ior-libs3-bucket-per-file)"
+                "names and sizes of files would require a listing of every bucket (ior-libs3-bucket-per-file)"
             }
-            _ => "each new object would be another bucket (ior-libs3-bucket-per-file)",
+            _ => "each new object would be a new bucket (ior-libs3-bucket-per-file)",
         };
-        return Ok(Step::Skipped(why.to_owned()));
+        return Ok(PlannedPhase::Skipped(why.to_owned()));
     }
-    let mut plan = RanksPlan {
-        ranks: amounts.ranks,
-        task: RankTask::EasyItem,
-        mapping: place.mapping,
-        opening: 0,
-        first_opens: false,
-        closing: 0,
-        shift: 0,
-        steps: 0,
-        follows: None,
-        part: None,
-        after: Vec::new(),
-        start: 0,
-        stonewall_ns: if phase.writes { stonewall_ns } else { 0 },
-        wear_out: phase.writes,
-        waiting: 0.0,
-        newer_than: None,
-    };
+    let mut plan = rank_plan::ranks(amounts.ranks, RankTask::EasyItem, location.mapping);
+    if phase.writes {
+        (plan.stonewall_ns, plan.wear_out) = (stonewall_ns, true);
+    }
     let mut mix = Vec::new();
     let transfers = |tree: u16, bytes: u64, mix: &mut Vec<MixEntry>, plan: &mut RanksPlan| {
         let bytes = Some(bytes);
-        match (phase.writes, place.mapping) {
+        match (phase.writes, location.mapping) {
             (true, RankMapping::Libs3Single) => {
                 mix.push(entry(Put, tree, None));
                 plan.opening = 1;
@@ -440,12 +360,12 @@ fn work(
                 plan.opening = 1;
                 mix.push(entry(Get, tree, bytes));
             }
-            (false, RankMapping::Files) => mix.push(held(entry(RangeGet, tree, bytes))),
+            (false, RankMapping::Files) => mix.push(kept_open(entry(RangeGet, tree, bytes))),
             (false, _) => mix.push(entry(Get, tree, bytes)),
         }
     };
-    // Ranks of IOR read what the next one wrote (`-C -Q 1`), those of mdtest stat, read and delete
-    // what the next three wrote (`-N 1`).
+    // Ranks of IOR read what the next rank wrote (`-C -Q 1`). Ranks of mdtest stat, read and delete what the next
+    // three ranks wrote (`-N 1`).
     match phase.name {
         "ior-easy-write" | "ior-easy-read" => {
             plan.task = RankTask::EasyTransfer {
@@ -464,9 +384,9 @@ fn work(
             transfers(1, HARD_TRANSFER, &mut mix, &mut plan);
         }
         "ior-rnd4K-easy-read" if libs3 || per_file => {
-            let why = "under the mappings of ior-libs3 a read is the GET of an object that was written with the \
-                       same size, and none of 4 KiB was";
-            return Ok(Step::Skipped(why.to_owned()));
+            let why = "in the mappings of ior-libs3, a read is the GET of an object that was written with the same \
+                       size, and no object of 4 KiB was written";
+            return Ok(PlannedPhase::Skipped(why.to_owned()));
         }
         "ior-rnd4K-easy-read" => {
             plan.task = RankTask::RandomRead {
@@ -478,8 +398,8 @@ fn work(
             plan.shift = 2;
             (plan.stonewall_ns, plan.wear_out) = (stonewall_ns, true);
             let read = entry(RangeGet, 0, Some(amounts.transfer));
-            mix.push(match place.mapping {
-                RankMapping::Files => held(read),
+            mix.push(match location.mapping {
+                RankMapping::Files => kept_open(read),
                 _ => read,
             });
         }
@@ -503,7 +423,7 @@ fn work(
             plan.newer_than = since;
             mix.push(entry(List, 0, None));
         }
-        "timestamp" => return Ok(Step::Nothing),
+        "timestamp" => return Ok(PlannedPhase::Nothing),
         name if phase.tool == Tool::Workbench => {
             return workbench::work(config, (name, plan), before);
         }
@@ -584,16 +504,17 @@ fn work(
             None => String::new(),
         };
         let Some(follows) = index(&written) else {
-            return Ok(Step::Skipped(format!("{written} is not run")));
+            return Ok(PlannedPhase::Skipped(format!("{written} is skipped")));
         };
         plan.follows = Some(follows);
     }
-    Ok(Step::Work(Box::new(WorkPlan {
+    Ok(PlannedPhase::Work(Box::new(WorkPlan {
         name: phase.name.to_owned(),
         model: ModelPlan::Ranks(plan),
         mix,
     })))
 }
+
 #[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;

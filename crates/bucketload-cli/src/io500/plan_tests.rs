@@ -1,4 +1,4 @@
-//! Plans of whole benchmarks and of what cannot be planned.
+//! Plans of whole benchmarks, and settings that cannot be planned.
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::ranks::RankMapping;
@@ -13,14 +13,14 @@ use crate::target::Target;
 fn planned(mapping: RankMapping, target: Target, set: &[&str]) -> Result<Planned, String> {
     let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
     let config = Config::read(None, &set).unwrap();
-    let place = Location {
+    let location = Location {
         target,
         args: TargetArgs::default(),
         directory: "d/".to_owned(),
         mapping,
         timestamp: "t".to_owned(),
     };
-    plan(&config, &place, 4, false, &mut Vec::new())
+    plan(&config, &location, 4, false, &mut Vec::new())
 }
 
 /// docs/spec/io500-mdworkbench.md sections A.1 and A.6.
@@ -118,7 +118,7 @@ fn reads_follow_writes_and_shifts_are_those_of_the_tools() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_or_skipped() {
+fn impossible_settings_are_refused_or_skipped() {
     let off = planned(
         RankMapping::Native,
         Target::Null,
@@ -138,14 +138,14 @@ fn what_cannot_be_done_is_refused_or_skipped() {
     assert!(odd.err().unwrap().contains("4096"));
     let mut notes = Vec::new();
     let config = Config::read(None, &[]).unwrap();
-    let place = Location {
+    let location = Location {
         target: Target::Null,
         args: TargetArgs::default(),
         directory: String::new(),
         mapping: RankMapping::Libs3Buckets,
         timestamp: "t".to_owned(),
     };
-    let buckets = plan(&config, &place, 4, false, &mut notes).unwrap().plan;
+    let buckets = plan(&config, &location, 4, false, &mut notes).unwrap().plan;
     let counts = buckets
         .keysets
         .iter()
@@ -154,7 +154,7 @@ fn what_cannot_be_done_is_refused_or_skipped() {
     assert!(
         notes
             .iter()
-            .any(|note| note.contains("each of which is a bucket")),
+            .any(|note| note.contains("each of them is a bucket")),
         "{notes:?}"
     );
     let large = planned(
@@ -163,7 +163,7 @@ fn what_cannot_be_done_is_refused_or_skipped() {
         &["ior-easy.transferSize=2048m", "ior-easy.blockSize=4096m"],
     );
     assert!(large.err().unwrap().contains("dataPacketType"));
-    // The embedded server over memory is not filled.
+    // The load fits into the embedded server's memory.
     let memory = planned(RankMapping::Native, Target::Memory, &[]).unwrap();
     let ModelPlan::Ranks(easy) = &memory.plan.phases[1].works[0].model else {
         panic!()

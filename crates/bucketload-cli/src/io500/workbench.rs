@@ -1,4 +1,4 @@
-//! MD-Workbench in the extended mode: data sets are made, worked on in two iterations, and deleted
+//! MD-Workbench in the extended mode: data sets are created, used in two iterations, and deleted
 //! (docs/spec/io500-mdworkbench.md section B.4).
 
 use bucketload_core::op::OpClass;
@@ -7,19 +7,20 @@ use bucketload_core::plan::{MixEntry, ModelPlan, PhasePlan, WorkPlan};
 
 use super::Config;
 use super::config::Deletes;
-use super::plan::{Step, entry};
+use super::plan::PlannedPhase;
+use crate::rank_plan::entry;
 
 /// Key set of the objects.
 const TREE: u16 = 4;
-/// Data sets of a rank, bytes of an object, distance between who makes and who consumes (`-D=10 -O=1`, and
-/// MD-Workbench's own default).
+/// Data sets per rank, bytes per object, and distance between the rank that creates an object and the rank that
+/// consumes it (`-D=10 -O=1`, and MD-Workbench's default size).
 const SETS: u32 = 10;
 const BYTES: u64 = 3_901;
 const OFFSET: u32 = 1;
-/// Seconds whose worth of files of mdtest-easy-write are made, at most.
+/// Most seconds of mdtest-easy-write whose number of files is created.
 const SECONDS: u64 = 60;
 
-/// The work of phase `name`, behind the phases `before`; `base` is what all phases of ranks have in common.
+/// Plans phase `name`, which follows the phases `before`; `base` has the common settings of all phases.
 ///
 /// # Errors
 /// When the configuration is wrong.
@@ -27,7 +28,7 @@ pub(super) fn work(
     config: &Config,
     (name, base): (&str, RanksPlan),
     before: &[PhasePlan],
-) -> Result<Step, String> {
+) -> Result<PlannedPhase, String> {
     let index = |name: &str| {
         let at = before.iter().position(|phase| phase.name == name)?;
         u16::try_from(at).ok()
@@ -38,7 +39,9 @@ pub(super) fn work(
         _ => WorkbenchStage::Cleanup,
     };
     if stage != WorkbenchStage::Precreate && index("mdworkbench-create").is_none() {
-        return Ok(Step::Skipped("mdworkbench-create is not run".to_owned()));
+        return Ok(PlannedPhase::Skipped(
+            "mdworkbench-create is skipped".to_owned(),
+        ));
     }
     let stated = config.workbench()?;
     let follows = match stated {
@@ -46,9 +49,9 @@ pub(super) fn work(
         None => match index("mdtest-easy-write") {
             Some(phase) => Some(phase),
             None => {
-                let why = "mdtest-easy-write is not run, whose rate says how many objects there are; state \
+                let why = "mdtest-easy-write, whose rate determines the number of objects, is skipped; set \
                            precreatePerSet and filesPerProc";
-                return Ok(Step::Skipped(why.to_owned()));
+                return Ok(PlannedPhase::Skipped(why.to_owned()));
             }
         },
     };
@@ -68,8 +71,8 @@ pub(super) fn work(
             WorkbenchStage::Cleanup => objects.saturating_mul(u64::from(SETS)),
         },
         follows,
-        // The files of a rank in a second, times the seconds, over the data sets: a phase lasts as long as the
-        // stonewall.
+        // The files of a rank per second, times the seconds, divided by the data sets, so that a phase lasts as long as
+        // the stonewall.
         part: follows.map(|_| Fraction {
             parts: wall_s.min(SECONDS),
             of: wall_s.max(1) * u64::from(SETS),
@@ -90,12 +93,12 @@ pub(super) fn work(
         model: ModelPlan::Ranks(plan),
     });
     Ok(match stage {
-        WorkbenchStage::Benchmark => Step::Twice(work),
-        _ => Step::Work(work),
+        WorkbenchStage::Benchmark => PlannedPhase::Twice(work),
+        _ => PlannedPhase::Work(work),
     })
 }
 
-/// The requests of a step and data set: one per operation, or those of IOR's backend (section A.6).
+/// The requests of a step on a data set: one per operation, or those of IOR's backend (section A.6).
 fn mix(
     config: &Config,
     mapping: RankMapping,

@@ -1,16 +1,16 @@
-//! The run-info file: what connects commands that run one part each.
+//! The run-info file, which connects commands that run one part each.
 //!
-//! `pos: N` is MD-Workbench's own line, the number of steps done so far; `run: ID` names the run whose
-//! objects are there, under whose prefix alone anything is changed.
+//! `pos: N` is MD-Workbench's own line: the number of steps done so far. `run: ID` names the run that created the
+//! objects; commands change objects below its prefix only.
 
 use std::path::Path;
 
-/// What an earlier command left.
+/// The content of the run-info file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
     /// Steps done so far.
     pub(crate) position: u64,
-    /// Identifier of the run that made the objects.
+    /// Identifier of the run that created the objects.
     pub(crate) run_id: String,
 }
 
@@ -18,11 +18,11 @@ impl Info {
     /// Reads the file.
     ///
     /// # Errors
-    /// When it is not there, or no such file.
+    /// When the file is missing, or is not a run-info file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             format!(
-                "{}: {e}; the part before this one writes it (-1)",
+                "{}: {e}; run the precreation first, which writes this file (-1)",
                 path.display()
             )
         })?;
@@ -32,7 +32,7 @@ impl Info {
         };
         let wrong = |what: &str| {
             format!(
-                "{}: has no line `{what}`; run the precreation again (-1)",
+                "{}: the file has no line `{what}`; run the precreation again (-1)",
                 path.display()
             )
         };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  options ─ plan ─► Plan: a phase of ranks for precreation, per iteration, for cleanup ─► the runner
-//!  info: the run whose objects are there, and how many steps were done ─► the next command
+//!  info: the run that created the objects, and the number of steps done ─► the next command
 //!  run directory ─ results::mdworkbench ─► lines, latency files
 //! ```
 

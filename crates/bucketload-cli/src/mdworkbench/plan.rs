@@ -1,26 +1,23 @@
-//! From options to a plan: precreation, a phase per iteration and waiting factor, a count, cleanup
+//! Turns options into a plan: precreation, a phase per iteration and waiting factor, a count, cleanup
 //! (docs/spec/io500-mdworkbench.md section B.1).
 
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage};
 use bucketload_core::plan::{
-    Accounting, KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan,
-    Plan, RetryPlan, SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, WorkPlan,
 };
 
 use crate::cli::mdworkbench::{PacketType, WorkbenchOptions};
+use crate::rank_plan::{self, MOST_BUFFERS, control, entry, measuring};
 
 /// Name of the profile in plans.
 pub(crate) const PROFILE: &str = "md-workbench";
 /// Waiting factors of an iteration with adaptive waiting.
 const FACTORS: [f64; 8] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
 const SECOND_NS: u64 = 1_000_000_000;
-const DRAIN_NS: u64 = 60 * SECOND_NS;
 const TIMEOUT_NS: u64 = 60 * SECOND_NS;
-/// Most bytes of all ranks' buffers.
-const MOST_BUFFERS: u64 = 4 << 30;
-/// Most objects of a run: numbers of objects have 40 bits per rank.
+/// Most objects per rank, because object numbers have 40 bits per rank.
 const MOST_PER_RANK: u64 = 1 << 40;
 
 /// The parts that a command runs.
@@ -32,7 +29,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Those that the options name; all where they name none.
+    /// The parts that the options name, or all if they name none.
     pub(crate) fn of(options: &WorkbenchOptions) -> Self {
         let named = (
             options.run_precreate,
@@ -47,69 +44,30 @@ impl Parts {
         }
     }
 
-    /// Whether everything is run by one command.
+    /// Whether a single command runs everything.
     pub(crate) const fn all(self) -> bool {
         self.precreate && self.cleanup
     }
 }
 
-fn control(name: &str, kind: PhaseKind) -> PhasePlan {
-    PhasePlan {
-        name: name.to_owned(),
-        kind,
-        works: Vec::new(),
-        limits: Limits::default(),
-        steady_state: false,
-        stop: None,
-        accounting: Accounting::default(),
-    }
-}
-
-const fn constant(bytes: u64) -> SizeLaw {
-    SizeLaw {
-        law: SizeKind::Const { bytes },
-        min: bytes,
-        max: bytes,
-    }
-}
-
-fn entry(class: OpClass, bytes: Option<u64>) -> MixEntry {
-    MixEntry {
-        class,
-        weight: 1.0,
-        keyset: 0,
-        keys: KeyLaw::Sequential,
-        size: bytes.map(constant),
-        range: None,
-        count: 0,
-        pages: 0,
-        delimiter: String::new(),
-    }
-}
-
 fn phase(name: &str, ranks: RanksPlan, mix: Vec<MixEntry>, errors_allowed: bool) -> PhasePlan {
     PhasePlan {
-        works: vec![WorkPlan {
-            name: name.to_owned(),
-            model: ModelPlan::Ranks(ranks),
-            mix,
-        }],
-        limits: Limits {
-            drain_ns: DRAIN_NS,
-            ..Limits::default()
-        },
         accounting: Accounting {
             max_failed: if errors_allowed { None } else { Some(0.0) },
             ..Accounting::default()
         },
-        ..control(name, PhaseKind::Run)
+        ..measuring(WorkPlan {
+            name: name.to_owned(),
+            model: ModelPlan::Ranks(ranks),
+            mix,
+        })
     }
 }
 
-/// The plan of a command that runs `parts`, behind `position` steps of earlier ones.
+/// The plan of a command that runs `parts`, after `position` steps of earlier commands.
 ///
 /// # Errors
-/// What cannot be done, with a remedy.
+/// An option that cannot be carried out, with a remedy.
 pub(crate) fn plan(
     options: &WorkbenchOptions,
     parts: Parts,
@@ -126,28 +84,15 @@ pub(crate) fn plan(
         offset: options.offset,
     };
     let base = RanksPlan {
-        ranks,
-        task: task(WorkbenchStage::Precreate),
-        mapping: RankMapping::Native,
-        opening: 0,
-        first_opens: false,
-        closing: 0,
-        shift: 0,
         steps: objects,
-        follows: None,
-        part: None,
-        after: Vec::new(),
         start: position,
-        stonewall_ns: 0,
-        wear_out: false,
-        waiting: 0.0,
-        newer_than: None,
+        ..rank_plan::ranks(ranks, task(WorkbenchStage::Precreate), RankMapping::Native)
     };
     let size = Some(options.object_size);
     let mut phases = Vec::new();
     if parts.precreate {
         phases.push(control("init", PhaseKind::Init));
-        let mix = vec![entry(OpClass::Put, size)];
+        let mix = vec![entry(OpClass::Put, 0, size)];
         phases.push(phase(
             "precreate",
             base.clone(),
@@ -161,9 +106,12 @@ pub(crate) fn plan(
             true => &FACTORS,
             false => &[options.waiting_time],
         };
-        let mut mix = vec![entry(OpClass::Head, None), entry(OpClass::Get, size)];
+        let mut mix = vec![entry(OpClass::Head, 0, None), entry(OpClass::Get, 0, size)];
         if !options.read_only {
-            mix.extend([entry(OpClass::Delete, None), entry(OpClass::Put, size)]);
+            mix.extend([
+                entry(OpClass::Delete, 0, None),
+                entry(OpClass::Put, 0, size),
+            ]);
         }
         for iteration in 0..options.iterations {
             for factor in factors {
@@ -183,7 +131,7 @@ pub(crate) fn plan(
                     mix.clone(),
                     true,
                 ));
-                // The queues stay where they are when nothing is consumed.
+                // The queues do not advance if nothing is consumed.
                 if !options.read_only {
                     after.push(number);
                 }
@@ -197,7 +145,7 @@ pub(crate) fn plan(
         phases.push(phase(
             "audit",
             count,
-            vec![entry(OpClass::List, None)],
+            vec![entry(OpClass::List, 0, None)],
             true,
         ));
     }
@@ -211,40 +159,23 @@ pub(crate) fn plan(
         phases.push(phase(
             "cleanup",
             cleanup,
-            vec![entry(OpClass::Delete, None)],
+            vec![entry(OpClass::Delete, 0, None)],
             true,
         ));
         phases.push(control("sweep", PhaseKind::Cleanup));
     }
+    let prefix = "md/".to_owned();
+    let keyset = rank_plan::keyset("objects", prefix, options.object_size, None);
     Ok(Plan {
-        workload: PROFILE.to_owned(),
-        profile: PROFILE.to_owned(),
-        compat: String::new(),
-        seed: u64::from(seed.unsigned_abs()),
-        scale: 1.0,
-        size_scale: 1.0,
-        payload: payload(options, ranks, seed)?,
         verify: options.verify_read,
-        timeout_ns: TIMEOUT_NS,
-        retry: RetryPlan {
-            max_attempts: 1,
-            backoff_ns: 0,
-            max_backoff_ns: 0,
-        },
-        not_found_is_failure: true,
-        keysets: vec![KeysetPlan {
-            name: "objects".to_owned(),
-            prefix: "md/".to_owned(),
-            shards: 1,
-            count: 0,
-            size: constant(options.object_size),
-            assign: SizeAssign::Random,
-            overwritten: false,
-            naming: KeyNaming::Index,
-            existing: false,
-            buckets: None,
-        }],
-        phases,
+        ..rank_plan::plan(
+            PROFILE,
+            u64::from(seed.unsigned_abs()),
+            TIMEOUT_NS,
+            payload(options, ranks, seed)?,
+            vec![keyset],
+            phases,
+        )
     })
 }
 
@@ -257,19 +188,20 @@ fn check(options: &WorkbenchOptions, ranks: u32) -> Result<(), String> {
     }
     if options.stonewall_timer > 0 && !options.stonewall_wear_out {
         return Err(
-            "--stonewall-timer: without wear-out ranks end with different numbers of steps, and the working \
-             set does not stay as large as it is; add --stonewall-wear-out (-W)"
+            "--stonewall-timer: without wear-out, ranks end with different numbers of steps, so the size of the \
+             working set would change; add --stonewall-wear-out (-W)"
                 .to_owned(),
         );
     }
     if options.stonewall_wear_out && options.stonewall_timer == 0 {
         return Err(
-            "--stonewall-wear-out: there is no stonewall; add --stonewall-timer SECONDS".to_owned(),
+            "--stonewall-wear-out needs a stonewall; add --stonewall-timer SECONDS".to_owned(),
         );
     }
     if ranks > 1 && options.offset.is_multiple_of(ranks) {
         return Err(format!(
-            "--offset {}: with {ranks} ranks each would consume its own objects; use one that is no multiple",
+            "--offset {}: with {ranks} ranks, each rank would consume its own objects; use an offset that is not \
+             a multiple of {ranks}",
             options.offset
         ));
     }
@@ -389,11 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_working_set_is_refused() {
+    fn options_that_would_change_the_working_set_are_refused() {
         for (line, word) in [
             ("-w 5", "-W"),
             ("-W", "--stonewall-timer"),
-            ("-O 8", "no multiple"),
+            ("-O 8", "not a multiple"),
             ("--waiting-time NaN", "0 or more"),
             ("-D 1000000 -P 1000000000", "smaller"),
         ] {

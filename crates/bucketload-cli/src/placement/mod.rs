@@ -1,10 +1,10 @@
-//! `bucketload placement`: where a store keeps the objects of a run.
+//! `bucketload placement`: finds the data nodes on which a store keeps the objects of a run.
 //!
 //! ```text
 //! operation log ── keys ── Locate (ceph, swift, …: read from the running store) ── KEY,NODE lines
 //! ```
 //!
-//! How a kind of store is asked stands beside its driver; here are its flags and the file that is written.
+//! The code that queries a kind of store is next to its driver. This module handles the flags and writes the file.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,16 +15,16 @@ use bucketload_results::oplog;
 use bucketload_results::rundir::{Manifest, RunDir};
 use bucketload_target::{CephStore, Locate, OpenError, RingStore};
 
-use crate::cli::placement::{Copies, PlacementArgs, PlacementKeys, PlacementStore};
+use crate::cli::placement::{PlacementArgs, PlacementKeys, PlacementStore};
 use crate::drivers::registry;
 use crate::exit::{Exit, Failure, OrFail};
 
-/// Most keys that are looked up: as many as `report --placement` reads.
+/// Most keys to look up: as many as `report --placement` reads.
 const MOST_KEYS: usize = 2_000_000;
-/// Keys that a store is asked for at a time.
+/// Keys per query to a store.
 const BATCH: usize = 1000;
 
-/// Looks the keys of a run up and writes where they lie.
+/// Looks up the keys of a run and writes the nodes that hold them.
 pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
     let locators = &registry().locators;
     match &args.store {
@@ -33,7 +33,7 @@ pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
                 conf: flags.ceph_conf.clone(),
                 pool: flags.pool.clone(),
                 marker: flags.marker.clone(),
-                all_copies: flags.copies == Copies::All,
+                all_copies: flags.all_copies,
             };
             (locators.ceph)(&store, bucket)
         }),
@@ -54,7 +54,7 @@ pub(crate) fn execute(args: &PlacementArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes the placement of the keys that `args` names. `open` gets the run's manifest and the bucket.
+/// Writes the placement of the keys that `args` selects. `open` gets the run's manifest and the bucket.
 fn write(
     args: &PlacementKeys,
     open: impl FnOnce(&Manifest, &str) -> Result<Box<dyn Locate>, OpenError>,
@@ -66,8 +66,7 @@ fn write(
         Some(bucket) => bucket.clone(),
         None => bucket_of(&run.manifest().target).ok_or_else(|| {
             Failure::usage(format!(
-                "{}: the run went to {}, which has no data nodes; name a bucket with --bucket if it \
-                 has",
+                "{}: the run's target, {}, has no data nodes; if it does, name the bucket with --bucket",
                 dir.display(),
                 run.manifest().target
             ))
@@ -76,11 +75,9 @@ fn write(
     let keys = keys_of(args)?;
     let mut store = open(run.manifest(), &bucket)?;
     let failed = |e: io::Error| {
-        let place = args
-            .out
-            .as_ref()
-            .map_or("standard output".to_owned(), |p| p.display().to_string());
-        Failure::aborted(format!("{place}: {e}"))
+        let out = args.out.as_ref();
+        let name = out.map_or("standard output".to_owned(), |p| p.display().to_string());
+        Failure::aborted(format!("{name}: {e}"))
     };
     let mut out: Box<dyn Write> = match &args.out {
         Some(path) => Box::new(File::create(path).map_err(failed)?),
@@ -106,18 +103,20 @@ fn write(
         keys.len() as u64 - lost
     );
     if lost > 0 {
-        eprintln!("placement: {lost} objects are nowhere; was the run cleaned up?");
+        eprintln!(
+            "placement: {lost} objects were not found; perhaps the run deleted them (use --keep)"
+        );
     }
     Ok(Exit::Ok)
 }
 
-/// The bucket in the description of a run's target, `scheme://bucket/prefix at URL`.
+/// The bucket in a run's target, which reads `scheme://bucket/prefix at URL`.
 fn bucket_of(target: &str) -> Option<String> {
     let bucket = target.split_once("://")?.1.split(['/', ' ']).next()?;
     (!bucket.is_empty()).then(|| bucket.to_owned())
 }
 
-/// Whether operations of the class called `name` have the key of an object.
+/// Whether operations of the class `name` have the key of an object.
 fn has_object(name: &str) -> bool {
     OpClass::from_name(name).is_some_and(|class| {
         let many = matches!(
@@ -147,26 +146,26 @@ fn keys_of(args: &PlacementKeys) -> Result<Vec<String>, Failure> {
         }
     })
     .or_usage()?;
-    let place = args.directory.display();
+    let dir = args.directory.display();
     if rows == 0 {
         return Err(Failure::usage(format!(
-            "{place}: there is no operation log; run with --op-log"
+            "{dir}: there is no operation log; repeat the run with --op-log"
         )));
     }
     if keys.len() > MOST_KEYS {
         return Err(Failure::usage(format!(
-            "{place}: the run used more than {MOST_KEYS} keys, more than a placement may list"
+            "{dir}: the run used more than {MOST_KEYS} keys, which is more than a placement may list"
         )));
     }
     if odd {
         return Err(Failure::usage(format!(
-            "{place}: a key holds a line end, which a placement file cannot"
+            "{dir}: a key contains a line break, which a placement file cannot represent"
         )));
     }
     Ok(keys.into_iter().collect())
 }
 
-/// Appends `key,node`, quoted where RFC 4180 says so.
+/// Appends the line `key,node`, quoted as RFC 4180 requires.
 fn push_line(lines: &mut String, key: &str, node: &str) {
     for (cell, end) in [(key, ','), (node, '\n')] {
         if cell.contains([',', '"']) {
@@ -185,7 +184,7 @@ mod tests {
     use super::{bucket_of, has_object, push_line};
 
     #[test]
-    fn lines_are_what_report_reads() {
+    fn lines_are_quoted_as_report_reads_them() {
         let mut lines = String::new();
         push_line(&mut lines, "a/b", "osd.1");
         push_line(&mut lines, "a,\"b\"", "osd.2");
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_stand_in_the_target() {
+    fn the_target_names_the_bucket() {
         let of = |text: &str| bucket_of(text);
         assert_eq!(of("s3://b/p/q at http://h").as_deref(), Some("b"));
         assert_eq!(of("swift://c/").as_deref(), Some("c"));
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_buckets_are_no_objects() {
+    fn operations_on_lists_and_buckets_have_no_object() {
         assert!(has_object("get") && has_object("multipart-put"));
         assert!(!has_object("list") && !has_object("make-bucket") && !has_object("?"));
     }

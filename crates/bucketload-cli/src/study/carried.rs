@@ -1,5 +1,5 @@
-//! The scripts of `servers/` inside the program, so that a study starts servers also where there is no clone of the
-//! repository: written below the directory in which the scripts keep what they install.
+//! The scripts of `servers/`, built into the program so that a study can start servers without a clone of the
+//! repository. They are written below the directory in which the scripts install programs.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -13,7 +13,7 @@ macro_rules! scripts {
     };
 }
 
-/// File name and text of every script, in the order of names.
+/// File name and text of every script, sorted by name.
 const SCRIPTS: &[(&str, &str)] = scripts![
     "azurite.sh",
     "ceph.sh",
@@ -38,16 +38,16 @@ const SCRIPTS: &[(&str, &str)] = scripts![
     "versitygw.sh",
 ];
 
-/// Whether the program carries this file.
-pub(super) fn holds(file: &str) -> bool {
+/// Whether this file is built in.
+pub(super) fn contains(file: &str) -> bool {
     SCRIPTS.iter().any(|(name, _)| *name == file)
 }
 
-/// The directory of the scripts below `home`; another set of scripts has another one.
-pub(super) fn place(home: &Path) -> PathBuf {
+/// The directory of the scripts below `home`. Each version of the scripts has its own directory.
+pub(super) fn directory(home: &Path) -> PathBuf {
     let mut hash = Sha256::new();
     for (name, text) in SCRIPTS {
-        // Names and texts hold no NUL.
+        // Names and texts contain no NUL.
         for part in [name, "\0", text, "\0"] {
             hash.update(part.as_bytes());
         }
@@ -57,11 +57,11 @@ pub(super) fn place(home: &Path) -> PathBuf {
     home.join(format!("scripts-{short}"))
 }
 
-/// Writes the scripts into `dir`, for this user alone. They stay, so that a command by which a server is stopped can be
-/// repeated by hand. What is there already and right is left alone; other processes may write the same at the same time.
+/// Writes the scripts into `dir`, readable for this user only. The scripts stay there, so that the user can repeat a
+/// command that stops a server. Correct files are not rewritten. Other processes may write the same files concurrently.
 ///
 /// # Errors
-/// When the directory cannot be written, with the path.
+/// When the directory cannot be written; the message names the path.
 pub(super) fn write(dir: &Path) -> Result<(), String> {
     let at = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     let mut private = std::fs::DirBuilder::new();
@@ -77,7 +77,7 @@ pub(super) fn write(dir: &Path) -> Result<(), String> {
             file.write_all(text.as_bytes())?;
             file.as_file()
                 .set_permissions(std::fs::Permissions::from_mode(0o700))?;
-            // A file that is open for writing cannot be executed.
+            // A file that is still open for writing cannot be executed.
             file.into_temp_path().persist(&path)?;
             Ok(())
         };
@@ -86,7 +86,7 @@ pub(super) fn write(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `path` is the script `text`, and may be executed.
+/// Whether `path` contains the script `text` and is executable by this user only.
 fn is_right(path: &Path, text: &str) -> bool {
     let mode = path.metadata().map(|meta| meta.permissions().mode());
     mode.is_ok_and(|mode| mode & 0o777 == 0o700)
@@ -100,10 +100,10 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    use super::{SCRIPTS, holds, place, write};
+    use super::{SCRIPTS, contains, directory, write};
 
     #[test]
-    fn every_script_of_the_repository_is_carried() {
+    fn every_script_of_the_repository_is_built_in() {
         let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers");
         let mut there: Vec<String> = fs::read_dir(servers)
             .unwrap()
@@ -113,13 +113,13 @@ mod tests {
         there.sort_unstable();
         let carried: Vec<&str> = SCRIPTS.iter().map(|(name, _)| *name).collect();
         assert_eq!(there, carried);
-        assert!(holds("minio.sh") && !holds("minio"));
+        assert!(contains("minio.sh") && !contains("minio"));
     }
 
     #[test]
-    fn scripts_are_private_executable_and_mended() {
+    fn scripts_are_private_executable_and_repaired() {
         let home = tempfile::tempdir().unwrap();
-        let dir = place(home.path());
+        let dir = directory(home.path());
         write(&dir).unwrap();
         assert_eq!(dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         let said = Command::new(dir.join("minio.sh"))

@@ -1,4 +1,4 @@
-//! The command line of a cell: what it is, whether it can be, and how long it will take.
+//! The command line of a cell: its arguments, whether the program accepts them, and how long it will take.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_study::model::{Cell, Target};
 use clap::Parser as _;
 
-use super::library::Way;
+use super::library;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::cli::{Cli, Command};
@@ -15,17 +15,17 @@ use crate::cosbench;
 use crate::drivers::registry;
 use crate::exit::Failure;
 
-/// What a command takes that says nothing of its duration, nanoseconds.
+/// Assumed duration of a command whose duration is unknown, in nanoseconds.
 const UNKNOWN_NS: u64 = 30_000_000_000;
-/// What a phase without a time limit takes, nanoseconds: it ends when its objects are done.
+/// Assumed duration of a phase without a time limit, which ends with its objects, in nanoseconds.
 const ONCE_NS: u64 = 500_000_000;
-/// Where a server that is not started yet is said to be.
+/// Placeholder address of a server that is not started yet.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// Bucket of the study on servers that it starts.
+/// Bucket that the study uses on servers that it starts.
 pub(super) const BUCKET: &str = "bucketload-study";
 
-/// The options by which a server is reached.
+/// The options for reaching a server.
 pub(super) fn server_args(target: &Target, endpoint: &str) -> Vec<String> {
     let api = if target.api.is_empty() {
         "s3"
@@ -40,17 +40,17 @@ pub(super) fn server_args(target: &Target, endpoint: &str) -> Vec<String> {
         format!("--target={scheme}://{BUCKET}/{}", target.name),
         "--create-bucket".to_owned(),
     ];
-    // The others find it in the environment that the script prints.
+    // The other APIs find the address in the environment that the script prints.
     if matches!(api, "s3" | "seaweedfs" | "webhdfs") {
         args.push(format!("--endpoint-url={endpoint}"));
     }
     args
 }
 
-/// The options by which a target that runs already is reached. `own` is a directory for its data.
+/// The options for reaching a target that is not started by the study. `own` is a directory for its data.
 pub(super) fn target_args(target: &Target, own: &Path) -> Vec<String> {
-    if Way::of(&target.url).is_some() {
-        return Way::args();
+    if library::mode_of(&target.url).is_some() {
+        return library::args();
     }
     let mut args = vec![format!("--target={}", fill(&target.url, own))];
     if !target.endpoint.is_empty() {
@@ -59,12 +59,12 @@ pub(super) fn target_args(target: &Target, own: &Path) -> Vec<String> {
     args
 }
 
-/// `{dir}` replaced.
+/// Replaces `{dir}` with the directory `own`.
 pub(super) fn fill(text: &str, own: &Path) -> String {
     text.replace("{dir}", &own.display().to_string())
 }
 
-/// Expected duration of the cell without pauses, nanoseconds.
+/// Expected duration of the cell without pauses, in nanoseconds.
 ///
 /// # Errors
 /// When the program would refuse its command line.
@@ -105,7 +105,7 @@ pub(super) fn estimate(cell: &Cell, target: &Target) -> Result<u64, Failure> {
     match &parsed.command {
         Command::Run(args) => phases(&args.workload, &args.target, &args.workload_args),
         Command::Capacity(args) => {
-            // A search has about ten trials and its confirmations.
+            // A search has about ten trials and some confirmations.
             phases(&args.workload, &args.target, &args.workload_args)
                 .map(|one| one.saturating_mul(15))
         }
@@ -113,14 +113,14 @@ pub(super) fn estimate(cell: &Cell, target: &Target) -> Result<u64, Failure> {
     }
 }
 
-/// The engine of the cell, where one is asked for.
+/// The engine that the cell asks for, if any.
 pub(super) fn engine(cell: &Cell) -> Option<&str> {
     let mut args = cell.args.iter();
     args.find_map(|arg| arg.strip_prefix("--engine="))
 }
 
-/// Why this build cannot carry out the cell: its engine is not part of it. Other clients are optional, so that their
-/// absence is no failure.
+/// Why this build cannot run the cell, if it lacks the cell's engine. Other clients are optional, so their absence is
+/// not a failure.
 pub(super) fn lacks(cell: &Cell) -> Option<String> {
     let engine = engine(cell)?;
     let mut absent = registry().absent_engines.iter();
@@ -130,7 +130,7 @@ pub(super) fn lacks(cell: &Cell) -> Option<String> {
     ))
 }
 
-/// Whether there is a program of this name.
+/// Whether a program of this name is on the PATH.
 pub(super) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workload_says_how_long_a_cell_takes() {
+    fn the_duration_of_a_cell_follows_from_its_workload() {
         let target = Target {
             url: "null:".to_owned(),
             ..Target::default()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_client_that_is_not_there_is_no_failure() {
+    fn a_missing_optional_client_is_reported_as_lacking() {
         assert_eq!(lacks(&cell(&["get"])), None);
         assert_eq!(lacks(&cell(&["get", "--engine=native"])), None);
         let sdk = lacks(&cell(&["get", "--engine=aws-sdk"]));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_reached_by_options() {
+    fn targets_become_options() {
         let mut target = Target {
             name: "t".to_owned(),
             url: "file://{dir}".to_owned(),
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(args[0], "--target=libs3://bucketload");
         assert!(args[1].starts_with("--libs3-library="), "{args:?}");
         target.api = "swift".to_owned();
-        // Swift's address is in the environment, as its login is.
+        // Swift's address and login are in the environment.
         let args = ["--target=swift://bucketload-study/t", "--create-bucket"];
         assert_eq!(server_args(&target, "http://a"), args);
         target.api.clear();

@@ -1,4 +1,4 @@
-//! A cell as a child process of this program: begun, asked to end, judged.
+//! Runs a cell as a child process of this program, stops it on request, and judges its outcome.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,61 +17,60 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::hpc::gateway::VARIABLES;
 
-/// How often a running child is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often to check on a running child.
+const POLL: Duration = Duration::from_millis(20);
 
-/// Where a cell goes, and with what.
-pub(super) struct Call<'a> {
-    /// The cell.
+/// How to run a cell.
+pub(super) struct CellRun<'a> {
     pub(super) cell: &'a Cell,
-    /// Arguments behind the command's name: those of cell and target.
+    /// Arguments after the command's name: those of the cell and of the target.
     pub(super) args: Vec<String>,
-    /// Its directory, which does not exist.
+    /// The cell's directory, which does not exist yet.
     pub(super) dir: PathBuf,
-    /// Variables of the server: endpoints and credentials. They never stand in a process list.
+    /// Variables of the server: endpoints and credentials, which must not appear in a process list.
     pub(super) env: &'a BTreeMap<String, String>,
 }
 
-/// What became of a cell.
+/// The outcome of a cell.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// It was measured: exit code 0 or 1.
+    /// The cell was measured: exit code 0, 1 or 5.
     Measured {
         /// Exit code.
         exit: i32,
-        /// Verdict; empty where the command has none.
+        /// Verdict; empty if the command has none.
         verdict: String,
     },
-    /// It was not.
+    /// The cell was not measured.
     Failed {
-        /// Exit code; `None` where a signal ended it.
+        /// Exit code; `None` if a signal ended the child.
         exit: Option<i32>,
-        /// Why, in the child's words.
+        /// The child's last message.
         reason: String,
     },
-    /// The user stopped it.
+    /// The user stopped the cell.
     Interrupted,
 }
 
-/// Runs the cell to its end. The first request to stop is passed on, so that the child cleans up; the second one
-/// aborts it.
+/// Runs the cell to its end. The first request to stop is passed on, so that the child cleans up; the second aborts the
+/// child.
 ///
 /// # Errors
-/// When there can be no child.
-pub(super) fn run(call: &Call<'_>, stop: &StopHandle) -> io::Result<Outcome> {
-    // The child refuses a directory that holds something: its words go beside it until it has ended.
-    let log = with_suffix(&call.dir, ".log");
-    let answer = with_suffix(&call.dir, ".json");
-    let mut command = command(call, &log, &answer)?;
+/// When the child cannot be started.
+pub(super) fn run(run: &CellRun<'_>, stop: &StopHandle) -> io::Result<Outcome> {
+    // The child refuses a directory that is not empty, so its output goes beside the directory until the child ends.
+    let log = with_suffix(&run.dir, ".log");
+    let answer = with_suffix(&run.dir, ".json");
+    let mut command = command(run, &log, &answer)?;
     let mut child = command.spawn()?;
     let status = wait(&mut child, stop)?;
     let reason = last_words(&std::fs::read_to_string(&log).unwrap_or_default());
-    let verdict = verdict(call, &answer);
-    std::fs::create_dir_all(&call.dir)?;
-    std::fs::rename(&log, call.dir.join(OUTPUT))?;
-    // Its run directory has all that they say.
+    let verdict = verdict(run, &answer);
+    std::fs::create_dir_all(&run.dir)?;
+    std::fs::rename(&log, run.dir.join(OUTPUT))?;
+    // The run directory contains the same information.
     for suffix in [".json", ".csv", ".status"] {
-        let _ = std::fs::remove_file(with_suffix(&call.dir, suffix));
+        let _ = std::fs::remove_file(with_suffix(&run.dir, suffix));
     }
     Ok(judge(
         status,
@@ -85,7 +84,7 @@ fn judge(status: ExitStatus, verdict: String, reason: String, stopped: bool) -> 
     match status.code() {
         Some(130) => Outcome::Interrupted,
         None if stopped => Outcome::Interrupted,
-        // What a clean-up left takes nothing from the result.
+        // Leftovers of clean-up do not affect the result.
         Some(exit @ (0 | 1 | 5)) => Outcome::Measured { exit, verdict },
         Some(exit) => Outcome::Failed {
             exit: Some(exit),
@@ -93,16 +92,19 @@ fn judge(status: ExitStatus, verdict: String, reason: String, stopped: bool) -> 
         },
         None => Outcome::Failed {
             exit: None,
-            reason: format!("ended by signal {}; {reason}", status.signal().unwrap_or(0)),
+            reason: format!(
+                "killed by signal {}; {reason}",
+                status.signal().unwrap_or(0)
+            ),
         },
     }
 }
 
-/// Calls this program once more for a cell that was measured, to its end; what it says goes behind the cell's words.
+/// Runs another command of this program for a cell that was measured. Its output is appended to the cell's.
 ///
 /// # Errors
-/// Why it did not do what it should.
-pub(super) fn more(
+/// The last message of the command, if it failed.
+pub(super) fn follow_up(
     dir: &Path,
     args: &[String],
     env: &BTreeMap<String, String>,
@@ -116,7 +118,7 @@ pub(super) fn more(
         .create(true)
         .open(&log)
         .map_err(failed)?;
-    let mut command = own(env, &said).map_err(failed)?;
+    let mut command = this_program(env, &said).map_err(failed)?;
     command.args(args).stdout(said);
     let status = command
         .spawn()
@@ -132,11 +134,11 @@ pub(super) fn more(
     }
 }
 
-/// A call of this program without arguments.
-fn own(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
+/// A command that calls this program, still without arguments.
+fn this_program(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     if VARIABLES.iter().any(|name| env.contains_key(*name)) {
-        // The user's own say where other objects are.
+        // The user's own values point to other objects.
         for name in VARIABLES {
             command.env_remove(name);
         }
@@ -145,17 +147,17 @@ fn own(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
         .envs(env)
         .stdin(Stdio::null())
         .stderr(log.try_clone()?)
-        // Ctrl-C reaches this process alone, which passes it on once.
+        // Ctrl-C reaches this process only, which passes it on once.
         .process_group(0);
     let server = env.keys().any(|name| name != "PATH");
     if server && !env.contains_key("AWS_CA_BUNDLE") {
-        // The user's certificates concern other servers.
+        // The user's certificates are for other servers.
         command.env_remove("AWS_CA_BUNDLE");
     }
     // SAFETY: prctl is one system call; it neither allocates nor takes a lock.
     unsafe {
         command.pre_exec(|| {
-            // A study that is killed takes its cell along, which then still cleans up.
+            // If the study is killed, its cell is interrupted too, and still cleans up.
             match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
                 0 => Ok(()),
                 _ => Err(io::Error::last_os_error()),
@@ -165,27 +167,27 @@ fn own(env: &BTreeMap<String, String>, log: &File) -> io::Result<Command> {
     Ok(command)
 }
 
-fn command(call: &Call<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
+fn command(run: &CellRun<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
     let log = File::create(log)?;
-    let mut command = own(call.env, &log)?;
+    let mut command = this_program(run.env, &log)?;
     command
-        .arg(call.cell.command.name())
-        .args(&call.args)
-        .arg(format!("--out={}", call.dir.display()))
+        .arg(run.cell.command.name())
+        .args(&run.args)
+        .arg(format!("--out={}", run.dir.display()))
         .args(["--quiet", "--color=never"]);
-    match call.cell.command {
+    match run.cell.command {
         model::Command::Run => {
             command.arg("--output=json").stdout(File::create(answer)?);
-            if call.cell.workload == "ossperf" {
-                // Not into the user's results.csv.
+            if run.cell.workload == "ossperf" {
+                // Keeps the line out of the user's results.csv.
                 command.arg(format!(
                     "--results-csv={}",
-                    with_suffix(&call.dir, ".csv").display()
+                    with_suffix(&run.dir, ".csv").display()
                 ));
             }
         }
         model::Command::MdWorkbench => {
-            let info = with_suffix(&call.dir, ".status");
+            let info = with_suffix(&run.dir, ".status");
             command
                 .arg(format!("--run-info-file={}", info.display()))
                 .stdout(log);
@@ -197,7 +199,7 @@ fn command(call: &Call<'_>, log: &Path, answer: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Waits for the child and passes requests to stop on, each once.
+/// Waits for the child, and passes on each request to stop once.
 fn wait(child: &mut Child, stop: &StopHandle) -> io::Result<ExitStatus> {
     let mut told = StopLevel::Run;
     loop {
@@ -207,24 +209,24 @@ fn wait(child: &mut Child, stop: &StopHandle) -> io::Result<ExitStatus> {
         let level = stop.level();
         if level != told {
             told = level;
-            // Its number is its own as long as nobody has waited for its end.
+            // The process id stays valid until its end is waited for.
             if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::INT);
             }
         }
-        sleep(LOOK);
+        sleep(POLL);
     }
 }
 
-/// The verdict of a run; empty where there is none.
-fn verdict(call: &Call<'_>, answer: &Path) -> String {
+/// The verdict of a run; empty if there is none.
+fn verdict(run: &CellRun<'_>, answer: &Path) -> String {
     let word = |value: &serde_json::Value| {
         let word = value
             .pointer("/verdict/word")
             .and_then(serde_json::Value::as_str);
         word.map(str::to_owned)
     };
-    let found = match call.cell.command {
+    let found = match run.cell.command {
         model::Command::Run => {
             let text = std::fs::read(answer).unwrap_or_default();
             serde_json::from_slice(&text)
@@ -232,7 +234,7 @@ fn verdict(call: &Call<'_>, answer: &Path) -> String {
                 .and_then(|value| word(&value))
         }
         model::Command::Io500 | model::Command::MdWorkbench => {
-            let result = analyze(&call.dir).ok();
+            let result = analyze(&run.dir).ok();
             result
                 .and_then(|result| serde_json::to_value(&result).ok())
                 .and_then(|value| word(&value))
@@ -242,7 +244,7 @@ fn verdict(call: &Call<'_>, answer: &Path) -> String {
     found.unwrap_or_default()
 }
 
-/// What a program said last: from its last line that begins with its name.
+/// The last message of a program: from the last line that starts with its name to the end.
 fn last_words(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let from = lines
@@ -254,7 +256,7 @@ fn last_words(log: &str) -> String {
         .trim_start_matches("error: ");
     let short: String = words.chars().take(400).collect();
     match short.is_empty() {
-        true => "it said nothing".to_owned(),
+        true => "it printed no message".to_owned(),
         false => short,
     }
 }
@@ -273,19 +275,19 @@ mod tests {
     use super::{Outcome, judge, last_words};
 
     #[test]
-    fn the_reason_is_what_was_said_last() {
+    fn the_reason_is_the_last_message() {
         let log =
             "note\nbucketload: first\nbucketload: the target cannot be used\n  help: start it\n\n";
         assert_eq!(
             last_words(log),
             "the target cannot be used;   help: start it"
         );
-        assert_eq!(last_words(""), "it said nothing");
+        assert_eq!(last_words(""), "it printed no message");
         assert_eq!(last_words("a\nb"), "b");
     }
 
     #[test]
-    fn exit_codes_are_those_of_the_program() {
+    fn exit_codes_are_classified() {
         let of = |raw: i32, stopped: bool| {
             judge(
                 ExitStatus::from_raw(raw),
@@ -308,10 +310,10 @@ mod tests {
             reason: reason.to_owned(),
         };
         assert_eq!(of(3 << 8, false), failed(Some(3), "why"));
-        assert_eq!(of(9, false), failed(None, "ended by signal 9; why"));
+        assert_eq!(of(9, false), failed(None, "killed by signal 9; why"));
         assert_eq!(of(130 << 8, false), Outcome::Interrupted);
         assert_eq!(of(9, true), Outcome::Interrupted);
-        // What ended by itself before the request reached it was measured.
+        // A child that ended before the request reached it was measured.
         assert_eq!(of(0, true), measured(0));
     }
 }

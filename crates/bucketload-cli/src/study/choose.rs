@@ -1,4 +1,4 @@
-//! What the command line makes of a study's targets and experiments.
+//! Applies the command line's choice of targets and experiments to a study.
 
 use std::path::{Path, absolute};
 
@@ -8,10 +8,10 @@ use bucketload_study::spec::is_name;
 use super::library::SCHEMES;
 use crate::exit::Failure;
 
-/// Keeps the experiments that are named; all without names.
+/// Keeps only the named experiments, or all if none are named.
 ///
 /// # Errors
-/// When there is no experiment of a name.
+/// When the study has no experiment of a given name.
 pub(super) fn experiments(study: &mut Study, only: &[String]) -> Result<(), Failure> {
     for name in only {
         if study
@@ -35,10 +35,10 @@ pub(super) fn experiments(study: &mut Study, only: &[String]) -> Result<(), Fail
     Ok(())
 }
 
-/// Replaces the targets by those of the command line, if it names any.
+/// Replaces the targets with those of the command line, if it names any.
 ///
 /// # Errors
-/// When one cannot be understood, or nothing is left to measure.
+/// When a target cannot be parsed, or nothing is left to measure.
 pub(super) fn targets(
     study: &mut Study,
     wanted: &[String],
@@ -58,13 +58,13 @@ pub(super) fn targets(
             };
             if chosen.iter().any(|known| known.name == target.name) {
                 return Err(Failure::usage(format!(
-                    "--target {text}: there are two of the name {}; write OTHER-NAME={text}",
+                    "--target {text}: there are two targets named {}; write OTHER-NAME={text}",
                     target.name
                 )));
             }
             chosen.push(target);
         }
-        // A new target is measured by every experiment, one of the study where it belongs.
+        // Every experiment measures a new target. A target of the study is measured where the study says.
         for experiment in &mut study.experiments {
             if !experiment.targets.is_empty() {
                 experiment
@@ -120,9 +120,9 @@ fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Fa
             .map(|target| target.name.as_str())
             .collect();
         return Err(Failure::usage(format!(
-            "--target {text}: the study has no target of this name, and it is no URL; it has {}; others are \
-             server:NAME, embedded, posix:DIR, serve:DIR, libs3:DIR, gateway:DIR, gateway-unix:DIR and URLs such as \
-             s3://BUCKET",
+            "--target {text}: this is neither a target of the study ({}) nor a URL; you can also write \
+             server:NAME, embedded, posix:DIR, serve:DIR, libs3:DIR, gateway:DIR, gateway-unix:DIR, or a URL such \
+             as s3://BUCKET",
             names.join(", ")
         )));
     }
@@ -130,7 +130,7 @@ fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Fa
     Ok(Target {
         name,
         url: rest.to_owned(),
-        // What is no service has no address.
+        // Only services have an endpoint.
         endpoint: match (
             endpoint,
             rest.contains("://") && !rest.starts_with("file:") && !rest.starts_with("serve:"),
@@ -142,7 +142,7 @@ fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Fa
     })
 }
 
-/// A name for a target that has none.
+/// A name for a target without one.
 fn called(url: &str) -> String {
     match url {
         "embedded" | "mem:" => "embedded".to_owned(),
@@ -164,7 +164,7 @@ fn called(url: &str) -> String {
     }
 }
 
-/// The forms of a study as those of `--target`.
+/// Translates the study's forms of a target into those of `--target`.
 fn form(url: &str) -> Result<String, Failure> {
     let at = |scheme: &str, dir: &str| {
         let dir = absolute(Path::new(dir)).map_err(|e| Failure::usage(format!("{url}: {e}")))?;
@@ -172,7 +172,7 @@ fn form(url: &str) -> Result<String, Failure> {
     };
     match url.split_once(':') {
         _ if url == "embedded" => Ok("mem:".to_owned()),
-        // The directory of the study's own has its place later.
+        // The placeholder for the study's own directory is filled in later.
         Some((_, "{dir}")) => Ok(url.to_owned()),
         Some((scheme, dir)) if SCHEMES.contains(&scheme) && !dir.starts_with("//") => {
             let dir =
@@ -242,7 +242,7 @@ mod tests {
         assert!(
             study.targets[3].url.starts_with("file:///") && study.targets[3].url.ends_with("/x")
         );
-        // The study's list for IO500 does not name minio-4, new targets join it.
+        // The study's list for IO500 does not name minio-4; new targets are added to it.
         let io500 = study
             .experiments
             .iter()
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_without_targets_is_left_out() {
+    fn an_experiment_without_targets_is_dropped() {
         let study = chosen(&["minio-4"]).unwrap();
         assert!(study.experiments.iter().all(|e| e.name != "io500"));
         assert!(chosen(&["nowhere"]).unwrap_err().contains("posix:DIR"));
         assert!(
             chosen(&["mem:", "embedded"])
                 .unwrap_err()
-                .contains("two of the name")
+                .contains("two targets named")
         );
     }
 

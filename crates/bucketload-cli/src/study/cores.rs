@@ -1,12 +1,12 @@
-//! The cores of servers that a study starts: those that the load threads of its runs leave free, so that a store
-//! that is busy delays no arrival, and what it costs is its own.
+//! The cores of servers that a study starts: those that the load threads of its runs leave free. A busy store then does
+//! not delay arrivals, and its cost is its own.
 
 use std::io;
 
 use bucketload_run::{RunOptions, layout, usable_cores};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The cores for servers, ascending; empty where the machine has none to spare.
+/// The cores for servers, ascending; empty if the machine has none to spare.
 pub(super) fn spare() -> Vec<usize> {
     let runs = RunOptions {
         local_target: true,
@@ -26,12 +26,12 @@ pub(super) fn words(cores: &[usize]) -> String {
     words.join(", ")
 }
 
-/// Runs `spawn` with the calling thread on `cores`, which the processes that it starts inherit, and puts the thread
-/// back. Without cores it only runs it.
+/// Pins the calling thread to `cores`, runs `spawn`, whose processes inherit the cores, and restores the thread.
+/// Without cores, only runs `spawn`.
 ///
 /// # Errors
-/// What `spawn` says, or the kernel.
-pub(super) fn on<T>(cores: &[usize], spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+/// When `spawn` fails, or the kernel refuses the cores.
+pub(crate) fn on<T>(cores: &[usize], spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if cores.is_empty() {
         return spawn();
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::{on, spare, words};
 
     #[test]
-    fn what_is_started_stays_on_its_cores() {
+    fn started_processes_stay_on_their_cores() {
         let all = usable_cores().unwrap();
         let last = &all[all.len() - 1..];
         let said = on(last, || {
@@ -66,17 +66,21 @@ mod tests {
         .unwrap();
         let said = String::from_utf8(said.stdout).unwrap();
         assert_eq!(said.split_whitespace().last().unwrap(), words(last));
-        assert_eq!(usable_cores().unwrap(), all, "the thread itself is back");
+        assert_eq!(
+            usable_cores().unwrap(),
+            all,
+            "the thread itself is restored"
+        );
     }
 
     #[test]
-    fn servers_get_what_load_threads_leave() {
+    fn servers_get_the_cores_that_load_threads_leave() {
         let all = usable_cores().unwrap();
         let spare = spare();
         assert!(spare.iter().all(|core| all.contains(core)));
         assert!(
             spare.len() < all.len(),
-            "the first core is a load thread's: {spare:?}"
+            "the first core belongs to a load thread: {spare:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The cells of a plan, one after the other, each written down before and after.
+//! Runs the cells of a plan one after another, with a line in the journal before and after each.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,29 +12,29 @@ use bucketload_study::layout;
 use bucketload_study::model::{Cell, Experiment, JournalLine, Plan, Study};
 use bucketload_study::report;
 
-use super::child::{self, Call, Outcome};
-use super::placement::Oracle;
+use super::child::{self, CellRun, Outcome};
+use super::placement::PlacementLookup;
 use super::programs::Programs;
 use super::script::Scripts;
-use super::servers::{Ready, own_dir, ready};
+use super::servers::{ReadyTarget, own_dir, ready};
 use super::{check, settle, summary};
 use crate::commands::docs::print;
-use crate::commands::study::command_line;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::experiment::command_line;
 use crate::job::unix_ns;
 use crate::signals;
 
-/// What is said where a target could not be used.
-const OTHERS: &str = "bucketload: targets were left out, as said above: with what they need on this machine, the same \
-    command with --retry measures them; a store that runs already is measured with \
-    --target NAME=s3://BUCKET --endpoint-url URL and credentials in the environment";
-/// Beside a result whose run exits with 5.
-pub(super) const LEFT: &str = "its clean-up left something in the target";
+/// Advice if a target could not be used.
+const SKIPPED_TARGETS: &str = "bucketload: some targets were skipped, see above. Install what they need and repeat the \
+    command with --retry; or measure a store that already runs with --target NAME=s3://BUCKET --endpoint-url URL and \
+    credentials in the environment";
+/// Note on a cell whose run exits with 5.
+pub(super) const LEFTOVERS: &str = "clean-up left objects in the target";
 
-/// Measures what the study in `dir` lacks and reports it.
+/// Measures the open cells of the study in `dir`, and writes the report.
 ///
 /// # Errors
-/// When the directory cannot be written, or another process works in it.
+/// When the directory cannot be written, or another process uses it.
 pub(super) fn execute(
     dir: &Path,
     study: &Study,
@@ -46,12 +46,12 @@ pub(super) fn execute(
     let lock = File::create(dir.join("lock")).map_err(|e| failed(dir, &e))?;
     if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(Failure::usage(format!(
-            "--dir {}: another process measures this study; wait for it, or name another directory",
+            "--dir {}: another process is measuring this study; wait for it, or name another directory",
             dir.display()
         )));
     }
     let stop = signals::watched()?;
-    let mut course = Course {
+    let mut execution = Execution {
         dir,
         study,
         plan,
@@ -60,43 +60,43 @@ pub(super) fn execute(
         stop,
         journal: Journal::open(dir).or_aborted()?,
         state: State::of(&journal::read(dir).or_aborted()?),
-        begun: Instant::now(),
+        started: Instant::now(),
         ready: None,
         unusable: BTreeMap::new(),
         programs: Programs::default(),
     };
-    course.note(JournalLine::Session {
+    execution.note(JournalLine::Session {
         at_unix_ns: unix_ns(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(),
     })?;
-    course.programs = course.find_programs(retry);
-    let interrupted = course.cells(retry)?;
-    // Servers end before the report is made.
-    course.ready = None;
+    execution.programs = execution.find_programs(retry);
+    let interrupted = execution.cells(retry)?;
+    // Stops the servers before writing the report.
+    execution.ready = None;
     let reason = if interrupted {
         "interrupted"
     } else {
         "complete"
     };
-    course.note(JournalLine::Ended {
+    execution.note(JournalLine::Ended {
         at_unix_ns: unix_ns(),
         reason: reason.to_owned(),
     })?;
-    let unusable = !course.unusable.is_empty();
-    drop(course);
+    let unusable = !execution.unusable.is_empty();
+    drop(execution);
     let exit = conclude(dir, study, plan, quiet)?;
     if unusable && !quiet {
-        eprintln!("{OTHERS}");
+        eprintln!("{SKIPPED_TARGETS}");
     }
     if interrupted {
-        eprintln!("bucketload: interrupted; the same command goes on with the study");
+        eprintln!("bucketload: interrupted; repeat the command to continue the study");
         return Ok(Exit::Interrupted);
     }
     Ok(exit)
 }
 
-/// Whether the study in `dir` has cells that did not end.
+/// Whether the study in `dir` has cells that did not finish.
 pub(super) fn is_unfinished(dir: &Path, plan: &Plan) -> bool {
     let state = journal::read(dir)
         .map(|lines| State::of(&lines))
@@ -104,7 +104,7 @@ pub(super) fn is_unfinished(dir: &Path, plan: &Plan) -> bool {
     plan.cells.iter().any(|cell| state.is_open(&cell.id, false))
 }
 
-/// Prints what became of the cells, and makes the report.
+/// Prints a summary of the cells, and writes the report.
 ///
 /// # Errors
 /// When the directory cannot be read or written.
@@ -136,7 +136,7 @@ pub(super) fn conclude(
     }
     Ok(match (finished, bad) {
         (0, _) => Exit::Target,
-        (_, 0) => Exit::Ok.or_left(left),
+        (_, 0) => Exit::Ok.or_leftovers(left),
         _ => Exit::GateFailed,
     })
 }
@@ -145,7 +145,7 @@ fn failed(dir: &Path, error: &std::io::Error) -> Failure {
     Failure::aborted(format!("{}: {error}", dir.display()))
 }
 
-struct Course<'a> {
+struct Execution<'a> {
     dir: &'a Path,
     study: &'a Study,
     plan: &'a Plan,
@@ -154,21 +154,27 @@ struct Course<'a> {
     stop: StopHandle,
     journal: Journal,
     state: State,
-    begun: Instant,
-    /// The target in use.
-    ready: Option<(String, Ready)>,
-    /// Targets that could not be made ready in this session, and why.
+    started: Instant,
+    /// Name and handle of the current target.
+    ready: Option<(String, ReadyTarget)>,
+    /// Targets that could not be started in this session, with the reasons.
     unusable: BTreeMap<String, String>,
-    /// Programs of engines.
     programs: Programs,
 }
 
-impl Course<'_> {
+impl Execution<'_> {
+    /// Appends a line to the journal, and updates the state as a later session would when it reads the line.
     fn note(&mut self, line: JournalLine) -> Result<(), Failure> {
-        self.journal.append(&line).or_aborted()
+        self.journal.append(&line).or_aborted()?;
+        for (id, news) in State::of(&[line]).cells {
+            let cell = self.state.cells.entry(id).or_default();
+            cell.attempts += news.attempts;
+            cell.end = news.end;
+        }
+        Ok(())
     }
 
-    /// Looks for the programs of the cells that are to be done.
+    /// Looks for the client programs of the open cells.
     fn find_programs(&self, retry: bool) -> Programs {
         let open = |cell: &&Cell| self.state.is_open(&cell.id, retry);
         let cells: Vec<&Cell> = self.plan.cells.iter().filter(open).collect();
@@ -177,7 +183,7 @@ impl Course<'_> {
         })
     }
 
-    /// All open cells in order. Returns whether the user stopped them.
+    /// Runs all open cells in order. Returns whether the user interrupted them.
     fn cells(&mut self, retry: bool) -> Result<bool, Failure> {
         let earlier_ns = self.state.active_ns;
         for (index, cell) in self.plan.cells.iter().enumerate() {
@@ -187,12 +193,12 @@ impl Course<'_> {
             if self.stop.level() != StopLevel::Run {
                 return Ok(true);
             }
-            let used = earlier_ns + nanos(self.begun);
+            let used = earlier_ns + nanos(self.started);
             if let Some(budget) = self.plan.budget_ns
                 && used.saturating_add(cell.estimate_ns) > budget
             {
                 let reason = format!(
-                    "the budget of {} does not hold it",
+                    "does not fit into the time budget of {}",
                     summary::seconds(budget)
                 );
                 self.skip(index, cell, reason)?;
@@ -216,7 +222,7 @@ impl Course<'_> {
         Ok(false)
     }
 
-    /// Turns to the cell's target; the one in use before ends first.
+    /// Switches to the cell's target, after stopping the previous one.
     fn make_ready(&mut self, cell: &Cell) -> Result<Result<(), String>, Failure> {
         if self
             .ready
@@ -271,44 +277,39 @@ impl Course<'_> {
 
     fn skip(&mut self, index: usize, cell: &Cell, reason: String) -> Result<(), Failure> {
         self.progress(
-            &format!("{}: left out: {reason}", self.place(index, cell)),
+            &format!("{}: skipped: {reason}", self.label(index, cell)),
             true,
         );
-        let line = JournalLine::Skipped {
+        self.note(JournalLine::Skipped {
             at_unix_ns: unix_ns(),
             cell: cell.id.clone(),
             reason,
-        };
-        self.note(line.clone())?;
-        self.learn(line);
-        Ok(())
+        })
     }
 
     fn cell(&mut self, index: usize, cell: &Cell) -> Result<Outcome, Failure> {
-        let place = self.place(index, cell);
-        self.progress(&format!("{place} …{}", self.remaining(index)), false);
+        let label = self.label(index, cell);
+        self.progress(&format!("{label} …{}", self.remaining(index)), false);
         let pause = settle::pause(self.study.recovery_ns, self.study.settle_ns, &self.stop);
         if self.stop.level() != StopLevel::Run {
             return Ok(Outcome::Interrupted);
         }
         let relative = self.state.next_dir(cell);
-        let started = JournalLine::Started {
+        self.note(JournalLine::Started {
             at_unix_ns: unix_ns(),
             cell: cell.id.clone(),
             dir: relative.clone(),
             pause_ns: pause.took_ns,
             busy: pause.busy,
-        };
-        self.note(started.clone())?;
-        self.learn(started);
+        })?;
         let begun = Instant::now();
-        let oracle = self.oracle(cell);
+        let lookup = self.lookup(cell);
         let (mut args, env) = self.args(cell);
-        if oracle.is_some_and(Oracle::needs_objects) {
+        if lookup.is_some_and(PlacementLookup::needs_objects) {
             args.push("--keep".to_owned());
         }
         let nothing = BTreeMap::new();
-        let call = Call {
+        let call = CellRun {
             cell,
             args,
             dir: self.dir.join(&relative),
@@ -316,14 +317,14 @@ impl Course<'_> {
         };
         let outcome = child::run(&call, &self.stop).map_err(|e| failed(&call.dir, &e))?;
         let mut unplaced = None;
-        if let (Some(oracle), Outcome::Measured { .. }) = (oracle, &outcome) {
-            unplaced = oracle.look_up(&call, &self.stop).err();
+        if let (Some(lookup), Outcome::Measured { .. }) = (lookup, &outcome) {
+            unplaced = lookup.look_up(&call, &self.stop).err();
             if self.stop.level() != StopLevel::Run {
                 return Ok(Outcome::Interrupted);
             }
         }
         if let Some(reason) = unplaced {
-            self.progress(&format!("{place}: no placement: {reason}"), true);
+            self.progress(&format!("{label}: no placement: {reason}"), true);
             self.note(JournalLine::Unplaced {
                 at_unix_ns: unix_ns(),
                 cell: cell.id.clone(),
@@ -345,8 +346,8 @@ impl Course<'_> {
                 match (verdict.as_str(), *exit) {
                     ("", 0) => "done".to_owned(),
                     (verdict, 0) => verdict.to_owned(),
-                    ("", 5) => format!("done; {LEFT}"),
-                    (verdict, 5) => format!("{verdict}; {LEFT}"),
+                    ("", 5) => format!("done; {LEFTOVERS}"),
+                    (verdict, 5) => format!("{verdict}; {LEFTOVERS}"),
                     ("", _) => "done; a gate failed".to_owned(),
                     (verdict, _) => format!("{verdict}; a gate failed"),
                 },
@@ -362,27 +363,26 @@ impl Course<'_> {
                 format!("failed: {reason}"),
             ),
         };
-        self.note(line.clone())?;
-        self.learn(line);
+        self.note(line)?;
         let took = summary::tenths(took_ns);
         self.progress(
-            &format!("{place}: {said}, {took}{}", self.remaining(index + 1)),
+            &format!("{label}: {said}, {took}{}", self.remaining(index + 1)),
             true,
         );
         Ok(outcome)
     }
 
-    /// Who knows where the objects of the target in use lie, if the report shows the load of its nodes.
-    fn oracle(&self, cell: &Cell) -> Option<&Oracle> {
+    /// The lookup of object placement on the current target, if the report shows the load of its nodes.
+    fn lookup(&self, cell: &Cell) -> Option<&PlacementLookup> {
         let experiments = self.study.experiments.iter();
         let shown = experiments
             .filter(|e| e.name == cell.experiment)
             .any(Experiment::shows_balance);
         let (_, ready) = self.ready.as_ref().filter(|_| shown)?;
-        ready.oracle.as_ref()
+        ready.lookup.as_ref()
     }
 
-    /// The arguments of the cell on the target in use, and its variables.
+    /// The cell's arguments on the current target, and the target's variables.
     fn args(&self, cell: &Cell) -> (Vec<String>, Option<&BTreeMap<String, String>>) {
         let own = own_dir(self.dir, &cell.target);
         let mut args: Vec<String> = cell.args.iter().map(|arg| check::fill(arg, &own)).collect();
@@ -393,17 +393,7 @@ impl Course<'_> {
         (args, ready.map(|ready| &ready.env))
     }
 
-    /// Takes a line into account as a later session would.
-    fn learn(&mut self, line: JournalLine) {
-        let known = State::of(&[line]);
-        for (id, news) in known.cells {
-            let cell = self.state.cells.entry(id).or_default();
-            cell.attempts += news.attempts;
-            cell.end = news.end;
-        }
-    }
-
-    fn place(&self, index: usize, cell: &Cell) -> String {
+    fn label(&self, index: usize, cell: &Cell) -> String {
         let value = match cell.value.is_empty() {
             true => String::new(),
             false => format!(" {} {}", cell.field, cell.value),
@@ -418,7 +408,7 @@ impl Course<'_> {
         )
     }
 
-    /// The time that the cells from `index` on will take: as long as their like took, else as planned.
+    /// The remaining time from cell `index` on, based on finished cells of the same kind, else on the plan.
     fn remaining(&self, index: usize) -> String {
         let mut known: BTreeMap<(&str, &str, &str), (u64, u64)> = BTreeMap::new();
         for cell in &self.plan.cells {
@@ -452,14 +442,14 @@ impl Course<'_> {
         format!("; about {} left", summary::seconds(left))
     }
 
-    /// A line on standard error; one that is not `done` is drawn over on a terminal and left out elsewhere.
+    /// Prints a line on standard error. A line that is not `done` is overwritten on a terminal and omitted elsewhere.
     fn progress(&self, text: &str, done: bool) {
         if self.quiet {
             return;
         }
         let mut stderr = std::io::stderr();
         let terminal = stderr.is_terminal();
-        // Nothing depends on whether it can be shown.
+        // Progress that cannot be printed is not an error.
         let _ = match (terminal, done) {
             (true, true) => writeln!(stderr, "\r\x1b[K{text}"),
             (true, false) => write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush()),

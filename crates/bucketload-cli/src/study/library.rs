@@ -1,114 +1,53 @@
-//! Targets that are a libs3 library in the measuring process: on a directory (`libs3:DIR`), or over a gateway that the
-//! study starts (`gateway:DIR` by TCP, `gateway-unix:DIR` by a Unix socket).
+//! Targets that use a libs3 library in the measuring process: on a directory (`libs3:DIR`), or over a gateway that the
+//! study starts (`gateway:DIR` over TCP, `gateway-unix:DIR` over a Unix socket).
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::cores;
-use crate::hpc::gateway::{ETAG, Gateway, REMOTE, ROOT};
+use crate::hpc::gateway::{LibraryMode, LibrarySetup};
 use crate::target::OWN_BUCKET;
 
 /// The schemes of these targets.
 pub(super) const SCHEMES: [&str; 3] = ["libs3", "gateway", "gateway-unix"];
 
-/// A library's way to a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// The library itself.
-    Embedded,
-    /// A gateway over TCP on loopback.
-    Remote,
-    /// A gateway over a Unix socket.
-    RemoteUnix,
+/// The mode and the directory that `url` names.
+pub(super) fn mode_of(url: &str) -> Option<(LibraryMode, &str)> {
+    let (scheme, dir) = url.split_once(':')?;
+    let mode = match scheme {
+        "libs3" => LibraryMode::Embedded,
+        "gateway" => LibraryMode::Remote,
+        "gateway-unix" => LibraryMode::RemoteUnix,
+        _ => return None,
+    };
+    // libs3://BUCKET is a library that finds its objects by itself.
+    (!dir.starts_with("//")).then_some((mode, dir))
 }
 
-/// What a library needs as long as it is measured.
-#[derive(Default)]
-pub(super) struct Needs {
-    /// Variables of every command.
-    pub(super) env: BTreeMap<String, String>,
-    gateway: Option<Gateway>,
-    /// Of the Unix socket: names of sockets must be short, whatever the study is called. Last, for it must be there
-    /// until the gateway has ended.
-    _directory: Option<tempfile::TempDir>,
+/// The options for a command on such a target.
+pub(super) fn args() -> Vec<String> {
+    vec![
+        format!("--target=libs3://{OWN_BUCKET}"),
+        format!("--libs3-library={}", library().display()),
+        "--create-bucket".to_owned(),
+    ]
 }
 
-impl Needs {
-    /// Whether a server of its own was started.
-    pub(super) const fn has_server(&self) -> bool {
-        self.gateway.is_some()
-    }
+/// Starts what the library needs on the directory `root`, which is created if it does not exist.
+///
+/// # Errors
+/// Why the library cannot be measured.
+pub(super) fn start(mode: LibraryMode, root: &Path) -> Result<LibrarySetup, String> {
+    (crate::drivers::registry().check_library)(library().as_os_str()).map_err(|why| {
+        format!(
+            "{why}; put libs3.so.4 (from a package, or from cargo build --release) beside the program, into ../lib \
+             relative to it, or into the search path of the dynamic linker"
+        )
+    })?;
+    std::fs::create_dir_all(root).map_err(|e| format!("{}: {e}", root.display()))?;
+    mode.start(root, &cores::spare())
 }
 
-impl Way {
-    /// The way that `url` says, and the directory.
-    pub(super) fn of(url: &str) -> Option<(Self, &str)> {
-        let (scheme, dir) = url.split_once(':')?;
-        let way = match scheme {
-            "libs3" => Self::Embedded,
-            "gateway" => Self::Remote,
-            "gateway-unix" => Self::RemoteUnix,
-            _ => return None,
-        };
-        // libs3://BUCKET is the target of a library that knows its place.
-        (!dir.starts_with("//")).then_some((way, dir))
-    }
-
-    /// The options by which a command goes this way.
-    pub(super) fn args() -> Vec<String> {
-        vec![
-            format!("--target=libs3://{OWN_BUCKET}"),
-            format!("--libs3-library={}", library().display()),
-            "--create-bucket".to_owned(),
-        ]
-    }
-
-    /// Starts what the library needs on the directory `root`, which is made if it is not there.
-    ///
-    /// # Errors
-    /// Why it cannot be measured.
-    pub(super) fn ready(self, root: &Path) -> Result<Needs, String> {
-        let library = library();
-        (crate::drivers::registry().check_library)(library.as_os_str()).map_err(|why| {
-            format!(
-                "{why}; put libs3.so.4 (of a package, or of cargo build --release) beside the program, into ../lib from \
-                 there, or where the dynamic linker looks"
-            )
-        })?;
-        std::fs::create_dir_all(root).map_err(|e| format!("{}: {e}", root.display()))?;
-        let variable = |name: &str, value: String| (name.to_owned(), value);
-        let root_text = root.to_string_lossy().into_owned();
-        let over = |listen: &str, directory| {
-            let started = cores::on(&cores::spare(), || {
-                Gateway::start(root, listen).map_err(std::io::Error::other)
-            });
-            let (gateway, address) = started.map_err(|e| e.to_string())?;
-            Ok(Needs {
-                env: BTreeMap::from([variable(REMOTE, address)]),
-                gateway: Some(gateway),
-                _directory: directory,
-            })
-        };
-        match self {
-            // Entity tags that cost nothing, as those of the gateway: the ways differ by nothing else.
-            Self::Embedded => Ok(Needs {
-                env: BTreeMap::from([
-                    variable(ROOT, root_text),
-                    variable(ETAG, "opaque".to_owned()),
-                ]),
-                ..Needs::default()
-            }),
-            Self::Remote => over("127.0.0.1:0", None),
-            Self::RemoteUnix => {
-                let directory = tempfile::tempdir().map_err(|e| format!("a socket: {e}"))?;
-                let listen = format!("unix:{}", directory.path().join("gateway").display());
-                over(&listen, Some(directory))
-            }
-        }
-    }
-}
-
-/// The library: beside the program as it is built, in `../lib` as it is packed, else where the dynamic linker finds it.
+/// The library: beside the program (a build), in `../lib` (a package), else wherever the dynamic linker finds it.
 pub(super) fn library() -> PathBuf {
     beside(&std::env::current_exe().unwrap_or_default())
 }
@@ -124,7 +63,7 @@ fn beside(program: &Path) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use super::{Way, beside};
+    use super::{LibraryMode, beside, mode_of};
 
     #[test]
     fn the_library_of_a_package_is_found() {
@@ -142,12 +81,18 @@ mod tests {
     }
 
     #[test]
-    fn a_way_and_its_directory_stand_in_the_url() {
-        assert_eq!(Way::of("libs3:{dir}"), Some((Way::Embedded, "{dir}")));
-        assert_eq!(Way::of("gateway:/d"), Some((Way::Remote, "/d")));
-        assert_eq!(Way::of("gateway-unix:/d"), Some((Way::RemoteUnix, "/d")));
+    fn the_url_names_mode_and_directory() {
+        assert_eq!(
+            mode_of("libs3:{dir}"),
+            Some((LibraryMode::Embedded, "{dir}"))
+        );
+        assert_eq!(mode_of("gateway:/d"), Some((LibraryMode::Remote, "/d")));
+        assert_eq!(
+            mode_of("gateway-unix:/d"),
+            Some((LibraryMode::RemoteUnix, "/d"))
+        );
         for other in ["libs3://bucket/p", "file:///d", "mem:", "gateways:/d"] {
-            assert_eq!(Way::of(other), None, "{other}");
+            assert_eq!(mode_of(other), None, "{other}");
         }
     }
 }

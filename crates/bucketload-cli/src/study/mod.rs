@@ -5,14 +5,14 @@
 //! execute: server ─ pause ─ child process per cell ─ journal ─► summary, report
 //! ```
 //!
-//! The crate `bucketload-study` knows what a study is; this module starts servers and processes. Each cell is a
-//! call of this program, so that a crash of one harms no other, and every cell is an ordinary run directory.
+//! The crate `bucketload-study` defines studies; this module starts servers and processes. Each cell is a call of this
+//! program, so that a crash of one cell does not affect others. Every cell is an ordinary run directory.
 
 mod carried;
 mod check;
 mod child;
 mod choose;
-mod cores;
+pub(crate) mod cores;
 mod execute;
 mod library;
 mod placement;
@@ -32,8 +32,9 @@ use crate::cli::GlobalArgs;
 use crate::cli::study::{StudyArgs, StudyCommand};
 use crate::commands::docs::print;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
 
-/// Plans, measures and reports; or one of the other words.
+/// Plans, measures and reports a study, or runs a subcommand.
 pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     match &args.command {
         Some(StudyCommand::List) => list(),
@@ -62,7 +63,7 @@ fn unknown(name: &str) -> Failure {
         .map(|(name, _)| *name)
         .collect();
     Failure::usage(format!(
-        "{name}: there is no study of this name and no file; studies: {}",
+        "{name}: there is neither a study of this name nor such a file; studies: {}",
         names.join(", ")
     ))
 }
@@ -91,7 +92,7 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     if layout::is_study(&dir) {
         let known = same(&dir, &study, &plan)?;
         if !global.quiet {
-            eprintln!("bucketload: going on with the study in {}", dir.display());
+            eprintln!("bucketload: continuing the study in {}", dir.display());
         }
         plan = known;
     } else {
@@ -101,15 +102,13 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     execute::execute(&dir, &study, &plan, servers, args.retry, global.quiet)
 }
 
-/// The study with what the command line changes.
+/// The study with the changes of the command line.
 fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
     let name = args.study.as_deref().unwrap_or_default();
     let parsed = match spec::builtin(name) {
         Some(text) => spec::parse(&format!("{name}.toml"), text, args.quick),
         None if name.ends_with(".toml") || Path::new(name).is_file() => {
-            let text = std::fs::read_to_string(name)
-                .map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-            spec::parse(name, &text, args.quick)
+            spec::parse(name, &files::read(name)?, args.quick)
         }
         None => return Err(unknown(name)),
     };
@@ -127,7 +126,7 @@ fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
     Ok(study)
 }
 
-/// The first of `bucketload-studies/NAME`, `NAME-2`, … that is free or holds this study unfinished.
+/// The first of `bucketload-studies/NAME`, `NAME-2`, … that is free or contains this study, unfinished.
 fn default_dir(study: &Study, plan: &Plan) -> Result<PathBuf, Failure> {
     let base = Path::new("bucketload-studies");
     let name = format!("{}{}", study.name, if study.quick { "-quick" } else { "" });
@@ -143,50 +142,46 @@ fn default_dir(study: &Study, plan: &Plan) -> Result<PathBuf, Failure> {
         }
     }
     Err(Failure::usage(
-        "bucketload-studies is full; name a directory with --dir",
+        "bucketload-studies has no free name for this study; name a directory with --dir",
     ))
 }
 
-/// The plan of the study in `dir`, if that is the same study.
+/// The plan of the study in `dir`, if it is the same study.
 fn same(dir: &Path, study: &Study, plan: &Plan) -> Result<Plan, Failure> {
     let known = read_study(dir)?;
     let planned = read_plan(dir)?;
     let what = if planned.schema != SCHEMA || planned.version != plan.version {
-        "another version of the program began it"
+        "another version of the program started it"
     } else if known.name != study.name || known.quick != study.quick {
-        "it is another one"
+        "it is another study"
     } else if known.targets != study.targets {
         "it has other targets"
     } else if known.seed != study.seed {
         "it has another seed"
     } else if known != *study || planned.budget_ns != plan.budget_ns {
-        "its settings are other ones"
+        "it has other settings"
     } else {
         return Ok(planned);
     };
     Err(Failure::usage(format!(
-        "--dir {}: there is a study, but {what}; repeat its options to go on with it, or name another directory",
+        "--dir {}: the directory contains a study, but {what}; repeat its options to continue it, or name another directory",
         dir.display()
     )))
 }
 
 fn read_study(dir: &Path) -> Result<Study, Failure> {
     let path = dir.join(layout::STUDY);
-    let text = read(&path)?;
+    let text = files::read(&path)?;
     toml::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
 fn read_plan(dir: &Path) -> Result<Plan, Failure> {
     let path = dir.join(layout::PLAN);
-    let text = read(&path)?;
+    let text = files::read(&path)?;
     serde_json::from_str(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))
-}
-
-/// Writes what was asked for. The plan comes last: without it a directory is no study.
+/// Writes the specification and the plan. The plan comes last, because a directory without a plan is not a study.
 fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -196,10 +191,10 @@ fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     let used = dir.read_dir().map_err(failed(dir))?.flatten();
     let ours = [layout::STUDY, layout::CELLS, layout::TARGETS];
     for entry in used {
-        // A beginning that was killed leaves the first of the files.
+        // A process that was killed here leaves the first of these files.
         if !ours.iter().any(|name| entry.file_name() == *name) {
             return Err(Failure::usage(format!(
-                "--dir {}: the directory is not empty and holds no study; name another one",
+                "--dir {}: the directory is not empty and contains no study; name another one",
                 dir.display()
             )));
         }
@@ -213,7 +208,7 @@ fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     write_whole(&dir.join(layout::PLAN), text.as_bytes())
 }
 
-/// Writes a file that is there whole or not at all, whenever the process is killed.
+/// Writes a file atomically, so that it is complete or absent whenever the process is killed.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let beside = path.with_extension("new");
     let write = || {
@@ -224,11 +219,11 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write().map_err(|e| Failure::aborted(format!("{}: {e}", path.display())))
 }
 
-/// Reports the study in `dir` as far as it is.
+/// Reports the study in `dir`, finished or not.
 fn report(dir: &Path, quiet: bool) -> Result<Exit, Failure> {
     if !layout::is_study(dir) {
         return Err(Failure::usage(format!(
-            "{}: is no directory of a study (it has no {})",
+            "{}: this is not the directory of a study (it has no {})",
             dir.display(),
             layout::PLAN
         )));

@@ -1,5 +1,5 @@
-//! Command-line programs of engines (`cli:mc`): those on the PATH, and where the study names a script for them
-//! (`programs`), those that the script installs beside the servers.
+//! Command-line programs of engines (`cli:mc`): those on the PATH, and those installed by the script that the study
+//! names (`programs`).
 //!
 //! ```text
 //!  cell --engine=cli:mc ─► on the PATH? ─► servers/clients.sh install, env ─► MC=/…/mc ─► PATH of the cells
@@ -17,14 +17,14 @@ use super::script::{Scripts, lines};
 /// The programs of a study's engines.
 #[derive(Default)]
 pub(super) struct Programs {
-    /// Directories behind those of the PATH, in which programs were installed.
+    /// Directories of installed programs, which are appended to the PATH.
     dirs: Vec<PathBuf>,
-    /// Why the script could not install them; empty where it did or was not asked.
+    /// Why the script could not install them; empty if it did or was not called.
     failure: String,
 }
 
 impl Programs {
-    /// Looks for what `cells` need; what is missing the study's script installs, of which `tell` is told before.
+    /// Looks for the programs that `cells` need. The study's script installs missing programs, after a call of `tell`.
     pub(super) fn find(
         study: &Study,
         cells: &[&Cell],
@@ -40,7 +40,7 @@ impl Programs {
             return found;
         }
         tell(&format!(
-            "{} not on the PATH: servers/{}.sh installs clients",
+            "{} not on the PATH; installing clients with servers/{}.sh",
             missing.join(", "),
             study.programs
         ));
@@ -57,14 +57,14 @@ impl Programs {
         found
     }
 
-    /// Why the program of the cell's engine is not to be had.
+    /// Why the program of the cell's engine is missing; `None` if it is not.
     pub(super) fn lacks(&self, cell: &Cell) -> Option<String> {
         let program = program(cell)?;
         let there = on_path(program) || self.dirs.iter().any(|dir| dir.join(program).is_file());
         (!there).then(|| format!("{program} is not on the PATH{}", self.failure))
     }
 
-    /// The PATH of cells; `None` where it is that of this process.
+    /// The PATH for cells; `None` if it is that of this process.
     pub(super) fn path(&self) -> Option<String> {
         if self.dirs.is_empty() {
             return None;
@@ -80,7 +80,7 @@ fn program(cell: &Cell) -> Option<&str> {
     engine(cell)?.strip_prefix("cli:")
 }
 
-/// Calls `script install` and `script env`; where the programs are, by name in capitals.
+/// Calls `script install` and `script env`. Returns the paths of the programs, by their names in capitals.
 fn installed(script: &Path) -> Result<BTreeMap<String, String>, String> {
     let call = |argument: &str| {
         let made = Command::new(script)
@@ -95,7 +95,7 @@ fn installed(script: &Path) -> Result<BTreeMap<String, String>, String> {
                 .trim()
                 .lines()
                 .last()
-                .unwrap_or("it said nothing")
+                .unwrap_or("it printed no message")
                 .to_owned()),
         }
     };
@@ -103,7 +103,7 @@ fn installed(script: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(lines(&call("env")?))
 }
 
-/// The directory of a program in the lines of the script.
+/// The directory of a program according to the script's output.
 fn directory(lines: &BTreeMap<String, String>, program: &str) -> Option<PathBuf> {
     let path = Path::new(lines.get(&program.to_uppercase())?);
     let named = path.file_name()? == program && path.is_file();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_installs_what_is_missing_or_its_words_are_the_reason() {
+    fn a_script_installs_missing_programs_or_gives_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("these.sh");
         let bin = dir.path().join("bin");
@@ -155,7 +155,7 @@ mod tests {
         let path = found.path().unwrap();
         assert!(path.ends_with(bin.to_str().unwrap()), "{path}");
 
-        // A second installation fails, as the directory exists.
+        // A second installation fails because the directory exists.
         let failed = Programs::find(&study, &open, &scripts, |_| ());
         let why = failed.lacks(&cells[0]).unwrap();
         assert!(why.contains("servers/these.sh: mkdir"), "{why}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_installed_unless_the_study_says_so() {
+    fn nothing_is_installed_unless_the_study_names_a_script() {
         let cells = [cell("none-such")];
         let found = Programs::find(
             &Study::default(),

@@ -1,4 +1,4 @@
-//! The scripts of `servers/`: where they are, and a server between its start and its stop.
+//! The scripts of `servers/`: finding them, and starting and stopping servers with them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,23 +19,23 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::{carried, cores};
 use crate::exit::Failure;
 
-/// Scripts of several processes each: one instance per state folder, ports by settings.
+/// Scripts that start several processes. Each state directory is one instance, and settings choose its ports.
 const CLUSTERS: [&str; 3] = ["ceph", "swift", "hdfs"];
 
 /// Where the scripts of a study are.
 pub(super) enum Scripts {
-    /// In a directory of the user's, or nowhere, as the study needs none.
+    /// In a directory of the user; `None` if the study needs no scripts.
     Given(Option<PathBuf>),
-    /// In the program; here they will be.
+    /// Built into the program; this is where they will be written.
     Carried(PathBuf),
 }
 
 impl Scripts {
-    /// Looks for the scripts: `given`, else `servers` in the working directory or above it, else those that the program
-    /// carries.
+    /// Looks for the scripts: in `given`, else in `servers` in the working directory or above it, else the built-in
+    /// ones.
     ///
     /// # Errors
-    /// When a target needs a script that is not there.
+    /// When a target needs a script that does not exist.
     pub(super) fn find(given: Option<&Path>, study: &Study) -> Result<Self, Failure> {
         let wanted: Vec<&Target> = study
             .targets
@@ -51,10 +51,10 @@ impl Scripts {
         let own = || above(Path::new("servers").join("common.sh").as_path());
         let scripts = match given.map(Path::to_owned).or_else(own) {
             Some(dir) => Self::Given(Some(whole(&dir)?)),
-            None => Self::Carried(whole(&carried::place(&home()))?),
+            None => Self::Carried(whole(&carried::directory(&home()))?),
         };
         if !study.programs.is_empty() {
-            scripts.holds(&study.programs).map_err(|why| {
+            scripts.contains(&study.programs).map_err(|why| {
                 Failure::usage(format!(
                     "programs: {why}; name the directory with --servers, or another script"
                 ))
@@ -63,7 +63,7 @@ impl Scripts {
         for target in wanted {
             for name in [&target.server, &target.proxy] {
                 if !name.is_empty() {
-                    scripts.holds(name).map_err(|why| {
+                    scripts.contains(name).map_err(|why| {
                         Failure::usage(format!(
                             "target {}: {why}; name the directory with --servers, or another server",
                             target.name
@@ -75,11 +75,11 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// Whether there is a script of this name, else what is missing.
-    fn holds(&self, name: &str) -> Result<(), String> {
+    /// Checks that a script of this name exists.
+    fn contains(&self, name: &str) -> Result<(), String> {
         let there = match self {
             Self::Given(_) => self.script(name).is_file(),
-            Self::Carried(_) => carried::holds(&format!("{name}.sh")),
+            Self::Carried(_) => carried::contains(&format!("{name}.sh")),
         };
         match self {
             _ if there => Ok(()),
@@ -88,21 +88,21 @@ impl Scripts {
                 self.script(name).display()
             )),
             Self::Carried(_) => Err(format!(
-                "there is no directory `servers` here or above, and the program carries no script {name}.sh"
+                "there is no directory `servers` here or above, and {name}.sh is not built into the program"
             )),
         }
     }
 
-    /// Makes the scripts ready to be called.
+    /// Writes the built-in scripts, if these are used.
     ///
     /// # Errors
-    /// When those of the program cannot be written.
+    /// When they cannot be written.
     pub(super) fn ready(&self) -> Result<(), Failure> {
         match self {
             Self::Given(_) => Ok(()),
             Self::Carried(dir) => carried::write(dir).map_err(|why| {
                 Failure::usage(format!(
-                    "the scripts of servers: {why}; name a directory that can be written with SERVERS_HOME"
+                    "cannot write the scripts of servers: {why}; name a writable directory in SERVERS_HOME"
                 ))
             }),
         }
@@ -122,28 +122,28 @@ impl Scripts {
     }
 }
 
-/// The directory above the working directory (or itself) that holds `file`'s directory.
+/// The directory of `file`, looked up in the working directory and above.
 fn above(file: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let holds = here.ancestors().find(|dir| dir.join(file).is_file())?;
     Some(holds.join(file).parent()?.to_owned())
 }
 
-/// A server that a script has started.
-pub(super) struct Started {
+/// A server that a script started; it is stopped when this value is dropped.
+pub(super) struct StartedServer {
     script: PathBuf,
     name: String,
     settings: BTreeMap<String, String>,
     stop: Vec<String>,
-    /// Folder of a cluster's state.
+    /// Directory of a cluster's state.
     state: Option<PathBuf>,
     /// The KEY=VALUE lines that the script printed.
     pub(super) lines: BTreeMap<String, String>,
-    /// Its cores; empty for all.
+    /// The server's cores; empty for all.
     pub(super) cores: Vec<usize>,
 }
 
-impl Started {
+impl StartedServer {
     pub(super) fn start(
         scripts: &Scripts,
         server: &str,
@@ -180,7 +180,7 @@ impl Started {
                 .map(str::to_owned)
                 .to_vec();
         }
-        // What an earlier session left behind ends first, its data with it.
+        // Stops a server that an earlier session left running, and deletes its data.
         if started.state.as_ref().is_none_or(|state| state.exists()) {
             let _ = started
                 .command(&started.stop)
@@ -196,7 +196,7 @@ impl Started {
         Ok(started)
     }
 
-    /// Ports of a cluster, by the settings of its script; what the user has set stays.
+    /// Chooses the ports of a cluster through the settings of its script. Settings of the user take precedence.
     fn ports(&mut self, server: &str) -> Result<(), String> {
         let (exact, based): (&[&str], &str) = match server {
             "ceph" => (&["CEPH_RGW_PORT", "CEPH_RGW_TLS_PORT"], "CEPH_MON_PORT"),
@@ -209,7 +209,7 @@ impl Started {
                 .entry((*name).to_owned())
                 .or_insert(port.to_string());
         }
-        // The script takes neighbours of this one.
+        // The script also uses neighbouring ports.
         let port = free_port()?;
         self.settings
             .entry(based.to_owned())
@@ -224,12 +224,12 @@ impl Started {
             .envs(&self.settings)
             .env_remove("CARGO_TARGET_DIR")
             .stdin(Stdio::null())
-            // Ctrl-C is for the study, which ends its servers itself.
+            // Ctrl-C must reach the study only, which stops its servers itself.
             .process_group(0);
         command
     }
 
-    /// Calls the script; what it says goes into `log`.
+    /// Calls the script with its messages in `log`. Returns the lines that it prints.
     fn call(
         &self,
         args: &[String],
@@ -243,10 +243,10 @@ impl Started {
             .stdout(File::create(&printed).map_err(wrong)?)
             .stderr(File::create(log).map_err(wrong)?);
         let mut child = cores::on(&self.cores, || command.spawn()).map_err(|e| match e.kind() {
-            // The kernel says this of the script when it misses its interpreter.
+            // The kernel reports a missing interpreter as a missing script.
             ErrorKind::NotFound if self.script.is_file() => {
                 format!(
-                    "servers/{}.sh needs bash and env, which are not there",
+                    "servers/{}.sh needs bash and env, which are not installed",
                     self.name
                 )
             }
@@ -266,7 +266,7 @@ impl Started {
             sleep(Duration::from_millis(50));
         };
         let text = std::fs::read_to_string(&printed).unwrap_or_default();
-        // They hold credentials.
+        // The lines contain credentials.
         let _ = std::fs::remove_file(&printed);
         if stop.level() != StopLevel::Run {
             return Err("interrupted".to_owned());
@@ -277,9 +277,9 @@ impl Started {
                 .lines()
                 .rev()
                 .find(|line| !line.trim().is_empty())
-                .unwrap_or("it said nothing");
+                .unwrap_or("it printed no message");
             return Err(format!(
-                "servers/{}.sh could not start it ({status}): {}",
+                "servers/{}.sh could not start the server ({status}): {}",
                 self.name,
                 redact::text(last)
             ));
@@ -288,7 +288,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         let ended = self
             .command(&self.stop)
@@ -297,19 +297,20 @@ impl Drop for Started {
             .status();
         if !ended.is_ok_and(|status| status.success()) {
             eprintln!(
-                "bucketload: the server {} could not be stopped; try {} {}",
+                "bucketload: cannot stop the server {}; try {} {}",
                 self.name,
                 self.script.display(),
                 self.stop.join(" ")
             );
         } else if let Some(state) = &self.state {
-            // The script has ended everything in it.
+            // The script has stopped every process that uses the directory.
             let _ = std::fs::remove_dir_all(state);
         }
     }
 }
 
-/// Lends a cluster's own folder what its script has fetched before (`NAME-…` beside it), which takes a minute each time.
+/// Links programs that the script downloaded before (`NAME-…`) into a cluster's state directory, because a download
+/// takes a minute.
 fn share_programs(server: &str, state: &Path) {
     let known = home().read_dir().into_iter().flatten().flatten();
     for entry in known.filter(|entry| entry.path().is_dir()) {
@@ -317,13 +318,13 @@ fn share_programs(server: &str, state: &Path) {
         if name.to_string_lossy().starts_with(&format!("{server}-"))
             && std::fs::create_dir_all(state).is_ok()
         {
-            // Without the link the script fetches it anew.
+            // Without the link, the script downloads the program again.
             let _ = std::os::unix::fs::symlink(entry.path(), state.join(name));
         }
     }
 }
 
-/// KEY=VALUE lines; values are taken as they are.
+/// Parses KEY=VALUE lines; values are not unquoted.
 pub(super) fn lines(text: &str) -> BTreeMap<String, String> {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
     pairs
@@ -331,8 +332,8 @@ pub(super) fn lines(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A name for what is started for `target` of the study in `dir`: the same in every session of the study, another
-/// one in every other directory (FNV-1a, 64 bits).
+/// The instance name of `target` in the study in `dir`, which is the same in every session of the study and differs
+/// between directories (FNV-1a, 64 bits).
 pub(super) fn instance(dir: &Path, target: &str) -> String {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let text = format!("{}\0{target}", dir.display());
@@ -342,7 +343,7 @@ pub(super) fn instance(dir: &Path, target: &str) -> String {
     format!("study{hash:016x}")
 }
 
-/// Where the scripts keep programs and state.
+/// The directory in which the scripts keep programs and state.
 pub(super) fn home() -> PathBuf {
     let own = std::env::var_os("SERVERS_HOME").map(PathBuf::from);
     own.unwrap_or_else(|| {
@@ -351,8 +352,8 @@ pub(super) fn home() -> PathBuf {
     })
 }
 
-/// A loopback port that is free, below those that the system gives to connections: starting a cluster takes a while, in
-/// which one of those would be given away.
+/// A free loopback port below the ephemeral ports, which the system could assign to a connection while the cluster
+/// starts.
 fn free_port() -> Result<u16, String> {
     for _ in 0..100 {
         let any = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -372,7 +373,7 @@ mod tests {
     use super::instance;
 
     #[test]
-    fn instances_are_a_study_and_a_target() {
+    fn instances_are_named_after_study_and_target() {
         let name = instance(Path::new("/a"), "minio");
         assert_eq!(name, instance(Path::new("/a"), "minio"));
         assert_ne!(name, instance(Path::new("/b"), "minio"));

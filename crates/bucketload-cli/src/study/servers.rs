@@ -1,8 +1,8 @@
-//! Servers that a study starts: scripts of `servers/`, each started on a free loopback port, stopped when the study
-//! turns to another target or ends, however it ends.
+//! Servers that a study starts with the scripts of `servers/`, each on a free loopback port. A server is stopped when
+//! the study switches to another target or ends for any reason.
 //!
-//! What a script starts has a name that follows from the study's directory and the target's name. A study that
-//! was killed finds what it left running and ends it before it begins anew.
+//! The name of a server's instance follows from the study's directory and the target's name. A study that was killed
+//! therefore finds the servers that it left running, and stops them before it starts them again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,11 @@ use bucketload_study::model::{Placement, SCHEMA, Target, TargetFacts};
 
 use super::check::{fill, on_path, server_args, target_args};
 use super::cores;
-use super::library::{Needs, Way, library};
-use super::placement::Oracle;
-use super::script::{Scripts, Started, home};
+use super::library;
+use super::placement::PlacementLookup;
+use super::script::{Scripts, StartedServer, home};
 use super::write_whole;
+use crate::hpc::gateway::LibrarySetup;
 
 /// Scripts that start one server process, whatever the number of its drives.
 const SINGLE: [&str; 6] = [
@@ -32,29 +33,29 @@ const SINGLE: [&str; 6] = [
 ];
 
 /// A target that can be used.
-pub(super) struct Ready {
-    /// The options by which commands reach it.
+pub(super) struct ReadyTarget {
+    /// The options for commands on this target.
     pub(super) args: Vec<String>,
-    /// Variables of the server.
+    /// Variables for these commands.
     pub(super) env: BTreeMap<String, String>,
-    /// Who knows where its objects lie.
-    pub(super) oracle: Option<Oracle>,
-    /// What was started, last first; ended when dropped.
-    _started: Vec<Started>,
-    /// What a library needs.
-    _needs: Option<Needs>,
+    /// How to look up the placement of its objects.
+    pub(super) lookup: Option<PlacementLookup>,
+    /// The servers that were started, last first; they are stopped when dropped.
+    _started: Vec<StartedServer>,
+    /// The setup of a libs3 library.
+    _library: Option<LibrarySetup>,
 }
 
-/// Makes `target` ready and writes down what it is.
+/// Makes `target` usable, and records facts about it.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// Why the target cannot be used.
 pub(super) fn ready(
     target: &Target,
     dir: &Path,
     scripts: &Scripts,
     stop: &StopHandle,
-) -> Result<Ready, String> {
+) -> Result<ReadyTarget, String> {
     let mut facts = TargetFacts {
         schema: SCHEMA,
         name: target.name.clone(),
@@ -79,42 +80,42 @@ pub(super) fn ready(
     made
 }
 
-/// A target that runs already, or needs nothing.
-fn given(target: &Target, dir: &Path, facts: &mut TargetFacts) -> Result<Ready, String> {
+/// A target that runs already or needs no server.
+fn given(target: &Target, dir: &Path, facts: &mut TargetFacts) -> Result<ReadyTarget, String> {
     let own = own_dir(dir, &target.name);
     if target.url.contains("{dir}") {
         std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
     }
-    let needs = match Way::of(&target.url) {
-        Some((way, root)) => {
-            let library = library();
+    let library_setup = match library::mode_of(&target.url) {
+        Some((mode, root)) => {
+            let library = library::library();
             let name = library.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
             facts.settings.insert("library".to_owned(), name);
-            let needs = way.ready(Path::new(&fill(root, &own)))?;
-            if needs.has_server() {
+            let library_setup = library::start(mode, Path::new(&fill(root, &own)))?;
+            if library_setup.has_server() {
                 facts.cores = cores::words(&cores::spare());
             }
-            Some(needs)
+            Some(library_setup)
         }
         None => None,
     };
-    let env = needs
+    let env = library_setup
         .as_ref()
-        .map(|needs| needs.env.clone())
+        .map(|library_setup| library_setup.env.clone())
         .unwrap_or_default();
     facts.url = redact::text(&target.url);
     facts.endpoint = redact::text(&target.endpoint);
     let here = ["mem:", "null:", "file:", "serve:"];
-    if needs.is_some() || here.iter().any(|scheme| target.url.starts_with(scheme)) {
+    if library_setup.is_some() || here.iter().any(|scheme| target.url.starts_with(scheme)) {
         facts.placement = Placement::OneNode;
     }
-    Ok(Ready {
+    Ok(ReadyTarget {
         args: target_args(target, &own),
         env,
-        oracle: None,
+        lookup: None,
         _started: Vec::new(),
-        _needs: needs,
+        _library: library_setup,
     })
 }
 
@@ -130,13 +131,13 @@ fn started(
     scripts: &Scripts,
     stop: &StopHandle,
     facts: &mut TargetFacts,
-) -> Result<Ready, String> {
+) -> Result<ReadyTarget, String> {
     facts.server.clone_from(&target.server);
     if !target.requires.is_empty() && !on_path(&target.requires) {
         return Err(format!("{} is not on the PATH", target.requires));
     }
     let settings = target.settings.clone();
-    let server = Started::start(scripts, &target.server, dir, &target.name, settings, stop)?;
+    let server = StartedServer::start(scripts, &target.server, dir, &target.name, settings, stop)?;
     facts.cores = cores::words(&server.cores);
     let mut env = server.lines.clone();
     let api = if target.api.is_empty() {
@@ -163,7 +164,7 @@ fn started(
                 if target.proxy_cache { "yes" } else { "no" }.to_owned(),
             ),
         ]);
-        let proxy = Started::start(
+        let proxy = StartedServer::start(
             scripts,
             &target.proxy,
             dir,
@@ -194,22 +195,22 @@ fn started(
         .find_map(|arg| arg.strip_prefix("--target="))
         .unwrap_or_default()
         .to_owned();
-    let oracle = Oracle::of(&target.server, &env);
-    facts.placement = match &oracle {
+    let lookup = PlacementLookup::of(&target.server, &env);
+    facts.placement = match &lookup {
         Some(_) => Placement::Asked,
         None if SINGLE.contains(&&*target.server) => Placement::OneNode,
         None => Placement::Unknown,
     };
-    Ok(Ready {
+    Ok(ReadyTarget {
         args,
         env,
-        oracle,
-        _needs: None,
+        lookup,
+        _library: None,
         _started: running,
     })
 }
 
-/// Where the lines of a script say that its API is.
+/// The endpoint of an API according to the lines that a script printed.
 fn address(lines: &BTreeMap<String, String>, api: &str) -> Option<String> {
     let names: &[&str] = match api {
         "s3" => &["AWS_ENDPOINT_URL", "ENDPOINT"],
@@ -221,7 +222,7 @@ fn address(lines: &BTreeMap<String, String>, api: &str) -> Option<String> {
     names.iter().find_map(|name| lines.get(*name)).cloned()
 }
 
-/// The version of what a script starts, as well as it can be known.
+/// The version of the program that a script starts, as far as it can be determined.
 fn version(scripts: &Scripts, name: &str, endpoint: &str) -> String {
     let ask = |program: &str, args: &[&str]| {
         let output = Command::new(program)
@@ -241,7 +242,7 @@ fn version(scripts: &Scripts, name: &str, endpoint: &str) -> String {
     let known = match name {
         "ceph" => package("radosgw"),
         "swift" => package("swift-proxy"),
-        // The script unpacks it beside the others' programs.
+        // The script unpacks nginx beside the other programs.
         "nginx" => ask(
             &home()
                 .join("nginx/root/usr/sbin/nginx")

@@ -1,21 +1,21 @@
-//! The pause before a cell: a fixed time, then until the machine is idle, so that what a store still does for
-//! the last cell is not charged to the next.
+//! The pause before a cell: a fixed time, and then until the machine is idle, so that background work of a store for
+//! one cell is not charged to the next.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bucketload_run::{StopHandle, StopLevel};
 
-/// Busy share of the processors below which the machine counts as idle.
+/// The machine counts as idle if less than this share of the processors is busy.
 const IDLE: f64 = 0.25;
-/// Length of one look at the processors.
+/// Length of a measurement of the processors' load.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// What a pause was.
+/// A pause that is over.
 pub(super) struct Pause {
-    /// Its length, nanoseconds.
+    /// Length in nanoseconds.
     pub(super) took_ns: u64,
-    /// Busy share of the processors at its end; `None` where the system does not say or nobody looked.
+    /// Busy share of the processors at its end; `None` if it is unknown or was not measured.
     pub(super) busy: Option<f64>,
 }
 
@@ -55,8 +55,8 @@ fn share() -> Option<f64> {
     (all > 0).then(|| 1.0 - idle_now.saturating_sub(idle) as f64 / all as f64)
 }
 
-/// Idle ticks and all ticks of the processors, by proc(5): idle are `idle` and `iowait`; guest time is part of
-/// user time already.
+/// Idle ticks and all ticks of the processors, as in proc(5): `idle` and `iowait` count as idle; user time already
+/// includes guest time.
 fn times(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line

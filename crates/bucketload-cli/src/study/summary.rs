@@ -1,4 +1,4 @@
-//! A study as text: its plan, and what became of its cells.
+//! A study as text: its plan, and the outcomes of its cells.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use bucketload_core::units::format_duration;
 use bucketload_study::journal::{End, State};
 use bucketload_study::model::{Plan, Study};
 
-use super::execute::LEFT;
+use super::execute::LEFTOVERS;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -52,7 +52,7 @@ pub(super) fn plan(study: &Study, plan: &Plan) -> String {
     out
 }
 
-/// A row per experiment and target: how many cells ended how; then why some did not.
+/// A row per experiment and target with the numbers of cells by outcome, followed by the reasons for failures.
 pub(super) fn text(study: &Study, plan: &Plan, state: &State) -> String {
     let mut rows = vec![
         [
@@ -62,7 +62,7 @@ pub(super) fn text(study: &Study, plan: &Plan, state: &State) -> String {
             "measured",
             "verdicts",
             "failed",
-            "left out",
+            "skipped",
         ]
         .map(str::to_owned),
     ];
@@ -97,7 +97,7 @@ pub(super) fn text(study: &Study, plan: &Plan, state: &State) -> String {
                         }
                         match exit {
                             0 => {}
-                            5 => because(LEFT),
+                            5 => because(LEFTOVERS),
                             _ => because("a gate failed"),
                         }
                     }
@@ -107,7 +107,7 @@ pub(super) fn text(study: &Study, plan: &Plan, state: &State) -> String {
                     }
                     Some(End::Skipped { reason }) => {
                         skipped += 1;
-                        because(&format!("left out: {reason}"));
+                        because(&format!("skipped: {reason}"));
                     }
                     None => {}
                 }

@@ -1,4 +1,4 @@
-//! Runs on several agents: the same operations as one process, one result, and no hang whatever dies.
+//! Runs on several agents: the same operations as a single process, one result, and no hang whichever process dies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::common::{Serve, What, bucketload, call, operations};
 
 const TOKEN: &str = "a-token-of-the-tests-0001";
 
-/// Response times of every class in the intervals of a run directory, and in its operation log.
+/// Response times by class, from the intervals of a run directory and from its operation log.
 fn responses(out: &Path) -> [BTreeMap<String, Histogram>; 2] {
     let run = RunDir::open(out).unwrap();
     let mut merged: BTreeMap<String, Histogram> = BTreeMap::new();
@@ -40,7 +40,7 @@ fn responses(out: &Path) -> [BTreeMap<String, Histogram>; 2] {
 }
 
 #[test]
-fn agents_perform_the_operations_of_one_process_and_percentiles_are_those_of_all_operations() {
+fn agents_perform_the_operations_of_one_process_and_percentiles_cover_all_operations() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);
     let url = server.url();
@@ -82,7 +82,7 @@ fn agents_perform_the_operations_of_one_process_and_percentiles_are_those_of_all
         let whats = |all: &[(What, i64)]| all.iter().map(|(w, _)| w.clone()).collect::<Vec<_>>();
         assert!(whats(&one) == whats(&all), "{name}: the operations differ");
         if open {
-            // Arrivals are a function of the plan: due to the nanosecond, on whichever agent.
+            // Arrivals are a function of the plan: due times match to the nanosecond on any agent.
             let due = |all: &[(What, i64)]| -> Vec<i64> {
                 let run = all.iter().filter(|((phase, ..), _)| phase != "prepare");
                 run.map(|(_, due)| *due).collect()
@@ -135,7 +135,7 @@ fn long_run<'a>(url: &'a str, agents: &'a str, timeout: &'a str) -> Vec<&'a str>
     ]
 }
 
-/// Waits until both agents have delivered an interval of the measurement.
+/// Waits until both agents have sent an interval of the measuring phase.
 fn measuring(dir: &Path) -> AgentsFile {
     wait_for("intervals of all agents", || {
         let agents = agents_of(&dir.join("out"))?;
@@ -178,7 +178,7 @@ fn a_killed_agent_makes_the_run_incomplete_and_keeps_what_it_sent() {
 }
 
 #[test]
-fn an_agent_that_is_interrupted_serves_its_run_to_the_end_and_a_second_time_gives_it_up() {
+fn an_interrupted_agent_finishes_its_run_and_a_second_signal_aborts_it() {
     use rustix::process::{Pid, Signal, kill_process};
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);
@@ -233,7 +233,7 @@ fn agents_stop_when_the_coordinator_is_killed_or_stopped_and_its_directory_is_re
     report.expect(0, &[]);
     assert!(report.stdout.contains("INCOMPLETE"), "{}", report.stdout);
     std::fs::remove_dir_all(dir.path().join("out")).unwrap();
-    // Stopped: the connection stands, but nothing comes. The agents are free for the next run, too.
+    // Stopped: the connection stays open but silent. The agents become free for the next run, too.
     let mut run = background(&mut bucketload(dir.path(), &args));
     measuring(dir.path());
     let pid = rustix::process::Pid::from_child(&run);
@@ -255,7 +255,7 @@ fn agents_stop_when_the_coordinator_is_killed_or_stopped_and_its_directory_is_re
 }
 
 #[test]
-fn who_may_not_talk_to_an_agent_is_told_why() {
+fn an_agent_tells_unauthorized_coordinators_why_it_refuses() {
     let dir = tempfile::tempdir().unwrap();
     let agent = Agent::start(dir.path(), "agent", Some(TOKEN));
     let run = |extra: &[&str], token: Option<&str>| {
@@ -295,7 +295,7 @@ fn who_may_not_talk_to_an_agent_is_told_why() {
 fn agents_are_started_through_ssh() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
-    // Stands for ssh: leaves out its options and the host, and runs the rest here.
+    // Stand-in for ssh: drops its options and the host, and runs the command here.
     let ssh = dir.path().join("ssh");
     let script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec \"$@\"\n";
     std::fs::write(&ssh, script).unwrap();

@@ -1,5 +1,4 @@
-//! COSBench's known bugs (specification of COSBench compatibility, section 7) and where it is tested that
-//! they are not repeated:
+//! COSBench's known bugs (specification of COSBench compatibility, section 7), and the tests that they do not recur:
 //!
 //! | bug | what COSBench does | tested |
 //! |---|---|---|
@@ -28,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{ACCESS_KEY, Outcome, SECRET_KEY, Serve, bucketload, call};
 
-/// A workload on `serve` that fills four objects, does `main`, and ends with `last`.
+/// A workload on `serve` that writes four objects, runs `main`, and ends with `last`.
 fn workload(serve: &Serve, main: &str, last: &str) -> String {
     format!(
         "<workload name=\"w\"><storage type=\"s3\" config=\"accesskey={ACCESS_KEY};secretkey={SECRET_KEY};\
@@ -92,7 +91,7 @@ fn b1_a_store_that_never_answers_does_not_hang_the_run() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     outcome.expect(1, &[]);
     assert_eq!(counts(&outcome, "main"), (0, 2));
-    // COSBench goes on after a stage that failed, and so does this.
+    // Like COSBench, the run continues after a failed stage.
     assert_eq!(counts(&outcome, "dispose"), (1, 0));
 }
 
@@ -131,7 +130,7 @@ fn b6_failed_deletions_and_closed_ports_are_failures() {
 fn b7_an_operation_that_never_succeeds_fails_its_stage() {
     let dir = tempfile::tempdir().unwrap();
     let serve = Serve::start(&[]);
-    // All failures are acceptable by number; that none of the reads succeeds is not.
+    // The number of failures is acceptable, but not that every read fails.
     let main = "<workstage name=\"main\"><work name=\"m\" workers=\"1\" totalOps=\"40\" afr=\"1000000\">\
                 <operation type=\"read\" ratio=\"50\" config=\"objects=c(9)\"/>\
                 <operation type=\"write\" ratio=\"50\" config=\"objects=u(1,4);sizes=c(1)KB\"/></work></workstage>";
@@ -231,7 +230,7 @@ fn b15_mistakes_are_refused_before_anything_is_sent() {
         );
         outcome.expect(2, &["line 1, column", words]);
     }
-    // Nothing was made: the same names are still free.
+    // Nothing was created: the same names are still free.
     run(dir.path(), &workload(&serve, "", CLEAN)).expect(0, &[]);
 }
 

@@ -1,5 +1,5 @@
-//! Evidence bundles as a user meets them: what was measured verifies; what was changed does not, even where the
-//! checksums were made to fit, because every figure is computed anew.
+//! Evidence bundles from the user's view. Measured results verify. Changed results do not, even with matching
+//! checksums, because every figure is computed again.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     let verified = run(dir, &["verify-bundle", "run.bundle.tar.zst"]);
     verified.expect(0, &[]);
     assert!(
-        verified.stdout.contains("verified: every checksum holds"),
+        verified.stdout.contains("verified: every checksum matches"),
         "{}",
         verified.stdout
     );
@@ -53,7 +53,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     let bytes = fs::read(dir.join("again")).unwrap();
     assert_eq!(bytes, fs::read(dir.join("run.bundle.tar.zst")).unwrap());
     run(dir, &["bundle", "run"]).expect(2, &["run.bundle.tar.zst", "exists"]);
-    // Bytes of the file: each of a dense sample (every single one in the tests of the format).
+    // Change single bytes of the file: a dense sample here, every byte in the tests of the format.
     for at in (0..bytes.len())
         .step_by(bytes.len() / 12 + 1)
         .chain([bytes.len() - 1])
@@ -63,7 +63,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         fs::write(dir.join("changed"), changed).unwrap();
         run(dir, &["verify-bundle", "changed"]).expect(1, &["was changed after it was written"]);
     }
-    // Figures, with checksums that fit.
+    // Change figures, with matching checksums.
     let made = run(dir, &["report", "run", "--output", "json"]);
     fs::write(dir.join("run/result.json"), &made.stdout).unwrap();
     let made = run(dir, &["report", "run", "--output", "csv"]);
@@ -72,7 +72,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
     run(dir, &["verify-bundle", "own"]).expect(0, &[]);
     let at = |name: &str| dir.join("run").join(name);
     let forged = |words: &[&str]| {
-        pack(dir, "run", "forged").expect(0, &["is not what follows from the data"]);
+        pack(dir, "run", "forged").expect(0, &["does not follow from the data"]);
         refuted(dir, "forged", words);
     };
     with_change(&at("result.json"), "\"ok\": 400", "\"ok\": 401", || {
@@ -103,7 +103,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         },
     );
     let page = fs::read_to_string(at("report.html")).unwrap();
-    // A cell of a table: a text of digits and a unit.
+    // A table cell: digits and a unit.
     let mut cells = page.split("<td>").filter_map(|cell| cell.split('<').next());
     let cell = cells.find(|text| {
         let number = text
@@ -120,7 +120,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
             forged(&["report.html: Popularity / ", "stored 0.1 ns, computed "]);
         },
     );
-    // Raw data without the reports that follow from them.
+    // Raw data without the derived reports.
     with_change(
         &at("intervals.jsonl"),
         "\"retries\":0",
@@ -152,14 +152,14 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
 }
 
 #[test]
-fn what_does_not_belong_is_left_out_and_secrets_are_refused() {
+fn foreign_files_are_not_packed_and_secrets_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     measured(dir, &[]);
     fs::write(dir.join("run/notes.txt"), "mine").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.join("run/agents.json")).unwrap();
     let outcome = pack(dir, "run", "b");
-    outcome.expect(0, &["left out: notes.txt", "left out: agents.json"]);
+    outcome.expect(0, &["not packed: notes.txt", "not packed: agents.json"]);
     run(dir, &["verify-bundle", "b"]).expect(0, &[]);
     let file = dir.join("run/events.jsonl");
     let mut text = fs::read_to_string(&file).unwrap();
@@ -175,7 +175,7 @@ fn what_does_not_belong_is_left_out_and_secrets_are_refused() {
     run(dir, &["verify-bundle", "b", "--max-size", "1KiB"]).expect(2, &["--max-size"]);
 }
 
-/// A run that was killed has a bundle that says so.
+/// The bundle of a killed run says that the run did not finish.
 #[test]
 fn a_killed_run_verifies_as_incomplete() {
     let dir = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn a_killed_run_verifies_as_incomplete() {
     let outcome = pack(dir, "run", "b");
     outcome.expect(0, &[]);
     assert!(
-        outcome.stdout.contains("did not come to its end"),
+        outcome.stdout.contains("did not finish"),
         "{}",
         outcome.stdout
     );
@@ -223,12 +223,12 @@ fn a_killed_run_verifies_as_incomplete() {
         "{}",
         verified.stdout
     );
-    // The directory itself is as it was.
+    // The directory itself is unchanged.
     assert!(!dir.join("run/report.html").exists() && !dir.join("run/result.json").exists());
 }
 
-/// Trials, tables and page of several runs; a record that is changed with all that follows from it is found by the
-/// trial's own run directory.
+/// Trials, tables and page of several runs. A changed record is found through the trial's run directory, even if
+/// everything derived from the record was changed as well.
 #[test]
 fn several_runs_verify_down_to_the_trials() {
     let dir = tempfile::tempdir().unwrap();
@@ -301,9 +301,9 @@ fn several_runs_verify_down_to_the_trials() {
     });
 }
 
-/// The files of IO500 and of MD-Workbench follow as well, and so does the load of the data nodes.
+/// The files of IO500 and MD-Workbench and the load of the data nodes are derived files too.
 #[test]
-fn the_files_of_other_benchmarks_follow_as_well() {
+fn the_files_of_other_benchmarks_are_verified_too() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let mut args = vec![
@@ -403,7 +403,7 @@ fn a_study_verifies_down_to_its_tables() {
         .rfind(|cell| cell.parse::<f64>().is_ok_and(|x| x > 2.0))
         .unwrap();
     with_change(&table, &format!(",{figure}"), ",987654321", || {
-        pack(dir, "s", "forged").expect(0, &["is not what follows from the data"]);
+        pack(dir, "s", "forged").expect(0, &["does not follow from the data"]);
         refuted(dir, "forged", &["tables/", "stored 987654321, computed "]);
     });
 }

@@ -1,11 +1,11 @@
-//! Evidence of every kind of directory: capacity searches, grids, the ways of `s3-hpc`, extended IO500. What was
-//! measured verifies, and a changed number is found wherever it stands. Placements are in `placement.rs`.
+//! Evidence of every kind of directory: capacity searches, grids, the rows of `s3-hpc`, extended IO500. Measured
+//! results verify, and changed numbers are found anywhere. Placements are in `placement.rs`.
 
 use std::path::Path;
 
 use crate::common::evidence::{every_change_is_found, pack, refuted, run, with_change};
 
-/// The directory `from` verifies, with so many runs.
+/// Checks that the directory `from` verifies with the expected number of runs.
 #[track_caller]
 fn verifies(dir: &Path, from: &str, words: &str) {
     pack(dir, from, "b").expect(0, &[]);
@@ -22,7 +22,7 @@ fn a_capacity_search() {
                 --trial-duration 1s --confirm 1 --quick --no-calibration --quiet --out search";
     let words: Vec<&str> = line.split_whitespace().collect();
     let outcome = run(dir, &words);
-    // A machine that is busy elsewhere makes a client limit of it, which is a result as well.
+    // On a busy machine, the client may be the limit, which is a valid result too.
     assert!(outcome.code <= 1, "{}", outcome.stderr);
     verifies(dir, "search", "trials of ");
     every_change_is_found(dir, "search", "result.json", 3);
@@ -44,7 +44,7 @@ fn a_grid() {
 }
 
 #[test]
-fn the_ways_to_a_directory() {
+fn the_rows_of_s3_hpc() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
     let line = "s3-hpc --root objects --rows posix,http --sizes 1KiB,20KiB --objects 5 --repetitions 1 --quiet \

@@ -1,4 +1,4 @@
-//! Clean-ups that fail, as the user meets them: the result first, then what is left and how to remove it.
+//! Failing clean-ups from the user's view: the result comes first, then the leftovers and how to remove them.
 
 use std::path::Path;
 
@@ -26,8 +26,8 @@ fn put(dir: &Path, serve: &Serve, count: u32, more: &[&str]) -> Outcome {
     call(&mut bucketload(dir, &[&args, more].concat()))
 }
 
-/// The command that the last message says.
-fn told(outcome: &Outcome) -> Vec<String> {
+/// The command that the last message suggests.
+fn suggested(outcome: &Outcome) -> Vec<String> {
     let last = outcome.stderr.lines().last().unwrap();
     let (_, command) = last
         .split_once("remove them: bucketload ")
@@ -35,7 +35,7 @@ fn told(outcome: &Outcome) -> Vec<String> {
     command.split(' ').map(str::to_owned).collect()
 }
 
-/// How many keys `cleanup --dry-run` finds in the bucket, whosesoever they are.
+/// The number of keys that `cleanup --dry-run` finds in the bucket, including foreign ones.
 fn keys(dir: &Path, serve: &Serve) -> String {
     let url = serve.url();
     let args = [
@@ -53,9 +53,9 @@ fn keys(dir: &Path, serve: &Serve) -> String {
 }
 
 #[test]
-fn a_clean_up_that_fails_costs_no_result_and_its_command_removes_the_rest() {
+fn a_failing_clean_up_keeps_the_result_and_the_suggested_command_removes_the_rest() {
     let dir = tempfile::tempdir().unwrap();
-    // As often as a deletion is tried; what comes later works.
+    // Fails as often as a deletion is tried; later deletions succeed.
     let serve = Serve::start(&["--fault", "status=500,op=delete-many,count=5"]);
     let kept = put(dir.path(), &serve, 3, &["--keep", "--out", "kept"]);
     kept.expect(0, &[]);
@@ -77,7 +77,7 @@ fn a_clean_up_that_fails_costs_no_result_and_its_command_removes_the_rest() {
         "{}",
         report.stdout
     );
-    let command = told(&outcome);
+    let command = suggested(&outcome);
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     assert!(!outcome.stderr.contains(crate::common::SECRET_KEY));
     let removed = call(&mut bucketload(dir.path(), &words));
@@ -87,13 +87,13 @@ fn a_clean_up_that_fails_costs_no_result_and_its_command_removes_the_rest() {
         "{}",
         removed.stdout
     );
-    // What another run keeps on purpose stays: three objects and their mark.
+    // Objects that another run keeps on purpose stay: three objects and their marker.
     let listed = keys(dir.path(), &serve);
     assert!(listed.contains(": 4 objects"), "{listed}");
 }
 
 #[test]
-fn a_cause_that_ends_the_run_comes_first_and_what_is_left_last() {
+fn the_failure_of_the_run_is_printed_first_and_the_leftovers_last() {
     let dir = tempfile::tempdir().unwrap();
     let faults = [
         "--fault",
@@ -105,17 +105,17 @@ fn a_cause_that_ends_the_run_comes_first_and_what_is_left_last() {
     let args = ["--oracle", "--out", "run"];
     let outcome = put(dir.path(), &serve, 40, &args);
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);
-    assert!(!told(&outcome).is_empty());
+    assert!(!suggested(&outcome).is_empty());
 }
 
 #[test]
-fn uploads_are_listed_only_where_there_can_be_some() {
+fn uploads_are_listed_only_if_there_can_be_any() {
     let dir = tempfile::tempdir().unwrap();
     let serve = Serve::start(&["--fault", "status=404,op=list-uploads"]);
     let outcome = put(dir.path(), &serve, 4, &["--out", "run"]);
     outcome.expect(0, &[]);
     assert!(!outcome.stderr.contains("uploads"), "{}", outcome.stderr);
-    // What a run that crashed did is unknown: then the listing is tried, and fails without harm.
+    // What a crashed run did is unknown, so the listing is tried; its failure is harmless.
     put(dir.path(), &serve, 4, &["--keep", "--out", "kept"]).expect(0, &[]);
     let url = serve.url();
     let args = [
@@ -132,7 +132,7 @@ fn uploads_are_listed_only_where_there_can_be_some() {
         "{}",
         cleaned.stdout
     );
-    // The run had made the bucket, and nobody else uses it.
+    // The run created the bucket, and nobody else uses it.
     assert!(cleaned.stdout.contains("the bucket"), "{}", cleaned.stdout);
     let again = call(&mut bucketload(dir.path(), &args));
     assert_ne!(again.code, 0, "the bucket is gone: {}", again.stdout);
@@ -141,7 +141,7 @@ fn uploads_are_listed_only_where_there_can_be_some() {
 #[test]
 fn a_server_that_fails_at_the_second_page_is_cleaned_up() {
     let dir = tempfile::tempdir().unwrap();
-    // The first pages are those of the claim and of the clean-up.
+    // The first pages belong to the claim and to the clean-up.
     let serve = Serve::start(&["--fault", "status=500,op=list,after=2"]);
     let outcome = put(dir.path(), &serve, 1100, &["--out", "run"]);
     outcome.expect(0, &["ListObjects (V1)"]);
@@ -170,7 +170,7 @@ fn a_cleanup_that_stops_halfway_has_its_own_exit_code() {
 }
 
 #[test]
-fn a_cleanup_tries_again_what_a_server_failed_at_once() {
+fn a_cleanup_retries_requests_that_a_server_failed() {
     let dir = tempfile::tempdir().unwrap();
     let serve = Serve::start(&["--fault", "status=500,op=delete-many,count=2"]);
     put(dir.path(), &serve, 4, &["--keep", "--out", "kept"]).expect(0, &[]);

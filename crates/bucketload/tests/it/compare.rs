@@ -1,6 +1,5 @@
-//! `bucketload compare` as a user meets it. How a comparison ends depends on how busy the machine
-//! is, so these tests look at what must hold whatever its verdict; the words are tested by
-//! simulation and by `cargo xtask conformance compare`.
+//! `bucketload compare` from the user's view. The verdict depends on how busy the machine is, so these tests check what
+//! holds for any verdict. Verdicts are tested by simulation and by `cargo xtask conformance compare`.
 
 use std::path::Path;
 
@@ -22,7 +21,7 @@ fn manifest(dir: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn two_targets_are_measured_in_turn_with_the_same_operations_and_left_empty() {
+fn two_targets_are_measured_alternately_with_the_same_operations_and_left_empty() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     std::fs::create_dir(&store).unwrap();
@@ -62,7 +61,7 @@ fn two_targets_are_measured_in_turn_with_the_same_operations_and_left_empty() {
     let outcome = call(&mut bucketload(dir.path(), &args));
     let all = format!("{}\n{}", outcome.stdout, outcome.stderr);
     assert!(all.contains("ABBA (AB BA)"), "{all}");
-    // What both sides created is gone, the bucket too.
+    // Everything that both sides created is deleted, including the bucket.
     assert!(
         !store.join("bench").exists(),
         "{:?}\n{all}",
@@ -97,7 +96,7 @@ fn two_targets_are_measured_in_turn_with_the_same_operations_and_left_empty() {
         assert_eq!(comparison["a"]["runs"].as_array().unwrap().len(), 2);
         assert!(out.join("report.html").is_file() && out.join("compare.json").is_file());
     } else {
-        // A machine this busy makes no comparison.
+        // The machine is too busy for a comparison.
         outcome.expect(1, &["pairs are usable"]);
     }
 }
@@ -105,7 +104,7 @@ fn two_targets_are_measured_in_turn_with_the_same_operations_and_left_empty() {
 #[test]
 fn runs_that_are_not_valid_are_not_compared() {
     let dir = tempfile::tempdir().unwrap();
-    // Every fifth read fails: far more than a comparison allows.
+    // Every fifth read fails, far more than a comparison allows.
     let server = Serve::start(&["--store", "memory", "--fault", "status=503,every=5,op=get"]);
     let b_with = format!("--endpoint-url {}", server.url());
     let args = [
@@ -134,10 +133,7 @@ fn runs_that_are_not_valid_are_not_compared() {
         "out",
     ];
     let outcome = call(&mut bucketload(dir.path(), &args));
-    outcome.expect(
-        1,
-        &["0 of 2 pairs are usable", "the pair is measured again"],
-    );
+    outcome.expect(1, &["0 of 2 pairs are usable", "measuring the pair again"]);
     assert!(
         !files(&dir.path().join("out/b")).is_empty(),
         "the trials are kept"
@@ -146,7 +142,7 @@ fn runs_that_are_not_valid_are_not_compared() {
 }
 
 #[test]
-fn different_workloads_need_leave_before_anything_runs() {
+fn different_workloads_must_be_allowed_before_anything_runs() {
     let dir = tempfile::tempdir().unwrap();
     let flags = [
         "--a-with",
@@ -234,7 +230,7 @@ fn run_directories_of_different_scenarios_are_refused_with_the_field() {
         dir.path(),
         &["compare", "one", "two", "--workers", "3"],
     ));
-    flags.expect(2, &["workload options mean nothing here"]);
+    flags.expect(2, &["workload options have no effect"]);
     let nowhere = call(&mut bucketload(dir.path(), &["compare", "one", "absent"]));
-    nowhere.expect(2, &["both must be of one kind"]);
+    nowhere.expect(2, &["both must be of the same kind"]);
 }

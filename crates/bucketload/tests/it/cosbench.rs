@@ -1,5 +1,4 @@
-//! COSBench workloads, run: the samples on the embedded server, what is refused, what is never touched,
-//! the archive.
+//! Runs of COSBench workloads: the samples on the embedded server, refusals, untouched objects, the archive.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,7 @@ fn prepared(dir: &Path, name: &str) -> String {
     }
     let local = dir.join("local");
     std::fs::create_dir_all(&local).unwrap();
-    // The sample's own directory is everybody's.
+    // The directory in the sample is shared by all users.
     let text = text.replace("files=/tmp", &format!("files={}", local.display()));
     let text = text.replace("files=FILES", &format!("files={}", files.display()));
     std::fs::write(dir.join(name), text).unwrap();
@@ -71,8 +70,7 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
             _ => args.extend(["--ops", "100", "--size", "1KiB"]),
         }
         let outcome = run(dir.path(), &file, &args);
-        // Nothing is archived on the embedded server, so a stage of restores fails, as in COSBench: the
-        // others follow nevertheless.
+        // The embedded server archives nothing, so a stage of restores fails. As in COSBench, later stages still run.
         let restores = name == "sio-config-smoke-test.xml";
         assert_eq!(
             outcome.code,
@@ -84,7 +82,7 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
         let result = outcome.json();
         let failed = |phase: &serde_json::Value| phase["totals"]["failed"].as_u64().unwrap();
         for phase in result["phases"].as_array().unwrap() {
-            // Their deletions make later reads fail, which they allow.
+            // Deletions make later reads fail, which these samples allow.
             let allowed = name.starts_with("zmanda") && phase["name"] == "main";
             let refused = if restores && phase["name"] == "restore" {
                 10
@@ -101,9 +99,9 @@ fn every_well_formed_sample_runs_to_its_end_on_the_embedded_server() {
     assert!(written("sio-config-1") + written("sio-config-2") > 0);
 }
 
-/// Files of this machine are written only where that is allowed, and never over what is there.
+/// Local files are written only where that is allowed, and never replace existing files.
 #[test]
-fn local_writes_need_leave() {
+fn local_writes_must_be_allowed() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["files", "other"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -124,7 +122,7 @@ fn local_writes_need_leave() {
         &["line 1, column ", "not allowed", "--allow-local-writes"],
     );
     run(dir.path(), "w.xml", &["--allow-local-writes", "other"])
-        .expect(2, &["does not lie in other"]);
+        .expect(2, &["is not inside other"]);
     run(
         dir.path(),
         "w.xml",
@@ -137,7 +135,7 @@ fn local_writes_need_leave() {
         "w.xml",
         &["--allow-local-writes", ".", "--output", "json"],
     );
-    outcome.expect(0, &["files are written below"]);
+    outcome.expect(0, &["writes files below"]);
     assert_eq!(outcome.json()["phases"][0]["totals"]["ok"], 12);
     for container in 1..=2 {
         for object in 1..=6 {
@@ -154,11 +152,11 @@ fn local_writes_need_leave() {
     )
     .expect(0, &[]);
     write(&format!("{own};cprefix=../x"));
-    run(dir.path(), "w.xml", &["--allow-local-writes", "."]).expect(2, &["hold `/`"]);
+    run(dir.path(), "w.xml", &["--allow-local-writes", "."]).expect(2, &["cannot contain `/`"]);
 }
 
 #[test]
-fn what_is_not_well_formed_is_refused_with_its_place() {
+fn malformed_workloads_are_refused_with_the_place() {
     let dir = tempfile::tempdir().unwrap();
     for name in BROKEN {
         let file = prepared(dir.path(), name);
@@ -168,7 +166,7 @@ fn what_is_not_well_formed_is_refused_with_its_place() {
 }
 
 #[test]
-fn storages_that_cannot_be_driven_are_refused_with_place_reason_and_remedy() {
+fn unsupported_storages_are_refused_with_place_reason_and_remedy() {
     let dir = tempfile::tempdir().unwrap();
     for (name, words) in [
         (
@@ -217,9 +215,9 @@ const EMPTY: &str = "<workstage name=\"cleanup\"><work type=\"cleanup\" workers=
      config=\"cprefix=own-;containers=r(1,2);objects=r(1,5)\"/></workstage>\
      <workstage name=\"dispose\"><work type=\"dispose\" workers=\"1\" config=\"cprefix=own-;containers=r(1,2)\"/></workstage>";
 
-/// Nothing is deleted that the run did not create, unless the user says so.
+/// A run deletes only what it created, unless the user allows more.
 #[test]
-fn what_exists_already_is_neither_replaced_nor_deleted() {
+fn existing_objects_are_neither_replaced_nor_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let serve = Serve::start(&[]);
     let write = |name: &str, stages: &str| {
@@ -235,17 +233,17 @@ fn what_exists_already_is_neither_replaced_nor_deleted() {
     );
     run(dir.path(), "both.xml", &[]).expect(0, &[]);
     run(dir.path(), "fill.xml", &[]).expect(0, &[]);
-    // The objects are another run's now.
+    // The objects now belong to another run.
     run(dir.path(), "fill.xml", &[]).expect(2, &["own-1", "holds `myobjects", "--delete-named"]);
     run(dir.path(), "empty.xml", &[]).expect(2, &["own-1", "would be deleted", "--delete-named"]);
     run(dir.path(), "both.xml", &[]).expect(2, &["--delete-named"]);
     run(dir.path(), "read.xml", &[]).expect(0, &[]);
     run(dir.path(), "empty.xml", &["--delete-named"]).expect(0, &[]);
-    // Nothing is left to read: the stage fails, and so does the exit code.
+    // Nothing is left to read, so the stage fails, and the exit code says so.
     run(dir.path(), "read.xml", &[]).expect(1, &[]);
 }
 
-/// Keys of the XML reach the server, and nothing else.
+/// Keys in the XML reach the server, and nothing else.
 #[test]
 fn secrets_stay_in_the_workload_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -339,7 +337,7 @@ fn the_archive_has_cosbenchs_files() {
             "s6-dispose dispose-delete"
         ]
     );
-    // Reports of one run are the same whenever they are made.
+    // Reports of the same run are identical whenever they are written.
     let without_number = |number: u32| rows(number);
     assert_eq!(without_number(1), without_number(3));
     let count = |number: u32, row: usize| rows(number)[row][3].parse::<u64>().unwrap();
@@ -383,9 +381,9 @@ fn the_archive_has_cosbenchs_files() {
     assert_eq!((sum(1), sum(2)), (count(1, 2), count(1, 3)));
 }
 
-/// `hashCheck`: an object carries COSBench's checksum, and any reader can judge it.
+/// `hashCheck`: an object carries COSBench's checksum, which any reader can verify.
 #[test]
-fn objects_with_hash_check_end_with_a_checksum_that_tells_damage() {
+fn objects_with_hash_check_end_with_a_checksum_that_reveals_corruption() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("store");
     std::fs::create_dir(&root).unwrap();
@@ -416,7 +414,7 @@ fn objects_with_hash_check_end_with_a_checksum_that_tells_damage() {
     };
     write("fill.xml", &serve, &[fill.concat(), plain].concat());
     run(dir.path(), "fill.xml", &["--seed", "1"]).expect(0, &[]);
-    // In place of the last 40 bytes.
+    // The checksum replaces the last 40 bytes.
     let mut found = 0;
     for entry in std::fs::read_dir(root.join("hash-1")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
@@ -427,14 +425,14 @@ fn objects_with_hash_check_end_with_a_checksum_that_tells_damage() {
         found += 1;
     }
     assert_eq!(found, 9);
-    // Another run with another seed, which knows neither sizes nor contents.
+    // Another run with another seed does not know sizes and contents.
     write("read.xml", &serve, &read(1));
     let outcome = run(dir.path(), "read.xml", &["--seed", "2"]);
     outcome.expect(0, &[]);
     assert!(!outcome.stderr.contains("hashCheck"), "{}", outcome.stderr);
     write("read2.xml", &serve, &read(2));
     run(dir.path(), "read2.xml", &[]).expect(0, &["without a checksum"]);
-    // Damage on the way.
+    // Corruption in transit.
     drop(serve);
     let serve = Serve::start(&["--store", &store, "--fault", "corrupt,op=get"]);
     write("read.xml", &serve, &read(1));

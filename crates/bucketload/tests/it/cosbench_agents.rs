@@ -1,4 +1,4 @@
-//! COSBench workloads on several agents: the operations and artifacts of one process, drivers, pins.
+//! COSBench workloads on several agents: the same operations and artifacts as a single process, drivers, pins.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use bucketload_results::rundir::RunDir;
 
 use crate::common::{ACCESS_KEY, Outcome, SECRET_KEY, Serve, bucketload, call, operations};
 
-/// Every kind of work; selectors that are drawn, divided, and in sequence.
+/// Every kind of work, with random, divided and sequential selectors.
 fn workload(storage: &str) -> String {
     let stage = |name: &str, works: &str| format!("<workstage name=\"{name}\">{works}</workstage>");
     let special = |kind: &str, workers: u32, more: &str| {
@@ -121,7 +121,7 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
         let (one, four) = (of(1, &worker), of(2, &worker));
         assert_eq!(counts(&one, 0..4), counts(&four, 0..4), "{stage}");
     }
-    // Each driver's part, which together are the whole.
+    // The shares of the drivers add up to the total.
     let mut drivers = BTreeMap::new();
     for number in 1..=4 {
         for (kind, n) in sums(&of(2, &format!("driver{number}.csv"))) {
@@ -135,7 +135,7 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
         .collect();
     assert_eq!(named, ["driver1", "driver2", "driver3", "driver4"]);
     assert!(!dir.path().join("archive/w1-w/all-drivers.csv").exists());
-    // Five workers over four drivers, then those of `mixed` from driver 1 on, those of `rest` from 3 on.
+    // Five workers over four drivers; then the workers of `mixed` from driver 1 on, those of `rest` from 3 on.
     let lines: Vec<usize> = (1..=4)
         .map(|n| of(2, &format!("driver{n}.csv")).len())
         .collect();
@@ -146,7 +146,7 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
     assert!(log.contains("mission: M17, driver: driver1"), "{log}");
     assert!(!log.contains("mission: M18"), "{log}");
 
-    // Spans of workers are on the clock of the run, on which their phase began and ended.
+    // Workers' spans use the clock of the run, as their phase's start and end do.
     let (events, _) = RunDir::open(dir.path().join("four"))
         .unwrap()
         .events()
@@ -169,8 +169,7 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
         let (from, to) = bounds[&rows.phase];
         for span in &rows.spans {
             spans += 1;
-            // One machine: its clock offsets are known to a fraction of a millisecond, or on a busy one to
-            // some.
+            // On one machine, clock offsets are known to a fraction of a millisecond, or a few if it is busy.
             let slack = 100_000_000;
             assert!(
                 span.first_ns + slack >= from && span.last_ns <= to + slack,
@@ -182,7 +181,7 @@ fn agents_perform_the_operations_of_one_process_and_the_archive_is_the_same() {
 }
 
 #[test]
-fn a_work_is_performed_by_the_driver_that_it_is_pinned_to() {
+fn a_pinned_work_runs_on_its_driver() {
     let dir = tempfile::tempdir().unwrap();
     let work = |name: &str, driver: &str| {
         format!(
@@ -214,7 +213,7 @@ fn a_work_is_performed_by_the_driver_that_it_is_pinned_to() {
         "--out",
         "out",
     ];
-    run(dir.path(), &args).expect(0, &["no agent is the driver `somewhere`", "driver3"]);
+    run(dir.path(), &args).expect(0, &["no agent has the driver name `somewhere`", "driver3"]);
     let writes = |driver: u32| -> Vec<String> {
         let table = table(dir.path(), &format!("w1-w/driver{driver}.csv"));
         let writes = table.into_iter().filter(|row| row[0] == "write");
@@ -223,7 +222,7 @@ fn a_work_is_performed_by_the_driver_that_it_is_pinned_to() {
     assert_eq!(writes(1), ["20", "20"]);
     assert_eq!(writes(2), ["40"]);
     assert_eq!(writes(3), ["20", "20"]);
-    // The archive of a run directory is the same later.
+    // The archive that `report` writes later is the same.
     let report = ["report", "out", "--cosbench-artifacts", "archive"];
     call(&mut bucketload(dir.path(), &report)).expect(0, &["archive/w2-w"]);
     for name in [
@@ -235,11 +234,11 @@ fn a_work_is_performed_by_the_driver_that_it_is_pinned_to() {
         let of = |number: u32| table(dir.path(), &format!("w{number}-w/{name}"));
         assert_eq!(of(1), of(2), "{name}");
     }
-    // Nobody is left for `c`.
+    // No agent is left for `c`.
     file(&[work("a", "driver1"), work("b", "driver2"), work("c", "")].concat());
     let args = ["--launch", "local:2", "--out", "refused"];
-    run(dir.path(), &args).expect(2, &["stage `main`", "none is left for work `c`"]);
+    run(dir.path(), &args).expect(2, &["stage `main`", "no agent is left for work `c`"]);
     assert!(!dir.path().join("refused").exists());
-    // One machine performs them all, and says so.
+    // A single machine runs all works, and says so.
     run(dir.path(), &["--threads", "1", "--out", "alone"]).expect(0, &["not pinned", "--launch"]);
 }

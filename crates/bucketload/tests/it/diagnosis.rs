@@ -1,4 +1,4 @@
-//! What a result tells about single requests and single endpoints.
+//! What a result says about single requests and single endpoints.
 
 use crate::common::{Serve, bucketload, call};
 
@@ -55,7 +55,7 @@ fn a_slow_endpoint_shows_in_balance_anatomy_and_slowest_requests() {
     assert!(endpoints[1]["service"]["min_ns"].as_u64() >= Some(50_000_000));
     assert!(main["endpoints"]["requests"]["peak"].as_f64() > Some(1.3));
     assert!(main["endpoints"]["null"]["p_value"].as_f64() < Some(1e-6));
-    // The slowest requests waited for the slow endpoint, and say which of its answers it was.
+    // The slowest requests waited for the slow endpoint, and name its answer.
     let slowest = main["slowest"]["top"].as_array().unwrap();
     let slow = slowest.iter().filter(|r| r["endpoint"] == 1).count();
     assert!(slow * 2 > slowest.len(), "{slow} of {}", slowest.len());
@@ -76,7 +76,7 @@ fn a_slow_endpoint_shows_in_balance_anatomy_and_slowest_requests() {
         "{first}"
     );
 
-    // The same run again, with the keys placed on two nodes.
+    // The same run, reported again with keys placed on two nodes.
     let key = first["key"].as_str().unwrap();
     let stem = &key[..key.len() - 13];
     let lines: String = (0..50)

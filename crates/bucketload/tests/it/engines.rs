@@ -1,5 +1,5 @@
-//! Other clients than our own, as a user asks for them. The command-line client is a script that
-//! keeps objects in a folder: what the engine does around a process is what is tested here.
+//! Clients other than the native one. The command-line client is a script that keeps objects in a directory, because
+//! these tests cover what the engine does around a process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::common::{Serve, bucketload, call};
 
-/// A stand-in for s3cmd: notes its arguments in `log` and keeps objects below `store`.
+/// A stand-in for s3cmd, which logs its arguments to `log` and keeps objects below `store`.
 const STAND_IN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1" = --version ] && { echo "s3cmd version 9.9"; exit 0; }
@@ -77,7 +77,7 @@ fn a_command_line_client_is_measured_and_its_content_verified() {
     for word in ["cli:s3cmd", "s3cmd version 9.9", "not visible"] {
         assert!(header.contains(word), "{word} is not in {header}");
     }
-    // Secrets are in nobody's arguments, and the files that held them are gone.
+    // Secrets are not in any arguments, and the files that held them are deleted.
     let log = fs::read_to_string(dir.path().join("log")).unwrap();
     assert_eq!(log.lines().filter(|l| l.contains(" put ")).count(), 4);
     assert_eq!(log.lines().filter(|l| l.contains(" get ")).count(), 12);
@@ -95,7 +95,7 @@ fn a_command_line_client_is_measured_and_its_content_verified() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_refused_with_a_reason() {
+fn operations_that_an_engine_lacks_are_refused_with_a_reason() {
     let (dir, server) = (
         tempfile::tempdir().unwrap(),
         Serve::start(&["--store", "memory"]),
@@ -114,7 +114,7 @@ fn what_an_engine_cannot_do_is_refused_with_a_reason() {
     refused(&["--engine-retries", "2"], &["the workload's `retry`"]);
     for target in ["null:", "file:///nowhere/x", "gs://b"] {
         let args = ["--engine", "cli:s3cmd", "--target", target];
-        refused(&args, &["no such client"]);
+        refused(&args, &["--engine: ", " targets; ", "`native`"]);
     }
     refused(
         &["--engine", "cli:s3cmd", "--checksum", "crc32"],
@@ -136,7 +136,7 @@ fn what_an_engine_cannot_do_is_refused_with_a_reason() {
         .concat(),
         &["--source-address"],
     );
-    // A workload with an operation that the client has no command for.
+    // The workload has an operation for which the client has no command.
     let base = [
         "run",
         "range-get",

@@ -1,11 +1,11 @@
-//! Whatever a user gets wrong has a clear message and the documented exit code.
+//! Every mistake of a user gets a clear message and the documented exit code.
 
 use std::fs;
 use std::net::TcpListener;
 
 use crate::common::{Serve, bucketload, call, workload};
 
-/// `bucketload run put` for a moment against `url`, with further arguments.
+/// A short `bucketload run put` against `url`, with further arguments.
 fn run(dir: &std::path::Path, url: &str, more: &[&str]) -> crate::common::Outcome {
     let base = [
         "run",
@@ -72,13 +72,13 @@ fn a_closed_port_is_named() {
     run(dir.path(), &url, &[]).expect(3, &["refused", &port.to_string()]);
 }
 
-/// Whether the program under test has the library of `hdfs://`: a build of the whole workspace does.
+/// Whether the program under test includes the library of `hdfs://`, as a build of the whole workspace does.
 fn has_hdfs() -> bool {
     bucketload::REGISTRY.by_scheme("hdfs").is_some()
 }
 
 #[test]
-fn a_build_without_the_library_of_hdfs_says_what_has_it() {
+fn a_build_without_hdfs_says_where_to_get_it() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["run", "put", "--target", "hdfs://127.0.0.1:1/data/t"];
     let (code, words): (_, &[&str]) = match has_hdfs() {
@@ -153,7 +153,7 @@ fn a_full_store_is_named() {
 }
 
 #[test]
-fn an_acknowledged_write_that_was_lost_is_found_where_asked() {
+fn a_lost_acknowledged_write_is_found_with_check_writes() {
     let dir = tempfile::tempdir().unwrap();
     let lossy = [
         "--store",
@@ -172,7 +172,7 @@ fn an_acknowledged_write_that_was_lost_is_found_where_asked() {
     let measured = phases.iter().find(|phase| phase["kind"] == "run").unwrap();
     assert_eq!(measured["totals"]["ok"], 48);
     assert_eq!(measured["totals"]["failed"], 2);
-    // Overwrites by many workers are the oracle's business.
+    // Checking overwrites by many workers is up to the oracle.
     let keys = "phases.run.mix.put.keys=uniform";
     let args = ["run", "mixed", "--check-writes", "--set", keys];
     call(&mut bucketload(dir.path(), &args)).expect(2, &["--check-writes", "--oracle"]);
@@ -181,16 +181,16 @@ fn an_acknowledged_write_that_was_lost_is_found_where_asked() {
 }
 
 #[test]
-fn a_run_that_failed_most_of_its_operations_is_no_success() {
+fn a_run_in_which_most_operations_fail_is_not_a_success() {
     let dir = tempfile::tempdir().unwrap();
-    // The mark and 20 of 50 objects are taken.
+    // The store accepts the marker and 20 of 50 objects.
     let fault = ["--store", "memory", "--fault", "status=503,op=put,after=21"];
     let server = Serve::start(&fault);
     let outcome = run(dir.path(), &server.url(), &["--create-bucket"]);
     outcome.expect(1, &[]);
     let failed = "FAILED: share of failed operations 60";
     assert!(outcome.stdout.contains(failed), "{}", outcome.stdout);
-    // A workload that expects them says so.
+    // A workload can allow such failures.
     let server = Serve::start(&fault);
     let allow = ["--create-bucket", "--set", "phases.run.max-failed=95%"];
     run(dir.path(), &server.url(), &allow).expect(0, &[]);

@@ -1,4 +1,4 @@
-//! `bucketload gateway` as its users start and end it.
+//! `bucketload gateway` from the user's view.
 #![allow(missing_docs)]
 
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ fn command(root: &Path, flags: &[&str]) -> Command {
     command
 }
 
-/// Starts a gateway and reads where it listens.
+/// Starts a gateway and reads its address.
 fn start(root: &Path, flags: &[&str]) -> (Child, String) {
     let mut child = command(root, flags).spawn().unwrap();
     let mut line = String::new();
@@ -53,7 +53,7 @@ fn it_serves_a_directory_and_ends_cleanly() {
         client
             .put("bucket", "key", b"content", Commit::default())
             .unwrap();
-        // An idle connection does not keep it.
+        // An idle connection does not prevent its end.
         end(child, signal);
     }
     assert!(!directory.path().join("socket").exists());
@@ -62,7 +62,7 @@ fn it_serves_a_directory_and_ends_cleanly() {
 }
 
 #[test]
-fn it_asks_for_a_token_off_loopback() {
+fn it_requires_a_token_on_other_addresses_than_loopback() {
     let directory = tempfile::tempdir().unwrap();
     let refused = command(directory.path(), &["--listen", "0.0.0.0:0"])
         .output()

@@ -1,9 +1,9 @@
-//! `bucketload s3-hpc` as its users meet it, with the rows that need no library.
+//! `bucketload s3-hpc` from the user's view, with the rows that need no library.
 
 use crate::common::{bucketload, call};
 
 #[test]
-fn ways_to_one_directory_stand_in_one_report() {
+fn the_rows_are_compared_in_one_report() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("objects");
     let out = dir.path().join("study");
@@ -70,7 +70,7 @@ fn ways_to_one_directory_stand_in_one_report() {
                 .is_file()
         );
     }
-    // What was made has been deleted, whichever way.
+    // Every row deleted the objects that it created.
     let objects = std::fs::read_dir(dir.path().join("objects")).unwrap();
     let left: Vec<_> = objects.map(|entry| entry.unwrap().file_name()).collect();
     assert!(
@@ -78,7 +78,7 @@ fn ways_to_one_directory_stand_in_one_report() {
             .all(|name| name.to_string_lossy().starts_with(".bucketload")),
         "{left:?}"
     );
-    // The same report again from the directory, as text.
+    // The directory leads to the same report again, as text.
     let again = call(&mut bucketload(dir.path(), &["report", out]));
     again.expect(0, &[]);
     assert!(
@@ -89,7 +89,7 @@ fn ways_to_one_directory_stand_in_one_report() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
+fn impossible_rows_are_refused_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |args: &[&str], words: &[&str]| {
         let mut all = vec!["s3-hpc", "--root", "objects"];
@@ -102,7 +102,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
     );
     refused(
         &["--rows", "posix", "--row", "posix=--target mem:"],
-        &["two rows called \"posix\""],
+        &["two rows named \"posix\""],
     );
     refused(
         &["--rows", "posix", "--row", "=--target mem:"],
@@ -128,5 +128,5 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         dir.path(),
         &["run", "put", "--target", "s3://b", "--libs3-library", "x"],
     ));
-    flag.expect(2, &["--libs3-library means nothing for s3://"]);
+    flag.expect(2, &["--libs3-library does not apply to s3://"]);
 }

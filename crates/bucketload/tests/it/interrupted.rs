@@ -1,5 +1,5 @@
-//! Signals to all that the terminal reaches: a run ends its operations, prints its result, cleans up, and ends
-//! its server last.
+//! Signals from the terminal, which reach the whole process group: a run finishes its operations, prints its result,
+//! cleans up, and stops its server last.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 fn children(parent: u32) -> Vec<u32> {
     let of = |pid: u32| -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may hold anything.
+        // The name, in parentheses, may contain anything.
         let (_, rest) = stat.rsplit_once(')')?;
         rest.split_whitespace().nth(1)?.parse().ok()
     };
@@ -23,7 +23,7 @@ fn children(parent: u32) -> Vec<u32> {
     pids.filter(|&pid| of(pid) == Some(parent)).collect()
 }
 
-/// Whether the process has ended; a zombie has.
+/// Whether the process has ended. A zombie has ended.
 fn is_gone(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Err(_) => true,
@@ -31,7 +31,7 @@ fn is_gone(pid: u32) -> bool {
     }
 }
 
-/// Index of the phase that measures.
+/// Index of the measuring phase.
 fn run_phase(out: &Path) -> Option<u64> {
     let text = fs::read_to_string(out.join("run.json")).ok()?;
     let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -40,8 +40,8 @@ fn run_phase(out: &Path) -> Option<u64> {
     u64::try_from(index).ok()
 }
 
-/// Starts a run of a minute in a process group of its own and waits until it measures. Returns it with its
-/// server.
+/// Starts a run of a minute in a new process group, and waits until it measures. Returns the run and the process id
+/// of its server.
 fn measuring(dir: &Path, target: &str) -> (Child, u32) {
     let args = "run mixed --objects 50 --size 4KiB --workers 4 --duration 60s --out out \
                 --no-calibration --output json --target";
@@ -107,7 +107,7 @@ fn nothing_is_left_in_the_directory_of_an_interrupted_run() {
     let entries = fs::read_dir(&store).unwrap().flatten();
     let left: Vec<_> = entries
         .map(|entry| entry.file_name())
-        // The store's own.
+        // A file of the store itself.
         .filter(|name| name != ".bucketload")
         .collect();
     assert!(left.is_empty(), "{left:?}");

@@ -1,4 +1,4 @@
-//! The main journeys: a run of its own, a killed run, verification, clean-up among foreign objects.
+//! The main user journeys: a run without configuration, a killed run, verification, clean-up among foreign objects.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Serve, bucketload, call};
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["workloads"][..],
@@ -98,7 +98,7 @@ fn a_killed_run_leaves_a_readable_directory_and_no_server() {
     let mut child = bucketload(dir.path(), &args).spawn().unwrap();
     let intervals = dir.path().join("out/intervals.jsonl");
     let deadline = Instant::now() + Duration::from_secs(60);
-    // killed in the middle: as soon as three seconds of the measured phase are on disk
+    // Kills the run as soon as three seconds of the measured phase are on disk.
     while std::fs::read_to_string(&intervals)
         .unwrap_or_default()
         .matches("\"phase\":2")
@@ -171,7 +171,7 @@ fn verification_finds_every_injected_corruption_and_none_without() {
             "100000",
             "--workers",
             "16",
-            // All of it counts, however slow the machine: no warm-up is seen, and no duration ends it earlier.
+            // Everything counts, however slow the machine is: no warm-up is cut off, and no time limit applies.
             "--duration",
             "1h",
             "--set",
@@ -234,7 +234,7 @@ fn cleaning_up_leaves_foreign_objects_alone() {
         ];
         call(&mut bucketload(dir.path(), &[&base, more].concat())).expect(0, &[]);
     };
-    // what the first run keeps is foreign to the second
+    // The objects that the first run keeps are foreign to the second.
     put("out1", &["--create-bucket", "--keep"]);
     let before = files(&store);
     assert!(before >= 300, "{before} files");

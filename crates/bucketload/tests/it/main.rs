@@ -1,4 +1,4 @@
-//! The program as a user meets it. One program for all of it, for linking takes longer than most of these tests.
+//! Tests of the program from the user's view, in a single test program, because linking takes longer than most tests.
 
 mod agents;
 mod bugs;

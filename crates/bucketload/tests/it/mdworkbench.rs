@@ -1,4 +1,4 @@
-//! MD-Workbench as a user meets it: the working set stays, quantiles are those of the operation log.
+//! MD-Workbench from the user's view: the working set keeps its size, and quantiles match the operation log.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ fn run(dir: &Path, args: &str) -> Outcome {
     call(&mut bucketload(dir, &words))
 }
 
-/// Times of the operations that succeeded, seconds, sorted, by phase and class.
+/// Sorted times of the successful operations in seconds, by phase and class.
 fn timings(dir: &Path) -> BTreeMap<(String, String), Vec<f32>> {
     let mut all: BTreeMap<(String, String), Vec<f32>> = BTreeMap::new();
     let columns = ["phase", "class", "taken_ns", "done_ns", "outcome"];
@@ -41,7 +41,7 @@ fn timings(dir: &Path) -> BTreeMap<(String, String), Vec<f32>> {
     all
 }
 
-/// The values in the parentheses behind `name`.
+/// The values in the parentheses after `name`.
 fn vector(line: &str, name: &str) -> Vec<f64> {
     let rest = line.split(&format!(" {name}(")).nth(1).unwrap();
     let inside = rest.split(')').next().unwrap();
@@ -52,7 +52,7 @@ fn vector(line: &str, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn the_working_set_stays_and_quantiles_are_those_of_the_log() {
+fn the_working_set_keeps_its_size_and_quantiles_match_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let outcome = run(
         dir.path(),
@@ -117,7 +117,7 @@ fn the_working_set_stays_and_quantiles_are_those_of_the_log() {
     );
     assert!(of("cleanup process")[0].contains("objects:120 "));
     assert_eq!(of("2: benchmark process").len(), 2);
-    // Nothing is left for the run's own clean-up.
+    // Nothing is left for the run's clean-up.
     let events = fs::read_to_string(dir.path().join("out/events.jsonl")).unwrap();
     assert!(events.contains("\"ranks\""));
     let latencies = fs::read_to_string(dir.path().join("lat-0.00-1-read.csv")).unwrap();

@@ -1,5 +1,5 @@
-//! The consistency oracle as a user meets it: every injected fault is found and told apart, and a
-//! correct store has none, whatever happens to the connections.
+//! The consistency oracle from the user's view: every injected fault is found and classified. A correct store has no
+//! findings, whatever happens to the connections.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::path::Path;
 use crate::common::{Outcome, Serve, bucketload, call, workload};
 use serde_json::Value;
 
-/// A busy key set, and one for each kind of fault.
+/// A busy key set, and a key set for each kind of fault.
 const WORKLOAD: &str = include_str!("../workloads/consistency.toml");
 
-/// What happens to the connections and answers of the busy key set; none of it makes the store
-/// inconsistent. Preparation is spared.
+/// Faults of connections and answers on the busy key set, none of which makes the store inconsistent. They spare the
+/// preparation.
 const TROUBLE: [&str; 4] = [
     "reset,contains=/mixed/,after=30,prob=0.02",
     "truncate,contains=/mixed/,after=30,prob=0.02",
@@ -19,7 +19,7 @@ const TROUBLE: [&str; 4] = [
     "delay,time=2500ms,contains=/mixed/,after=30,every=150",
 ];
 
-/// Runs the workload; returns how it went and how often the server struck, fault by fault.
+/// Runs the workload. Returns its outcome, and how often the server applied each fault.
 fn run(dir: &Path, store: &str, faults: &[&str], out: &str) -> (Outcome, Vec<u64>) {
     let mut args = vec!["--store", store, "--stats-page"];
     for fault in TROUBLE.iter().chain(faults) {
@@ -70,7 +70,7 @@ fn found(result: &Value) -> Vec<(String, u64, u64)> {
 }
 
 #[test]
-fn every_injected_fault_is_found_and_told_apart() {
+fn every_injected_fault_is_found_and_classified() {
     let dir = tempfile::tempdir().unwrap();
     let faults = [
         "stale,contains=/stale/,every=2,count=100",
@@ -87,7 +87,7 @@ fn every_injected_fault_is_found_and_told_apart() {
     let kinds: Vec<&str> = found.iter().map(|(kind, ..)| kind.as_str()).collect();
     assert_eq!(kinds, ["lost", "resurrected", "stale", "torn"], "{found:?}");
     for (kind, findings, answers) in &found {
-        // Each stale answer is one fault; the others are states that may be seen several times.
+        // Each stale answer is one finding; other faults are states that may be observed several times.
         let n = if kind == "stale" { answers } else { findings };
         assert_eq!(*n, 100, "{kind}: {found:?}");
     }

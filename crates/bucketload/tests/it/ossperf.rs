@@ -1,4 +1,4 @@
-//! OSSperf's six steps, bucket provisioning and clean-up of buckets as a user meets them.
+//! OSSperf's six steps, bucket provisioning and clean-up of buckets from the user's view.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
             "json",
         ];
         let outcome = run(dir.path(), &server.url(), &args);
-        outcome.expect(0, &["appended to results.csv"]);
+        outcome.expect(0, &["appended a line to results.csv"]);
         let result = outcome.json();
         let steps = result["ossperf"]["steps"].as_array().unwrap();
         let ok: Vec<u64> = steps
@@ -61,7 +61,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
             .collect();
         let n: u64 = files.parse().unwrap();
         assert_eq!(ok, [1, n, 1, n, n, 1]);
-        // Every step has latencies per request, in a phase of its own.
+        // Every step is a phase with latencies per request.
         let phases = result["phases"].as_array().unwrap();
         let classes: Vec<&str> = phases
             .iter()
@@ -106,7 +106,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
         "{:?}",
         buckets(store.path())
     );
-    // Elsewhere, and with a workload that has no such steps.
+    // To another file, and with a workload without such steps.
     let args = [
         "ossperf",
         "--objects",
@@ -116,7 +116,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
         "--results-csv",
         "mine.csv",
     ];
-    run(dir.path(), &server.url(), &args).expect(0, &["appended to mine.csv"]);
+    run(dir.path(), &server.url(), &args).expect(0, &["appended a line to mine.csv"]);
     assert_eq!(
         fs::read_to_string(dir.path().join("mine.csv"))
             .unwrap()
@@ -133,7 +133,7 @@ fn six_steps_are_timed_and_a_line_is_appended() {
 }
 
 #[test]
-fn a_flipped_byte_is_found_and_leaves_no_line() {
+fn a_flipped_byte_is_found_and_no_line_is_appended() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory", "--fault", "corrupt,every=4,count=1"]);
     let args = [
@@ -146,10 +146,10 @@ fn a_flipped_byte_is_found_and_leaves_no_line() {
         "3",
     ];
     let outcome = run(dir.path(), &server.url(), &args);
-    outcome.expect(1, &["no line was appended", "download did 9 of 10"]);
+    outcome.expect(1, &["appended no line", "download did 9 of 10"]);
     assert!(outcome.stdout.contains("corrupt"), "{}", outcome.stdout);
     assert!(!dir.path().join("results.csv").exists());
-    // The steps after it took place, and nothing is left.
+    // The later steps were performed, and nothing is left.
     assert!(
         outcome.stdout.contains("[6] erase the bucket"),
         "{}",
@@ -163,7 +163,7 @@ fn a_flipped_byte_is_found_and_leaves_no_line() {
 fn a_failed_step_does_not_keep_the_run_from_cleaning_up() {
     let (dir, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let posix = format!("posix:{}", store.path().display());
-    // Every other delete is refused: the bucket cannot be deleted in step 6, clean-up does it.
+    // Every other delete is refused, so step 6 cannot delete the bucket; clean-up does.
     let server = Serve::start(&[
         "--store",
         &posix,
@@ -172,7 +172,7 @@ fn a_failed_step_does_not_keep_the_run_from_cleaning_up() {
     ]);
     let args = ["ossperf", "--objects", "6", "--size", "1KiB"];
     let outcome = run(dir.path(), &server.url(), &args);
-    outcome.expect(1, &["no line was appended", "erase-objects did 3 of 6"]);
+    outcome.expect(1, &["appended no line", "erase-objects did 3 of 6"]);
     assert!(outcome.stdout.contains("conflict"), "{}", outcome.stdout);
     assert!(
         buckets(store.path()).is_empty(),
@@ -287,7 +287,7 @@ fn buckets_of_a_killed_run_are_found_by_cleanup() {
     child.kill().unwrap();
     child.wait().unwrap();
     let bucket = made().unwrap();
-    // Somebody else's bucket with a similar name stays.
+    // A foreign bucket with a similar name stays.
     fs::create_dir(store.path().join("ossperf-theirs")).unwrap();
     let cleanup = |more: &[&str]| {
         let args = [
@@ -317,7 +317,7 @@ fn buckets_of_a_killed_run_are_found_by_cleanup() {
         "{}",
         outcome.stdout
     );
-    // The bucket of the target, which the run had created, is empty and goes as well.
+    // The target's bucket, which the run created, is empty and deleted as well.
     assert_eq!(buckets(store.path()), ["ossperf-theirs"]);
     // The run directory of the killed run is readable, and says that there is no line.
     let report = call(&mut bucketload(dir.path(), &["report", "killed"]));

@@ -1,5 +1,6 @@
-//! Where the objects of a study's cells lie: asked of servers that the study started, shown as load per data node, and
-//! part of its evidence. The store is a stand-in with the ring of a Swift cluster of three devices.
+//! The placement of the objects of a study's cells: looked up on servers that the study started, reported as load per
+//! data node, and included in its evidence. The store is a stand-in with the ring of a Swift cluster of three
+//! devices.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +49,7 @@ kind = "load-balance"
 kind = "load-balance"
 "#;
 
-/// A script as those of clusters: state in SERVERS_HOME, `start` and `clean`.
+/// A script like those of clusters, with state in SERVERS_HOME and the commands `start` and `clean`.
 const SCRIPT: &str = r#"#!/bin/sh
 state="$SERVERS_HOME"
 case "$1" in
@@ -104,7 +105,7 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The program beside stand-ins of both stores and of Ceph's tools, which find no cluster.
+/// Calls the program with stand-ins for both stores, and for Ceph's tools, which find no cluster.
 fn run(dir: &Path, args: &[&str]) -> Outcome {
     let mut command: Command = bucketload(dir, args);
     let path = format!("{}:/usr/bin:/bin", dir.join("bin").display());
@@ -131,7 +132,7 @@ fn prepared() -> tempfile::TempDir {
     root
 }
 
-/// The cells' directories on a target, in the order of repetitions.
+/// The directories of the cells on a target, by repetition.
 fn cells(study: &Path, target: &str) -> Vec<PathBuf> {
     let all = fs::read_dir(study.join("cells")).unwrap();
     let mut found: Vec<PathBuf> = all
@@ -143,14 +144,14 @@ fn cells(study: &Path, target: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
+fn the_load_of_data_nodes_follows_from_the_keys_that_were_read() {
     let root = prepared();
     let dir = root.path();
     let outcome = run(dir, &["study", "spread.toml", "--dir", "s"]);
     outcome.expect(0, &["no placement: ", "no monitor answers"]);
     let study = dir.join("s");
 
-    // Independently: each key's device by the ring, each phase's reads by the operation log.
+    // Computed independently: each key's device from the ring, each phase's reads from the operation log.
     let (ring, hash) = (
         Ring::parse(&ring()).unwrap(),
         HashPath::parse(CONF).unwrap(),
@@ -190,7 +191,7 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
             .iter()
             .find(|line| line.starts_with(&format!("ring,\"{phase}: requests,")))
             .unwrap_or_else(|| panic!("{phase}: {table}"));
-        // What the load is holds a comma and is quoted.
+        // The description of the load contains a comma and is quoted.
         let figures: Vec<&str> = line.rsplit_once('"').unwrap().1.split(',').collect();
         assert_eq!(figures[1], "3", "{line}");
         let peak: f64 = figures[2].parse().unwrap();
@@ -202,7 +203,7 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
         "{peaks:?}"
     );
     assert!(table.contains("ring,objects,3,"), "{table}");
-    // What has one node, and what cannot be known, is said, not drawn.
+    // A single node, or an unknown placement, is stated, not drawn.
     let page = fs::read_to_string(study.join("report.html")).unwrap();
     assert!(page.contains("memory: a single node, nothing to balance."));
     assert!(page.contains("broken: the placement of its objects could not be looked up: "));
@@ -218,21 +219,21 @@ fn the_load_of_the_data_nodes_is_that_of_the_keys_that_were_read() {
         .iter()
         .filter(|line| matches!(line, JournalLine::Unplaced { .. }));
     assert_eq!(unplaced.count(), 2);
-    // Nothing stays beside the run directories.
+    // No files are left beside the run directories.
     let stray = fs::read_dir(study.join("cells")).unwrap().count();
     assert_eq!(stray, 6);
 
     it_is_evidence(dir, &runs[0]);
 }
 
-/// The placement is data of the bundle; a figure that does not follow from it is found.
+/// The placement is data in the bundle. A figure that does not follow from it is found.
 fn it_is_evidence(dir: &Path, cell: &Path) {
     run(dir, &["bundle", "s", "-o", "b"]).expect(0, &[]);
     run(dir, &["verify-bundle", "b"]).expect(0, &[]);
     let placement = cell.join("placement.csv");
     let text = fs::read_to_string(&placement).unwrap();
     fs::write(&placement, text.replace("/d0", "/d1")).unwrap();
-    run(dir, &["bundle", "s", "-o", "forged"]).expect(0, &["is not what follows from the data"]);
+    run(dir, &["bundle", "s", "-o", "forged"]).expect(0, &["does not follow from the data"]);
     let refuted = run(dir, &["verify-bundle", "forged"]);
     refuted.expect(1, &[]);
     for word in ["tables/hot-load-balance.csv: ", "figures/hot-load-balance"] {
@@ -240,9 +241,9 @@ fn it_is_evidence(dir: &Path, cell: &Path) {
     }
 }
 
-/// What a cell keeps until it is looked up is deleted before the next cell.
+/// Objects that a cell keeps for the lookup are deleted before the next cell.
 #[test]
-fn what_was_kept_for_looking_up_is_deleted() {
+fn objects_kept_for_the_lookup_are_deleted() {
     let root = prepared();
     let dir = root.path();
     let args = [

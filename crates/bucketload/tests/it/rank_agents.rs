@@ -1,5 +1,5 @@
-//! Ranks on several agents: the operations of one process, one agreed count behind the stonewall, and no hang
-//! when an agent dies while others wait for its ranks.
+//! Ranks on several agents: the same operations as a single process, one agreed count after the stonewall, and no
+//! hang if an agent dies while others wait for its ranks.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::common::{Serve, bucketload, call, operations};
 
 const TOKEN: &str = "a-token-of-the-tests-0002";
 
-/// What the ranks of the phase `name` did.
+/// The work of the ranks in phase `name`.
 fn ranks_of(out: &Path, name: &str) -> PhaseRanks {
     let run = RunDir::open(out).unwrap();
     let phases = &run.manifest().plan.phases;
@@ -93,7 +93,7 @@ fn agents_perform_the_operations_of_one_process() {
     }
     let text = fs::read_to_string(out.join("result.txt")).unwrap();
     assert!(text.contains("procs           = 5\n"), "{text}");
-    // Of 0 to 102 only 101 contains 01: by the coordinator's clock, whichever agent looks.
+    // Of 0 to 102, only 101 contains 01. Times use the coordinator's clock, whichever agent searches.
     assert!(text.contains("found           = 5\n"), "{text}");
     for agent in agents_of(&out).unwrap().agents {
         assert_eq!(agent.state, AgentState::Finished);
@@ -101,9 +101,9 @@ fn agents_perform_the_operations_of_one_process() {
     }
 }
 
-/// Behind the stonewall the ranks of all agents go on to the highest count of all, which later phases take.
+/// After the stonewall, the ranks of all agents continue to the highest count of any rank, which later phases use.
 #[test]
-fn all_agents_go_on_to_the_highest_count() {
+fn all_agents_continue_to_the_highest_count() {
     let dir = tempfile::tempdir().unwrap();
     let mut args = vec![
         "io500", "--ranks", "4", "--launch", "local:3", "--target", "null:", "--out", "out",
@@ -139,7 +139,7 @@ fn all_agents_go_on_to_the_highest_count() {
 }
 
 #[test]
-fn the_working_set_of_several_agents_stays() {
+fn the_working_set_of_several_agents_keeps_its_size() {
     let dir = tempfile::tempdir().unwrap();
     let line = "md-workbench --ranks 5 --launch local:2 -D 2 -P 20 -I 6 -R 2 -X --target mem: --out out -L lat";
     let args: Vec<&str> = line.split_whitespace().collect();
@@ -157,12 +157,12 @@ fn the_working_set_of_several_agents_stays() {
             "{line}"
         );
     }
-    // Rank 0 has made 2 x 6 objects in each iteration, whatever other agents' workers are called.
+    // Rank 0 created 2 x 6 objects in each iteration, whatever the workers of other agents are called.
     let latencies = fs::read_to_string(dir.path().join("lat-0.00-1-create.csv")).unwrap();
     assert_eq!(latencies.lines().count(), 1 + 12);
 }
 
-/// The ranks of the second agent are behind the stonewall or will be, and wait for those of the first.
+/// The ranks of the second agent pass the stonewall, and then wait for those of the first.
 #[test]
 fn an_agent_that_dies_ends_the_wait_of_the_others() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The drivers that are registered: each says of itself what users need to know.
+//! The registered drivers: each describes itself for its users.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use bucketload::REGISTRY;
 use bucketload_target::flags::{CA_BUNDLE, ENDPOINT_URL, NO_SIGN_REQUEST, SOURCE_ADDRESS};
 use bucketload_target::{Descriptor, OpenRequest, Settings, UrlForm, Value, no_directory};
 
-/// Opens `driver` with `settings`, and with no more of an environment than signing in takes.
+/// Opens `driver` with `settings`, and with only the environment that logging in needs.
 fn facts(driver: &Descriptor, settings: &Settings) -> bucketload_core::driver::DriverFacts {
     let variable = |name: &str| {
         let value = match name {
@@ -34,7 +34,7 @@ fn facts(driver: &Descriptor, settings: &Settings) -> bucketload_core::driver::D
 }
 
 #[test]
-fn every_driver_says_what_users_need_to_know() {
+fn every_driver_describes_itself_for_users() {
     let (mut schemes, mut names) = (BTreeSet::new(), BTreeSet::new());
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for driver in REGISTRY.drivers {
@@ -67,7 +67,7 @@ fn every_driver_says_what_users_need_to_know() {
             }
         }
     }
-    // Flags of one name are one flag.
+    // Flags with the same name are the same flag.
     for driver in REGISTRY.drivers {
         for flag in driver.flags() {
             let all = REGISTRY.flags();

@@ -1,11 +1,11 @@
-//! Replaying traces and fitting models, as a user does.
+//! Replays of traces and fits of models from the user's view.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::common::{bucketload, call};
 
-/// A trace of two seconds: objects are written, read, deleted, and some were there before.
+/// A trace of two seconds in which objects are written, read and deleted, and some existed before.
 fn trace(dir: &Path) {
     let mut text = String::new();
     for i in 0..200u64 {
@@ -34,7 +34,7 @@ fn a_trace_is_described_without_being_replayed() {
         dir.path(),
         &["replay", "cos.txt", "--dry-run"],
     ));
-    // One of 201 lines is more than a thousandth.
+    // One unreadable line out of 201 exceeds the limit of 0.1 %.
     outcome.expect(
         2,
         &["1 bad-timestamp", "--lenient", "bucketload-unparsable.txt"],
@@ -88,7 +88,7 @@ fn a_trace_is_replayed_in_two_laps_without_a_missing_object() {
     assert_eq!(result["run"]["trace"]["summary"]["requests"], 200);
     let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
     assert!(report.contains("must exist") && report.contains("ibm-cos"));
-    // A prepared trace is replayed as it is, and refuses to be prepared anew.
+    // A prepared trace is replayed unchanged, and cannot be prepared again.
     let args = [
         "replay",
         "cos.txt",
@@ -107,7 +107,7 @@ fn a_trace_is_replayed_in_two_laps_without_a_missing_object() {
 }
 
 #[test]
-fn mistakes_name_what_would_be_right() {
+fn messages_about_mistakes_name_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     trace(dir.path());
     std::fs::write(dir.path().join("notes.txt"), "nothing\nof the kind\n").unwrap();
@@ -191,7 +191,7 @@ fn a_model_of_a_trace_runs_and_reproduces_it() {
         let class = classes.iter().find(|class| class["class"] == name).unwrap();
         class["ok"].as_f64().unwrap()
     };
-    // 3000 operations: four standard errors of a share are 0.034.
+    // With 3000 operations, four standard errors of a share are 0.034.
     let share = n("get") / (n("get") + n("put"));
     assert!((share - 0.7).abs() < 0.04, "{share}");
     assert!((n("get") + n("put") - 3000.0).abs() <= 1.0);

@@ -1,16 +1,16 @@
-//! A replay with nothing but its trace and its target, as everybody begins.
+//! Replays with only a trace and a target, as users start.
 
 use std::path::Path;
 
 use crate::common::{bucketload, call};
 
-/// The samples of formats, kept with their importers.
+/// The samples of formats, which are next to their importers.
 const SAMPLES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../bucketload-trace/tests/data"
 );
 
-/// Replays `sample`; the result has a ceiling of the client and says how far the load is below it.
+/// Replays `sample`. The result must have the client's ceiling, and say how far the load is below it.
 fn judged(sample: &str, format: &str, target: Option<&str>) {
     let dir = tempfile::tempdir().unwrap();
     let file = Path::new(SAMPLES).join(sample);
@@ -45,7 +45,7 @@ fn on_the_embedded_server() {
 }
 
 #[test]
-fn on_nothing() {
+fn on_the_null_target() {
     judged("rgw.json", "rgw", Some("null:"));
     judged("twitter.csv", "twitter", Some("null:"));
     judged("op-log.csv", "op-log", Some("null:"));

@@ -1,4 +1,4 @@
-//! The list-consistency workload: rounds on a correct store, and on one whose listings lag behind.
+//! The list-consistency workload: rounds on a correct store, and on a store whose listings lag behind.
 
 use crate::common::{Outcome, Serve, bucketload, call};
 
@@ -33,7 +33,7 @@ fn run(faults: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_correct_store_lists_at_once_what_was_written_and_deleted() {
+fn a_correct_store_lists_writes_and_deletes_at_once() {
     let outcome = run(&[]);
     outcome.expect(0, &[]);
     let result = outcome.json();
@@ -81,8 +81,8 @@ fn listings_that_lag_behind_are_measured() {
         let windows = step["windows_ns"].as_array().unwrap();
         assert_eq!(windows.len(), 6);
         for window in windows {
-            // The lag counts from the change, the window from its acknowledgement, which on a loaded
-            // machine may come a little later.
+            // The lag starts at the change, the window at its acknowledgement, which may be a little later on a
+            // busy machine.
             let ms = window.as_u64().unwrap() / 1_000_000;
             assert!((200..20_000).contains(&ms), "{step}");
         }

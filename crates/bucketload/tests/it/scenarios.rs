@@ -1,11 +1,11 @@
-//! Scenarios and PerfKit-like tests through the program: gates, cold reads, labels.
+//! Scenarios and PerfKit-like tests of the whole program: gates, cold reads, labels.
 
 use crate::common::{Serve, bucketload, call};
 
 #[test]
 fn a_test_with_too_many_failures_fails() {
     let dir = tempfile::tempdir().unwrap();
-    // Every 10th GET fails: twice what the test allows. PUTs do not fail.
+    // Every 10th GET fails, twice as many as the test allows. PUTs do not fail.
     for (fault, code) in [
         ("status=503,op=get,every=10", 1),
         ("status=503,op=get,every=25", 0),
@@ -80,12 +80,12 @@ fn cold_reads_find_what_an_earlier_run_kept() {
     .expect(0, &[]);
 
     run("cold-read", &[]).expect(2, &["--objects-of"]);
-    run("get", &["--objects-of", "old"]).expect(2, &["makes its own objects"]);
+    run("get", &["--objects-of", "old"]).expect(2, &["creates its own objects"]);
     run("cold-read", &["--objects-of", "gone"]).expect(2, &["--keep"]);
     run("cold-read", &["--objects-of", "old"]).expect(2, &["less than --min-age 72.0 h"]);
     let young = ["--objects-of", "old", "--min-age", "0s"];
-    // Verified: names, sizes and content are those of the earlier run, although seed and sizes are
-    // not this workload's own.
+    // Verification succeeds: names, sizes and content are those of the earlier run, although this workload has another
+    // seed and other sizes.
     let outcome = run(
         "cold-read",
         &[&young[..], &["--verify", "--out", "cold"]].concat(),
@@ -102,9 +102,9 @@ fn cold_reads_find_what_an_earlier_run_kept() {
     assert!(phase["totals"]["bytes"].as_u64().unwrap() > 40 * 5_000);
     let note = result["run"]["data_note"].as_str().unwrap();
     assert!(note.contains("40 objects of run"), "{note}");
-    // Only the new run's own marker was removed: the objects can be read again.
+    // Only the new run's marker was deleted, so the objects can be read again.
     run("cold-read", &[&young[..], &["--out", "again"]].concat()).expect(0, &[]);
-    // Another place does not hold them.
+    // Another prefix does not contain them.
     let elsewhere = [
         "run",
         "cold-read",

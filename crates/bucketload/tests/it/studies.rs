@@ -1,5 +1,5 @@
-//! `capacity` and `sweep` as a user meets them: several runs, one directory, a result that can be read
-//! again. What the figures mean is tested without a clock elsewhere; here they only have to be there.
+//! `capacity`, `sweep` and `study-grid` from the user's view: several runs, one directory, a result that can be read
+//! again. Other tests check the figures without a clock; here they only have to exist.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn run(dir: &Path, args: &[&str]) -> Outcome {
     call(&mut bucketload(dir, args))
 }
 
-/// Lines of a study's file of trials.
+/// Number of lines in the file of trials.
 fn trials(dir: &Path) -> usize {
     fs::read_to_string(dir.join("trials.jsonl"))
         .unwrap()
@@ -48,7 +48,7 @@ fn a_search_leaves_its_trials_and_can_be_reported_again() {
     ];
     let outcome = run(dir.path(), &args);
     let result = outcome.json();
-    // A machine that is busy elsewhere makes a client limit of it, which is no error of the search.
+    // On a busy machine, the client may be the limit, which is not an error of the search.
     let limit = result["outcome"]["limit"].as_str().unwrap().to_owned();
     let low = result["outcome"]["low"]["rate"].as_f64();
     match (limit.as_str(), low) {
@@ -67,7 +67,7 @@ fn a_search_leaves_its_trials_and_can_be_reported_again() {
         let run = study.join(trial["dir"].as_str().unwrap());
         assert!(run.join("report.html").is_file(), "{}", run.display());
     }
-    // The same from the directory, as a whole and after a loss.
+    // The directory leads to the same result, complete or after a loss.
     let again = run(dir.path(), &["report", "study", "--output", "json"]);
     again.expect(0, &[]);
     assert_eq!(again.json(), result);
@@ -78,12 +78,12 @@ fn a_search_leaves_its_trials_and_can_be_reported_again() {
     torn.expect(0, &[]);
     assert!(torn.stdout.contains("interrupted after"), "{}", torn.stdout);
     run(dir.path(), &["report", "study", "--output", "csv"]).expect(2, &["text or json"]);
-    // Never written over.
-    run(dir.path(), &args).expect(2, &["it holds something already"]);
+    // The directory is never overwritten.
+    run(dir.path(), &args).expect(2, &["the directory is not empty"]);
 }
 
 #[test]
-fn a_sweep_goes_through_all_values_and_cleans_up() {
+fn a_sweep_measures_all_values_and_cleans_up() {
     let (dir, server) = (
         tempfile::tempdir().unwrap(),
         Serve::start(&["--store", "memory", "--stats-page"]),
@@ -132,7 +132,7 @@ fn a_sweep_goes_through_all_values_and_cleans_up() {
             .map(|p| format!("{}×{}", p["value"].as_str().unwrap(), p["runs"]))
             .collect()
     };
-    // Sizes change the data set, workers do not, endpoints change the connection.
+    // Sizes need another data set, workers do not, endpoints need another connection.
     assert_eq!(
         names(&sweep("size=1KiB,2KiB", "size")),
         ["1KiB×2", "2KiB×2"]
@@ -157,11 +157,11 @@ fn mistakes_are_refused_before_anything_is_measured() {
         (&["--slo", "put.p99<5ms"], &["performs no put"]),
         (
             &["--slo", "p99<5ms", "--rate", "5"],
-            &["--rate: capacity sets the load by itself"],
+            &["--rate: capacity sets the load itself"],
         ),
         (
             &["--slo", "p99<5ms", "--start-rate", "0"],
-            &["the rate is 0"],
+            &["the rate must be above 0"],
         ),
         (
             &["--slo", "p99<5ms", "--start-rate", "9", "--max-rate", "8"],
@@ -179,7 +179,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
         ("workers", &["--over workers", "no `=`"][..]),
         ("speed=1,2", &["no field `speed`"]),
         ("workers=1,0", &["--workers 0"]),
-        ("endpoints=1,2", &["this target has none"]),
+        ("endpoints=1,2", &["this target has no endpoints"]),
     ] {
         run(dir.path(), &[&sweep[..], &["--over", over]].concat()).expect(2, words);
     }
@@ -187,9 +187,9 @@ fn mistakes_are_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn a_grid_measures_every_cell_beside_its_floor() {
+fn a_grid_measures_every_cell_and_its_floor() {
     let dir = tempfile::tempdir().unwrap();
-    // Every PUT takes at least 3 ms, so a process with F files needs at least F times that.
+    // Every PUT takes at least 3 ms, so a process with F files takes at least F times that.
     let server = Serve::start(&["--store", "memory", "--fault", "delay,time=3ms,op=put"]);
     let url = server.url();
     let args = [
@@ -238,7 +238,7 @@ fn a_grid_measures_every_cell_beside_its_floor() {
         left_out.contains("g6") && left_out.contains("--max-bytes"),
         "{left_out}"
     );
-    // Each cell twice, its floor once.
+    // Each cell is measured twice, its floor once.
     assert_eq!(trials(&dir.path().join("grid")), 6 * 2 + 6);
     for cell in cells {
         let step = |name: &str| {
@@ -260,7 +260,7 @@ fn a_grid_measures_every_cell_beside_its_floor() {
         assert!(figure("r_mean") <= n * files / (files * 0.003), "{cell}");
         let unit = if touch { "r" } else { "a" };
         let of = |name: &str| figure(&format!("{unit}_{name}"));
-        // The figures are means over trials; the inequalities hold for each, so for the means too.
+        // The inequalities hold for each trial, so they hold for the means over trials too.
         let slack = 1.0 + 1e-12;
         assert!(
             of("wall") <= of("slow") * slack && of("slow") <= of("mean") * slack,
@@ -279,7 +279,7 @@ fn a_grid_measures_every_cell_beside_its_floor() {
     assert_eq!(table.lines().count(), 1 + 6 * 3, "{table}");
     let page = fs::read_to_string(dir.path().join("grid/report.html")).unwrap();
     assert!(page.contains("CephFS-64") && page.contains("Four definitions"));
-    // The same from the directory, for people.
+    // The directory leads to the same report, as text.
     let text = run(dir.path(), &["report", "grid"]);
     text.expect(0, &[]);
     for words in [
@@ -294,7 +294,7 @@ fn a_grid_measures_every_cell_beside_its_floor() {
 }
 
 #[test]
-fn an_interrupted_grid_goes_on_where_it_was() {
+fn an_interrupted_grid_continues() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);
     let url = server.url();
@@ -321,7 +321,7 @@ fn an_interrupted_grid_goes_on_where_it_was() {
     let whole = fs::read_to_string(place.join("trials.jsonl")).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     assert_eq!(lines.len(), 2 * 2 + 2);
-    // As a killed process leaves it: three trials, half a line, and the directory of a fourth.
+    // The state that a killed process leaves: three trials, half a line, and the directory of a fourth trial.
     let torn = format!("{}\n{}", lines[..3].join("\n"), &lines[3][..20]);
     fs::write(place.join("trials.jsonl"), torn).unwrap();
     grid("3x10,4x20", &[]).expect(2, &["--out"]);
@@ -342,7 +342,7 @@ fn an_interrupted_grid_goes_on_where_it_was() {
             "{cell}"
         );
     }
-    // Nothing is left to do.
+    // Nothing is left to measure.
     grid("3x10,4x20", &["--resume"]).expect(0, &[]);
     assert_eq!(
         fs::read_to_string(place.join("trials.jsonl")).unwrap(),
@@ -357,7 +357,7 @@ fn a_grid_that_cannot_be_measured_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (more, words) in [
         (&["--rows", "g9"][..], &["--rows", "g0 to g8"][..]),
-        (&["--scale", "0"], &["--scale 0", "greater than 0"]),
+        (&["--scale", "0"], &["--scale 0", "must be above 0"]),
         (
             &["--max-bytes", "1B", "--rows", "g1"],
             &["--max-bytes", "no row is left"],

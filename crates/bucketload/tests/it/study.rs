@@ -1,5 +1,5 @@
-//! `bucketload study` as a user meets it: plan, cells, what a kill leaves behind, and what is refused. What plan and
-//! journal mean is tested in their crate.
+//! `bucketload study` from the user's view: plan, cells, the state after a kill, and refusals. Plan and journal
+//! themselves are tested in their crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -49,7 +49,7 @@ fn plan(dir: &Path) -> Plan {
     serde_json::from_str(&fs::read_to_string(dir.join("plan.json")).unwrap()).unwrap()
 }
 
-/// The directories of the cells that were measured, by cell.
+/// The directories of measured cells, by cell.
 fn measured(dir: &Path) -> BTreeMap<String, String> {
     let state = State::of(&read(dir).unwrap());
     let ends = state
@@ -63,7 +63,7 @@ fn measured(dir: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_cell_is_a_run_directory_and_the_second_call_repeats_none() {
+fn every_cell_is_a_run_directory_and_a_second_call_repeats_none() {
     let dir = written(STUDY);
     let args = ["study", "tiny.toml", "--dir", "s"];
     let outcome = run(dir.path(), &args);
@@ -84,25 +84,25 @@ fn every_cell_is_a_run_directory_and_the_second_call_repeats_none() {
     assert!(!facts.machine["kernel"].is_empty());
 
     let before = read(&study).unwrap().len();
-    run(dir.path(), &args).expect(0, &["going on with the study"]);
+    run(dir.path(), &args).expect(0, &["continuing the study"]);
     let lines = read(&study).unwrap();
     let begun = lines[before..]
         .iter()
         .filter(|line| matches!(line, JournalLine::Started { .. }));
     assert_eq!(begun.count(), 0);
 
-    // Another study in the same place is refused, with what differs.
+    // Another study in the same directory is refused, and the difference is named.
     let other = [&args[..], &["--seed", "4"]].concat();
     run(dir.path(), &other).expect(2, &["another seed", "--dir s"]);
     let other = [&args[..], &["--target", "nothing"]].concat();
     run(dir.path(), &other).expect(2, &["other targets"]);
     run(dir.path(), &["study", "report", "s"]).expect(0, &[]);
-    run(dir.path(), &["study", "report", "."]).expect(2, &["no directory of a study"]);
+    run(dir.path(), &["study", "report", "."]).expect(2, &["not the directory of a study"]);
 }
 
 #[test]
-fn a_study_that_was_killed_goes_on_with_exactly_what_it_lacks() {
-    // One worker that writes for 400 ms leaves time to be killed in the middle of a cell.
+fn a_killed_study_continues_with_exactly_the_missing_cells() {
+    // A worker that writes for 400 ms leaves time for a kill in the middle of a cell.
     let dir = written(
         &STUDY
             .replace("ops = 20", "duration = \"400ms\"")
@@ -122,7 +122,7 @@ fn a_study_that_was_killed_goes_on_with_exactly_what_it_lacks() {
             .iter()
             .filter(|line| matches!(line, JournalLine::Finished { .. }))
             .count();
-        // The third cell is running: its line is the last one.
+        // The third cell is running if its line is the last one.
         if let (2, Some(JournalLine::Started { cell, .. })) = (finished, lines.last()) {
             break cell.clone();
         }
@@ -134,7 +134,7 @@ fn a_study_that_was_killed_goes_on_with_exactly_what_it_lacks() {
     let before = measured(&study);
     assert_eq!(before.len(), 2);
 
-    run(dir.path(), &args).expect(0, &["going on with the study"]);
+    run(dir.path(), &args).expect(0, &["continuing the study"]);
     let after = measured(&study);
     let all: BTreeSet<String> = plan(&study).cells.into_iter().map(|cell| cell.id).collect();
     assert_eq!(after.keys().cloned().collect::<BTreeSet<_>>(), all);
@@ -152,7 +152,7 @@ fn a_study_that_was_killed_goes_on_with_exactly_what_it_lacks() {
 
 #[test]
 fn a_cell_that_fails_does_not_end_the_study() {
-    // A server that nobody runs.
+    // No server runs at this address.
     let broken = STUDY.replace(
         "url = \"null:\"",
         "url = \"s3://bucket\"\nendpoint = \"http://127.0.0.1:1\"",
@@ -177,12 +177,12 @@ fn a_cell_that_fails_does_not_end_the_study() {
         (4, 2)
     );
     assert_eq!(measured(&dir.path().join("s")).len(), 2);
-    // What failed is measured again when that is asked for.
+    // Failed cells are measured again on request.
     run(dir.path(), &[&args[..], &["--retry"]].concat()).expect(1, &["[", "failed: "]);
 }
 
 #[test]
-fn interruption_leaves_a_directory_that_goes_on() {
+fn an_interrupted_study_can_be_continued() {
     let dir = written(
         &STUDY
             .replace("ops = 20", "duration = \"60s\"")
@@ -211,7 +211,7 @@ fn interruption_leaves_a_directory_that_goes_on() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on"), "{said}");
+    assert!(said.contains("repeat the command to continue"), "{said}");
     assert_eq!(measured(&study).len(), 0);
     let lines = read(&study).unwrap();
     assert!(
@@ -220,7 +220,7 @@ fn interruption_leaves_a_directory_that_goes_on() {
 }
 
 #[test]
-fn a_plan_can_be_seen_without_doing_it_and_a_budget_decides_its_length() {
+fn a_dry_run_prints_the_plan_and_a_budget_limits_its_length() {
     let dir = written(STUDY);
     let outcome = run(
         dir.path(),
@@ -294,7 +294,7 @@ phase = "write"
 "#;
     let dir = written(&format!("{head}{grid}"));
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"]).expect(0, &[]);
-    // By the clock nothing is faster than by the mean of what each process took.
+    // Measured by the wall clock, nothing is faster than by the mean over processes.
     let rows = |metric: &str| -> Vec<f64> {
         let tables = dir.path().join("s/tables");
         let text =
@@ -337,7 +337,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
     run(dir.path(), &["study", "tiny.toml", "--dir", "s"])
         .expect(2, &["tiny.toml:4:1: sead: ", "seed"]);
     assert!(!dir.path().join("s").exists());
-    run(dir.path(), &["study", "osperf"]).expect(2, &["no study of this name", "ossperf"]);
+    run(dir.path(), &["study", "osperf"]).expect(2, &["neither a study of this name", "ossperf"]);
     let none = [
         "study",
         "cosbench",
@@ -352,7 +352,7 @@ fn mistakes_are_refused_before_anything_is_measured() {
     run(dir.path(), &["study", "tiny.toml", "--dir", "full"]).expect(2, &["not empty"]);
 }
 
-/// A script as those of `servers/`: it starts `bucketload serve`, prints its lines and ends it again.
+/// A script like those of `servers/`: it starts `bucketload serve`, prints its lines, and stops it.
 const SCRIPT: &str = r#"#!/bin/sh
 # VERSION below is read as that of the other scripts.
 VERSION=${FAKE_VERSION:-1.2.3}
@@ -389,7 +389,7 @@ fn script(dir: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn servers_are_started_and_stopped_and_what_cannot_be_is_named() {
+fn servers_are_started_and_stopped_and_skipped_targets_are_named() {
     let dir = written(
         &STUDY
             .replace(
@@ -407,16 +407,16 @@ fn servers_are_started_and_stopped_and_what_cannot_be_is_named() {
         &["study", "tiny.toml", "--dir", "s", "--repetitions", "2"],
     );
     let outcome = call(command.env("FAKE_PROGRAM", env!("CARGO_BIN_EXE_bucketload")));
-    outcome.expect(0, &["left out: no-such-program is not on the PATH"]);
+    outcome.expect(0, &["skipped: no-such-program is not on the PATH"]);
     assert!(
-        outcome.stdout.contains("left out: no-such-program"),
+        outcome.stdout.contains("skipped: no-such-program"),
         "{}",
         outcome.stdout
     );
     let study = dir.path().join("s");
     assert_eq!(measured(&study).len(), 4);
     let calls = fs::read_to_string(dir.path().join("calls")).unwrap();
-    // Two blocks; between them the other target has its turn or not.
+    // There are two blocks; the other target may or may not be measured between them.
     assert!(
         calls == "start\nstop\n" || calls == "start\nstop\nstart\nstop\n",
         "{calls}"
@@ -435,7 +435,7 @@ fn servers_are_started_and_stopped_and_what_cannot_be_is_named() {
         known.endpoint
     );
     assert!(facts("files").skipped.contains("no-such-program"));
-    // No secret stands anywhere in the directory.
+    // The directory contains no secret.
     let everything = call(
         std::process::Command::new("grep")
             .args(["-rl", "fakesecretkey"])
@@ -445,7 +445,7 @@ fn servers_are_started_and_stopped_and_what_cannot_be_is_named() {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_left_out_with_what_it_said() {
+fn a_server_that_does_not_start_is_skipped_with_its_message() {
     let dir = written(&STUDY.replace("url = \"null:\"", "server = \"fake\""));
     script(
         dir.path(),
@@ -459,7 +459,7 @@ fn a_server_that_does_not_start_is_left_out_with_what_it_said() {
 }
 
 #[test]
-fn every_study_is_planned_with_nothing_but_the_program() {
+fn every_study_can_be_planned_with_the_program_alone() {
     let dir = tempfile::tempdir().unwrap();
     for (name, _) in bucketload_study::spec::BUILTIN_STUDIES {
         let outcome = run(dir.path(), &["study", name, "--quick", "--dry-run"]);
@@ -470,17 +470,17 @@ fn every_study_is_planned_with_nothing_but_the_program() {
             outcome.stdout
         );
     }
-    // A plan writes nothing, neither studies nor scripts.
+    // Planning writes nothing, neither studies nor scripts.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_study_outside_a_clone_measures_what_it_can_and_says_how_to_add_others() {
+fn a_study_outside_a_clone_measures_what_it_can_and_says_how_to_add_targets() {
     let dir = tempfile::tempdir().unwrap();
     let study = bucketload_study::spec::builtin("ossperf").unwrap();
     let short = one_size(study);
     fs::write(dir.path().join("short.toml"), short).unwrap();
-    // Without Go on the PATH the script of MinIO is called, and says what it lacks.
+    // Without Go on the PATH, the script of MinIO is called and names what is missing.
     let bin = dir.path().join("bin");
     fs::create_dir(&bin).unwrap();
     for program in [
@@ -523,7 +523,7 @@ fn a_study_outside_a_clone_measures_what_it_can_and_says_how_to_add_others() {
     assert!(names.any(|name| name.starts_with("scripts-")));
 }
 
-/// The study with one size only.
+/// The study, reduced to one size.
 fn one_size(text: &str) -> String {
     let all = text
         .split_once("values = [")

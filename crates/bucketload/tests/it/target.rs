@@ -1,4 +1,4 @@
-//! The target that a workload file names by itself, and what overrides it.
+//! Targets named in a workload file, and flags that override them.
 
 use crate::common::{Serve, bucketload, call, workload};
 
@@ -35,7 +35,7 @@ fn a_workload_may_name_the_endpoint_of_its_target() {
     outcome.expect(0, &[]);
     let at = format!("s3://of-its-own/p at {url}");
     assert_eq!(outcome.json()["run"]["target"], at.as_str());
-    // The flags override it: one by one, or with another target as a whole.
+    // Flags override it: single settings, or the whole target.
     run(&["--endpoint-url", "http://127.0.0.1:1"]).expect(3, &["127.0.0.1:1"]);
     run(&["--target", "mem:"]).expect(0, &[]);
     let shown = call(&mut bucketload(dir.path(), &["config", "show", &file]));

@@ -1,6 +1,6 @@
-//! Every verb with no more than it needs: its required arguments, and a place of its own where it listens.
+//! Every verb with the minimum of arguments: those that are required, and a free port if it listens.
 //!
-//! The verbs are those that the program itself lists; one without a row here fails the test, as does a row
+//! The test compares the rows with the verbs that the program lists: it fails for a verb without a row, and for a row
 //! without a verb.
 
 use std::collections::BTreeSet;
@@ -15,22 +15,22 @@ use crate::common::agents::wait_for;
 use crate::common::{Outcome, bucketload, call};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// What becomes of a call.
+/// How a call ends.
 enum How {
-    /// It ends by itself with this exit code, and says this.
+    /// By itself, with this exit code and this output.
     Ends(i32, &'static str),
-    /// It says this on standard error, then serves until it is interrupted; by a signal that it does not
-    /// handle (`None`), or with this exit code.
+    /// Prints this on standard error, then serves until it is interrupted: with this exit code, or by a signal that
+    /// it does not handle (`None`).
     Serves(&'static str, Option<i32>),
-    /// Takes minutes with its defaults. It is interrupted when it measures; then it ends with 130 and says this
-    /// of its result.
+    /// Takes minutes with its defaults, so it is interrupted once it measures. It then exits with 130 and prints this
+    /// about its result.
     Measures(&'static str),
 }
 use How::{Ends, Measures, Serves};
 
-/// Verb, further arguments, outcome. What prepares many objects does so on `null:`, since a debug build takes a
-/// minute for them; the default target stands in `interrupted`. `DIR` is the directory of the call; files
-/// come from [`scratch`].
+/// Verb, further arguments, outcome. Verbs that prepare many objects use `null:`, because a debug build takes a
+/// minute for them; `interrupted` covers the default target. `DIR` is the directory of the call; files come from
+/// [`scratch`].
 const VERBS: &[(&str, &str, How)] = &[
     (
         "run",
@@ -76,7 +76,7 @@ const VERBS: &[(&str, &str, How)] = &[
         "packed.tar.zst",
         Ends(0, "every figure follows"),
     ),
-    // Each asks a cluster of its own where objects are; none has those of a run on files.
+    // Each looks up objects in a cluster of its kind, and refuses a run on files.
     ("placement ceph", "kept", Ends(2, "no data nodes")),
     ("placement hdfs", "kept", Ends(2, "no data nodes")),
     ("placement seaweedfs", "kept", Ends(2, "no data nodes")),
@@ -91,7 +91,7 @@ const VERBS: &[(&str, &str, How)] = &[
     ("man", "", Ends(0, ".TH")),
     ("completions", "bash", Ends(0, "complete -F")),
     ("help", "", Ends(0, "Commands:")),
-    // The hosts of both must reach the service, which is therefore named.
+    // Both need a service that their hosts can reach.
     (
         "k8s",
         "--agents 2 --image bucketload -- smoke --target s3://b --endpoint-url http://host:9000",
@@ -102,7 +102,7 @@ const VERBS: &[(&str, &str, How)] = &[
         "--nodes 2 -- smoke --target s3://b --endpoint-url http://host:9000",
         Ends(0, "#SBATCH"),
     ),
-    // The usual ports may be taken on this machine.
+    // The default ports may be in use on this machine.
     (
         "serve",
         "--listen 127.0.0.1:0",
@@ -119,14 +119,14 @@ const VERBS: &[(&str, &str, How)] = &[
         "--listen 127.0.0.1:0",
         Serves("console: http://", Some(0)),
     ),
-    // With the controller of the test in the environment.
+    // The environment names the controller of the test.
     ("submit", "small.toml", Ends(0, "w")),
     ("info", "", Ends(0, "")),
     ("cancel", "w1", Ends(0, "")),
     ("top", "kept", Ends(0, "get finished")),
 ];
 
-/// The files that rows name.
+/// Creates the files that rows name.
 fn scratch(dir: &Path) {
     let mut text = "ts_ns,op,bucket,key,size,off,len,client,status\n".to_owned();
     for i in 0..300u64 {
@@ -164,7 +164,7 @@ fn scratch(dir: &Path) {
     made("study tiny.toml --quiet --dir studied", &[]);
 }
 
-/// The verbs that `bucketload PATH... --help` lists, with those below them.
+/// The verbs that `bucketload PATH... --help` lists, with their subcommands.
 fn listed(dir: &Path, path: &str, all: &mut BTreeSet<String>) {
     let args: Vec<&str> = path.split_whitespace().chain(["--help"]).collect();
     let help = call(&mut bucketload(dir, &args));
@@ -173,7 +173,7 @@ fn listed(dir: &Path, path: &str, all: &mut BTreeSet<String>) {
     let names = lines.skip(1).take_while(|line| !line.is_empty());
     let mut below = Vec::new();
     for line in names {
-        // A further line of a description is indented more.
+        // Continuation lines of a description are indented further.
         if let Some(name) = line
             .strip_prefix("  ")
             .filter(|rest| !rest.starts_with(' '))
@@ -181,7 +181,7 @@ fn listed(dir: &Path, path: &str, all: &mut BTreeSet<String>) {
             below.extend(name.split_whitespace().next());
         }
     }
-    // Whether it can be called by itself, too.
+    // Whether the verb can also be called without a subcommand.
     let usage = help
         .stdout
         .lines()
@@ -203,7 +203,7 @@ fn listed(dir: &Path, path: &str, all: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a phase that measures has delivered figures, anywhere below `dir`.
+/// Whether a measuring phase has written figures anywhere below `dir`.
 fn measures(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
@@ -218,7 +218,7 @@ fn measures(dir: &Path) -> bool {
     })
 }
 
-/// Whether the run directory `out` has an interval of a phase of kind `run`.
+/// Whether the run directory `out` has an interval of a measuring phase.
 fn has_measured(out: &Path) -> Option<bool> {
     let manifest = fs::read_to_string(out.join("run.json")).ok()?;
     let manifest: serde_json::Value = serde_json::from_str(&manifest).ok()?;
@@ -232,7 +232,7 @@ fn has_measured(out: &Path) -> Option<bool> {
     Some(measured.any(|phase| phases[phase]["kind"] == "run"))
 }
 
-/// A process in a group of its own, as a shell starts it, with its words in files.
+/// A process in its own group, as a shell starts it, with its output in files.
 struct Called {
     child: Child,
     dir: tempfile::TempDir,
@@ -263,7 +263,7 @@ impl Called {
     }
 
     fn interrupt(&self) {
-        // Where it has ended by itself there is no group any more, and its exit code tells.
+        // If the process has ended already, the group no longer exists, and the exit code shows it.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::INT);
     }
 
@@ -279,14 +279,14 @@ impl Called {
 
 impl Drop for Called {
     fn drop(&mut self) {
-        // Only where the test gave up.
+        // Has an effect only if the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Calls a row in `dir`.
-fn tried(dir: &Path, verb: &str, further: &str, how: &How, controller: &str) {
+/// Runs a row in `dir`, and checks its outcome.
+fn check_row(dir: &Path, verb: &str, further: &str, how: &How, controller: &str) {
     let further = further.replace("DIR", &dir.display().to_string());
     let args: Vec<&str> = verb.split(' ').chain(further.split_whitespace()).collect();
     let mut command = bucketload(dir, &args);
@@ -324,7 +324,7 @@ fn tried(dir: &Path, verb: &str, further: &str, how: &How, controller: &str) {
 }
 
 #[test]
-fn every_verb_works_with_what_it_needs_and_no_more() {
+fn every_verb_works_with_the_minimum_of_arguments() {
     let dir = tempfile::tempdir().unwrap();
     let mut known = BTreeSet::new();
     listed(dir.path(), "", &mut known);
@@ -343,17 +343,17 @@ fn every_verb_works_with_what_it_needs_and_no_more() {
     };
     controller.until("a controller", |called| address(called).is_some());
     let url = address(&controller).unwrap();
-    // A handful at a time: most of them wait for the clock, not for the processor.
+    // Runs a few at a time, because most of them wait for the clock, not for the processor.
     let (clients, others): (Vec<_>, Vec<_>) = VERBS
         .iter()
         .partition(|row| matches!(row.0, "submit" | "info" | "cancel"));
     let queue = Mutex::new(others.into_iter());
     let work = |rows: &mut dyn FnMut() -> Option<&'static (&'static str, &'static str, How)>| {
         while let Some((verb, further, how)) = rows() {
-            // Of its own, so that what it writes is known to be its.
+            // Each row has its own directory, so that its files can be attributed to it.
             let own = tempfile::tempdir().unwrap();
             scratch_for(own.path(), further);
-            tried(own.path(), verb, further, how, &url);
+            check_row(own.path(), verb, further, how, &url);
         }
     };
     std::thread::scope(|scope| {
@@ -361,7 +361,7 @@ fn every_verb_works_with_what_it_needs_and_no_more() {
         for _ in 0..3 {
             threads.push(scope.spawn(|| work(&mut || queue.lock().unwrap().next())));
         }
-        // These follow each other: what is submitted is shown, then cancelled.
+        // These run in order: submit, show, cancel.
         let mut clients = clients.into_iter();
         threads.push(scope.spawn(move || work(&mut || clients.next())));
         for thread in threads {
@@ -374,7 +374,7 @@ fn every_verb_works_with_what_it_needs_and_no_more() {
     assert_eq!(controller.end("the controller").code, 0);
 }
 
-/// Makes the files that the row's arguments name, if any.
+/// Creates the files that the row's arguments name, if any.
 fn scratch_for(dir: &Path, further: &str) {
     let names = [
         "requests",

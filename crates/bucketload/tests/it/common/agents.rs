@@ -1,4 +1,4 @@
-//! Agents as processes of their own, and runs that are waited for with a deadline.
+//! Agents as separate processes, and runs with a deadline.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use bucketload_core::agent::AgentsFile;
 
 use super::{Outcome, bucketload};
 
-/// Deadline of everything that is waited for: far beyond what it takes, so that only a hang meets it.
+/// Deadline of every wait, long enough that only a hang reaches it.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 #[track_caller]
@@ -24,7 +24,7 @@ pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// An agent of its own that waits for runs; killed when dropped.
+/// An agent that waits for runs; killed when dropped.
 pub struct Agent {
     pub child: Child,
     pub address: String,
@@ -38,7 +38,7 @@ impl Agent {
         command
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&errors).unwrap());
-        // What it knows of the target comes from the coordinator alone.
+        // The agent must get everything about the target from the coordinator.
         for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"] {
             command.env_remove(name);
         }

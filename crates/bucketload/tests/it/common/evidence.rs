@@ -1,22 +1,22 @@
-//! Bundles that are packed, changed and refuted.
+//! Packing, changing and verifying bundles.
 
 use std::fs;
 use std::path::Path;
 
 use super::{Outcome, bucketload, call};
 
-/// A call of the program in `dir`.
+/// Calls the program in `dir`.
 pub fn run(dir: &Path, args: &[&str]) -> Outcome {
     call(&mut bucketload(dir, args))
 }
 
-/// Packs `from` as `to`, after an earlier one was removed.
+/// Packs `from` as `to`, replacing an earlier bundle.
 pub fn pack(dir: &Path, from: &str, to: &str) -> Outcome {
     let _ = fs::remove_file(dir.join(to));
     run(dir, &["bundle", from, "-o", to])
 }
 
-/// Replaces the first `from` in a file of the directory and gives it back its text afterwards.
+/// Replaces the first `from` in a file during `check`, and restores the file afterwards.
 pub fn with_change(file: &Path, from: &str, to: &str, check: impl FnOnce()) {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(from), "{}: {from}", file.display());
@@ -25,7 +25,7 @@ pub fn with_change(file: &Path, from: &str, to: &str, check: impl FnOnce()) {
     fs::write(file, text).unwrap();
 }
 
-/// What a verification that failed printed.
+/// Checks that verification fails and prints these words.
 #[track_caller]
 pub fn refuted(dir: &Path, bundle: &str, words: &[&str]) {
     let outcome = run(dir, &["verify-bundle", bundle]);
@@ -39,12 +39,12 @@ pub fn refuted(dir: &Path, bundle: &str, words: &[&str]) {
     }
 }
 
-/// Changes numbers of a file, `most` of them from its whole length, one at a time: each has to be found.
+/// Changes `most` numbers spread over a file, one at a time, and checks that each change is found.
 pub fn every_change_is_found(dir: &Path, from: &str, file: &str, most: usize) {
     let path = dir.join(from).join(file);
     let text = fs::read_to_string(&path).unwrap();
     let bytes = text.as_bytes();
-    // Where a value begins that is a number: behind a colon, an equals sign or a comma.
+    // Positions at which a number starts, after a colon, an equals sign or a comma.
     let begins: Vec<usize> = (2..bytes.len())
         .filter(|&at| {
             let before = text[..at].trim_end_matches(' ');
@@ -57,7 +57,7 @@ pub fn every_change_is_found(dir: &Path, from: &str, file: &str, most: usize) {
     assert!(begins.len() >= most, "{file}: {} numbers", begins.len());
     for i in 0..most {
         let at = begins[i * begins.len() / most];
-        // Another value: one more digit in front.
+        // Changes the value with an additional leading digit.
         fs::write(&path, format!("{}9{}", &text[..at], &text[at..])).unwrap();
         pack(dir, from, "forged").expect(0, &[]);
         let outcome = run(dir, &["verify-bundle", "forged"]);

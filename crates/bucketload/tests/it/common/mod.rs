@@ -1,4 +1,4 @@
-//! The program as a user meets it: calls of the binary and servers of our own as child processes.
+//! Calls of the program, and embedded servers as child processes.
 #![allow(unreachable_pub, reason = "a program has nobody to reach it from")]
 
 pub mod agents;
@@ -16,8 +16,8 @@ use bucketload_results::rundir::RunDir;
 pub const ACCESS_KEY: &str = "testaccesskey0001";
 pub const SECRET_KEY: &str = "testsecretkey00000000000000000000001";
 
-/// A call of the program with the credentials of [`Serve`] and nothing else of the environment that
-/// could change its behaviour.
+/// A call of the program with the credentials of [`Serve`], and nothing else in the environment that could change its
+/// behaviour.
 pub fn bucketload(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bucketload"));
     command
@@ -40,7 +40,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Panics unless the call ended with `code` and its messages hold each of `words`.
+    /// Panics unless the exit code is `code` and standard error contains each of `words`.
     #[track_caller]
     pub fn expect(&self, code: i32, words: &[&str]) {
         let all = format!(
@@ -127,7 +127,7 @@ pub fn workload(dir: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// What an operation is, without when it was done and by whom.
+/// An operation without its time and worker.
 pub type What = (
     String,
     String,
@@ -138,7 +138,7 @@ pub type What = (
     Option<i64>,
 );
 
-/// Every operation of a run directory, with its due instant from the start of its phase.
+/// Every operation of a run directory, with its due time from the start of its phase.
 pub fn operations(out: &Path) -> Vec<(What, i64)> {
     let run = RunDir::open(out).unwrap();
     let run_id = run.manifest().run_id.clone();

@@ -12,7 +12,7 @@ use crate::common::bucketload;
 struct Agent(Child);
 
 impl Agent {
-    /// Starts one; returns its address, too.
+    /// Starts an agent. Returns it with its address.
     fn start(dir: &Path) -> (Self, String) {
         let args = [
             "agent",
@@ -70,7 +70,7 @@ fn workloads_run_on_the_controllers_agents() {
     let ready = until(&|now| now[0]["health"] == "ready" && now[1]["health"] == "ready");
     for agent in ready.as_array().unwrap() {
         assert_eq!(agent["version"], env!("CARGO_PKG_VERSION"));
-        // It is the same clock.
+        // All processes use the same clock.
         let offset = agent["clock_offset_ns"].as_i64().unwrap();
         assert!(
             offset.unsigned_abs() <= agent["clock_bound_ns"].as_u64().unwrap(),
@@ -102,7 +102,7 @@ fn workloads_run_on_the_controllers_agents() {
     assert_eq!(page.matches("> finished</span>").count(), 2, "{page}");
     let (status, told) = controller.get("/jobs/w1/files/agents.json");
     assert_eq!(status, 200, "{told}");
-    // COSBench's workloads, too; its archive has a file for each driver.
+    // COSBench workloads run on agents too; the archive has a file for each driver.
     controller
         .submit(dir, &[&super::xml::good(dir)])
         .expect(0, &[]);
@@ -112,7 +112,7 @@ fn workloads_run_on_the_controllers_agents() {
         let path = format!("/jobs/w2/files/{name}");
         assert_eq!(controller.get(&path).0, 200, "{path}");
     }
-    // One of them goes: it is told apart, and so is the workload that needs it.
+    // One agent ends: the console shows which, and which workload needs it.
     drop(first);
     let gone = until(&|now| now[0]["health"] == "absent");
     assert!(

@@ -1,4 +1,4 @@
-//! A run from submission to report, a refusal, and what is left when the controller is killed.
+//! A run from submission to report, a refusal, and the state after the controller is killed.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use super::support::{Controller, PATIENCE};
 use crate::common::{bucketload, call, workload};
 
 #[test]
-fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_readable_run() {
+fn a_workload_is_run_and_reported_and_a_killed_controller_leaves_a_readable_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    // Off loopback nothing is served without a token, nor without TLS unless that is waived.
+    // On other addresses than loopback, the controller needs a token, and TLS unless that is waived.
     let listen = ["controller", "--listen", "0.0.0.0:0", "--data", "data"];
     call(&mut bucketload(dir, &listen)).expect(2, &["needs a token"]);
     std::fs::write(dir.join("token"), "a-token-of-the-console\n").unwrap();
@@ -21,7 +21,7 @@ fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_re
         let line = [&["submit", "--controller", &url], args].concat();
         call(&mut bucketload(dir, &line))
     };
-    // A mistake is told at once, with its place.
+    // A mistake is reported at once, with its place.
     let wrong = workload(dir, "name = \"x\"\nsede = 3\n");
     submit(&[&wrong.to_string_lossy()]).expect(2, &["workload.toml:2", "sede"]);
     submit(&["get", "--", "--out", "/tmp/x"]).expect(2, &["is not allowed"]);
@@ -50,7 +50,7 @@ fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_re
     assert!(job["verdict"].is_string(), "{job}");
     let run = dir.join("data/jobs").join(&first).join("run");
     assert!(run.join("report.html").is_file());
-    // A long one, and the controller is killed.
+    // The controller is killed during a long run.
     let accepted = submit(&[
         "get",
         "--",
@@ -78,7 +78,7 @@ fn a_workload_goes_from_submission_to_report_and_a_killed_controller_leaves_a_re
         std::thread::sleep(Duration::from_millis(200));
     }
     drop(controller);
-    // The run ends with its controller, cleans up and says how it ended.
+    // The run ends with its controller, cleans up, and records how it ended.
     let begin = Instant::now();
     let status = || {
         let text = std::fs::read_to_string(run.join("run.json")).unwrap_or_default();

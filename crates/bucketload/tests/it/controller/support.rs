@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Outcome, bucketload, call};
 
-/// Longest wait; the machine may be busy.
+/// Deadline of every wait; the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A controller; killed when dropped.
@@ -32,18 +32,18 @@ impl Controller {
             .find(|word| word.starts_with("http://"))
             .unwrap_or_else(|| panic!("{line}"));
         let url = url.trim_end_matches('/').to_owned();
-        // Nobody reads on; what it prints must not end it.
+        // Nobody reads further output, which must not end the controller.
         std::thread::spawn(move || lines.lines().for_each(drop));
         Self { child, url }
     }
 
-    /// Submits with these arguments.
+    /// Submits a workload with these arguments.
     pub(crate) fn submit(&self, dir: &Path, args: &[&str]) -> Outcome {
         let line = [&["submit", "--controller", &self.url], args].concat();
         call(&mut bucketload(dir, &line))
     }
 
-    /// An HTTP request by hand; answers with status and body.
+    /// Sends an HTTP request. Returns status and body.
     pub(crate) fn ask(&self, head: &str, body: &str) -> (u16, String) {
         let address = self.url.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -65,13 +65,13 @@ impl Controller {
         self.ask(&format!("GET {path} HTTP/1.1"), "")
     }
 
-    /// Waits until a job is over and returns it.
+    /// Waits until a job is over, and returns it.
     pub(crate) fn over(&self, dir: &Path, id: &str) -> serde_json::Value {
         self.until(dir, id, |job| job["ended_ms"] != 0);
         self.job(dir, id)
     }
 
-    /// The state of a job, as `info --json` tells it.
+    /// The state of a job, from `info --json`.
     pub(crate) fn job(&self, dir: &Path, id: &str) -> serde_json::Value {
         let info = call(&mut bucketload(
             dir,

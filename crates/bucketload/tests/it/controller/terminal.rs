@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::support::PATIENCE;
 use crate::common::{bucketload, call};
 
-/// A pseudo-terminal of 100 × 40 characters: the side of the person, and that of the program.
+/// A pseudo-terminal of 100 × 40 characters: the controlling side, and the side of the program.
 fn terminal() -> (File, OwnedFd) {
     let size = libc::winsize {
         ws_row: 40,
@@ -19,8 +19,7 @@ fn terminal() -> (File, OwnedFd) {
         ws_ypixel: 0,
     };
     let (mut person, mut program) = (-1, -1);
-    // SAFETY: both descriptors are written by the call, the size is read by it, and null stands for no
-    // name and for default settings.
+    // SAFETY: the call writes both descriptors and reads the size; null means no name and default settings.
     let code = unsafe {
         libc::openpty(
             &raw mut person,
@@ -46,7 +45,7 @@ fn modes(terminal: &OwnedFd) -> libc::tcflag_t {
 }
 
 #[test]
-fn the_screen_shows_a_run_takes_keys_and_is_given_back() {
+fn the_screen_shows_a_run_takes_keys_and_is_restored() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let run = [
@@ -96,7 +95,7 @@ fn the_screen_shows_a_run_takes_keys_and_is_given_back() {
         }
         seen.clone()
     };
-    // The other screen, the run, the line of keys.
+    // The alternate screen, the run, and the line of keys.
     until("\u{1b}[?1049h");
     until("q quit");
     assert_ne!(modes(&program), before, "keys arrive one by one");

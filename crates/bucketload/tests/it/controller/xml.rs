@@ -1,4 +1,4 @@
-//! COSBench's workloads through the queue: as COSBench's users submit them, with the files they expect.
+//! COSBench workloads in the queue: submitted as COSBench's users do, with the files that they expect.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::support::Controller;
 const HEAD: &str =
     "<workload name=\"demo one\" description=\"d\"><storage type=\"mock\"/><workflow>";
 const TAIL: &str = "</workflow></workload>";
-/// Fills, reads and writes, and empties; `Ratio` is no attribute.
+/// Prepares, reads and writes, and cleans up; `Ratio` is not an attribute.
 const STAGES: &str = r#"
 <workstage name="init"><work type="init" workers="1" config="cprefix=queue;containers=r(1,2)"/></workstage>
 <workstage name="prepare"><work type="prepare" workers="2" config="cprefix=queue;containers=r(1,2);objects=r(1,5);sizes=c(1)KB"/></workstage>
@@ -23,12 +23,12 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A workload that runs as it is, in a file.
+/// A workload file that runs without changes.
 pub(crate) fn good(dir: &Path) -> String {
     write(dir, "good.xml", &format!("{HEAD}{STAGES}{TAIL}"))
 }
 
-/// What `curl -F config=@w.xml URL` sends, with further fields.
+/// The body that `curl -F config=@w.xml URL` sends, with further fields.
 fn form(file: &str, fields: &[(&str, &str)]) -> String {
     let part = |head: &str, value: &str| {
         format!("--b\r\nContent-Disposition: form-data; {head}\r\n\r\n{value}\r\n")
@@ -46,7 +46,7 @@ fn cosbench_users_find_their_workloads_and_their_files() {
     let dir = dir.path();
     let controller = Controller::start(dir, &[]);
     let good = format!("{HEAD}{STAGES}{TAIL}");
-    // Refused with place and reason, before anything was counted.
+    // Refused with place and reason, before a number is assigned.
     let bad = write(
         dir,
         "bad.xml",
@@ -64,11 +64,11 @@ fn cosbench_users_find_their_workloads_and_their_files() {
     controller
         .submit(dir, &[&file, "--", "--rate", "5/s"])
         .expect(2, &["--rate", "change the XML"]);
-    // Accepted: what COSBench ignores without a word is said.
+    // Accepted, with a warning about what COSBench silently ignores.
     let accepted = controller.submit(dir, &[&file]);
     accepted.expect(0, &["Runtime", "runtime"]);
     assert_eq!(accepted.stdout, "Accepted with ID: w1\n");
-    // The same through COSBench's own interface, with a smaller size.
+    // The same workload through COSBench's own interface, with a smaller size.
     let head = "POST /controller/cli/submit.action?username=anonymous&password=cosbench HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b";
     let (status, text) = controller.ask(head, &form(&good, &[("rate", "5/s")]));
     assert_eq!(status, 200);
@@ -92,7 +92,7 @@ fn cosbench_users_find_their_workloads_and_their_files() {
             status == 200 && text.trim_end().ends_with("\tFINISHED"),
             "{text}"
         );
-        // The files of COSBench's archive, under its names.
+        // The files of COSBench's archive, with COSBench's names.
         let names = [
             format!("{id}-demo%20one.csv"),
             format!("{id}-demo%20one-rt-histogram.csv"),

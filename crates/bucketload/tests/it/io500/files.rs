@@ -1,4 +1,4 @@
-//! What a run left behind: the sections of its result files, and its operation log.
+//! Readers of a run directory: the sections of result files, and the operation log.
 #![allow(unreachable_pub, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub fn sections(text: &str) -> BTreeMap<String, BTreeMap<String, String>> {
     all
 }
 
-/// What the operation log tells of a phase.
+/// The operation log of a phase.
 #[derive(Default)]
 pub struct Logged {
     pub first_ns: i64,

@@ -1,4 +1,4 @@
-//! IO500 as a user meets it: scores that the operation log confirms, stonewall, marks of invalid runs.
+//! IO500 from the user's view: scores that the operation log confirms, stonewall, marks of invalid runs.
 
 mod files;
 
@@ -17,8 +17,8 @@ const TRANSFER: u64 = 64 << 10;
 const EASY_TRANSFERS: u64 = 8;
 const SEGMENTS: u64 = 12;
 
-/// A whole run with counts that are small enough to be done before the stonewall, but for the random
-/// reads, which last as long as that.
+/// A whole run with counts that are small enough to finish before the stonewall, except for the random reads, which
+/// last until the stonewall.
 fn small(dir: &Path, out: &str, args: &[&str]) -> Outcome {
     let sets = [
         "debug.stonewall-time=60",
@@ -37,7 +37,7 @@ fn small(dir: &Path, out: &str, args: &[&str]) -> Outcome {
     call(&mut bucketload(dir, &all))
 }
 
-/// Runs everything on a target and compares each score with what the log gives.
+/// Runs all phases on a target, and compares each score with the log.
 fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]) {
     let dir = tempfile::tempdir().unwrap();
     let outcome = small(
@@ -102,7 +102,7 @@ fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]
             "{key}: {got} {wanted}"
         );
     }
-    // Everything was written, read by another rank and compared, and found.
+    // All data was written, read by another rank, compared, and found.
     let bytes = |name: &str| logged[name].bytes;
     assert_eq!(bytes("ior-easy-write"), RANKS * EASY_TRANSFERS * TRANSFER);
     assert_eq!(bytes("ior-easy-read"), bytes("ior-easy-write"));
@@ -117,9 +117,9 @@ fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]
         figure("find", "total-files") as u64,
         ior + RANKS * (EASY_FILES + HARD_FILES)
     );
-    // Of 0 to 109 only 101 contains 01.
+    // Of 0 to 109, only 101 contains 01.
     assert_eq!(figure("find", "found") as u64, RANKS);
-    // Runs that are too short are marked, not hidden.
+    // Runs that are too short are shown and marked.
     assert!(text.contains("; ERROR INVALID Runtime is smaller than expected minimum runtime"));
     assert!(text.contains("; ERROR INVALID stonewall-time is 60 s instead of 300 s"));
     assert!(sections["SCORE"]["SCORE"].ends_with("[INVALID]"));
@@ -129,7 +129,7 @@ fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]
         summary.contains("[RESULT]                 find"),
         "{summary}"
     );
-    // The file is what its own verification expects.
+    // The result file passes its own verification.
     let verify = |args: &[&str]| call(&mut bucketload(&out, args));
     let args = ["io500", "--verify", "result.txt", "--config", "config.ini"];
     let verified = verify(&args);
@@ -143,7 +143,7 @@ fn scores_follow_from_the_log(target: &[&str], mapping: &str, per_item: [u64; 4]
     )
     .unwrap();
     verify(&["io500", "--verify", "forged.txt"]).expect(1, &["MD", "hash"]);
-    // Reported again, it is the same.
+    // A second report is identical.
     fs::remove_file(out.join("result.txt")).unwrap();
     call(&mut bucketload(dir.path(), &["report", "out"])).expect(0, &[]);
     assert_eq!(fs::read_to_string(out.join("result.txt")).unwrap(), text);
@@ -162,14 +162,14 @@ fn a_directory_is_scored() {
 }
 
 #[test]
-fn a_server_is_scored_natively_and_as_ior_does() {
+fn a_server_is_scored_with_native_and_with_iors_requests() {
     scores_follow_from_the_log(&["--target", "mem:"], "native", [1, 1, 1, 1]);
     scores_follow_from_the_log(&["--target", "mem:"], "ior-libs3-single", [1, 2, 2, 2]);
 }
 
-/// Each file is a bucket, made and removed by the run; others' buckets stay.
+/// Each file is a bucket that the run creates and deletes; foreign buckets stay.
 #[test]
-fn a_bucket_per_file_is_made_and_removed() {
+fn a_bucket_per_file_is_created_and_deleted() {
     let (dir, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::create_dir(store.path().join("others")).unwrap();
     fs::write(store.path().join("others/object"), "kept").unwrap();
@@ -244,7 +244,7 @@ fn a_bucket_per_file_is_made_and_removed() {
         text.contains("mapping         = ior-libs3-bucket-per-file\n"),
         "{text}"
     );
-    // Of all buckets only the one is left that was there before.
+    // Only the bucket that existed before is left.
     let visible = |name: &std::ffi::OsString| !name.to_string_lossy().starts_with('.');
     let left: Vec<_> = fs::read_dir(store.path())
         .unwrap()
@@ -258,9 +258,9 @@ fn a_bucket_per_file_is_made_and_removed() {
     );
 }
 
-/// The phases of the extended mode: their figures are those of the log, and change nothing in the official score.
+/// The figures of the extended phases match the log, and do not change the official score.
 #[test]
-fn the_extended_mode_has_a_score_of_its_own() {
+fn the_extended_mode_has_its_own_score() {
     let dir = tempfile::tempdir().unwrap();
     let args = [
         "--target",
@@ -282,7 +282,7 @@ fn the_extended_mode_has_a_score_of_its_own() {
             .parse()
             .unwrap_or_else(|_| panic!("{section} {key}: {value}"))
     };
-    // A tenth of a rank's files in a minute, for each of 10 sets.
+    // For each of 10 sets, a tenth of a rank's files per minute.
     let objects = RANKS * 10 * 11;
     assert_eq!(logged["mdworkbench-create"].requests, objects);
     assert_eq!(logged["mdworkbench-delete"].requests, objects);
@@ -325,7 +325,7 @@ fn the_extended_mode_has_a_score_of_its_own() {
     assert_eq!(figure("find-hard", "found") as u64, RANKS);
     let all = RANKS * (EASY_TRANSFERS + SEGMENTS + 110 + HARD_FILES) + objects;
     assert_eq!(figure("find", "total-files") as u64, all);
-    // Eleven metadata phases instead of eight.
+    // There are eleven metadata phases instead of eight.
     let of = |names: &[&str]| {
         let logs = names.iter().map(|name| figure(name, "score").ln());
         (logs.sum::<f64>() / names.len() as f64).exp()
@@ -379,9 +379,9 @@ fn the_extended_mode_has_a_score_of_its_own() {
     assert!(phase.contains("3 ranks, 8 to 8 steps each"), "{phase}");
 }
 
-/// Ranks on several agents: the figures are those of the merged operation log.
+/// With ranks on several agents, the figures match the merged operation log.
 #[test]
-fn agents_are_scored_from_the_log_of_all() {
+fn scores_of_agents_match_the_merged_log() {
     let data = tempfile::tempdir().unwrap();
     let target = format!("file://{}", data.path().display());
     let agents = ["--target", &target, "--launch", "local:2"];
@@ -390,7 +390,7 @@ fn agents_are_scored_from_the_log_of_all() {
     scores_follow_from_the_log(&agents, "ior-libs3-single", [1, 2, 2, 2]);
 }
 
-/// Reads of 4 KiB at random places of what was written, compared, until the stonewall.
+/// Reads 4 KiB at random positions of the written data until the stonewall, and compares them.
 #[test]
 fn random_reads_are_reported_without_a_score() {
     let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -419,7 +419,7 @@ fn random_reads_are_reported_without_a_score() {
 }
 
 #[test]
-fn ranks_go_on_to_the_highest_count() {
+fn ranks_continue_to_the_highest_count() {
     let dir = tempfile::tempdir().unwrap();
     let mut args = vec!["io500", "--ranks", "3", "--target", "null:", "--out", "out"];
     for set in [
@@ -442,7 +442,7 @@ fn ranks_go_on_to_the_highest_count() {
     let written = counts("mdtest-easy-write.csv");
     assert!(written.len() == 3 && written[0] > 0);
     assert!(written.iter().all(|n| *n == written[0]), "{written:?}");
-    // Later phases have the amount of work of the write phase.
+    // Later phases do as much work as the write phase.
     assert_eq!(counts("mdtest-easy-stat.csv"), written);
     assert_eq!(counts("mdtest-easy-delete.csv"), written);
     let text = fs::read_to_string(out.join("result.txt")).unwrap();
@@ -495,7 +495,7 @@ fn a_failed_request_makes_its_phase_invalid() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn impossible_settings_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |args: &[&str], words: &[&str]| {
         let all = [&["io500"], args].concat();
@@ -503,7 +503,7 @@ fn what_cannot_be_done_is_refused() {
     };
     refused(
         &["--launch", "local:3", "--ranks", "2", "--target", "null:"],
-        &["2 ranks for 3 agents", "--ranks 3"],
+        &["2 ranks cannot be divided over 3 agents", "--ranks 3"],
     );
     let buckets = ["--target", "mem:", "--mapping", "ior-libs3-bucket-per-file"];
     let many = [
