@@ -49,7 +49,7 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use bucketload_target::Registry;
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use cli::manage::ConfigCommand;
 use cli::{Cli, Command};
@@ -60,7 +60,10 @@ use exit::{Exit, Failure};
 pub fn main(registry: &'static Registry) -> ExitCode {
     memory::keep_large_blocks_apart();
     drivers::register(registry);
-    let cli = Cli::parse();
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(exit) => return exit,
+    };
     match dispatch(&cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -68,6 +71,28 @@ pub fn main(registry: &'static Registry) -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Reads the command line. Otherwise prints help or what is wrong, and returns the exit code.
+fn parse() -> Result<Cli, ExitCode> {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if words.is_empty() || words == ["-h"] {
+        let printed = commands::docs::print(cli::help::overview().as_bytes());
+        return Err(match (printed, words.is_empty()) {
+            (Ok(_), false) => Exit::Ok.into(),
+            _ => Exit::Usage.into(),
+        });
+    }
+    let parsed = cli::help::command()
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.map_err(|error| match cli::help::hint(&error) {
+        Some(hint) => {
+            eprintln!("bucketload: {hint}");
+            Exit::Usage.into()
+        }
+        None => error.exit(),
+    })
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
@@ -117,5 +142,6 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Schema(_) => commands::workloads::schema(),
         Command::Man(args) => commands::docs::man(args.out.as_deref(), args.markdown),
         Command::Completions(args) => commands::docs::completions(args.shell),
+        Command::Help(args) => commands::docs::print(cli::help::explain(&args.topic)?.as_bytes()),
     }
 }

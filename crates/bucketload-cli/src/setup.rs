@@ -23,6 +23,34 @@ pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failur
     Ok(format!("{}-{random}", started.unix_timestamp()))
 }
 
+/// Where the default directories of results are.
+const RUNS: &str = "bucketload-runs";
+
+/// The directory in `bucketload-runs` that was created last.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn latest_directory() -> Result<PathBuf, Failure> {
+    latest(Path::new(RUNS)).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no run in {RUNS} here; name a run directory (DIR)"
+        ))
+    })
+}
+
+/// The directory in `runs` whose first file is the youngest: reports written later do not change that.
+fn latest(runs: &Path) -> Option<PathBuf> {
+    let first = |dir: &Path| {
+        let files = dir.read_dir().ok()?.flatten();
+        let written = files.filter_map(|file| file.metadata().ok()?.modified().ok());
+        written.min()
+    };
+    let dirs = runs.read_dir().ok()?.flatten().map(|entry| entry.path());
+    dirs.filter_map(|dir| Some((first(&dir)?, dir)))
+        .max()
+        .map(|(_, dir)| dir)
+}
+
 /// The default directory for results: `bucketload-runs/NAME-START` with the start in UTC, such as
 /// `bucketload-runs/online-service-20260131T235959Z`.
 pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> PathBuf {
@@ -31,7 +59,7 @@ pub(crate) fn default_directory(name: &str, started: time::OffsetDateTime) -> Pa
     let (hour, minute, second) = utc.to_hms();
     let month = u8::from(month);
     let name = file_name(name);
-    Path::new("bucketload-runs").join(format!(
+    Path::new(RUNS).join(format!(
         "{name}-{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
     ))
 }
@@ -175,9 +203,29 @@ pub(crate) fn calibrated_phase(plan: &Plan) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
     use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
-    use super::run_directory;
+    use super::{latest, run_directory};
+
+    #[test]
+    fn the_latest_directory_is_the_one_that_was_begun_last() {
+        let runs = tempfile::tempdir().unwrap();
+        assert_eq!(latest(runs.path()), None);
+        let begun = |name: &str, seconds: u64, rewritten: u64| {
+            fs::create_dir(runs.path().join(name)).unwrap();
+            for (file, at) in [("events.jsonl", seconds), ("report.html", rewritten)] {
+                let file = File::create(runs.path().join(name).join(file)).unwrap();
+                let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+                file.set_modified(at).unwrap();
+            }
+        };
+        begun("b", 1000, 9000);
+        begun("a", 2000, 2000);
+        fs::create_dir(runs.path().join("empty")).unwrap();
+        assert_eq!(latest(runs.path()), Some(runs.path().join("a")));
+    }
 
     #[test]
     fn run_directories_are_named_after_workload_and_start() {

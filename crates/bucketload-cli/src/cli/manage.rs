@@ -28,9 +28,9 @@ pub(crate) struct ShowArgs {
 /// `study-grid` and `s3-hpc`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Run directory
+    /// Run directory (default: the latest in bucketload-runs)
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) directory: PathBuf,
+    pub(crate) directory: Option<PathBuf>,
 
     /// Format of the result on standard output
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]

@@ -20,7 +20,7 @@
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
 //!                  ├─ config   effective settings and where they come from
-//!                  └─ workloads, show, report, cleanup, schema, man, completions
+//!                  └─ workloads, show, report, cleanup, schema, man, completions, help
 //! ```
 //!
 //! Values that belong to a workload stay text here. The resolver parses them, so that mistakes in a file and on the
@@ -36,6 +36,7 @@ pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod gateway;
 pub(crate) mod grid;
+pub(crate) mod help;
 pub(crate) mod hpc;
 pub(crate) mod io500;
 pub(crate) mod manage;
@@ -63,6 +64,7 @@ use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use gateway::GatewayArgs;
 use grid::GridArgs;
+use help::HelpArgs;
 use hpc::HpcArgs;
 use io500::Io500Args;
 use manage::{
@@ -97,8 +99,10 @@ Examples:
       Run the same workload against a real store
   bucketload run get --size 1MiB --workers 32 --duration 1m
       Read objects of 1 MiB with 32 workers in a closed loop
-  bucketload workloads
-      List the workloads that need no file";
+  bucketload compare s3://old/t s3://new/t --workload mixed --runs 5 --duration 30s
+      Say which of two stores is faster, with intervals
+  bucketload cleanup --target s3://bucket/prefix --dry-run
+      List the objects that killed runs left behind";
 
 /// The benchmark for object storage: open-loop load, honest latencies and a verdict on every
 /// result
@@ -108,6 +112,7 @@ Examples:
     version,
     propagate_version = true,
     subcommand_required = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true,
     after_help = EXAMPLES,
     after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}")
@@ -209,6 +214,7 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     Man(ManArgs),
     Completions(CompletionsArgs),
+    Help(HelpArgs),
 }
 
 /// The command of a line without quotes.

@@ -28,7 +28,8 @@ pub(crate) struct WorkloadArgs {
     #[arg(
         long,
         short,
-        visible_alias = "parallel",
+        visible_aliases = ["parallel", "concurrency"],
+        alias = "concurrent",
         value_name = "N",
         allow_negative_numbers = true
     )]
@@ -55,7 +56,14 @@ pub(crate) struct WorkloadArgs {
     pub(crate) mix: Option<String>,
 
     /// Object sizes: 64KiB, 4k/70:1m/30, or a law such as "loguniform(1KiB, 1MiB)"
-    #[arg(long, short, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        short,
+        visible_alias = "obj-size",
+        alias = "obj.size",
+        value_name = "SIZE",
+        allow_negative_numbers = true
+    )]
     pub(crate) size: Option<String>,
 
     /// Number of objects in every key set that has objects; --scale does not apply to it

@@ -14,50 +14,55 @@ use crate::exit::{Exit, Failure, OrFail};
 use crate::experiment;
 use crate::io500;
 use crate::job;
+use crate::setup;
 use bucketload_results::result::RunResult;
 
 /// Analyses the directory, writes its report and prints the result.
 ///
 /// The directory may hold several runs, as `capacity` and `sweep` write them.
 pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
+    let directory = match &args.directory {
+        Some(directory) => directory,
+        None => &setup::latest_directory()?,
+    };
     let study_format = match args.output {
         OutputFormat::Text => Some(StudyFormat::Text),
         OutputFormat::Json => Some(StudyFormat::Json),
         OutputFormat::Jsonl | OutputFormat::Csv => None,
     };
-    if let Some(kind) = experiment::kind_of(&args.directory) {
+    if let Some(kind) = experiment::kind_of(directory) {
         let Some(format) = study_format else {
             return Err(Failure::usage(
                 "--output: a directory of several runs is reported as text or json; trials.jsonl lists the trials, each with its own run directory",
             ));
         };
-        (kind.derive)(&args.directory, true)?.publish(&args.directory, format)?;
+        (kind.derive)(directory, true)?.publish(directory, format)?;
         return Ok(Exit::Ok);
     }
     if let Some(placement) = &args.placement {
-        keep_placement(args, placement)?;
+        keep_placement(directory, args, placement)?;
     }
-    let result = job::report(&args.directory)?;
+    let result = job::report(directory)?;
     if let Some(archive) = &args.cosbench_artifacts {
         // Available only while the process has a single thread.
         let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
         let offset = i64::from(local.whole_seconds());
-        let dir = cosbench::artifacts::write(&args.directory, &result, archive, None, offset)?;
+        let dir = cosbench::artifacts::write(directory, &result, archive, None, offset)?;
         eprintln!("bucketload: COSBench's artifacts: {}", dir.display());
     }
-    if io500::is_io500(&args.directory) {
-        io500::write(&args.directory)?;
+    if io500::is_io500(directory) {
+        io500::write(directory)?;
     }
     print_result(&result, args.output, color)?;
     if args.output == OutputFormat::Text {
-        eprintln!("report: {}", args.directory.join("report.html").display());
+        eprintln!("report: {}", directory.join("report.html").display());
     }
     Ok(Exit::Ok)
 }
 
 /// Copies the given placement into the run directory, so that the whole report follows from the directory. Refuses an
 /// unusable placement first.
-fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
+fn keep_placement(directory: &Path, args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     let balance = || {
         let table = analyze::read_placement(placement)?;
         let served = args
@@ -65,14 +70,11 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
             .as_ref()
             .map(|served| analyze::read_served(served, &table))
             .transpose()?;
-        analyze::nodes(&args.directory, &table, served.as_ref())
+        analyze::nodes(directory, &table, served.as_ref())
     };
     balance().or_usage()?;
     let keep = |from: &Path, name: &str| {
-        let (to, new) = (
-            args.directory.join(name),
-            args.directory.join(format!("{name}.new")),
-        );
+        let (to, new) = (directory.join(name), directory.join(format!("{name}.new")));
         // Copies to another name first, because source and destination may be the same file.
         std::fs::copy(from, &new)
             .and_then(|_| std::fs::rename(&new, &to))
@@ -81,7 +83,7 @@ fn keep_placement(args: &ReportArgs, placement: &Path) -> Result<(), Failure> {
     keep(placement, job::PLACEMENT)?;
     match &args.served {
         Some(served) => keep(served, job::SERVED),
-        None => match std::fs::remove_file(args.directory.join(job::SERVED)) {
+        None => match std::fs::remove_file(directory.join(job::SERVED)) {
             // Any such file belongs to another placement.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 Err(Failure::aborted(e.to_string()))

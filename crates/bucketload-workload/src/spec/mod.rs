@@ -28,6 +28,7 @@ pub use named::Named;
 pub use quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
 pub use schema::workload_schema;
 pub use source::{Location, Snippet};
+pub use suggest::closest;
 pub use tables::{
     BucketsSpec, KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, RoundsSpec,
     ScaleSpec, StopSpec, TargetSpec, WorkSpec, WorkloadSpec,

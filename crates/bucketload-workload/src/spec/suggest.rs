@@ -1,10 +1,8 @@
 //! Suggests the known name closest to a misspelt one.
 
-/// The candidate closest to `name`, if it is close enough for a typing error.
-pub(crate) fn closest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The candidate closest to `name`, if one is close enough to be a likely typing error.
+#[must_use]
+pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Names longer than any known one cost time and cannot be typing errors.
     if name.chars().count() > 40 {
         return None;
