@@ -103,6 +103,10 @@ fn describe(
     );
     head.content_range(&range, info.size);
     if part.is_some() && info.parts.count() > 0 {
+        if let (true, Some(sum)) = (checksums, info.checksums.first()) {
+            let kind = checksum::kind_name(sum.kind);
+            head.header("x-amz-checksum-type", kind.as_bytes());
+        }
         head.number("x-amz-mp-parts-count", u64::from(info.parts.count()));
     }
     Ok(Some(range))

@@ -125,6 +125,11 @@ fn bad_completions_are_refused() {
     c.send(&complete(&[])).is_error(400, "MalformedXML");
     c.send(&req("POST", "/bucket/k?uploadId=nope").body(completion(&[(1, &small)])))
         .is_error(404, "NoSuchUpload");
+    // The store cannot have issued this tag.
+    c.send(&complete(&[(1, "\"foreign\"")]))
+        .is_error(400, "InvalidPart");
+    c.send(&req("POST", "/bucket/k?uploadId=nope").body(completion(&[(1, "foreign")])))
+        .is_error(404, "NoSuchUpload");
     c.put("/bucket/k", "there");
     c.send(&complete(&[(1, &small)]).header("If-None-Match", "*"))
         .is_error(412, "PreconditionFailed");
@@ -259,6 +264,18 @@ fn checksums_of_multipart_objects() {
             .send(&req("HEAD", "/bucket/k").header("x-amz-checksum-mode", "ENABLED"))
             .is(200);
         assert_eq!(head.header(&header), Some(&**want));
+        let kind = head.header("x-amz-checksum-type");
+        assert!(kind.is_some());
+        for method in ["GET", "HEAD"] {
+            let of_part = c
+                .send(
+                    &req(method, "/bucket/k?partNumber=2").header("x-amz-checksum-mode", "ENABLED"),
+                )
+                .is(206);
+            assert_eq!(of_part.header("x-amz-checksum-type"), kind);
+            // The checksum of the whole object does not fit the part.
+            assert_eq!(of_part.header(&header), None);
+        }
     }
     let bad = |name: &str, kind: &str| {
         req("POST", "/bucket/k?uploads")

@@ -1,6 +1,6 @@
 //! Objects: content, ranges, conditions, metadata, copies, deletion, tags.
 
-use super::client::{Auth, req, start};
+use super::client::{Auth, Request, req, start};
 
 const HELLO_MD5: &str = "5d41402abc4b2a76b9719d911017c592";
 
@@ -332,6 +332,75 @@ fn deleting_many() {
     let md5 = req("POST", "/bucket?delete").header("Content-MD5", "XUFAKrxLKna5cZ2REBfFkg==");
     c.send(&md5.body(body("", &["a"])))
         .is_error(400, "BadDigest");
+}
+
+/// Element of a deletion, header of a DELETE, value.
+type Condition<'a> = (&'a str, &'a str, &'a str);
+
+#[test]
+fn conditions_of_deletes() {
+    let (_server, mut c) = start();
+    c.put("/bucket/k", "hello");
+    let past = "Thu, 01 Jan 1998 00:00:00 GMT";
+    let wrong = [
+        ("ETag", "If-Match", "\"foreign\""),
+        ("ETag", "If-Match", "\"d41d8cd98f00b204e9800998ecf8427e\""),
+        ("Size", "x-amz-if-match-size", "4"),
+        (
+            "LastModifiedTime",
+            "x-amz-if-match-last-modified-time",
+            past,
+        ),
+    ];
+    let one = |conditions: &[Condition<'_>]| {
+        conditions
+            .iter()
+            .fold(req("DELETE", "/bucket/k"), |delete, (_, name, value)| {
+                delete.header(name, value)
+            })
+    };
+    let many = |conditions: &[Condition<'_>]| {
+        let elements: String = conditions
+            .iter()
+            .map(|(name, _, value)| format!("<{name}>{value}</{name}>"))
+            .collect();
+        req("POST", "/bucket?delete").body(format!(
+            "<Delete><Object><Key>k</Key>{elements}</Object><Object><Key>other</Key></Object></Delete>"
+        ))
+    };
+    let size = ("Size", "x-amz-if-match-size", "5");
+    for condition in wrong {
+        c.send(&one(&[condition]))
+            .is_error(412, "PreconditionFailed");
+        let answer = c.send(&many(&[condition])).is(200);
+        assert_eq!(answer.elements("Code"), ["PreconditionFailed"]);
+        assert_eq!(answer.elements("Key"), ["k", "other"]);
+    }
+    // A condition that holds does not make up for one that does not.
+    c.send(&one(&[size, wrong[0]]))
+        .is_error(412, "PreconditionFailed");
+    let requests: [&dyn Fn(&[Condition<'_>]) -> Request; 2] = [&one, &many];
+    for request in requests {
+        for which in [0..3, 0..1, 1..2, 2..3] {
+            c.put("/bucket/k", "hello");
+            let head = c.send(&req("HEAD", "/bucket/k"));
+            let written = head.header("last-modified").unwrap();
+            let tag = ("ETag", "If-Match", HELLO_MD5);
+            let modified = ("LastModifiedTime", wrong[3].1, written);
+            let answer = c.send(&request(&[tag, size, modified][which]));
+            assert!(matches!(answer.status, 200 | 204), "{}", answer.text());
+            assert_eq!(answer.element("Code"), None);
+            c.get("/bucket/k").is_error(404, "NoSuchKey");
+        }
+    }
+    c.put("/bucket/k", "hello");
+    for (name, value) in [
+        ("x-amz-if-match-size", "many"),
+        ("x-amz-if-match-last-modified-time", "yesterday"),
+    ] {
+        c.send(&req("DELETE", "/bucket/k").header(name, value))
+            .is_error(400, "InvalidArgument");
+    }
 }
 
 /// No object is ever archived, so a restore is refused as in S3.
