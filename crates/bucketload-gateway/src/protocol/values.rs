@@ -17,7 +17,7 @@ fields! {
     Checksum { algorithm, kind, value }
     CompletedPart { number, etag, checksums }
     Headers { content_type, system, user }
-    ListEntry { key, size, etag, modified, checksums }
+    ListEntry { key, size, etag, modified, checksums, storage_class }
     ListRequest<'a> { prefix, delimiter, start_after, max_keys }
     ListUploadsRequest<'a> { prefix, delimiter, key_marker, upload_id_marker, max_uploads }
     Listing { objects, common_prefixes, next }

@@ -238,6 +238,48 @@ fn metadata_comes_back() {
 }
 
 #[test]
+fn storage_classes_are_remembered() {
+    let class = "REDUCED_REDUNDANCY";
+    let with = |request: Request| request.header("x-amz-storage-class", class);
+    let (_server, mut c) = start();
+    c.send(&with(req("PUT", "/bucket/a").body("v"))).is(200);
+    let copy = |to: &str| req("PUT", to).header("x-amz-copy-source", "/bucket/a");
+    c.send(&with(copy("/bucket/b"))).is(200);
+    c.send(&copy("/bucket/c")).is(200);
+    let upload = c.send(&with(req("POST", "/bucket/d?uploads"))).is(200);
+    let id = upload.element("UploadId").unwrap();
+    c.put(&format!("/bucket/d?partNumber=1&uploadId={id}"), "v");
+    let parts = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>";
+    c.send(&req("POST", &format!("/bucket/d?uploadId={id}")).body(parts))
+        .is(200);
+    for (key, want) in [
+        ("a", Some(class)),
+        ("b", Some(class)),
+        ("c", None),
+        ("d", Some(class)),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = c.send(&req(method, &format!("/bucket/{key}"))).is(200);
+            assert_eq!(answer.header("x-amz-storage-class"), want, "{method} {key}");
+        }
+        let attributes = req("GET", &format!("/bucket/{key}?attributes"))
+            .header("x-amz-object-attributes", "StorageClass");
+        let answer = c.send(&attributes).is(200);
+        assert_eq!(answer.element("StorageClass"), want.or(Some("STANDARD")));
+    }
+    for listing in ["", "?list-type=2", "?versions"] {
+        assert_eq!(
+            c.get(&format!("/bucket{listing}")).elements("StorageClass"),
+            [class, class, "STANDARD", class]
+        );
+    }
+    for request in [copy("/bucket/x"), req("POST", "/bucket/x?uploads")] {
+        c.send(&request.header("x-amz-storage-class", "reduced_redundancy"))
+            .is_error(400, "InvalidStorageClass");
+    }
+}
+
+#[test]
 fn copies() {
     let (_server, mut c) = start();
     c.send(
