@@ -156,6 +156,7 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
         doc.number("NextPartNumberMarker", last)
             .number("MaxParts", max)
             .flag("IsTruncated", last < count);
+        // S3 also tells the checksums of parts. They are not kept: every read would have to load them.
         for number in marker.saturating_add(1)..=last {
             // The sizes of the parts give their ranges, so every number up to `last` has one.
             let range = info.parts.range(number as u32).unwrap_or_default();
