@@ -45,7 +45,7 @@ fn dial(address: &Address) -> TcpStream {
     stream
 }
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x05\0\0\0\0\0\0\0";
 
 /// A connection after its handshake.
 fn greeted(address: &Address) -> TcpStream {
@@ -90,7 +90,7 @@ fn what_is_no_greeting_is_not_answered() {
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
     // Its own version, and that it will not do.
-    assert_eq!(rest(&stream), b"BKTLGWAY\x04\0\x02\0\0\0\0\0");
+    assert_eq!(rest(&stream), b"BKTLGWAY\x05\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
 
