@@ -25,7 +25,7 @@ fields! {
     ObjectInfo { size, etag, modified, headers, checksums, tags, parts }
     PartInfo { number, size, etag, modified, checksums }
     PartListing { upload, parts, next }
-    UploadInfo { key, upload_id, initiated, checksum }
+    UploadInfo { key, upload_id, initiated, checksum, storage_class }
     UploadListing { uploads, common_prefixes, next }
     Written { etag, size, modified }
 }

@@ -176,6 +176,13 @@ fn checksum_of(
     Ok(checksum::of_parts(algorithm, kind, &rows))
 }
 
+fn storage_class(upload: &UploadInfo) -> &str {
+    upload
+        .storage_class
+        .as_deref()
+        .unwrap_or(metadata::STANDARD)
+}
+
 /// Writes the checksum that an upload announced.
 fn announced_checksum(doc: &mut Doc<'_>, upload: &UploadInfo) {
     if let Some((algorithm, kind)) = upload.checksum {
@@ -208,7 +215,7 @@ pub(crate) fn list_parts(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         .text("UploadId", id);
     doc.owner("Initiator")
         .owner("Owner")
-        .text("StorageClass", metadata::STANDARD);
+        .text("StorageClass", storage_class(&page.upload));
     doc.number("PartNumberMarker", u64::from(marker));
     if let Some(next) = page.next.or(page.parts.last().map(|part| part.number)) {
         doc.number("NextPartNumberMarker", u64::from(next));
@@ -266,7 +273,7 @@ pub(crate) fn list_uploads(ctx: &mut Ctx<'_>) -> S3Result<Body> {
             .text("UploadId", &upload.upload_id);
         doc.owner("Initiator")
             .owner("Owner")
-            .text("StorageClass", metadata::STANDARD);
+            .text("StorageClass", storage_class(upload));
         doc.time("Initiated", upload.initiated);
         announced_checksum(&mut doc, upload);
         doc.close("Upload");

@@ -146,6 +146,7 @@ impl UploadFile {
             upload_id: upload_id.to_owned(),
             initiated: from_nanos(self.initiated),
             checksum: self.options.checksum,
+            storage_class: self.options.headers.storage_class().map(str::to_owned),
         }
     }
 }

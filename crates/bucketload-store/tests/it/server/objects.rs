@@ -249,6 +249,9 @@ fn storage_classes_are_remembered() {
     let upload = c.send(&with(req("POST", "/bucket/d?uploads"))).is(200);
     let id = upload.element("UploadId").unwrap();
     c.put(&format!("/bucket/d?partNumber=1&uploadId={id}"), "v");
+    for listing in ["/bucket?uploads", &format!("/bucket/d?uploadId={id}")] {
+        assert_eq!(c.get(listing).is(200).elements("StorageClass"), [class]);
+    }
     let parts = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>";
     c.send(&req("POST", &format!("/bucket/d?uploadId={id}")).body(parts))
         .is(200);
