@@ -21,7 +21,7 @@ use super::pending::{Pending, Purpose, Reply, Sink, context, render};
 use super::respond::Body;
 use super::router::{self, Operation, STATS_PATH};
 use super::thread::{RequestBuffers, ServerState, Thread};
-use super::upload::{self, content_md5, framing, payload_hash};
+use super::upload::{self, MAX_SINGLE_PUT, content_md5, framing, payload_hash};
 use super::uri;
 
 /// What to do next with a request.
@@ -85,8 +85,10 @@ pub(crate) fn request(
             if request.body == http::Body::Empty {
                 return (0, Next::Answer(reply.with(body)));
             }
-            if request.expect_continue && rest.is_empty() {
-                // The client may or may not send the body after this response.
+            let too_long = request.body.length().is_some_and(|n| n > MAX_SINGLE_PUT);
+            if too_long || request.expect_continue && rest.is_empty() {
+                // Reading a body that is too long would delay the response for hours. A client that
+                // waits for `100 Continue` may or may not send the body after this response.
                 return (0, Next::Answer(reply.last(body)));
             }
             (
@@ -125,6 +127,12 @@ fn start(
 ) -> S3Result<Started> {
     let server = &*thread.server;
     let headers = Headers::new(request.headers.fields())?;
+    if request.version > 0 && !headers.has(Name::Host) {
+        return Err(S3Error::new(
+            Code::InvalidRequest,
+            "An HTTP/1.1 request must have a Host header.",
+        ));
+    }
     let host_bucket = match &server.config.domain {
         Some(domain) => headers
             .text(Name::Host)?

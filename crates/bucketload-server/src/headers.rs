@@ -67,6 +67,8 @@ names! {
     Expires "expires",
     Host "host",
     IfMatch "if-match",
+    IfMatchModified "x-amz-if-match-last-modified-time",
+    IfMatchSize "x-amz-if-match-size",
     IfModifiedSince "if-modified-since",
     IfNoneMatch "if-none-match",
     IfUnmodifiedSince "if-unmodified-since",

@@ -19,7 +19,7 @@ use super::thread::{RequestBuffers, ServerState};
 use bucketload_store::{Commit, Condition, PutOptions};
 
 /// Largest object or part in one request, in bytes: S3's limit.
-const MAX_SINGLE_PUT: u64 = 5 << 30;
+pub(super) const MAX_SINGLE_PUT: u64 = 5 << 30;
 
 /// Starts PutObject or UploadPart.
 ///

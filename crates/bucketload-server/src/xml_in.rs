@@ -7,7 +7,8 @@
 use bucketload_s3::xml::{Text, elements};
 
 use super::error::{Code, S3Error, S3Result};
-use bucketload_store::{Checksum, ChecksumKind, CompletedPart, ETag};
+use super::ops::conditions::{self, DeleteConditions};
+use bucketload_store::{Checksum, ChecksumKind, CompletedPart};
 
 /// Maximum number of keys in one deletion: S3's limit.
 const MAX_DELETE: usize = 1000;
@@ -38,10 +39,19 @@ pub(super) fn walk(
 /// A list of objects to delete.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deletion {
-    /// Key and version id (empty for none) of each object, in order.
-    pub(crate) objects: Vec<(String, String)>,
+    /// In the order of the request.
+    pub(crate) objects: Vec<ObjectToDelete>,
     /// Whether to report only failures.
     pub(crate) quiet: bool,
+}
+
+/// An object of a [`Deletion`].
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectToDelete {
+    pub(crate) key: String,
+    /// Version id; empty for none.
+    pub(crate) version: String,
+    pub(crate) conditions: DeleteConditions,
 }
 
 /// Reads the body of DeleteObjects.
@@ -50,14 +60,18 @@ pub(crate) struct Deletion {
 /// `MalformedXML`, also if there is no object or more than 1000.
 pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
     let mut deletion = Deletion::default();
-    let mut current = (None, String::new());
+    let (mut key, mut current) = (None, ObjectToDelete::default());
     walk(body, |path, text| {
         match *path {
-            ["Delete", "Object", "Key"] => current.0 = Some(text.get()),
-            ["Delete", "Object", "VersionId"] => current.1 = text.get().trim().to_owned(),
+            ["Delete", "Object", "Key"] => key = Some(text.get()),
+            ["Delete", "Object", "VersionId"] => current.version = text.get().trim().to_owned(),
+            ["Delete", "Object", name] => current
+                .conditions
+                .element(name, text.get().trim())
+                .ok_or_else(malformed)?,
             ["Delete", "Object"] => {
-                let (key, version) = std::mem::take(&mut current);
-                deletion.objects.push((key.ok_or_else(malformed)?, version));
+                current.key = key.take().ok_or_else(malformed)?;
+                deletion.objects.push(std::mem::take(&mut current));
                 if deletion.objects.len() > MAX_DELETE {
                     return Err(malformed());
                 }
@@ -77,8 +91,7 @@ pub(crate) fn deletion(body: &[u8]) -> S3Result<Deletion> {
 /// Reads the body of CompleteMultipartUpload.
 ///
 /// # Errors
-/// `MalformedXML`, also if there is no part; `InvalidPart` for an entity tag that this store cannot
-/// have issued.
+/// `MalformedXML`, also if there is no part.
 pub(crate) fn completion(body: &[u8]) -> S3Result<Vec<CompletedPart>> {
     let mut parts = Vec::new();
     let mut part = CompletedPart::default();
@@ -101,8 +114,7 @@ pub(crate) fn completion(body: &[u8]) -> S3Result<Vec<CompletedPart>> {
                         part.number = text.parse().map_err(|_| malformed())?;
                     }
                     None if name == "ETag" => {
-                        let etag = text.parse::<ETag>();
-                        part.etag = Some(etag.map_err(|_| S3Error::from(Code::InvalidPart))?);
+                        part.etag = Some(conditions::tag(text));
                     }
                     None => {}
                 }
@@ -151,10 +163,11 @@ mod tests {
         assert!(got.quiet);
         assert_eq!(
             got.objects,
-            [
-                ("a & b/<c>".into(), String::new()),
-                (" x ".into(), "null".into())
-            ]
+            [("a & b/<c>", ""), (" x ", "null")].map(|(key, version)| ObjectToDelete {
+                key: key.into(),
+                version: version.into(),
+                ..ObjectToDelete::default()
+            })
         );
         let many = |n| {
             format!(
@@ -171,6 +184,8 @@ mod tests {
             "",
             "<Delete></Delete>",
             "<Delete><Object/></Delete>",
+            "<Delete><Object><Key>k</Key><Size>many</Size></Object></Delete>",
+            "<Delete><Object><Key>k</Key><LastModifiedTime>now</LastModifiedTime></Object></Delete>",
             "<Delete><Object><Key>k</Key>",
             "<!DOCTYPE x [<!ENTITY e \"v\">]><Delete><Object><Key>&e;</Key></Object></Delete>",
             "<Delete><Object><Key>&e;</Key></Object></Delete>",
@@ -201,7 +216,7 @@ mod tests {
             ("<CompleteMultipartUpload/>", Code::MalformedXML),
             (
                 "<CompleteMultipartUpload><Part><ETag>x</ETag></Part></CompleteMultipartUpload>",
-                Code::InvalidPart,
+                Code::MalformedXML,
             ),
             (
                 "<CompleteMultipartUpload><Part></Part></CompleteMultipartUpload>",
@@ -240,7 +255,7 @@ mod tests {
             let mut doc = crate::xml::Doc::new(&mut out, "Delete");
             doc.open("Object").text("Key", &key).close("Object");
             doc.finish();
-            prop_assert_eq!(&deletion(&out).unwrap().objects[0].0, &key);
+            prop_assert_eq!(&deletion(&out).unwrap().objects[0].key, &key);
         }
     }
 }

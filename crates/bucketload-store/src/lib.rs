@@ -27,7 +27,7 @@ pub use digest::EtagMode;
 pub use error::{Result, StoreError};
 pub use etag::{ETag, ETagText, ParseETagError};
 pub use memory::{MemoryOptions, MemoryStore};
-pub use multipart::MIN_PART_BYTES;
+pub use multipart::{MIN_PART_BYTES, upload_created};
 pub use null::{NullOptions, NullStore};
 pub use object::Object;
 pub use posix::{Durability, MetadataStorage, PosixOptions, PosixStore};

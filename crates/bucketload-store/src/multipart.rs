@@ -39,6 +39,21 @@ pub(crate) fn new_upload_id() -> String {
     format!("{stamp:016x}{:016x}", RandomState::new().hash_one(stamp))
 }
 
+/// When the upload `id` was created; `None` if no store can have issued this id.
+#[must_use]
+pub fn upload_created(id: &str) -> Option<SystemTime> {
+    if !is_upload_id(id) {
+        return None;
+    }
+    let nanos = u64::from_str_radix(&id[..16], 16).ok()?;
+    UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))
+}
+
+/// True if `id` has the form of an upload id.
+pub(crate) fn is_upload_id(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 pub(crate) const fn check_part_number(number: u32) -> Result<()> {
     if number == 0 || number > MAX_PARTS {
         return Err(StoreError::InvalidArgument(

@@ -292,6 +292,7 @@ impl Store for NullStore {
             upload_id: upload_id.to_owned(),
             initiated: UNIX_EPOCH,
             checksum: None,
+            storage_class: None,
         };
         Ok(PartListing {
             upload,

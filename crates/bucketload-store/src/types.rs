@@ -55,12 +55,34 @@ pub struct Headers {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// Further standard headers (`cache-control`, `content-disposition`, `content-encoding`,
-    /// `content-language`, `expires`, ...): lower-case name and value.
+    /// `content-language`, `expires`, ...) and the storage class, if it is not the standard one:
+    /// lower-case name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub system: Vec<(String, String)>,
     /// User metadata: name without `x-amz-meta-`, and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub user: Vec<(String, String)>,
+}
+
+impl Headers {
+    /// Name of the header among `system` that holds the storage class.
+    pub const STORAGE_CLASS: &str = "x-amz-storage-class";
+
+    /// The storage class; `None` is the standard one.
+    #[must_use]
+    pub fn storage_class(&self) -> Option<&str> {
+        let class = |(name, _): &&(String, String)| name == Self::STORAGE_CLASS;
+        let header = self.system.iter().find(class)?;
+        Some(&header.1)
+    }
+
+    /// Replaces the storage class.
+    pub fn set_storage_class(&mut self, class: Option<String>) {
+        self.system.retain(|(name, _)| name != Self::STORAGE_CLASS);
+        if let Some(class) = class {
+            self.system.push((Self::STORAGE_CLASS.to_owned(), class));
+        }
+    }
 }
 
 /// The tags of an object, keys and values, in the order given.
@@ -270,6 +292,8 @@ pub struct ListEntry {
     pub modified: SystemTime,
     /// Algorithms of the additional checksums.
     pub checksums: Vec<ChecksumAlgorithm>,
+    /// The storage class; `None` is the standard one.
+    pub storage_class: Option<String>,
 }
 
 impl ListEntry {
@@ -282,6 +306,7 @@ impl ListEntry {
             etag: info.etag,
             modified: info.modified,
             checksums: info.checksums.iter().map(|sum| sum.algorithm).collect(),
+            storage_class: info.headers.storage_class().map(str::to_owned),
         }
     }
 }

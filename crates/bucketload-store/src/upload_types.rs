@@ -29,6 +29,8 @@ pub struct UploadInfo {
     pub initiated: SystemTime,
     /// Checksum announced at its creation.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+    /// The storage class of the object; `None` is the standard one.
+    pub storage_class: Option<String>,
 }
 
 /// Which multipart uploads to list. They are sorted by key, then by creation.

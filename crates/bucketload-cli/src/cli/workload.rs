@@ -257,7 +257,7 @@ mod tests {
                 ["get", "--duration", "5"],
                 "--duration 5: phases.run.duration: ",
             ),
-            (["get", "--set", "seed"], "--set seed: there is no `=`"),
+            (["get", "--set", "seed"], "--set seed: it contains no `=`"),
             (["gett", "--ops", "5"], "did you mean `get`?"),
         ] {
             let error = plan(&line).unwrap_err();

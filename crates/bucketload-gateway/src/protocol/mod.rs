@@ -35,7 +35,7 @@ use bucketload_store::ObjectInfo;
 use codec::Malformed;
 
 /// Protocol version; both sides must have the same version.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// Maximum length of a request head, bytes: a completion that names 10,000 parts with a checksum each.
 pub const MAX_REQUEST_HEAD_BYTES: u32 = 1 << 20;

@@ -17,7 +17,7 @@ fields! {
     Checksum { algorithm, kind, value }
     CompletedPart { number, etag, checksums }
     Headers { content_type, system, user }
-    ListEntry { key, size, etag, modified, checksums }
+    ListEntry { key, size, etag, modified, checksums, storage_class }
     ListRequest<'a> { prefix, delimiter, start_after, max_keys }
     ListUploadsRequest<'a> { prefix, delimiter, key_marker, upload_id_marker, max_uploads }
     Listing { objects, common_prefixes, next }
@@ -25,7 +25,7 @@ fields! {
     ObjectInfo { size, etag, modified, headers, checksums, tags, parts }
     PartInfo { number, size, etag, modified, checksums }
     PartListing { upload, parts, next }
-    UploadInfo { key, upload_id, initiated, checksum }
+    UploadInfo { key, upload_id, initiated, checksum, storage_class }
     UploadListing { uploads, common_prefixes, next }
     Written { etag, size, modified }
 }

@@ -10,7 +10,7 @@ use crate::common::{Gateway, eventually, over_own_files, pattern};
 use bucketload_gateway::{Address, ByteRange, Client, Error, Options};
 use bucketload_store::{Commit, Condition, ReadConditions, StoreError};
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x05\0\0\0\0\0\0\0";
 const PUT_FILE: u8 = 19;
 const COMMIT_FILE: u8 = 20;
 const DROP_FILE: u8 = 21;

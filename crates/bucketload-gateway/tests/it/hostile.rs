@@ -45,7 +45,7 @@ fn dial(address: &Address) -> TcpStream {
     stream
 }
 
-const HELLO: &[u8; 16] = b"BKTLGWAY\x04\0\0\0\0\0\0\0";
+const HELLO: &[u8; 16] = b"BKTLGWAY\x05\0\0\0\0\0\0\0";
 
 /// Connects and performs the handshake.
 fn greeted(address: &Address) -> TcpStream {
@@ -90,7 +90,7 @@ fn malformed_greetings_get_no_answer() {
     let mut stream = dial(gateway.server.address());
     stream.write_all(&other_version).unwrap();
     // The server sends its own version and refuses.
-    assert_eq!(rest(&stream), b"BKTLGWAY\x04\0\x02\0\0\0\0\0");
+    assert_eq!(rest(&stream), b"BKTLGWAY\x05\0\x02\0\0\0\0\0");
     assert!(gateway.client.list_buckets().is_ok());
 }
 

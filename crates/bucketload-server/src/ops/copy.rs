@@ -69,12 +69,15 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         ));
     }
     let info = source.info();
+    let mut stored = if replace {
+        metadata::collect(headers)?
+    } else {
+        info.headers.clone()
+    };
+    // The class of the source does not pass to the copy, as in S3.
+    stored.set_storage_class(metadata::storage_class(headers)?);
     let commit = Commit {
-        headers: if replace {
-            metadata::collect(headers)?
-        } else {
-            info.headers.clone()
-        },
+        headers: stored,
         tags: if replace_tags {
             metadata::tags(headers)?
         } else {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
-use super::Ctx;
+use super::{Ctx, metadata};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::parse_u64;
@@ -67,8 +67,9 @@ impl<'a> Page<'a> {
         for algorithm in &entry.checksums {
             doc.text("ChecksumAlgorithm", checksum::name(*algorithm));
         }
+        let class = entry.storage_class.as_deref();
         doc.number("Size", entry.size)
-            .text("StorageClass", "STANDARD");
+            .text("StorageClass", class.unwrap_or(metadata::STANDARD));
         if owner {
             doc.owner("Owner");
         }

@@ -25,7 +25,7 @@ const DEFAULT_TYPE: &str = "binary/octet-stream";
 /// Collects the metadata in the request's headers.
 ///
 /// # Errors
-/// `MetadataTooLarge`, `InvalidArgument` for text that is not UTF-8.
+/// `MetadataTooLarge`, `InvalidStorageClass`, `InvalidArgument` for text that is not UTF-8.
 pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::Headers> {
     let mut all = bucketload_store::Headers {
         content_type: headers.text(Name::ContentType)?.map(str::to_owned),
@@ -44,6 +44,7 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
             all.system.push((name.text().to_owned(), value));
         }
     }
+    all.set_storage_class(storage_class(headers)?);
     if headers.has_user_metadata {
         let mut bytes = 0;
         for (name, value) in headers.user_metadata() {
@@ -78,15 +79,27 @@ fn without_aws_chunked(value: &str) -> String {
         .join(",")
 }
 
+/// Name of the standard storage class, in which objects are that name no other.
+pub(crate) const STANDARD: &str = "STANDARD";
+
+/// The storage class that the request names; `None` is the standard one.
+///
+/// # Errors
+/// `InvalidStorageClass`.
+pub(crate) fn storage_class(headers: &Headers<'_, '_>) -> S3Result<Option<String>> {
+    match headers.bytes(Name::StorageClass) {
+        None | Some(b"STANDARD") => Ok(None),
+        Some(b"REDUCED_REDUNDANCY") => Ok(Some("REDUCED_REDUNDANCY".to_owned())),
+        Some(_) => Err(Code::InvalidStorageClass.into()),
+    }
+}
+
 /// Refuses storage options that this server does not support.
 ///
 /// # Errors
 /// `InvalidStorageClass`, `NotImplemented`, `AccessControlListNotSupported`.
 pub(crate) fn check_storage(headers: &Headers<'_, '_>) -> S3Result<()> {
-    let class = headers.bytes(Name::StorageClass);
-    if class.is_some_and(|class| class != b"STANDARD" && class != b"REDUCED_REDUNDANCY") {
-        return Err(Code::InvalidStorageClass.into());
-    }
+    storage_class(headers)?;
     let missing =
         if headers.has(Name::ServerSideEncryption) || headers.has(Name::SseCustomerAlgorithm) {
             "Server-side encryption is not implemented."
@@ -144,6 +157,9 @@ pub(crate) fn write(head: &mut Head, target: &Target, info: &ObjectInfo, checksu
         if let Some(value) = target.param(parameter).or_else(stored) {
             head.header(name.text(), value.as_bytes());
         }
+    }
+    if let Some(class) = headers.storage_class() {
+        head.header(Name::StorageClass.text(), class.as_bytes());
     }
     for (name, value) in &headers.user {
         head.header(&["x-amz-meta-", name].concat(), value.as_bytes());

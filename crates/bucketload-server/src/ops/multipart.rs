@@ -11,8 +11,8 @@ use crate::uri::Target;
 use crate::xml::Doc;
 use crate::xml_in;
 use bucketload_store::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, CompletedPart, Condition, ListUploadsRequest,
-    MultipartOptions, PartInfo, UploadInfo,
+    Checksum, ChecksumAlgorithm, ChecksumKind, CompletedPart, Condition, ETag, ListUploadsRequest,
+    MultipartOptions, ObjectInfo, PartInfo, UploadInfo,
 };
 
 /// CreateMultipartUpload.
@@ -83,11 +83,39 @@ pub(crate) fn complete(
     announced: Option<&Checksum>,
 ) -> S3Result<Body> {
     let parts = xml_in::completion(input)?;
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let (etag, sums) = match assemble(ctx, &parts, condition, announced) {
+        Err(error) if error.code == Code::NoSuchUpload => {
+            let info = completed_before(ctx, &parts).ok_or(error)?;
+            (info.etag, info.checksums)
+        }
+        outcome => outcome?,
+    };
+    let location = ["/", bucket, "/", key].concat();
+    let mut doc = ctx.xml("CompleteMultipartUploadResult");
+    doc.text("Location", &location)
+        .text("Bucket", bucket)
+        .text("Key", key);
+    doc.etag(etag.text().as_str());
+    for sum in &sums {
+        doc.checksum(sum)
+            .text("ChecksumType", checksum::kind_name(sum.kind));
+    }
+    Ok(doc.finish())
+}
+
+/// Makes the object of the parts `named`. Returns its entity tag and checksums.
+fn assemble(
+    ctx: &Ctx<'_>,
+    named: &[CompletedPart],
+    condition: &Condition,
+    announced: Option<&Checksum>,
+) -> S3Result<(ETag, Vec<Checksum>)> {
     let (store, bucket, key) = (ctx.store(), ctx.target.bucket(), ctx.target.key());
     let id = ctx.target.upload_id();
     let upload = store.upload_info(bucket, key, id)?;
     let sum = match upload.checksum {
-        Some((algorithm, kind)) => checksum_of(ctx, id, &parts, algorithm, kind)?,
+        Some((algorithm, kind)) => checksum_of(ctx, id, named, algorithm, kind)?,
         None => None,
     };
     if let (Some(announced), Some(sum)) = (announced, &sum)
@@ -98,18 +126,21 @@ pub(crate) fn complete(
     }
     ctx.keep_previous(key);
     let sums: Vec<_> = sum.into_iter().collect();
-    let written = store.complete_multipart(bucket, key, id, &parts, sums.clone(), condition)?;
-    let location = ["/", bucket, "/", key].concat();
-    let mut doc = ctx.xml("CompleteMultipartUploadResult");
-    doc.text("Location", &location)
-        .text("Bucket", bucket)
-        .text("Key", key);
-    doc.etag(written.etag.text().as_str());
-    for sum in &sums {
-        doc.checksum(sum)
-            .text("ChecksumType", checksum::kind_name(sum.kind));
-    }
-    Ok(doc.finish())
+    let written = store.complete_multipart(bucket, key, id, named, sums.clone(), condition)?;
+    Ok((written.etag, sums))
+}
+
+/// The object that an earlier completion with the parts `named` made, if it still stands. A client
+/// that lost the first response repeats the request and gets the same response.
+///
+/// No store remembers completed uploads. The object counts as the upload's if the entity tags of the
+/// parts give its tag and it was written after the upload was created.
+fn completed_before(ctx: &Ctx<'_>, named: &[CompletedPart]) -> Option<ObjectInfo> {
+    let created = bucketload_store::upload_created(ctx.target.upload_id())?;
+    let tags: Vec<_> = named.iter().map(|part| part.etag).collect::<Option<_>>()?;
+    let info = ctx.object_info().ok()?;
+    let same = info.parts.count() as usize == named.len() && info.etag == ETag::of_parts(&tags);
+    (same && created <= info.modified).then_some(info)
 }
 
 /// The checksum of the object made of the parts `named`; `None` if a part lacks one.
@@ -145,6 +176,13 @@ fn checksum_of(
     Ok(checksum::of_parts(algorithm, kind, &rows))
 }
 
+fn storage_class(upload: &UploadInfo) -> &str {
+    upload
+        .storage_class
+        .as_deref()
+        .unwrap_or(metadata::STANDARD)
+}
+
 /// Writes the checksum that an upload announced.
 fn announced_checksum(doc: &mut Doc<'_>, upload: &UploadInfo) {
     if let Some((algorithm, kind)) = upload.checksum {
@@ -177,7 +215,7 @@ pub(crate) fn list_parts(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         .text("UploadId", id);
     doc.owner("Initiator")
         .owner("Owner")
-        .text("StorageClass", "STANDARD");
+        .text("StorageClass", storage_class(&page.upload));
     doc.number("PartNumberMarker", u64::from(marker));
     if let Some(next) = page.next.or(page.parts.last().map(|part| part.number)) {
         doc.number("NextPartNumberMarker", u64::from(next));
@@ -235,7 +273,7 @@ pub(crate) fn list_uploads(ctx: &mut Ctx<'_>) -> S3Result<Body> {
             .text("UploadId", &upload.upload_id);
         doc.owner("Initiator")
             .owner("Owner")
-            .text("StorageClass", "STANDARD");
+            .text("StorageClass", storage_class(upload));
         doc.time("Initiated", upload.initiated);
         announced_checksum(&mut doc, upload);
         doc.close("Upload");

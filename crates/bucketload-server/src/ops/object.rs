@@ -103,6 +103,10 @@ fn describe(
     );
     head.content_range(&range, info.size);
     if part.is_some() && info.parts.count() > 0 {
+        if let (true, Some(sum)) = (checksums, info.checksums.first()) {
+            let kind = checksum::kind_name(sum.kind);
+            head.header("x-amz-checksum-type", kind.as_bytes());
+        }
         head.number("x-amz-mp-parts-count", u64::from(info.parts.count()));
     }
     Ok(Some(range))
@@ -152,11 +156,20 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
         doc.number("NextPartNumberMarker", last)
             .number("MaxParts", max)
             .flag("IsTruncated", last < count);
-        // S3 lists the parts of objects with a composite checksum; this store does not keep their sums.
+        // S3 also tells the checksums of parts. They are not kept: every read would have to load them.
+        for number in marker.saturating_add(1)..=last {
+            // The sizes of the parts give their ranges, so every number up to `last` has one.
+            let range = info.parts.range(number as u32).unwrap_or_default();
+            doc.open("Part")
+                .number("PartNumber", number)
+                .number("Size", range.end - range.start)
+                .close("Part");
+        }
         doc.close("ObjectParts");
     }
     if wants("StorageClass") {
-        doc.text("StorageClass", "STANDARD");
+        let class = info.headers.storage_class();
+        doc.text("StorageClass", class.unwrap_or(metadata::STANDARD));
     }
     if wants("ObjectSize") {
         doc.number("ObjectSize", info.size);

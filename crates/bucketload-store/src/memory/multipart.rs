@@ -35,6 +35,7 @@ impl Upload {
                 upload_id: id.to_owned(),
                 initiated: SystemTime::now(),
                 checksum: options.checksum,
+                storage_class: options.headers.storage_class().map(str::to_owned),
             },
             options,
             parts: Mutex::new(Some(BTreeMap::new())),

@@ -26,7 +26,7 @@ use super::receive::FinishedFile;
 use super::record::{from_nanos, to_nanos};
 use super::temporary::{Scratch, Temporary};
 use crate::error::{Result, StoreError};
-use crate::multipart::{new_upload_id, page_parts};
+use crate::multipart::{is_upload_id, new_upload_id, page_parts};
 use crate::types::{Checksum, Written};
 use crate::upload_types::{MultipartOptions, PartInfo, PartListing, UploadInfo};
 
@@ -146,6 +146,7 @@ impl UploadFile {
             upload_id: upload_id.to_owned(),
             initiated: from_nanos(self.initiated),
             checksum: self.options.checksum,
+            storage_class: self.options.headers.storage_class().map(str::to_owned),
         }
     }
 }
@@ -164,7 +165,7 @@ impl Upload {
     pub(super) fn open(inner: &Arc<Inner>, bucket: &str, key: &str, id: &str) -> Result<Self> {
         super::buckets::check(&inner.tree, bucket)?;
         // The id becomes part of a path.
-        if id.len() != 32 || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
+        if !is_upload_id(id) {
             return Err(StoreError::NoSuchUpload);
         }
         let open = || -> rustix::io::Result<_> {

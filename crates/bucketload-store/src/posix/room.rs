@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::beneath;
 use super::escape::SELF;
-use super::tree::{Tree, is_directory, is_file};
+use super::tree::{BLOCKED, Tree, is_directory, is_file};
 use crate::error::{Result, StoreError};
 
 impl Tree {
@@ -29,7 +29,7 @@ impl Tree {
             Ok(stat) if is_file(&stat) => stat.st_ino,
             Ok(stat) if is_directory(&stat) => return Ok(()),
             Err(Errno::NOENT) => return Ok(()),
-            Ok(_) => return Err(failed(Errno::NOTDIR)),
+            Ok(_) => return Err(BLOCKED),
             Err(error) => return Err(failed(error)),
         };
         let scratch = self.session.scratch();

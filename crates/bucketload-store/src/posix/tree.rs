@@ -27,6 +27,11 @@ use crate::types::{Condition, ObjectInfo};
 /// Maximum number of attempts of an operation whose directories vanish concurrently.
 const ATTEMPTS: u32 = 1000;
 
+/// The error for a key whose directory cannot be made, because this store follows no links.
+pub(super) const BLOCKED: StoreError = StoreError::InvalidArgument(
+    "the path of the key leads through a symbolic link or a special file",
+);
+
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) session: Arc<Session>,
@@ -130,11 +135,18 @@ impl Tree {
         Ok(self.open(object)?.map(|(_, stat)| Version::of(&stat)))
     }
 
-    /// The directory of a key, if it exists. Fails if the bucket does not.
+    /// The directory of a key, if it exists. Fails if the bucket does not exist, or if a symbolic link
+    /// leads to the directory.
     pub(super) fn parent(&self, bucket: &str, object: &ObjectPath) -> Result<Option<Anchor>> {
         match self.anchor(object) {
             Ok((parent, _)) => Ok(Some(parent)),
-            Err(_) => super::buckets::check(self, bucket).map(|()| None),
+            Err(error) => {
+                super::buckets::check(self, bucket)?;
+                match error {
+                    Errno::LOOP => Err(BLOCKED),
+                    _ => Ok(None),
+                }
+            }
         }
     }
 
@@ -169,6 +181,7 @@ impl Tree {
             {
                 Ok(parent) => parent,
                 Err(Errno::NOENT | Errno::NOTDIR) => Arc::new(self.make_directories(object)?),
+                Err(Errno::LOOP) => return Err(BLOCKED),
                 Err(error) => return Err(failed(error)),
             };
             let guard = self.lock(object.path());

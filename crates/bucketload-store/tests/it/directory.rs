@@ -95,7 +95,11 @@ fn no_key_escapes_the_bucket() {
     symlink(outside.path(), directory.path().join("linked-bucket")).unwrap();
     assert_eq!(crate::common::get(&store, "link/secret"), None);
     assert_eq!(crate::common::get(&store, "secret"), None);
-    assert!(crate::common::put_as(&store, "link/new", b"x", Commit::default()).is_err());
+    for key in ["link/new", "link/deeper/new"] {
+        let refused = crate::common::put_as(&store, key, b"x", Commit::default()).unwrap_err();
+        assert_eq!(refused.http_status(), 400, "{refused}");
+        assert!(refused.to_string().contains("symbolic link"), "{refused}");
+    }
     assert!(
         !store
             .delete("bucket", "link/secret", &Condition::None)

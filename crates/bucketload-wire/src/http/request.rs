@@ -11,6 +11,8 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Request target, as sent: still percent-encoded, with the query.
     pub target: &'a str,
+    /// Minor version of HTTP: 0 for HTTP/1.0, 1 for HTTP/1.1.
+    pub version: u8,
     /// The header fields in the order received.
     pub headers: Headers<'a>,
     /// How the body is delimited; never [`Body::UntilClose`].
@@ -89,16 +91,18 @@ pub fn parse_request<R>(
         (false, None | Some(0)) => Body::Empty,
         (false, Some(n)) => Body::Length(n),
     };
+    let version = request.version.unwrap_or(0);
     Ok(Some(f(&Request {
         // A complete head has a method and a target.
         method: request.method.unwrap_or_default(),
         target: request.path.unwrap_or_default(),
+        version,
         headers: Headers {
             fields: request.headers,
         },
         body,
         len,
-        keep_alive: framing.keeps_alive(request.version.unwrap_or(0)),
+        keep_alive: framing.keeps_alive(version),
         expect_continue,
     })))
 }
@@ -119,7 +123,7 @@ mod tests {
         parse_request(head, |request| {
             assert_eq!(request.method, "PUT");
             assert_eq!(request.target, "/b/k%20x?partNumber=1");
-            assert_eq!(request.body, Body::Length(12));
+            assert_eq!((request.version, request.body), (1, Body::Length(12)));
             assert_eq!(request.len, head.len() - 4);
             assert!(request.keep_alive && request.expect_continue);
             assert_eq!(request.headers.get_str("HOST"), Some("h"));

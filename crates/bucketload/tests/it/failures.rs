@@ -112,7 +112,7 @@ fn a_name_node_that_is_down_is_named() {
         "--endpoint-url",
         "http://h:1",
     ];
-    call(&mut bucketload(dir.path(), &args)).expect(2, &["--endpoint-url", "leave one out"]);
+    call(&mut bucketload(dir.path(), &args)).expect(2, &["--endpoint-url", "omit one of them"]);
     let args = ["run", "put", "--target", &target, "--checksum", "crc32"];
     call(&mut bucketload(dir.path(), &args)).expect(2, &["--checksum", "webhdfs://"]);
 }

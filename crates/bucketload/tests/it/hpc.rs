@@ -122,7 +122,7 @@ fn impossible_rows_are_refused_before_anything_is_measured() {
     ));
     target.expect(
         2,
-        &["libc.so.6: this is no libs3 library: it has no S3_initialize"],
+        &["libc.so.6: this is not a libs3 library: it has no S3_initialize"],
     );
     let flag = call(&mut bucketload(
         dir.path(),

@@ -129,6 +129,34 @@ fn bodies_of_refused_requests_are_read() {
 }
 
 #[test]
+fn a_body_that_is_too_long_is_refused_before_it_is_sent() {
+    let (server, _) = start();
+    for length in [(5 << 30) + 1, (5_u64 << 40) + 1] {
+        for target in ["/bucket/k", "/bucket/k?partNumber=1&uploadId=u"] {
+            let mut c = Client::new(&server);
+            let mut put = req("PUT", target).header("Content-Length", &length.to_string());
+            put.length = false;
+            let refused = c.send(&put);
+            assert_eq!(refused.header("connection"), Some("close"));
+            refused.is_error(400, "EntityTooLarge");
+            c.stream.shutdown(Shutdown::Write).unwrap();
+            assert!(c.ended());
+        }
+    }
+}
+
+#[test]
+fn http_1_1_requires_a_host() {
+    let (_server, mut c) = start();
+    c.raw(b"GET /bucket HTTP/1.1\r\n\r\n")
+        .is_error(400, "InvalidRequest");
+    // The connection remains usable.
+    c.get("/bucket").is(200);
+    c.raw(b"GET /bucket HTTP/1.0\r\n\r\n")
+        .is_error(403, "AccessDenied");
+}
+
+#[test]
 fn malformed_requests_get_a_response_and_end_the_connection() {
     let (server, _) = start();
     for bytes in [

@@ -132,6 +132,22 @@ fn version_1_pages_by_marker() {
 }
 
 #[test]
+fn parameters_are_echoed_plain_unless_url_encoding_is_requested() {
+    let (_server, mut c) = filled();
+    let query = "prefix=c d\n&marker=a+b/&delimiter= /";
+    for (list, want) in [
+        ("", ["c d&#10;", "a+b/", " /"]),
+        ("&encoding-type=url", ["c%20d%0A", "a%2Bb/", "%20/"]),
+    ] {
+        let page = c.get(&format!("/bucket?{query}{list}")).is(200);
+        assert_eq!(
+            ["Prefix", "Marker", "Delimiter"].map(|name| page.element(name)),
+            want.map(Some)
+        );
+    }
+}
+
+#[test]
 fn every_object_has_one_version() {
     let (_server, mut c) = filled();
     let page = c.get("/bucket?versions&max-keys=3").is(200);

@@ -79,6 +79,18 @@ fn parts_become_an_object() {
         .is(200);
     let etag = format!("{}-2", hex(&md5(&[md5(&one), md5(&two)].concat())));
     assert_eq!(done.element("ETag"), Some(&*format!("&quot;{etag}&quot;")));
+    // The same completion again: the client may have lost the first response.
+    let again = |id: &str, parts: &[(usize, &str)]| {
+        req("POST", &format!("/bucket/k?uploadId={id}")).body(completion(parts))
+    };
+    let repeated = c.send(&again(&id, &[(2, &first), (7, &second)])).is(200);
+    assert_eq!(repeated.text(), done.text());
+    c.send(&again(&id, &[(2, &first)]))
+        .is_error(404, "NoSuchUpload");
+    for unknown in ["nope", &"f".repeat(32)] {
+        c.send(&again(unknown, &[(2, &first), (7, &second)]))
+            .is_error(404, "NoSuchUpload");
+    }
     let get = c.get("/bucket/k").is(200);
     assert!(get.body == [one.clone(), two.clone()].concat());
     assert_eq!(
@@ -100,8 +112,31 @@ fn parts_become_an_object() {
     assert_eq!(across.body, [1, 2]);
     let attributes =
         req("GET", "/bucket/k?attributes").header("x-amz-object-attributes", "ObjectParts");
-    assert_eq!(c.send(&attributes).is(200).element("PartsCount"), Some("2"));
+    let all = c.send(&attributes).is(200);
+    assert_eq!(all.element("PartsCount"), Some("2"));
+    assert_eq!(all.elements("PartNumber"), ["1", "2"]);
+    assert_eq!(all.elements("Size"), ["5242880", "1000"]);
+    assert_eq!(all.element("IsTruncated"), Some("false"));
+    let page = |max: &str, marker: &str| {
+        req("GET", "/bucket/k?attributes")
+            .header("x-amz-object-attributes", "ObjectParts")
+            .header("x-amz-max-parts", max)
+            .header("x-amz-part-number-marker", marker)
+    };
+    for (marker, numbers, next, truncated) in
+        [("0", ["1"], "1", "true"), ("1", ["2"], "2", "false")]
+    {
+        let page = c.send(&page("1", marker)).is(200);
+        assert_eq!(page.elements("PartNumber"), numbers);
+        assert_eq!(page.element("MaxParts"), Some("1"));
+        assert_eq!(page.element("PartNumberMarker"), Some(marker));
+        assert_eq!(page.element("NextPartNumberMarker"), Some(next));
+        assert_eq!(page.element("IsTruncated"), Some(truncated));
+    }
     c.get(&format!("/bucket/k?uploadId={id}"))
+        .is_error(404, "NoSuchUpload");
+    c.put("/bucket/k", "overwritten");
+    c.send(&again(&id, &[(2, &first), (7, &second)]))
         .is_error(404, "NoSuchUpload");
 }
 
@@ -124,6 +159,11 @@ fn bad_completions_are_refused() {
         .is_error(400, "InvalidPart");
     c.send(&complete(&[])).is_error(400, "MalformedXML");
     c.send(&req("POST", "/bucket/k?uploadId=nope").body(completion(&[(1, &small)])))
+        .is_error(404, "NoSuchUpload");
+    // The store cannot have issued this tag.
+    c.send(&complete(&[(1, "\"foreign\"")]))
+        .is_error(400, "InvalidPart");
+    c.send(&req("POST", "/bucket/k?uploadId=nope").body(completion(&[(1, "foreign")])))
         .is_error(404, "NoSuchUpload");
     c.put("/bucket/k", "there");
     c.send(&complete(&[(1, &small)]).header("If-None-Match", "*"))
@@ -259,6 +299,18 @@ fn checksums_of_multipart_objects() {
             .send(&req("HEAD", "/bucket/k").header("x-amz-checksum-mode", "ENABLED"))
             .is(200);
         assert_eq!(head.header(&header), Some(&**want));
+        let kind = head.header("x-amz-checksum-type");
+        assert!(kind.is_some());
+        for method in ["GET", "HEAD"] {
+            let of_part = c
+                .send(
+                    &req(method, "/bucket/k?partNumber=2").header("x-amz-checksum-mode", "ENABLED"),
+                )
+                .is(206);
+            assert_eq!(of_part.header("x-amz-checksum-type"), kind);
+            // The checksum of the whole object does not fit the part.
+            assert_eq!(of_part.header(&header), None);
+        }
     }
     let bad = |name: &str, kind: &str| {
         req("POST", "/bucket/k?uploads")

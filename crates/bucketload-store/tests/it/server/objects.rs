@@ -1,6 +1,6 @@
 //! Objects: content, ranges, conditions, metadata, copies, deletion, tags.
 
-use super::client::{Auth, req, start};
+use super::client::{Auth, Request, req, start};
 
 const HELLO_MD5: &str = "5d41402abc4b2a76b9719d911017c592";
 
@@ -238,6 +238,51 @@ fn metadata_comes_back() {
 }
 
 #[test]
+fn storage_classes_are_remembered() {
+    let class = "REDUCED_REDUNDANCY";
+    let with = |request: Request| request.header("x-amz-storage-class", class);
+    let (_server, mut c) = start();
+    c.send(&with(req("PUT", "/bucket/a").body("v"))).is(200);
+    let copy = |to: &str| req("PUT", to).header("x-amz-copy-source", "/bucket/a");
+    c.send(&with(copy("/bucket/b"))).is(200);
+    c.send(&copy("/bucket/c")).is(200);
+    let upload = c.send(&with(req("POST", "/bucket/d?uploads"))).is(200);
+    let id = upload.element("UploadId").unwrap();
+    c.put(&format!("/bucket/d?partNumber=1&uploadId={id}"), "v");
+    for listing in ["/bucket?uploads", &format!("/bucket/d?uploadId={id}")] {
+        assert_eq!(c.get(listing).is(200).elements("StorageClass"), [class]);
+    }
+    let parts = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>";
+    c.send(&req("POST", &format!("/bucket/d?uploadId={id}")).body(parts))
+        .is(200);
+    for (key, want) in [
+        ("a", Some(class)),
+        ("b", Some(class)),
+        ("c", None),
+        ("d", Some(class)),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = c.send(&req(method, &format!("/bucket/{key}"))).is(200);
+            assert_eq!(answer.header("x-amz-storage-class"), want, "{method} {key}");
+        }
+        let attributes = req("GET", &format!("/bucket/{key}?attributes"))
+            .header("x-amz-object-attributes", "StorageClass");
+        let answer = c.send(&attributes).is(200);
+        assert_eq!(answer.element("StorageClass"), want.or(Some("STANDARD")));
+    }
+    for listing in ["", "?list-type=2", "?versions"] {
+        assert_eq!(
+            c.get(&format!("/bucket{listing}")).elements("StorageClass"),
+            [class, class, "STANDARD", class]
+        );
+    }
+    for request in [copy("/bucket/x"), req("POST", "/bucket/x?uploads")] {
+        c.send(&request.header("x-amz-storage-class", "reduced_redundancy"))
+            .is_error(400, "InvalidStorageClass");
+    }
+}
+
+#[test]
 fn copies() {
     let (_server, mut c) = start();
     c.send(
@@ -332,6 +377,80 @@ fn deleting_many() {
     let md5 = req("POST", "/bucket?delete").header("Content-MD5", "XUFAKrxLKna5cZ2REBfFkg==");
     c.send(&md5.body(body("", &["a"])))
         .is_error(400, "BadDigest");
+}
+
+/// Element of a deletion, header of a DELETE, value.
+type Condition<'a> = (&'a str, &'a str, &'a str);
+
+#[test]
+fn conditions_of_deletes() {
+    let (_server, mut c) = start();
+    c.put("/bucket/k", "hello");
+    let past = "Thu, 01 Jan 1998 00:00:00 GMT";
+    let wrong = [
+        ("ETag", "If-Match", "\"foreign\""),
+        ("ETag", "If-Match", "\"d41d8cd98f00b204e9800998ecf8427e\""),
+        ("Size", "x-amz-if-match-size", "4"),
+        (
+            "LastModifiedTime",
+            "x-amz-if-match-last-modified-time",
+            past,
+        ),
+    ];
+    let one = |conditions: &[Condition<'_>]| {
+        conditions
+            .iter()
+            .fold(req("DELETE", "/bucket/k"), |delete, (_, name, value)| {
+                delete.header(name, value)
+            })
+    };
+    let many = |conditions: &[Condition<'_>]| {
+        let elements: String = conditions
+            .iter()
+            .map(|(name, _, value)| format!("<{name}>{value}</{name}>"))
+            .collect();
+        req("POST", "/bucket?delete").body(format!(
+            "<Delete><Object><Key>k</Key>{elements}</Object><Object><Key>other</Key></Object></Delete>"
+        ))
+    };
+    let size = ("Size", "x-amz-if-match-size", "5");
+    for condition in wrong {
+        c.send(&one(&[condition]))
+            .is_error(412, "PreconditionFailed");
+        let answer = c.send(&many(&[condition])).is(200);
+        assert_eq!(answer.elements("Code"), ["PreconditionFailed"]);
+        assert_eq!(answer.elements("Key"), ["k", "other"]);
+    }
+    // A condition that holds does not make up for one that does not.
+    c.send(&one(&[size, wrong[0]]))
+        .is_error(412, "PreconditionFailed");
+    for single in [true, false] {
+        for which in [0..3, 0..1, 1..2, 2..3] {
+            c.put("/bucket/k", "hello");
+            let head = c.send(&req("HEAD", "/bucket/k"));
+            let written = head.header("last-modified").unwrap();
+            let tag = ("ETag", "If-Match", HELLO_MD5);
+            let modified = ("LastModifiedTime", wrong[3].1, written);
+            let conditions = &[tag, size, modified][which];
+            let delete = if single {
+                one(conditions)
+            } else {
+                many(conditions)
+            };
+            let answer = c.send(&delete);
+            assert!(matches!(answer.status, 200 | 204), "{}", answer.text());
+            assert_eq!(answer.element("Code"), None);
+            c.get("/bucket/k").is_error(404, "NoSuchKey");
+        }
+    }
+    c.put("/bucket/k", "hello");
+    for (name, value) in [
+        ("x-amz-if-match-size", "many"),
+        ("x-amz-if-match-last-modified-time", "yesterday"),
+    ] {
+        c.send(&req("DELETE", "/bucket/k").header(name, value))
+            .is_error(400, "InvalidArgument");
+    }
 }
 
 /// No object is ever archived, so a restore is refused as in S3.

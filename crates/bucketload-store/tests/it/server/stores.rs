@@ -44,6 +44,26 @@ fn a_directory() {
     c.put("/bucket/bad", &body);
     let bad = c.get("/bucket/bad").is(200).body;
     assert_eq!(bad.iter().zip(&body).filter(|(a, b)| a != b).count(), 1);
+    let created = c.send(&req("POST", "/bucket/parts?uploads")).is(200);
+    let target = format!(
+        "/bucket/parts?uploadId={}",
+        created.element("UploadId").unwrap()
+    );
+    let part = c.put(&format!("{target}&partNumber=1"), "v");
+    let tag = part.header("etag").unwrap();
+    let complete = req("POST", &target).body(format!(
+        "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part></CompleteMultipartUpload>"
+    ));
+    let done = c.send(&complete).is(200);
+    assert_eq!(c.send(&complete).is(200).text(), done.text());
+    std::os::unix::fs::symlink("/", root.path().join("bucket/link")).unwrap();
+    for source in [None, Some("/bucket/small")] {
+        let mut put = req("PUT", "/bucket/link/k").body("v");
+        if let Some(source) = source {
+            put = put.header("x-amz-copy-source", source);
+        }
+        c.send(&put).is_error(400, "InvalidArgument");
+    }
     server.stop();
     let server = Server::start(config(), store()).unwrap();
     let mut c = Client::new(&server);
