@@ -4,12 +4,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support::{WORKER, run, suite_passes};
+use crate::support::{WORKER, clock, probe, run, suite_passes};
 use bucketload_core::driver::{Admin, Driver, Session};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
-use bucketload_core::record::Probe;
 use bucketload_drivers::conformance::{Differential, Quirks};
 use bucketload_local::posix::{
     Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, PosixSession, Write,
@@ -18,17 +17,6 @@ use bucketload_local::posix::{
 /// A directory on a file system that supports O_DIRECT, unlike possibly the system's temporary directory.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-fn clock() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    // Steps read the clock on the threads that perform them, so all threads share a counter.
-    static TICKS: AtomicU64 = AtomicU64::new(0);
-    TICKS.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-fn probe() -> Probe {
-    Probe::new(clock)
 }
 
 /// Whether the tests' directory supports O_DIRECT; a memory file system may not.

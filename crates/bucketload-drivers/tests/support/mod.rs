@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::{Driver, WorkerId};
 use bucketload_core::op::{Op, OpClass, Request};
@@ -243,11 +244,10 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, test)
 }
 
-/// A clock that counts its readings on this thread.
+/// A clock that counts its readings on all threads: some drivers read it on the threads that perform their calls.
 pub(crate) fn clock() -> u64 {
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.set(TICKS.get() + 1);
-    TICKS.get()
+    static TICKS: AtomicU64 = AtomicU64::new(0);
+    TICKS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// A probe with [`clock`]: its times are in the order of the readings.

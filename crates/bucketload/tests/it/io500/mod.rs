@@ -514,7 +514,7 @@ fn impossible_settings_are_refused() {
         "--set",
         "mdtest-easy.n=5",
     ];
-    refused(&[&buckets[..], &many].concat(), &["one agent alone"]);
+    refused(&[&buckets[..], &many].concat(), &["a single agent"]);
     refused(&["--target", "mem:", "--mapping", "files"], &["ranges"]);
     refused(
         &["--target", "mem:", "--mode", "wide"],
