@@ -1,6 +1,5 @@
 //! Dependency rules, proved from cargo's own resolution: which crate may know which, which crate
 //! must stay free of a runtime, the licence and ban lists of `deny.toml`, and that all commands build in one set of
-
 //! features (`features`).
 
 use std::collections::{BTreeMap, BTreeSet};

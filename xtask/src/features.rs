@@ -1,6 +1,5 @@
 //! One set of features: cargo resolves the features of a dependency anew for each choice of packages, and where they
 //! differ it is compiled again. The choices that README, CONTRIBUTING, CI and the other tasks make are compared here, from
-
 //! cargo's own resolution, so that none of their commands compiles what another one has compiled.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,6 @@
 //!
 //! The bodies of `send` are as long a stretch of incompressible bytes as ours ([`ARENA`]). From one
 //! slice that stays in the second-level cache a quarter less would be enough, but no store can be
-
 //! measured with content that repeats itself within a compressor's window.
 
 use std::io::{Read, Write};

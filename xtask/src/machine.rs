@@ -3,7 +3,6 @@
 //! A shared machine takes a core away for milliseconds, and a bound on a latency then fails although the code is
 //! right. [`bare_timer`] says what the machine can do, [`undisturbed`] gives a check another chance if it failed
 //! *and* the machine was seen to stand still. A check that had no chance on a core of its own is neither passed nor
-
 //! failed: it is listed as not judged.
 
 use std::fmt;

@@ -2,7 +2,6 @@
 //!
 //! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`,
 //! `examples`, `gates` and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
-
 //! of `servers/`.
 
 mod bench;

@@ -1,7 +1,6 @@
 //! The table API x server x operation, gathered while the driver suites run.
 //!
 //! The drivers' `conformance` example prints `class NAME works|refused|-` for every operation class;
-
 //! [`add`] keeps that, [`print()`] shows all columns at the end.
 
 use std::sync::Mutex;

@@ -1,6 +1,5 @@
 //! Conformance: our driver against servers we did not write, our server against clients we did not
 //! write, and the whole program as a user meets it. Everything is installed by the scripts of
-
 //! `servers/`; what cannot be had fails the run.
 
 mod agents;

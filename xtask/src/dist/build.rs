@@ -1,5 +1,4 @@
 //! What is packed: the program and the libs3 library, built so that no path of this machine stands in them, or given by
-
 //! `BUCKETLOAD_PROGRAM`, and what the program prints of itself.
 
 use std::path::{Path, PathBuf};

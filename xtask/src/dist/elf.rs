@@ -1,5 +1,4 @@
 //! What a program or library needs of the system it runs on, read from its own ELF file: machine, loader, libraries, and
-
 //! the versions of their symbols. The newest of glibc's versions is the oldest glibc that runs it.
 
 use std::collections::BTreeSet;

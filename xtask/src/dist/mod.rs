@@ -7,7 +7,6 @@
 //! ```
 //!
 //! The same source on the same system gives the same bytes: entries are sorted, owners and modes fixed, and every time is
-
 //! that of the last commit.
 
 mod build;

@@ -1,5 +1,4 @@
 //! An image in one archive, from nothing: in the layout of OCI, with the list that `docker load` reads beside it. It is
-
 //! written without an engine of containers.
 
 use serde_json::{Value, json};

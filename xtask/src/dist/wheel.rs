@@ -1,5 +1,4 @@
 //! A Python wheel that carries a program: `pip install` puts it on the path. A wheel is a zip file with a list of what is
-
 //! in it.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! The instant that packages carry in place of the time at which they were made, so that the same source gives the same
-
 //! bytes: `SOURCE_DATE_EPOCH`, else that of the last commit.
 
 use time::OffsetDateTime;

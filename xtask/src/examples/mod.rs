@@ -7,7 +7,6 @@
 //! ```
 //!
 //! What a command promises is its exit code (0 unless the table says otherwise), the files that it names for its
-
 //! output, and the report that it says it wrote. A command that does not run has a reason in `table`.
 
 mod block;

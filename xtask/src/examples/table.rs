@@ -1,5 +1,4 @@
 //! What the documents' examples need beside themselves: placeholders and what stands for them here, and the
-
 //! commands that end otherwise, take long, or cannot run on one machine.
 
 /// What becomes of a command.

@@ -3,7 +3,6 @@
 //! The goal holds on an idle core. Whether the core was idle is measured, not assumed: before and after each run a bare
 //! timer keeps the same kind of instants on the same core. A hypervisor that gives the core to others is
 //! late for the bare timer as well, and then the program is held to what the machine can do. One that gives
-
 //! the core away for many milliseconds at a time says nothing of the program: such a turn is taken again.
 
 use std::time::{Duration, Instant};

@@ -2,7 +2,6 @@
 //!
 //! System calls and instructions are differences of two runs of different length, so that start-up
 //! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
-
 //! tests of the drivers and the runner.
 
 mod lateness;

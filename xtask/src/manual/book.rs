@@ -1,7 +1,6 @@
 //! mdBook: the pinned version, installed below `target` by cargo on first use.
 //!
 //! It is a tool, not a dependency: nothing of ours links it, and a machine that has the toolchain can
-
 //! build it (0.5.4 without its web server: about a minute of CPU time).
 
 use std::path::{Path, PathBuf};

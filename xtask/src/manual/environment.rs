@@ -1,7 +1,6 @@
 //! The page of environment variables: what each means, and a proof that the list is complete.
 //!
 //! The sources are searched for the names of variables; a name without a meaning here, or a meaning whose
-
 //! name the sources do not have, is an error.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
 //! Examples in the documents: every command line names a command and options that exist, and every workload
-
 //! resolves.
 
 use std::collections::{BTreeMap, BTreeSet};

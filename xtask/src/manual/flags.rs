@@ -1,5 +1,4 @@
 //! Flags in the documents: each that stands in code or in a table is one of the program, or of a program of others
-
 //! that is named here.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
 //! The finished pages: every link leads to a file of the book, every anchor to an element with that
-
 //! identifier, every picture is there.
 
 use std::collections::{BTreeMap, BTreeSet};

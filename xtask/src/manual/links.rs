@@ -1,5 +1,4 @@
 //! Links of the repository's Markdown files: files and anchors exist, pictures are small, URLs are well
-
 //! formed, and every page of `docs` is a chapter of the book.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,6 @@
 //! ```
 //!
 //! Chapters are written for the repository: their links are right on a code host. `stage` turns what
-
 //! leads out of `docs` into chapters, so the same text is right in the book, too.
 
 mod book;

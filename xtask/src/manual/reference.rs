@@ -1,7 +1,6 @@
 //! The pages of the reference that follow from the code, and the chapters of commands in the contents.
 //!
 //! They are committed, so that a code host shows them; [`update`] writes them, or fails when what is
-
 //! committed differs.
 
 use std::collections::BTreeMap;

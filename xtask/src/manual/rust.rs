@@ -1,7 +1,6 @@
 //! What the sources say about a type: its doc comment and those of its variants or fields.
 //!
 //! Enough of Rust's syntax for declarations as rustfmt writes them; a declaration that is not found is an
-
 //! error of the caller, never an empty page.
 
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! The book's sources: `docs` with its inclusions expanded and every link leading to a chapter.
 //!
 //! Links are written as they must be in the repository. One that leads out of `docs` becomes a link to
-
 //! the chapter that includes that file, or to a copy of the file in the book.
 
 use std::collections::BTreeMap;

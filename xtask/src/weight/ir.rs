@@ -1,5 +1,4 @@
 //! The intermediate code of the last crate, the program: how many lines rustc hands to LLVM, and of which functions.
-
 //! A generic function is there once per set of types that it is compiled for.
 
 use std::collections::HashMap;

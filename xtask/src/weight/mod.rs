@@ -1,5 +1,4 @@
 //! What the project weighs for who builds it: times of builds, packages, intermediate code, the program, lines of
-
 //! code. `cargo xtask weight` prints it, each row with its command; `docs/project/weight.md` keeps the last table.
 
 mod build;
