@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::files;
+use crate::files::{self, TempDir};
 use crate::process::Process;
 use crate::sh::{Result, cargo, cmd, ensure, line, output, root, run, show, words};
 
@@ -276,14 +276,29 @@ pub(crate) fn whole(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Fails unless every operation that was offered in the measured phase of `result`, which is of `name`, has worked.
-pub(crate) fn all_worked(name: &str, result: &Value) -> Result {
-    let totals = &run_phase(result)?["totals"];
+/// Runs `online-service` with `flags` and `env`, and fails unless every offered operation worked. `name` is shown.
+pub(crate) fn online_service(name: &str, flags: &str, env: &Env) -> Result {
+    let dir = TempDir::new("scenario")?;
+    let out = dir.file("run");
+    let line = format!(
+        "run online-service --rate 20/s --size 'loguniform(1KiB, 1MiB)' --out {out} {flags}"
+    );
+    let result = measured(&line, env)?;
+    let totals = &run_phase(&result)?["totals"];
     eprintln!("{name}: {} {totals}", result["verdict"]["word"]);
     ensure(
         totals["failed"] == 0 && totals["ok"] == totals["offered"],
         || format!("operations failed: {totals} {}", result["failures"]),
     )
+}
+
+/// The value of `--store` for the store `memory` or `posix`, whose directory is made in `dir`.
+pub(crate) fn store_in(dir: &TempDir, store: &str) -> Result<String> {
+    files::make_dir(dir.file("store"))?;
+    Ok(match store {
+        "posix" => format!("posix:{}", dir.file("store")),
+        other => other.to_owned(),
+    })
 }
 
 /// Writes a certificate for loopback and its key.

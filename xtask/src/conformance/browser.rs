@@ -6,7 +6,7 @@ use crate::files::TempDir;
 use crate::own::own;
 use crate::sh::{Result, cmd, ensure, need_programs, output, run, words};
 
-/// Runs the newcomer's command for a moment and opens its report.
+/// Runs a newcomer's first command briefly and opens its report.
 pub(crate) fn all() -> Result {
     need_programs(&[("chromium", "chromium")])?;
     let dir = TempDir::new("browser")?;
@@ -18,8 +18,8 @@ pub(crate) fn all() -> Result {
     open(&dir.path().join("run/report.html"), 6)
 }
 
-/// Fails unless the page has at least `charts` charts and its script ran to its end, which adds a line for values to
-/// those with scales.
+/// Fails unless the page has at least `charts` charts and its script ran to the end. The script adds a line for
+/// values to charts with scales.
 pub(crate) fn open(page: &Path, charts: u32) -> Result {
     let url = format!("file://{}", page.display());
     let profile = TempDir::new("chromium")?;
