@@ -1,5 +1,5 @@
-//! MD-Workbench on a directory and on MinIO: nothing fails, every byte is what was written, and the working
-//! set is as large in the end as in the beginning.
+//! MD-Workbench on a directory and on MinIO: nothing fails, every byte reads back as written, and the working set
+//! keeps its size.
 
 use crate::files::TempDir;
 use crate::own::{Env, own_with};

@@ -1,11 +1,11 @@
-//! The operation log, read by programs that we did not write: DuckDB and pandas.
+//! The operation log, read by third-party programs: DuckDB and pandas.
 
 use crate::files::{self, TempDir};
 use crate::own::own;
 use crate::server::Clients;
 use crate::sh::{Result, cmd, root, run, step};
 
-/// Logs a run in each form and lets both readers compare it with the run's result.
+/// Logs a run in each format and lets both readers compare it with the run's result.
 pub(crate) fn all() -> Result {
     let tools = Clients::install("-readers")?;
     let python = tools.get("READERS")?;

@@ -1,5 +1,5 @@
-//! A study that starts real servers itself: MinIO alone and behind nginx with its cache, killed in the middle, gone on
-//! with, and nothing left running.
+//! A study that starts real servers itself, MinIO alone and behind nginx with its cache. The study is killed halfway
+//! and resumed, and must leave nothing running.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -35,10 +35,10 @@ options = { duration = "1s", objects = 20, size = "4KiB", no-calibration = true 
 kind = "summary"
 "#;
 
-/// Cells of the study.
+/// Number of cells of the study.
 const CELLS: usize = 2 * 2 * 3;
 
-/// Kills the study after its first cells and goes on with it.
+/// Kills the study after its first cells and resumes it.
 pub(crate) fn study() -> Result {
     let dir = TempDir::new("study")?;
     let (file, out) = (dir.file("servers.toml"), dir.file("study"));
@@ -66,7 +66,7 @@ pub(crate) fn study() -> Result {
         format!("{finished} of {CELLS} cells were measured")
     })?;
     let begun = lines("started");
-    // The killed cell was begun twice, if one was running.
+    // A cell that was running when the study was killed started twice.
     ensure(begun <= CELLS + 1, || {
         format!("{begun} cells were begun after {before} of {CELLS} had been measured")
     })?;
@@ -82,7 +82,7 @@ pub(crate) fn study() -> Result {
     Ok(())
 }
 
-/// Fails when the server of a target still listens.
+/// Fails if the server of a target still listens.
 fn ended(facts: &Path) -> Result {
     let facts = files::json(facts)?;
     let endpoint = text(&facts["endpoint"]);

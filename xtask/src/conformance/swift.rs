@@ -1,5 +1,5 @@
-//! The Swift driver and the whole program against OpenStack Swift and against radosgw's Swift API, and
-//! the load of Ceph's data nodes beside the OSDs' own counters.
+//! The Swift driver and the whole program against OpenStack Swift and radosgw's Swift API, and the load of Ceph's
+//! data nodes compared with the OSDs' own counters.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ const CEPH: Case = Case {
     known_as: "ceph-swift",
 };
 
-/// Reads that a placement group counts for one GET of a small object: radosgw asks for size, attributes
-/// and bytes in one request (seen with 16.2).
+/// Reads that a placement group counts per GET of a small object: radosgw asks for size, attributes and bytes in one
+/// request (observed with 16.2).
 const READS_PER_GET: u64 = 3;
-/// Largest difference between expected and counted requests of a node.
+/// Largest relative difference between expected and counted requests of a node.
 const TOLERANCE: f64 = 0.02;
 
 /// Both servers, and the hotspot on three OSDs.
@@ -39,8 +39,8 @@ pub(crate) fn all() -> Result {
     })
 }
 
-/// Runs the hotspot, computes the requests per OSD from the placement and compares them with what the
-/// placement groups of the data pool counted.
+/// Runs the hotspot scenario, computes the requests per OSD from the placement, and compares them with the counters
+/// of the data pool's placement groups.
 fn hotspot(server: &Server) -> Result {
     let dir = TempDir::new("hotspot")?;
     let out = dir.file("run");
@@ -57,7 +57,7 @@ fn hotspot(server: &Server) -> Result {
     let line = format!("report {out} --placement {file}");
     let nodes = &measured(&line, &server.env)?["nodes"];
     ensure(nodes["unknown"] == 0, || {
-        format!("requests on objects that lie nowhere: {nodes}")
+        format!("requests for objects without a known node: {nodes}")
     })?;
     let list = items(&nodes["nodes"]);
     let count = list.clone().count();
@@ -76,8 +76,8 @@ fn hotspot(server: &Server) -> Result {
     Ok(())
 }
 
-/// Reads counted so far by the placement groups of the data pool, by the OSD that serves them, once
-/// the manager has heard from all OSDs: when two looks six seconds apart agree.
+/// Reads counted so far by the data pool's placement groups, by the OSD that serves them. Waits until two readings
+/// six seconds apart agree, so that the manager has heard from all OSDs.
 fn settled_reads(server: &Server) -> Result<BTreeMap<String, u64>> {
     let mut last = reads(server)?;
     for _ in 0..10 {
@@ -89,7 +89,7 @@ fn settled_reads(server: &Server) -> Result<BTreeMap<String, u64>> {
         }
         last = now;
     }
-    Err("the counters of the OSDs do not come to rest".to_owned())
+    Err("the counters of the OSDs keep changing".to_owned())
 }
 
 fn reads(server: &Server) -> Result<BTreeMap<String, u64>> {

@@ -5,24 +5,23 @@ use crate::sh::Result;
 
 /// A package for dpkg.
 pub(super) struct Deb<'a> {
-    /// The fields of the control file but `Installed-Size`, a line each.
+    /// The fields of the control file except `Installed-Size`, one per line.
     pub(super) control: String,
-    /// The file `triggers`; empty for none.
+    /// Text of the file `triggers`; empty for none.
     pub(super) triggers: &'a str,
-    /// What it installs.
+    /// The installed files.
     pub(super) data: &'a Tree,
 }
 
 impl Deb<'_> {
-    /// The package, all times `epoch` (seconds).
+    /// The bytes of the package, with all times set to `epoch` (seconds).
     ///
-    /// # Errors
-    /// When a path is too long for a tar file.
+    /// # Errors A path is too long for a tar file.
     pub(super) fn bytes(&self, epoch: u64) -> Result<Vec<u8>> {
         let mut control = Tree::default();
         let size = self.data.kib();
         let fields = &self.control;
-        // The description comes last, for it has lines of its own.
+        // The description must come last, as it spans several lines.
         let at = fields.find("Description:").unwrap_or(fields.len());
         let (head, tail) = fields.split_at(at);
         let text = format!("{head}Installed-Size: {size}\n{tail}");

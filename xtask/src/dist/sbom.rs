@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::crates::Crate;
 use super::when::When;
 
-/// The document of `package`, which is one of `crates`, and of the file with this sum.
+/// The document for `package`, which is one of `crates`, and its file with the hash `sum`.
 pub(super) fn document(package: &str, crates: &[Crate], sum: &str, when: When) -> String {
     let (own, others): (Vec<&Crate>, Vec<&Crate>) =
         crates.iter().partition(|known| known.name == package);
@@ -58,13 +58,13 @@ fn component(known: &Crate, kind: &str) -> Value {
     component
 }
 
-/// The package URL of a crate, by which the document names it; `+` is escaped there.
+/// The package URL of a crate, which identifies it in the document; `+` is escaped.
 fn reference(known: &Crate) -> String {
     let version = known.version.replace('+', "%2B");
     format!("pkg:cargo/{}@{version}", known.name)
 }
 
-/// A UUID that follows from a digest (version 8 of RFC 9562).
+/// A UUID derived from a digest (version 8 of RFC 9562).
 fn uuid(digest: &[u8]) -> String {
     let mut bytes = digest[..16].to_vec();
     bytes[6] = bytes[6] & 0x0f | 0x80;
