@@ -1,6 +1,6 @@
-//! One set of features: cargo resolves the features of a dependency anew for each choice of packages, and where they
-//! differ it is compiled again. The choices that README, CONTRIBUTING, CI and the other tasks make are compared here, from
-//! cargo's own resolution, so that none of their commands compiles what another one has compiled.
+//! One set of features: cargo resolves the features of a dependency separately for each choice of packages, and
+//! compiles it again if they differ. This module compares the choices that README, CONTRIBUTING, CI and the other
+//! tasks make, using cargo's own resolution, so that no command compiles again what another has compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use crate::files;
 use crate::own;
 use crate::sh::{Result, cargo, output, root};
 
-/// Where commands stand that everybody calls.
+/// Pages with commands that everybody runs.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/README.md"];
 
-/// What the other tasks call beside that; `lint`, `test` and `docs` of `ci`, and the builds of `own`.
+/// Additional commands of the other tasks: `lint`, `test` and `docs` of `ci`, and the builds of `own`.
 const TASKS: [&str; 4] = [
     "cargo test --workspace",
     "cargo build --release -p bucketload",
@@ -20,12 +20,12 @@ const TASKS: [&str; 4] = [
     "cargo xtask",
 ];
 
-/// A choice of packages that cargo resolves features for.
+/// A choice of packages for which cargo resolves features.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
-    /// Each profile is compiled for itself.
+    /// Profiles are compiled separately.
     release: bool,
-    /// Whether tests or examples are built: what they depend on counts then.
+    /// True if tests or examples are built, so that their dependencies count.
     dev: bool,
     /// Options that choose packages and features.
     packages: Vec<String>,
@@ -33,10 +33,10 @@ struct Choice {
     command: String,
 }
 
-/// The sets of features in which each package is built; more than one where build scripts or macros need it as well.
+/// The sets of features that each package is built with; more than one if build scripts or macros need it too.
 type Resolved = BTreeMap<String, BTreeSet<String>>;
 
-/// Compares all choices; says what differs.
+/// Compares all choices and describes the differences.
 pub(crate) fn differences() -> Result<Vec<String>> {
     let mut choices = Vec::new();
     for page in PAGES {
@@ -67,7 +67,7 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     Ok(problems.into_values().collect())
 }
 
-/// The commands of cargo in a page: lines of code blocks, and what stands between back-ticks.
+/// The cargo commands in a page: in code blocks and between back-ticks.
 fn commands(page: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in page.lines() {
@@ -81,7 +81,7 @@ fn commands(page: &str) -> Vec<&str> {
     found
 }
 
-/// What a command makes cargo resolve; `None` where it builds nothing of ours.
+/// The packages for which a command makes cargo resolve features; `None` if it builds nothing of ours.
 fn choice(command: &str) -> Option<Choice> {
     let (_, words) = command.split_once("cargo ")?;
     let words = words.split(" -- ").next()?.split(" #").next()?;
@@ -94,7 +94,7 @@ fn choice(command: &str) -> Option<Choice> {
         command: command.trim().to_owned(),
     };
     match verb {
-        // An alias of `.cargo/config.toml`: the rest are its arguments.
+        // An alias from `.cargo/config.toml`; the remaining words are its arguments.
         "xtask" => {
             choice.packages = ["-p", "xtask"].map(str::to_owned).into();
             return Some(choice);
@@ -119,7 +119,7 @@ fn choice(command: &str) -> Option<Choice> {
     Some(choice)
 }
 
-/// What cargo resolves for `choice`: a line `package version|features` per package.
+/// cargo's resolution for `choice`: a line `package version|features` per package.
 fn tree(choice: &Choice) -> Result<String> {
     let edges = match choice.dev {
         true => "normal,build,dev",
@@ -129,14 +129,14 @@ fn tree(choice: &Choice) -> Result<String> {
     output(cargo(&line).args(&choice.packages))
 }
 
-/// The features of the packages of others in the output of `cargo tree`.
+/// The features of third-party packages in the output of `cargo tree`.
 fn resolved(tree: &str) -> Result<Resolved> {
     let mut found = Resolved::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
         let (package, features) = line
             .split_once('|')
             .ok_or_else(|| format!("cargo tree: unexpected line {line:?}"))?;
-        // Our own have a path.
+        // Our own packages have a path.
         if package.contains("(/") {
             continue;
         }
@@ -147,14 +147,14 @@ fn resolved(tree: &str) -> Result<Resolved> {
     Ok(found)
 }
 
-/// The packages that two commands build in other features, with a message each.
+/// The packages that two commands build with different features, each with a message.
 fn compare(old: (&str, &Resolved), new: (&str, &Resolved)) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for (package, features) in new.1 {
         let Some(before) = old.1.get(package) else {
             continue;
         };
-        // One of them may need it in one form more, for a build script or a macro.
+        // One command may build it in one more form, for a build script or a macro.
         if features.is_subset(before) || before.is_subset(features) {
             continue;
         }
@@ -170,7 +170,7 @@ fn compare(old: (&str, &Resolved), new: (&str, &Resolved)) -> Vec<(String, Strin
         ] {
             let names: Vec<String> = names;
             let _ = match names.is_empty() {
-                true => write!(text, " `{command}` has no more;"),
+                true => write!(text, " `{command}` has no additional features;"),
                 false => write!(text, " `{command}` has its feature {};", names.join(", ")),
             };
         }

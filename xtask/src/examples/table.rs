@@ -1,22 +1,22 @@
-//! What the documents' examples need beside themselves: placeholders and what stands for them here, and the
-//! commands that end otherwise, take long, or cannot run on one machine.
+//! Tables for the documents' examples: placeholders with their local replacements, and the commands that end
+//! differently, take long, or cannot run on one machine.
 
-/// What becomes of a command.
+/// How a command is run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum How {
-    /// Runs to its end in every run of the task.
+    /// Run to its end in every run of the task.
     Quick,
-    /// Takes minutes: runs in conformance.
+    /// Takes minutes; run only by conformance.
     Long(&'static str),
-    /// Does not run here at all.
+    /// Never run here.
     Never(&'static str),
-    /// Goes on until it is ended, at the end of its page.
+    /// A server, ended at the end of its page.
     Serves,
-    /// May end with this code where its error output says so, besides with 0.
+    /// May end with 0, or with this code if its standard error contains the text.
     Or(i32, &'static str),
 }
 
-/// A rule: the end of the page's path (empty: any), words of the command, and what becomes of it. The first that fits
+/// A rule: the end of the page's path (empty for any), words of the command, and how to run it. The first match
 /// counts; a command without a rule is quick.
 pub(super) type Rule = (&'static str, &'static str, How);
 
@@ -29,7 +29,7 @@ const IO500: &str =
     "300 s a phase by IO500's rules, about an hour: conformance part io500 shortens them";
 
 pub(super) const RULES: &[Rule] = &[
-    // others' programs
+    // Third-party programs.
     ("", "sbatch ", Never(CLUSTER)),
     ("", "srun ", Never(CLUSTER)),
     ("", "kubectl ", Never(CLUSTER)),
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         "./",
         Never("conformance starts each server by its script"),
     ),
-    // services that no server of servers/ is
+    // Services that no script in servers/ provides.
     ("", "https://storage.googleapis.com", Never("a real cloud")),
     (
         "drivers/gcs.md",
@@ -119,13 +119,13 @@ pub(super) const RULES: &[Rule] = &[
         "study-grid --rows all --scale 1",
         Never("files of 10 GB by 16 processes"),
     ),
-    // commands that only look
+    // Commands that only print something.
     ("", "--dry-run", How::Quick),
     ("", "config show", How::Quick),
     ("", "slurm --nodes", How::Quick),
     ("", "k8s --name", How::Quick),
     ("", "bucketload submit", How::Quick),
-    // what serves
+    // Servers.
     ("", "bucketload agent --listen", Serves),
     ("", "bucketload serve", Serves),
     ("", "bucketload gateway", Serves),
@@ -133,12 +133,12 @@ pub(super) const RULES: &[Rule] = &[
     ("", "top bucketload-runs/", How::Quick),
     ("", "top --controller", Serves),
     ("commands/bucketload-top.md", "bucketload top", Serves),
-    // runs of others' lengths
+    // Long runs.
     ("", "io500 --config io500.ini", Long("IO500's sizes")),
     (
         "",
         "io500 --verify",
-        Never("needs the directory of a run, which is named after its instant"),
+        Never("needs the directory of a run, which is named after its start time"),
     ),
     (
         "commands/bucketload-io500.md",
@@ -192,10 +192,10 @@ pub(super) const RULES: &[Rule] = &[
     ("", "bucketload run get", Long("30 s and more")),
 ];
 
-/// Placeholders of the documents and what stands for them, in this order; `{…}` are filled in by the task.
+/// Placeholders of the documents and their replacements, in this order; the task fills in `{…}`.
 pub(super) const PLACES: &[(&str, &str)] = &[
     ("cargo run --release -- ", "bucketload "),
-    // servers
+    // Servers.
     ("http://node{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
     ("http://host{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
     ("http://new:9000", "http://{OTHER}"),
@@ -208,23 +208,23 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("http://old:9000", "http://{STORE}"),
     ("--endpoint-url …", "--endpoint-url http://{STORE}"),
     ("h1:7400,h2:7400", "{AGENTS}"),
-    // addresses to listen on: loopback, and free
+    // Listening addresses: loopback with a free port.
     ("0.0.0.0:7400", "127.0.0.1:0"),
     ("0.0.0.0:9000", "127.0.0.1:0"),
     ("0.0.0.0:9020", "127.0.0.1:0"),
     ("127.0.0.1:9020", "127.0.0.1:0"),
-    // a second server of a page cannot have the default port, too
+    // A page's second server cannot use the default port.
     (
         "serve --store null",
         "serve --listen 127.0.0.1:0 --store null",
     ),
-    // a second controller beside the one of the page needs a port and a directory of its own
+    // A page's second controller needs its own port and directory.
     ("0.0.0.0:19088", "127.0.0.1:0 --data {DIR}/second"),
     (
         "controller --agents",
         "controller --listen 127.0.0.1:0 --data {DIR}/third --agents",
     ),
-    // keys
+    // Keys.
     (
         "AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…",
         "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
@@ -233,7 +233,7 @@ pub(super) const PLACES: &[(&str, &str)] = &[
         "AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...",
         "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
     ),
-    // directories
+    // Directories.
     ("/mnt/", "{DIR}/mnt/"),
     ("/dev/shm/", "{DIR}/shm/"),
     ("/srv/", "{DIR}/srv/"),
@@ -252,16 +252,16 @@ pub(super) const PLACES: &[(&str, &str)] = &[
 /// Buckets of the examples.
 pub(super) const BUCKETS: [&str; 7] = ["BUCKET", "bench", "bucket", "c", "my-bucket", "new", "old"];
 
-/// Pages whose commands wait so long that the others run beside them.
+/// Pages whose commands wait so long that the others run at the same time.
 pub(super) const BESIDE: [&str; 1] = ["README.md"];
 
-/// Pages whose commands talk to a controller that another page starts.
+/// Pages whose commands need a controller that another page starts.
 pub(super) const WITH_CONTROLLER: [&str; 2] = [
     "commands/bucketload-submit.md",
     "commands/bucketload-top.md",
 ];
 
-/// Files that the text beside a command promises: page, words of the command, file.
+/// Files that the surrounding text promises: page, words of the command, file.
 pub(super) const FILES: &[(&str, &str, &str)] = &[
     ("", "bucketload run ossperf", "results.csv"),
     ("", "-L /tmp/latency", "latency*"),
@@ -274,9 +274,9 @@ pub(super) fn rule(page: &str, command: &str) -> Option<usize> {
         .position(|(of, words, _)| page_is(page, of) && command.contains(words))
 }
 
-/// Whether `end` names `page`: it is the end of its path.
+/// True if `page` is named by `end`, the end of its path.
 pub(super) fn page_is(page: &str, end: &str) -> bool {
-    // many directories have a page of this name; alone it is the one of the root
+    // Many directories have such a page; the bare name means the one in the root.
     if end == "README.md" {
         return page == end;
     }

@@ -1,7 +1,7 @@
-//! The page of environment variables: what each means, and a proof that the list is complete.
+//! The page of environment variables: the meaning of each, and a check that the list is complete.
 //!
-//! The sources are searched for the names of variables; a name without a meaning here, or a meaning whose
-//! name the sources do not have, is an error.
+//! The sources are searched for names of variables. A name without a meaning here is an error, and so is a meaning
+//! whose name does not occur in the sources.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use crate::files;
 use crate::sh::{Result, root};
 
-/// Beginnings of names that are environment variables where they stand alone in a string.
+/// A string that is one word with such a prefix names an environment variable.
 const PREFIXES: [&str; 18] = [
     "AWS_",
     "AZURE_",
@@ -31,10 +31,10 @@ const PREFIXES: [&str; 18] = [
     "WEBHDFS_",
 ];
 
-/// Names that no prefix tells.
+/// Names without such a prefix.
 const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
 
-/// Sources that set variables for programs that they start, build scripts, tests and examples.
+/// Skipped sources: they set variables for other programs, or are build scripts, tests or examples.
 const LEFT_OUT: [&str; 6] = [
     "/engines/cli/",
     "/bucketload-cli/src/study/",
@@ -44,7 +44,7 @@ const LEFT_OUT: [&str; 6] = [
     "tests.rs",
 ];
 
-/// Headings with name and meaning of their variables.
+/// Headings with the names and meanings of their variables.
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "The program",
@@ -313,7 +313,7 @@ pub(super) fn page() -> Result<String> {
         .collect();
     if !unexplained.is_empty() {
         return Err(format!(
-            "{unexplained:?} are read, but xtask/src/manual/environment.rs has no meaning for them"
+            "{unexplained:?} are read, but xtask/src/manual/environment.rs does not explain them"
         ));
     }
     let unused: Vec<&&str> = explained
@@ -322,7 +322,7 @@ pub(super) fn page() -> Result<String> {
         .collect();
     if !unused.is_empty() {
         return Err(format!(
-            "{unused:?} have a meaning in xtask/src/manual/environment.rs, but no source has them"
+            "{unused:?} are explained in xtask/src/manual/environment.rs, but no source reads them"
         ));
     }
     let mut out = String::from("# Environment variables\n\n");
@@ -339,7 +339,7 @@ pub(super) fn page() -> Result<String> {
     Ok(out)
 }
 
-/// Every name of a variable that the sources have.
+/// The names of all variables in the sources.
 fn used() -> Result<BTreeSet<String>> {
     let crates = root().join("crates");
     let mut names = BTreeSet::new();
@@ -349,7 +349,7 @@ fn used() -> Result<BTreeSet<String>> {
             continue;
         }
         let text = files::read(crates.join(&file))?;
-        // Tests inside a module stand at its end.
+        // A module's inner tests come last.
         let code = text
             .split("#[cfg(test)]\nmod tests {")
             .next()

@@ -1,34 +1,33 @@
-//! The pages of the reference that follow from the code, and the chapters of commands in the contents.
+//! The reference pages generated from the code, and the commands' chapters in the table of contents.
 //!
-//! They are committed, so that a code host shows them; [`update`] writes them, or fails when what is
-//! committed differs.
+//! The pages are committed so that a code host shows them. [`update`] writes them, or fails if the committed pages
+//! differ.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::rust::{self, Item};
-use super::{environment, results, schema, work_dir};
+use super::{environment, markdown, results, schema, work_dir};
 use crate::files;
 use crate::own;
 use crate::sh::{Result, root, run};
 
-/// What makes a page.
+/// Generates a page.
 type Page = fn() -> Result<String>;
 
-/// What every page of ours begins with.
+/// The first line of every generated page.
 const MARK: &str = "<!-- Made from the code by `cargo xtask manual --write`: do not edit. -->\n\n";
 
-/// The chapters of commands stand between these lines of the contents.
+/// The table of contents lists the commands' chapters between these lines.
 const BEGIN: &str = "<!-- commands -->\n";
 const END: &str = "<!-- end of commands -->\n";
 
-/// Chapters that nobody has given a place stand between these.
+/// The table of contents lists chapters without a place of their own between these lines.
 const MORE: &str = "<!-- further pages -->\n";
 const END_OF_MORE: &str = "<!-- end of further pages -->\n";
 
-/// Writes the pages (`write`), or compares them with what is committed. Returns file name and text of the page
-/// of each command.
+/// Writes the pages, or compares them with the committed ones. Returns file name and text of each command's page.
 pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
     let docs = root().join("docs");
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -93,12 +92,12 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
         .map(|path| format!("docs/{}", path.display()))
         .collect();
     Err(format!(
-        "out of date: {}\nrun `cargo xtask manual --write` and commit what it changes",
+        "out of date: {}\nrun `cargo xtask manual --write` and commit the changes",
         names.join(", ")
     ))
 }
 
-/// File name and text of the page of each command, by the program itself.
+/// File name and text of each command's page, as the program writes them.
 fn commands() -> Result<Vec<(String, String)>> {
     let dir = work_dir().join("commands");
     let _ = std::fs::remove_dir_all(&dir);
@@ -117,7 +116,7 @@ fn commands() -> Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// The contents with a chapter per command.
+/// The table of contents with a chapter per command.
 fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String> {
     let (before, after) = around(summary, BEGIN, END)?;
     let mut list = String::new();
@@ -133,7 +132,7 @@ fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String>
     Ok(format!("{before}{BEGIN}{list}{END}{after}"))
 }
 
-/// The contents with a chapter for every page that stands in no other place of them.
+/// The table of contents with a chapter for every page that it does not list elsewhere.
 fn with_further(summary: &str, docs: &Path) -> Result<String> {
     let (before, after) = around(summary, MORE, END_OF_MORE)?;
     let mut list = String::new();
@@ -152,7 +151,7 @@ fn with_further(summary: &str, docs: &Path) -> Result<String> {
     Ok(format!("{before}{MORE}{list}{END_OF_MORE}{after}"))
 }
 
-/// What stands before `begin` and behind `end`.
+/// The text before `begin` and after `end`.
 fn around<'a>(summary: &'a str, begin: &str, end: &str) -> Result<(&'a str, &'a str)> {
     let parts = summary.split_once(begin);
     let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
@@ -170,7 +169,7 @@ fn language() -> Result<String> {
     schema::page(&serde_json::from_str(&text).map_err(|e| e.to_string())?)
 }
 
-/// Every built-in workload: what it is, its variants, its text.
+/// Every built-in workload: its description, profiles and text.
 fn workloads() -> Result<String> {
     let list = files::read(root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
     let list = list
@@ -216,11 +215,11 @@ fn workloads() -> Result<String> {
     Ok(out + &texts)
 }
 
-/// Doc comments of variants as rows of a table.
+/// Adds the doc comments of variants as table rows.
 fn rows<'a>(out: &mut String, items: impl Iterator<Item = (&'a Item, String)>) {
     for (item, name) in items {
-        let about = item.docs.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(out, "| `{name}` | {} |", about.replace('|', "\\|"));
+        let about = markdown::one_line(&item.docs).replace('|', "\\|");
+        let _ = writeln!(out, "| `{name}` | {about} |");
     }
 }
 
