@@ -1,7 +1,7 @@
 //! The steps of continuous integration.
 
 use crate::sh::{Result, cargo, run, step};
-use crate::{conformance, deps, examples, gates, manual, own};
+use crate::{conformance, deps, examples, gates, manual, program};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
@@ -16,7 +16,8 @@ pub(crate) fn all() -> Result {
 /// Checks the documents and, at the same time, runs the conformance parts that check no times: those wait more than
 /// they compute.
 ///
-/// # Errors All failures, once both have ended.
+/// # Errors
+/// All failures, once both have ended.
 fn beside() -> Result {
     std::thread::scope(|scope| {
         let parts = scope.spawn(conformance::beside);
@@ -44,14 +45,15 @@ pub(crate) fn test() -> Result {
 /// Runs the tests and, at the same time with the lowest priority, the builds that later steps need: a release build
 /// takes the cores for a quarter of an hour, and tests wait more than they compute.
 ///
-/// # Errors All failures, once both have ended.
+/// # Errors
+/// All failures, once both have ended.
 fn test_beside_builds() -> Result {
     run(&mut cargo("test --workspace --locked --no-run"))?;
     std::thread::scope(|scope| {
         let builds = scope.spawn(|| {
             // Applies to this thread and the processes that it starts.
             rustix::process::setpriority_process(None, 19).map_err(|e| e.to_string())?;
-            own::program()?;
+            program::program()?;
             manual::need_mdbook()
         });
         let tested = test();

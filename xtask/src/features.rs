@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::files;
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cargo, output, root};
 
 /// Pages with commands that everybody runs.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/README.md"];
 
-/// Additional commands of the other tasks: `lint`, `test` and `docs` of `ci`, and the builds of `own`.
+/// Additional commands of the other tasks: `lint`, `test` and `docs` of `ci`, and the builds of `program`.
 const TASKS: [&str; 4] = [
     "cargo test --workspace",
     "cargo build --release -p bucketload",
@@ -43,7 +43,10 @@ pub(crate) fn differences() -> Result<Vec<String>> {
         let text = files::read(root().join(page))?;
         choices.extend(commands(&text).into_iter().filter_map(choice));
     }
-    let examples = format!("cargo build --release {} --examples", own::RELEASE_EXAMPLES);
+    let examples = format!(
+        "cargo build --release {} --examples",
+        program::RELEASE_EXAMPLES
+    );
     let tasks = TASKS.into_iter().chain([examples.as_str()]);
     choices.extend(tasks.filter_map(choice));
     // One message per package and profile.

@@ -96,14 +96,16 @@ pub(crate) struct TempDir(PathBuf);
 impl TempDir {
     /// Makes a new directory in the system's temporary directory.
     ///
-    /// # Errors It cannot be made, or its path is not a single word of a command line.
+    /// # Errors
+    /// It cannot be made, or its path is not a single word of a command line.
     pub(crate) fn new(name: &str) -> Result<Self> {
         Self::under(&std::env::temp_dir(), name)
     }
 
     /// Makes a new directory in memory (tmpfs).
     ///
-    /// # Errors As [`TempDir::new`].
+    /// # Errors
+    /// As [`TempDir::new`].
     pub(crate) fn in_memory(name: &str) -> Result<Self> {
         Self::under(Path::new("/dev/shm"), name)
     }

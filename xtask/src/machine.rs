@@ -66,7 +66,7 @@ const STOLEN: f64 = 0.002;
 static NOT_JUDGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Outcome of a check with time limits.
-pub(crate) enum Times {
+pub(crate) enum TimeLimits {
     Kept,
     /// A limit was missed; says by how much.
     Missed(String),
@@ -74,7 +74,7 @@ pub(crate) enum Times {
 
 /// Next step after a check that did not pass.
 #[derive(Debug, PartialEq)]
-enum Next {
+enum NextStep {
     Fail,
     Again,
     /// No try had the cores to itself, so the check neither passed nor failed.
@@ -82,12 +82,12 @@ enum Next {
 }
 
 /// `stolen` is the smallest share of a core that others had during any try.
-fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> Next {
+fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> NextStep {
     match (stood_still >= STOOD_STILL, last) {
-        (false, _) => Next::Fail,
-        (true, false) => Next::Again,
-        (true, true) if times && stolen > STOLEN => Next::NotJudged,
-        (true, true) => Next::Fail,
+        (false, _) => NextStep::Fail,
+        (true, false) => NextStep::Again,
+        (true, true) if times && stolen > STOLEN => NextStep::NotJudged,
+        (true, true) => NextStep::Fail,
     }
 }
 
@@ -96,11 +96,12 @@ fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> Next {
 /// If the hypervisor gave the cores to others during every try, missed times are not a failure of the code, but not a
 /// success either: a line about `what` is kept for [`take_not_judged`].
 ///
-/// # Errors The failure of `check`: an error, or times missed although the machine had time.
+/// # Errors
+/// The failure of `check`: an error, or times missed although the machine had time.
 pub(crate) fn undisturbed(
     what: &str,
     chances: u32,
-    mut check: impl FnMut() -> Result<Times>,
+    mut check: impl FnMut() -> Result<TimeLimits>,
 ) -> Result {
     let mut stolen = f64::INFINITY;
     for chance in 1.. {
@@ -110,8 +111,8 @@ pub(crate) fn undisturbed(
         let share = (stolen_s()? - before) / begun.elapsed().as_secs_f64();
         stolen = stolen.min(share);
         let (error, times) = match outcome {
-            Ok(Times::Kept) => break,
-            Ok(Times::Missed(line)) => (line, true),
+            Ok(TimeLimits::Kept) => break,
+            Ok(TimeLimits::Missed(line)) => (line, true),
             Err(error) => (error, false),
         };
         let seen = format!(
@@ -119,9 +120,9 @@ pub(crate) fn undisturbed(
             share * 100.0
         );
         match next(stood_still, stolen, chance == chances, times) {
-            Next::Fail => return Err(error),
-            Next::Again => eprintln!("{error}\n{seen}: trying again"),
-            Next::NotJudged => {
+            NextStep::Fail => return Err(error),
+            NextStep::Again => eprintln!("{error}\n{seen}: trying again"),
+            NextStep::NotJudged => {
                 let line = format!("{what}: {error}; but {seen}, in try {chance} of {chances}");
                 NOT_JUDGED.lock().map_err(|e| e.to_string())?.push(line);
                 break;
@@ -229,13 +230,13 @@ mod tests {
     #[test]
     fn only_times_missed_on_stolen_cores_are_not_judged() {
         let still = STOOD_STILL;
-        assert_eq!(next(still, 1.0, true, true), Next::NotJudged);
-        assert_eq!(next(still, 1.0, true, false), Next::Fail);
-        assert_eq!(next(still, STOLEN, true, true), Next::Fail);
-        assert_eq!(next(still / 2, 1.0, true, true), Next::Fail);
-        assert_eq!(next(still / 2, 1.0, false, true), Next::Fail);
-        assert_eq!(next(still, 0.0, false, true), Next::Again);
-        assert_eq!(next(still, 1.0, false, false), Next::Again);
+        assert_eq!(next(still, 1.0, true, true), NextStep::NotJudged);
+        assert_eq!(next(still, 1.0, true, false), NextStep::Fail);
+        assert_eq!(next(still, STOLEN, true, true), NextStep::Fail);
+        assert_eq!(next(still / 2, 1.0, true, true), NextStep::Fail);
+        assert_eq!(next(still / 2, 1.0, false, true), NextStep::Fail);
+        assert_eq!(next(still, 0.0, false, true), NextStep::Again);
+        assert_eq!(next(still, 1.0, false, false), NextStep::Again);
     }
 
     #[test]
@@ -246,7 +247,7 @@ mod tests {
         let mut left = 1;
         let ended = undisturbed("kept", 1, || {
             left -= 1;
-            Ok(Times::Kept)
+            Ok(TimeLimits::Kept)
         });
         assert_eq!((ended, left), (Ok(()), 0));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::own::Outcome;
+use crate::program::Outcome;
 use crate::sh::{Result, ensure, show};
 
 /// A child process; ended when dropped.

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use crate::files;
-use crate::own::Env;
+use crate::program::Env;
 use crate::sh::{Result, output, run, script, words};
 
 /// A running server; stopped and purged when dropped.

@@ -26,7 +26,8 @@ pub(crate) fn cmd<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item =
 
 /// Splits a command line into words as a shell does: at blanks outside quotes.
 ///
-/// # Panics A quote is not closed: all lines are literals in this crate.
+/// # Panics
+/// A quote is not closed: all lines are literals in this crate.
 pub(crate) fn words(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| panic!("an unclosed quote: {line}"))
 }

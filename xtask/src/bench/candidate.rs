@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::slices::{Moved, Slice, Sliced};
 use super::sockets::Counter;
 use crate::files::TempDir;
-use crate::own::{self, Serve, bucketload, bucketload_with_engines, clean_call, run_phase};
+use crate::program::{self, Serve, bucketload, bucketload_with_engines, clean_call, run_phase};
 use crate::sh::{Result, words};
 
 /// Core that clients are pinned to; servers run on the next one.
@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 0.05;
 /// A program to measure.
 pub(super) enum Candidate {
     /// Ours: arguments after `run`.
-    Own(String),
+    Ours(String),
     /// Ours with another client engine: arguments after `run`.
     Engine(String),
     /// Another build of ours, with the same arguments.
@@ -68,7 +68,7 @@ impl Candidate {
 
     fn command(&self, out: &str, server: &Serve) -> Result<Command> {
         // A paused program must not count its requests as late.
-        let own = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
+        let ours = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
             let mut command = program(&format!(
                 "run {args} --duration {ENOUGH_S}s --threads 1 --cores {CLIENT_CORE} --timeout {ENOUGH_S}s \
                  --out {out} --output json --quiet"
@@ -82,13 +82,13 @@ impl Candidate {
             Ok(command)
         };
         match self {
-            Self::Own(args) => own(&bucketload, args),
-            Self::Engine(args) => own(&bucketload_with_engines, args),
-            Self::Before(program, args) => own(&|line| Ok(clean_call(program, line)), args),
+            Self::Ours(args) => ours(&bucketload, args),
+            Self::Engine(args) => ours(&bucketload_with_engines, args),
+            Self::Before(program, args) => ours(&|line| Ok(clean_call(program, line)), args),
             Self::Wrk(args) => foreign("wrk", &format!("{args} -d {ENOUGH_S}s --timeout 10s")),
             Self::Iperf(args) => foreign("iperf3", &format!("{args} -J -t {ENOUGH_S}")),
             Self::Floor(args) => {
-                let program = own::example("floor")?;
+                let program = program::example("floor")?;
                 foreign(&program.to_string_lossy(), &format!("{args} {ENOUGH_S}"))
             }
         }
@@ -98,7 +98,7 @@ impl Candidate {
     /// count: the floor clients, which stop at the first wrong answer, and iperf3.
     fn answered(&self, text: &str) -> Result<Option<f64>> {
         match self {
-            Self::Own(_) | Self::Engine(_) | Self::Before(..) => {
+            Self::Ours(_) | Self::Engine(_) | Self::Before(..) => {
                 let result: Value =
                     serde_json::from_str(text).map_err(|e| format!("bucketload: {e}: {text}"))?;
                 let totals = &run_phase(&result)?["totals"];
@@ -131,7 +131,8 @@ impl Running<'_> {
 
     /// Ends the program.
     ///
-    /// # Errors Requests failed, or the program's count differs from the kernel's.
+    /// # Errors
+    /// Requests failed, or the program's count differs from the kernel's.
     pub(super) fn finish(self) -> Result {
         let (text, moved) = self.sliced.finish()?;
         let answered = self.candidate.answered(&text)?;

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use super::finish;
-use crate::own;
+use crate::program;
 use crate::server::Server;
 use crate::sh::{Result, cmd, output};
 
@@ -67,7 +67,7 @@ pub(super) fn main(args: &[String]) -> Result {
 
 /// The call of the example that measures `set`.
 fn gets(set: &Set) -> Result<Command> {
-    let gets = own::example_with("gets", "--features bucketload-drivers/hdfs")?;
+    let gets = program::example_with("gets", "--features bucketload-drivers/hdfs")?;
     Ok(cmd(&gets.to_string_lossy(), [set.repetitions, set.name]))
 }
 

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{finish, option};
 use crate::files::{self, TempDir};
-use crate::own::{self, bucketload, done, items, quoted};
 use crate::process::{Process, wait_until};
+use crate::program::{self, bucketload, done, items, quoted};
 use crate::server::{free_port, home};
 use crate::sh::{Result, run, script, words};
 
@@ -33,7 +33,7 @@ pub(crate) fn library() -> Result<PathBuf> {
     if let Some(instead) = std::env::var_os(INSTEAD) {
         return std::path::absolute(&instead).map_err(|e| format!("{INSTEAD}: {e}"));
     }
-    own::libs3(4)
+    program::libs3(4)
 }
 
 /// versitygw serving a directory of the caller; ended when dropped.

@@ -14,7 +14,7 @@ use super::candidate::{CLIENT_CORE, pinned};
 use super::{finish, median, option};
 use crate::conformance::libs3::{compile, library};
 use crate::files::TempDir;
-use crate::own::done;
+use crate::program::done;
 use crate::sh::{Result, need_programs};
 
 /// Objects of at least this size, in bytes, are compared by throughput.

@@ -18,7 +18,7 @@ mod sockets;
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cmd, need_programs, none_of, root, run, write_between};
 
 const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
@@ -100,7 +100,7 @@ fn finish(name: &str, args: &[String], table: &str, missed: &[String]) -> Result
 
 /// Runs a reference client.
 pub(crate) fn floor(args: &[String]) -> Result {
-    let program = own::example("floor")?;
+    let program = program::example("floor")?;
     run(&mut cmd(&program.to_string_lossy(), args))
 }
 

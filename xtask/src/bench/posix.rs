@@ -14,7 +14,7 @@ use super::candidate::{CLIENT_CORE, ENOUGH_S, pinned};
 use super::slices::{Moved, Slice, Sliced, alternating};
 use super::{finish, median, option, quartiles, value_of};
 use crate::files;
-use crate::own::{bucketload, done};
+use crate::program::{bucketload, done};
 use crate::sh::{Result, need_programs, root, words};
 
 /// Smallest ratio of throughputs, ours over fio's.

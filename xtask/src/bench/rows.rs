@@ -5,8 +5,8 @@ use std::path::Path;
 use super::candidate::{Candidate, pinned};
 use super::sockets::Counter::{self, Received, Sent};
 use crate::files::TempDir;
-use crate::own::{Serve, quoted, self_signed};
 use crate::process::Process;
+use crate::program::{Serve, quoted, self_signed};
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
@@ -57,7 +57,7 @@ pub(super) fn beside<'a>(rows: Vec<Row<'a>>, program: &Path) -> Vec<Row<'a>> {
     let mut seen: Vec<String> = Vec::new();
     rows.into_iter()
         .filter_map(|row| {
-            let Candidate::Own(line) = &row.ours else {
+            let Candidate::Ours(line) = &row.ours else {
                 return None;
             };
             let line = line.clone();
@@ -121,12 +121,12 @@ impl Setup {
         })
     }
 
-    fn own(&self, server: &Serve, tls: bool, args: &str) -> Candidate {
+    fn ours(&self, server: &Serve, tls: bool, args: &str) -> Candidate {
         let (scheme, bundle) = match tls {
             true => ("https", format!("--ca-bundle {}", self.ca)),
             false => ("http", String::new()),
         };
-        Candidate::Own(format!(
+        Candidate::Ours(format!(
             "{args} --no-calibration --create-bucket --target s3://bench/b --endpoint-url {scheme}://{} {bundle}",
             server.endpoint().0
         ))
@@ -135,12 +135,12 @@ impl Setup {
     fn small(&self, verb: &str, workers: &str, tls: bool) -> Candidate {
         let server = if tls { &self.small_tls } else { &self.small };
         let line = format!("{verb} --size 4KiB --objects 10000 --workers {workers}");
-        self.own(server, tls, &line)
+        self.ours(server, tls, &line)
     }
 
     fn engine(&self, verb: &str, engine: &str) -> Candidate {
         match self.small(verb, "64", false) {
-            Candidate::Own(line) => Candidate::Engine(format!("{line} --engine {engine}")),
+            Candidate::Ours(line) => Candidate::Engine(format!("{line} --engine {engine}")),
             other => other,
         }
     }
@@ -148,7 +148,7 @@ impl Setup {
     fn large(&self, verb: &str, tls: bool, more: &str) -> Candidate {
         let server = if tls { &self.large_tls } else { &self.large };
         let line = format!("{verb} --size 64MiB --objects 4 --workers 1 {more}");
-        self.own(server, tls, &line)
+        self.ours(server, tls, &line)
     }
 
     fn wrk(&self, connections: &str, put: bool) -> Result<Candidate> {

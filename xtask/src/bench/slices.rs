@@ -67,6 +67,7 @@ impl Sliced {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         // A paused program would outlive us however we end, hence PR_SET_PDEATHSIG. A shell makes its background
         // processes ignore SIGINT, hence the reset.
+        // SAFETY: only prctl and signal are called between fork and exec.
         unsafe {
             command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);

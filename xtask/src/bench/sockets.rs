@@ -30,7 +30,8 @@ pub(super) struct Sockets(Vec<OwnedFd>);
 impl Sockets {
     /// Duplicates the sockets that process `pid` has open now.
     ///
-    /// # Errors The process is gone, or belongs to somebody else.
+    /// # Errors
+    /// The process is gone, or belongs to somebody else.
     pub(super) fn of(pid: u32) -> Result<Self> {
         let at = |e: &dyn std::fmt::Display| format!("the sockets of process {pid}: {e}");
         let id = Pid::from_raw(pid.cast_signed()).ok_or("no process has the number 0")?;

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::netns::Hosts;
 use crate::files::{self, TempDir};
-use crate::own::{Serve, done, items, percentile_ns, program, run_phase, text, whole};
 use crate::process::{Process, wait_until};
+use crate::program::{Serve, done, items, percentile_ns, program, run_phase, text, whole};
 use crate::sh::{Result, cmd, ensure, need_programs, output, steps, words};
 
 /// Number of agents, and the coordinator's host.

@@ -2,7 +2,7 @@
 
 use super::servers::{self, Case};
 use crate::files::TempDir;
-use crate::own::{Outcome, bucketload, call};
+use crate::program::{Outcome, bucketload, call};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, output, root, step};
 
@@ -20,7 +20,7 @@ const SAS: &str = "AZURE_STORAGE_SAS_TOKEN";
 /// Runs all checks on one Azurite.
 pub(super) fn all() -> Result {
     let server = Server::start(CASE.server)?;
-    servers::meet(&server, &CASE, "")?;
+    servers::check(&server, &CASE, "")?;
     step("a shared access signature that permits everything", || {
         let token = signature(&server, "2999-01-01T00:00:00Z")?;
         run(&server, "az://entered/bench --create-bucket", (SAS, &token))?.expect_code(0)

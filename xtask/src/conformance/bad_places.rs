@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::files::S3fs;
 use crate::files::{self, TempDir};
-use crate::own::{Outcome, call, own, program};
+use crate::program::{Outcome, call, program, try_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, line, output, run, step, words};
 
@@ -69,7 +69,7 @@ fn untouched(dir: &Path) -> Result {
 
 /// Runs the program to write 40 MiB into a directory.
 fn puts(place: &Path, out: &str, more: &str) -> Result<Outcome> {
-    own(&puts_line(place, out, more))
+    try_bucketload(&puts_line(place, out, more))
 }
 
 fn puts_line(place: &Path, out: &str, more: &str) -> String {
@@ -150,7 +150,7 @@ fn gone(server: &Server) -> Result {
     let args = format!(
         "run put --target '{target}' --size 4KiB --rate 10/s --duration 40s --timeout 5s --no-calibration --out {out}"
     );
-    let child = std::thread::spawn(move || own(&args));
+    let child = std::thread::spawn(move || try_bucketload(&args));
     // The mount exists while the first seconds are recorded.
     let intervals = Path::new(&out).join("intervals.jsonl");
     while files::lines(&intervals) < 3 && !child.is_finished() {
@@ -161,14 +161,14 @@ fn gone(server: &Server) -> Result {
     // Most operations fail and clean-up finds nothing to delete from; the result must still be kept.
     ended.complains(1, &["the mount is gone", "bucketload cleanup --target"])?;
     puts(&place, &dir.file("again"), "")?.complains(3, &["the mount is gone"])?;
-    let report = own(&format!("report {out}"))?;
+    let report = try_bucketload(&format!("report {out}"))?;
     report.expect_code(0)?;
     ensure(report.stdout.contains("connect"), || {
         format!("the report does not name the failures: {}", report.stdout)
     })?;
     // After a new mount the foreign file is there, and clean-up finds what the run left.
     mount.again()?;
-    own(&format!("cleanup --target '{target}'"))?.expect_code(0)?;
+    try_bucketload(&format!("cleanup --target '{target}'"))?.expect_code(0)?;
     let bucket = place.join("bucketload");
     if bucket.exists() {
         // Fails if the directory is not empty.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::files::TempDir;
-use crate::own::own;
+use crate::program::try_bucketload;
 use crate::sh::{Result, cmd, ensure, need_programs, output, run, words};
 
 /// Runs a newcomer's first command briefly and opens its report.
@@ -11,7 +11,7 @@ pub(crate) fn all() -> Result {
     need_programs(&[("chromium", "chromium")])?;
     let dir = TempDir::new("browser")?;
     let out = dir.file("run");
-    own(&format!(
+    try_bucketload(&format!(
         "run online-service --duration 8s --objects 400 --out {out} --quiet"
     ))?
     .expect_code(0)?;

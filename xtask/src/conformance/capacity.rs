@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, program};
+use crate::program::{Serve, program};
 use crate::sh::{Result, none_of};
 
 /// The capacity of every server, operations per second.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, store_in};
+use crate::program::{Serve, store_in};
 use crate::server::Clients;
 use crate::sh::{Result, cmd, ensure, output, root, run, show, step, words};
 

@@ -5,7 +5,7 @@
 //! statistics of five runs (`cargo test`).
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, measured, text};
+use crate::program::{Serve, measured, text};
 use crate::sh::{Result, ensure};
 
 /// Comparisons of a server with itself, and how many must be right.

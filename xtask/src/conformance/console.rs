@@ -11,8 +11,8 @@ mod simulated;
 
 use super::devtools::Browser;
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, call, own, self_signed};
 use crate::process::Process;
+use crate::program::{bucketload, call, self_signed, try_bucketload};
 use crate::sh::{Result, ensure, need_programs, no_faults, root};
 
 /// A controller; ended when dropped.
@@ -254,12 +254,12 @@ fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
 
 /// The program's commands against the same controller.
 fn commands(url: &str, xml: &str) -> Result {
-    let info = own(&format!("info --controller {url}"))?;
+    let info = try_bucketload(&format!("info --controller {url}"))?;
     info.expect(0, &["FINISHED", "CANCELLED"])?;
     let bomb =
         "<?xml version=\"1.0\"?>\n<!DOCTYPE w [<!ENTITY a \"aaa\">]>\n<workload name=\"&a;\"/>\n";
     files::write(xml, bomb)?;
-    let refused = own(&format!("submit {xml} --controller {url}"))?;
+    let refused = try_bucketload(&format!("submit {xml} --controller {url}"))?;
     refused.complains(2, &["line 2, column 1"])
 }
 
@@ -293,5 +293,5 @@ fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
     browser.wait("location.pathname === '/login'")?;
     let info = format!("info --controller {url} --ca-bundle {cert}");
     call(bucketload(&info)?.env_remove("BUCKETLOAD_TOKEN"))?.expect_code(2)?;
-    own(&format!("{info} --token-file {token}"))?.expect_code(0)
+    try_bucketload(&format!("{info} --token-file {token}"))?.expect_code(0)
 }

@@ -1,6 +1,6 @@
 //! COSBench workloads: ten million mutated samples must not make the parser panic.
 
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cmd, run};
 
 /// Number of inputs that the specification asks for.
@@ -8,6 +8,6 @@ const INPUTS: &str = "10000000";
 
 /// Runs the parser's fuzz example in a release build.
 pub(crate) fn fuzz() -> Result {
-    let fuzz = own::example("fuzz")?;
+    let fuzz = program::example("fuzz")?;
     run(&mut cmd(&fuzz.to_string_lossy(), [INPUTS]))
 }

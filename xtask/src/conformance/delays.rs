@@ -13,8 +13,8 @@
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::machine::{Times, undisturbed};
-use crate::own::{Serve, percentile_ns, run_phase, whole};
+use crate::machine::{TimeLimits, undisturbed};
+use crate::program::{Serve, percentile_ns, run_phase, whole};
 use crate::sh::{Result, ensure, none_of};
 
 /// Offered load, operations per second.
@@ -142,7 +142,7 @@ pub(crate) fn all() -> Result {
     none_of(&failures)
 }
 
-fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Times> {
+fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<TimeLimits> {
     let measured = measure(dir, name, law.rules, 40)?;
     let answers = answers(&files::read(dir.file(&format!("{name}.csv")))?)?;
     let (held_back, seen) = (answers.len(), measured.operations);
@@ -205,8 +205,8 @@ fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Tim
     }
     match (wrong.is_empty(), late.is_empty()) {
         (false, _) => Err(wrong.join("; ")),
-        (true, false) => Ok(Times::Missed(late.join("; "))),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(late.join("; "))),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }
 

@@ -13,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::files::{self, TempDir};
-use crate::own::{items, text};
 use crate::process::Process;
+use crate::program::{items, text};
 use crate::sh::{Result, cmd, ensure, words};
 
 /// Window widths in pixels: a desktop and a telephone.

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::files::TempDir;
-use crate::own::{self, Env, Serve, call, measured, run_phase, self_signed};
+use crate::program::{self, Env, Serve, call, measured, run_phase, self_signed};
 use crate::server::{Clients, Server};
 use crate::sh::{Result, cargo, cmd, ensure, none_of, run, step};
 
@@ -31,17 +31,17 @@ pub(crate) fn libraries() -> Result {
 pub(crate) fn programs() -> Result {
     let tools = Clients::install("")?;
     let server = Serve::start("--store memory")?;
-    let mut met = Met::default();
+    let mut results = ClientResults::default();
     for (name, key) in PROGRAMS {
-        met.client(name, tools.get(key)?, server.aws_env(), "s3", "", None)?;
+        results.client(name, tools.get(key)?, server.aws_env(), "s3", "", None)?;
     }
     let swift = Server::start("swift")?;
     let tool = tools.get("SWIFT")?;
-    met.client("swift", tool, swift.env.clone(), "swift", "", None)?;
+    results.client("swift", tool, swift.env.clone(), "swift", "", None)?;
     drop(swift);
     let clouds = Clients::install("-clouds")?;
     let azurite = Server::start("azurite")?;
-    met.client("az", clouds.get("AZ")?, azurite.env.clone(), "az", "", None)?;
+    results.client("az", clouds.get("AZ")?, azurite.env.clone(), "az", "", None)?;
     drop(azurite);
     // gsutil requires https.
     let dir = TempDir::new("gsutil")?;
@@ -59,20 +59,20 @@ pub(crate) fn programs() -> Result {
     // deleted.
     let excused = Some("'NoneType' object has no attribute");
     let flags = format!("--ca-bundle {cert}");
-    met.client("gsutil", clouds.get("GSUTIL")?, env, "gs", &flags, excused)?;
-    println!("{}", table(&met.columns));
-    none_of(&met.failures)
+    results.client("gsutil", clouds.get("GSUTIL")?, env, "gs", &flags, excused)?;
+    println!("{}", table(&results.columns));
+    none_of(&results.failures)
 }
 
 /// Results of the clients so far.
 #[derive(Default)]
-struct Met {
+struct ClientResults {
     /// Name of a client, and its output for each operation.
     columns: Vec<(&'static str, String)>,
     failures: Vec<String>,
 }
 
-impl Met {
+impl ClientResults {
     /// Runs every operation of a client, then a short run with additional `flags`.
     fn client(
         &mut self,
@@ -118,7 +118,7 @@ struct Client {
 impl Client {
     /// Performs every operation and returns the output for each.
     fn operations(&self, failures: &mut Vec<String>) -> Result<String> {
-        let client = own::tested_example("client")?;
+        let client = program::tested_example("client")?;
         let own = std::env::var("PATH").unwrap_or_default();
         let outcome = call(
             cmd(&client.to_string_lossy(), [self.name])

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::bad_places;
 use crate::files;
-use crate::own::{self, Env, online_service};
+use crate::program::{self, Env, online_service};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, none_of, output, root, run, script, step};
 
@@ -50,7 +50,7 @@ fn drive(name: &str, known_as: &str, place: &Path) -> Result {
 }
 
 fn example(place: &Path, engine: &str, line: &str) -> Result<Command> {
-    let mut command = own::suite(line)?;
+    let mut command = program::suite(line)?;
     command.env("POSIX_ROOT", place).env("POSIX_IO", engine);
     Ok(command)
 }

@@ -9,7 +9,7 @@ use super::netns::Hosts;
 use super::servers;
 use crate::bench::gateway::{compare, figure, library};
 use crate::files::{self, TempDir};
-use crate::own::{self, Outcome, call, own, program};
+use crate::program::{self, Outcome, call, program, try_bucketload};
 use crate::sh::{Result, ensure, none_of, run, steps, words};
 
 /// All parts.
@@ -41,7 +41,7 @@ pub(super) fn all() -> Result {
 /// The drivers' suite and random operations, over a library that finds its objects through an environment variable.
 fn suite(name: &str, library: &Path, variable: (&str, &str)) -> Result {
     let example = |verb: &str| -> Result<Command> {
-        let mut command = own::suite(&format!("{verb} libs3 libs3"))?;
+        let mut command = program::suite(&format!("{verb} libs3 libs3"))?;
         command
             .env("LIBS3_LIBRARY", library)
             .env(variable.0, variable.1);
@@ -57,7 +57,7 @@ const SUBNET: &str = "10.79.0";
 /// A gateway on one host, a client on another.
 fn token(place: &TempDir, library: &Path) -> Result {
     let refused = place.file("refused");
-    own(&format!("gateway --listen 0.0.0.0:0 --root {refused}"))?
+    try_bucketload(&format!("gateway --listen 0.0.0.0:0 --root {refused}"))?
         .complains(2, &["--token-file"])?;
     let (right, wrong) = (place.file("token"), place.file("wrong"));
     files::write(&right, "0123456789abcdef0123\n")?;

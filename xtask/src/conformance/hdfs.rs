@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::servers::{Case, meet};
+use super::servers::{Case, check};
 use crate::files::{self, TempDir};
-use crate::own::{self, items, measured, own_with};
+use crate::program::{self, items, measured, run_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, output, run, step};
 
@@ -18,11 +18,11 @@ const NODES: u16 = 3;
 /// Runs all checks on one Hadoop. The usual build has no `hdfs://` driver, so unless another program is named, this
 /// task runs itself again with a program that has it.
 pub(crate) fn all() -> Result {
-    if std::env::var_os(own::INSTEAD).is_none() {
-        let program = own::program_with("hdfs")?;
+    if std::env::var_os(program::INSTEAD).is_none() {
+        let program = program::program_with("hdfs")?;
         let xtask = std::env::current_exe().map_err(|e| e.to_string())?;
         let part = ["conformance", "hdfs"];
-        return run(cmd(&xtask.to_string_lossy(), part).env(own::INSTEAD, program));
+        return run(cmd(&xtask.to_string_lossy(), part).env(program::INSTEAD, program));
     }
     let server = Server::start("hdfs")?;
     for api in ["webhdfs", "hdfs"] {
@@ -32,7 +32,7 @@ pub(crate) fn all() -> Result {
             known_as: "hdfs",
         };
         // Our own driver plants the foreign files, so no Python client is needed.
-        meet(&server, &case, "")?;
+        check(&server, &case, "")?;
     }
     for api in ["webhdfs", "hdfs"] {
         let what = format!("load of the data nodes by {api} against their own counters");
@@ -94,10 +94,10 @@ fn balance(server: &Server, api: &str) -> Result {
         "run hotspot --target {api}://balance/bench --create-bucket --objects 300 --size 4KiB --rate 60/s \
          --duration 60s --op-log --keep --out {out}"
     );
-    own_with(&line, &env)?;
+    run_bucketload(&line, &env)?;
     let after = blocks_read(server)?;
     let placement = dir.file("placement.csv");
-    own_with(&format!("placement hdfs {out} --out {placement}"), &env)?;
+    run_bucketload(&format!("placement hdfs {out} --out {placement}"), &env)?;
     let report = measured(&format!("report {out} --placement {placement}"), &env)?;
     let nodes = &report["nodes"]["nodes"];
     let mut worst: f64 = 0.0;

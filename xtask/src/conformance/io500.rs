@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::files::{self, TempDir};
-use crate::own::{Env, own, own_with};
+use crate::program::{Env, run_bucketload, try_bucketload};
 use crate::server::Server;
 use crate::sh::Result;
 
@@ -101,7 +101,7 @@ impl Case<'_> {
                  --set mdworkbench.filesPerProc={REPLACED}"
             );
         }
-        let outcome = own_with(&line, self.env)?;
+        let outcome = run_bucketload(&line, self.env)?;
         eprintln!("{name}, {mapping}:\n{}", outcome.stdout);
         let path = Path::new(&out).join("result.txt");
         let text = files::read(&path)?;
@@ -120,7 +120,7 @@ impl Case<'_> {
                 ));
             }
         }
-        let verified = own(&format!("io500 --verify {}", path.display()))?;
+        let verified = try_bucketload(&format!("io500 --verify {}", path.display()))?;
         verified.expect_code(1)?;
         match verified.stdout.contains("[OK] But this is an invalid run!") {
             true => Ok(()),

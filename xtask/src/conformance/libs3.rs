@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files::{self, TempDir};
-use crate::own::{self, bucketload, call, done};
 use crate::process::Process;
+use crate::program::{self, bucketload, call, done};
 use crate::sh::{
     Result, cargo, cmd, ensure, line, need_programs, none_of, output, root, run, steps, words,
 };
@@ -75,7 +75,7 @@ pub(super) fn all() -> Result {
 /// Builds the library for a version of the interface and puts it under its soname into a folder below `work`; returns
 /// the folder.
 pub(crate) fn library(work: &Path, version: u32) -> Result<PathBuf> {
-    install(&own::libs3(version)?, work, version)
+    install(&program::libs3(version)?, work, version)
 }
 
 /// Copies a library to `work/libVERSION/libs3.so.VERSION`.

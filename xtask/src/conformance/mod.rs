@@ -104,7 +104,8 @@ const PARTS: &[Part] = &[
 /// Runs the named parts, all of them with `--all`, or by default all but the long ones. Prints the table of working
 /// operations and the parts that could not be judged.
 ///
-/// # Errors All failures. A part that could not be judged, because others used the machine, counts as a failure if it
+/// # Errors
+/// All failures. A part that could not be judged, because others used the machine, counts as a failure if it
 /// was requested by name or by `--all`: somebody waits for the answer. Otherwise it is only reported, and a change
 /// may land.
 pub(crate) fn all(args: &[String]) -> Result {
@@ -131,7 +132,8 @@ pub(crate) fn all(args: &[String]) -> Result {
 
 /// Runs the parts of every change that check no times, two at a time.
 ///
-/// # Errors All failures.
+/// # Errors
+/// All failures.
 pub(crate) fn beside() -> Result {
     let queue = Mutex::new(PARTS.iter().filter(|part| part.1 == Beside));
     let next = || queue.lock().ok()?.next();
@@ -153,7 +155,8 @@ pub(crate) fn beside() -> Result {
 /// Runs the other parts of every change, one after another; then prints the table and the parts that could not be
 /// judged.
 ///
-/// # Errors All failures.
+/// # Errors
+/// All failures.
 pub(crate) fn alone() -> Result {
     let failures = in_turn(|part| part.1 == Alone);
     summary();

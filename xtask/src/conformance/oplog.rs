@@ -1,7 +1,7 @@
 //! The operation log, read by third-party programs: DuckDB and pandas.
 
 use crate::files::{self, TempDir};
-use crate::own::own;
+use crate::program::try_bucketload;
 use crate::server::Clients;
 use crate::sh::{Result, cmd, root, run, step};
 
@@ -13,7 +13,7 @@ pub(crate) fn all() -> Result {
     for form in ["parquet", "csv.zst"] {
         step(&format!("the operation log as {form}"), || {
             let dir = TempDir::new("oplog")?;
-            let outcome = own(&format!(
+            let outcome = try_bucketload(&format!(
                 "run mixed --duration 5s --objects 500 --workers 8 --no-calibration --output json --out {} \
                  --op-log={form}",
                 dir.file("run")

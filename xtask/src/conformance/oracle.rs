@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, bucketload, call, items, store_in, whole};
+use crate::program::{Serve, bucketload, call, items, store_in, whole};
 use crate::sh::{Result, ensure};
 
 /// The workload of the program's integration test.

@@ -2,7 +2,7 @@
 //! an invalid bucket name is refused.
 
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, call, items, measured};
+use crate::program::{bucketload, call, items, measured};
 use crate::server::Server;
 use crate::sh::Result;
 

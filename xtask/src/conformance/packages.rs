@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::dist;
 use crate::files;
-use crate::own::{Outcome, call, done, items, target, text};
+use crate::program::{Outcome, call, done, items, target, text};
 use crate::sh::{Result, cmd, ensure, line, need_programs, run, steps, words};
 
 /// Programs of a toolchain; the system must have none of them.

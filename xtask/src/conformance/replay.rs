@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::files::{self, TempDir};
-use crate::machine::{Times, undisturbed};
-use crate::own::{Env, measured, percentile_ns, run_phase, whole};
+use crate::machine::{TimeLimits, undisturbed};
+use crate::program::{Env, measured, percentile_ns, run_phase, whole};
 use crate::random::Random;
 use crate::sh::Result;
 
@@ -44,7 +44,7 @@ fn lines() -> String {
     text
 }
 
-fn replay(trace: &str, out: &str) -> Result<Times> {
+fn replay(trace: &str, out: &str) -> Result<TimeLimits> {
     let result = measured(
         &format!(
             "replay {trace} --format csv --map ts=1,op=2,key=3,size=4 --time-unit ns --speed 10 --target null: \
@@ -69,7 +69,7 @@ fn replay(trace: &str, out: &str) -> Result<Times> {
     let whole = ok == u64::from(RECORDS) && memory < MEMORY;
     match (whole, p99 < LAG_US) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }

@@ -2,7 +2,7 @@
 //! result's header identifies the scenario.
 
 use crate::files::TempDir;
-use crate::own::{items, measured, whole};
+use crate::program::{items, measured, whole};
 use crate::server::Server;
 use crate::sh::{Result, ensure, step};
 

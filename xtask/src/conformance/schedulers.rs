@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::agents::{DEADLINE, TOKEN, agents_json};
 use crate::files::{self, TempDir};
-use crate::own::{Serve, bucketload, example, program, quoted, whole};
 use crate::process::{Process, wait_until};
+use crate::program::{Serve, bucketload, example, program, quoted, whole};
 use crate::server::{free_port, parse_env};
 use crate::sh::{Result, cmd, ensure, line, need_programs, output, run, script, step};
 

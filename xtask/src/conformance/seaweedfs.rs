@@ -1,8 +1,8 @@
 //! SeaweedFS's own interfaces: the suite and a scenario on the filer, and a scenario with file IDs. Runs on our fake,
 //! and on the `weed` on PATH if there is one.
 
-use super::servers::{Case, meet};
-use crate::own::online_service;
+use super::servers::{Case, check};
+use crate::program::online_service;
 use crate::server::Server;
 use crate::sh::{Result, on_path, step};
 
@@ -25,7 +25,7 @@ pub(crate) fn all() -> Result {
 fn on(kind: &str) -> Result {
     let server = Server::start_with(CASE.server, &[("SEAWEEDFS_KIND", kind)])?;
     eprintln!("seaweedfs: {kind}");
-    meet(&server, &CASE, "")?;
+    check(&server, &CASE, "")?;
     let what = format!("online-service by file ids against {kind}");
     step(&what, || by_file_ids(&server))
 }

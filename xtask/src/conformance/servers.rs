@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::matrix;
-use crate::own::{self, online_service};
+use crate::program::{self, online_service};
 use crate::server::{Clients, Server};
 use crate::sh::{Result, cmd, ensure, root, run, show, step};
 
@@ -51,14 +51,14 @@ pub(crate) fn all() -> Result {
     Ok(())
 }
 
-/// Starts the server of `case` and tests it with [`meet`].
+/// Starts the server of `case` and tests it with [`check`].
 pub(super) fn drive(case: &Case, python: &str) -> Result {
     let server = Server::start(case.server)?;
-    meet(&server, case, python)
+    check(&server, case, python)
 }
 
 /// Runs the suite, random operations, a scenario among foreign objects and OSSperf's steps on a running server.
-pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
+pub(super) fn check(server: &Server, case: &Case, python: &str) -> Result {
     let (Case { api, known_as, .. }, name) = (*case, &server.name);
     step(&format!("{api} driver suite against {name}"), || {
         let printed = example(server, &format!("suite {api} {known_as}"))?;
@@ -93,7 +93,7 @@ pub(super) fn suite(mut command: Command, tell: Option<(&str, &str)>) -> Result 
 
 /// A call of the drivers' `conformance` example.
 fn example(server: &Server, line: &str) -> Result<Command> {
-    let mut command = own::suite(line)?;
+    let mut command = program::suite(line)?;
     command.envs(&server.env);
     Ok(command)
 }

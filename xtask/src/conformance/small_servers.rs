@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::files::TempDir;
-use crate::own::{Outcome, bucketload, call, items, own_with};
+use crate::program::{Outcome, bucketload, call, items, run_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, line, need_programs, none_of, output, step};
 
 /// A server and its deviations from S3.
-struct Kind {
+struct SmallServer {
     name: &'static str,
     /// Kinds of findings of the oracle; a correct store has none.
     findings: &'static [&'static str],
@@ -30,22 +30,22 @@ struct Kind {
 /// Findings on a server that stores tags as content: reads are old, wrong or fail, and listings are incomplete.
 const TAGS_ARE_CONTENT: &[&str] = &["corrupt", "list-missing", "lost", "stale"];
 
-const SERVERS: [Kind; 3] = [
-    Kind {
+const SERVERS: [SmallServer; 3] = [
+    SmallServer {
         name: "gofakes3",
         findings: TAGS_ARE_CONTENT,
         failing: &["get", "get-tagging", "multipart-copy", "range-get"],
         keeps_folders: false,
         v1_only: false,
     },
-    Kind {
+    SmallServer {
         name: "rclone-s3",
         findings: TAGS_ARE_CONTENT,
         failing: &["get", "get-tagging", "multipart-copy", "range-get"],
         keeps_folders: true,
         v1_only: false,
     },
-    Kind {
+    SmallServer {
         name: "s3rver",
         findings: &[],
         failing: &[
@@ -78,7 +78,7 @@ pub(crate) fn all() -> Result {
     none_of(&failures.collect::<Vec<_>>())
 }
 
-fn one(kind: &Kind) -> Result {
+fn one(kind: &SmallServer) -> Result {
     let visit = Visit {
         kind,
         server: Server::start(kind.name)?,
@@ -106,7 +106,7 @@ fn one(kind: &Kind) -> Result {
 
 /// A server under test.
 struct Visit<'a> {
-    kind: &'a Kind,
+    kind: &'a SmallServer,
     server: Server,
     dir: TempDir,
 }
@@ -161,7 +161,7 @@ impl Visit<'_> {
     }
 
     fn cleanup(&self, place: &str) -> Result {
-        let outcome = own_with(&format!("cleanup --target s3://{place}"), &self.server.env)?;
+        let outcome = run_bucketload(&format!("cleanup --target s3://{place}"), &self.server.env)?;
         eprintln!("{}: {}", self.kind.name, outcome.stdout.trim_end());
         Ok(())
     }

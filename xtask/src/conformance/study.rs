@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, own, text};
 use crate::process::{Process, wait_until};
+use crate::program::{bucketload, text, try_bucketload};
 use crate::sh::{Result, ensure, root};
 
 const STUDY: &str = r#"
@@ -59,7 +59,7 @@ pub(crate) fn study() -> Result {
     })?;
     study.kill()?;
     let before = lines("finished");
-    own(&args)?.expect_code(0)?;
+    try_bucketload(&args)?.expect_code(0)?;
     let finished = lines("finished");
     let whole = finished == CELLS && lines("failed") + lines("skipped") == 0;
     ensure(whole, || {

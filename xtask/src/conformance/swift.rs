@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::servers::{Case, drive, meet};
+use super::servers::{Case, check, drive};
 use crate::files::TempDir;
-use crate::own::{items, measured, own_with, text, whole};
+use crate::program::{items, measured, run_bucketload, text, whole};
 use crate::server::Server;
 use crate::sh::{Result, ensure, step};
 
@@ -33,7 +33,7 @@ const TOLERANCE: f64 = 0.02;
 pub(crate) fn all() -> Result {
     drive(&SWIFT, "python3")?;
     let ceph = Server::start_with(CEPH.server, &[("CEPH_OSDS", "3"), ("CEPH_REPLICAS", "2")])?;
-    meet(&ceph, &CEPH, "python3")?;
+    check(&ceph, &CEPH, "python3")?;
     step("hotspot on three OSDs agrees with their counters", || {
         hotspot(&ceph)
     })
@@ -44,7 +44,7 @@ pub(crate) fn all() -> Result {
 fn hotspot(server: &Server) -> Result {
     let dir = TempDir::new("hotspot")?;
     let out = dir.file("run");
-    let swift = |line: &str| own_with(line, &server.env);
+    let swift = |line: &str| run_bucketload(line, &server.env);
     let before = settled_reads(server)?;
     let line = format!(
         "run hotspot --target swift://placed/p --create-bucket --keep --op-log --objects 300 --size 4KiB \

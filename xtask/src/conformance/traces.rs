@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::files::TempDir;
-use crate::own::{bucketload, whole};
 use crate::process::status_bytes;
+use crate::program::{bucketload, whole};
 use crate::random::Random;
 use crate::sh::Result;
 

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::machine::Times;
-use crate::own::{Serve, items, percentile_ns, run_phase};
+use crate::machine::TimeLimits;
+use crate::program::{Serve, items, percentile_ns, run_phase};
 use crate::sh::Result;
 
 const WORKLOAD: &str = r#"
@@ -28,7 +28,7 @@ mix = { get = 100 }
 /// queue within milliseconds: p99 = 1 s - 300/500 s = 0.40 s (standard error 0.03 s, because the number of arrivals
 /// in the stall is Poisson), p99.9 = 1 s - 30/500 s = 0.94 s. Only four requests are in service during the stall, so
 /// the service time's p99.9 (30 requests) does not show it.
-pub(crate) fn stall() -> Result<Times> {
+pub(crate) fn stall() -> Result<TimeLimits> {
     let dir = TempDir::new("stall")?;
     let file = dir.file("stall.toml");
     files::write(&file, WORKLOAD)?;
@@ -48,8 +48,8 @@ pub(crate) fn stall() -> Result<Times> {
     let seen = p99 >= 0.28 && p999 >= 0.90;
     match (seen, p99 < 0.52 && p999 < 0.99 && service < 0.1) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn stall() -> Result<Times> {
 ///
 /// With the default seed a single client's batches are due 4.69 s after the start and every 5 s after that. The store
 /// stops from 14 to 26 s, so those at 14.69, 19.69 and 24.69 s wait up to 11.3 s.
-pub(crate) fn backlog() -> Result<Times> {
+pub(crate) fn backlog() -> Result<TimeLimits> {
     let dir = TempDir::new("backlog")?;
     let server = Serve::start("--store memory --fault stall,at=14s,for=12s")?;
     let out = dir.file("run");
@@ -97,7 +97,7 @@ pub(crate) fn backlog() -> Result<Times> {
         && slowest >= 11.0;
     match (seen, oldest < 12.0 && batches == 3.0 && slowest < 12.0) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::elf::{Elf, Version};
-use super::when::When;
+use super::when::SourceTime;
 use crate::files::{self, TempDir};
-use crate::own::{INSTEAD, target};
+use crate::program::{INSTEAD, target};
 use crate::sh::{Result, cargo, cmd, output, root, run};
 
 /// The profile for packages in Cargo.toml.
@@ -52,8 +52,9 @@ pub(super) struct Parts {
 impl Parts {
     /// Builds the program unless one is given, and lets it print its pages and completions.
     ///
-    /// # Errors The program cannot be built or run, or its version is not the workspace's.
-    pub(super) fn make(version: &str, when: When) -> Result<Self> {
+    /// # Errors
+    /// The program cannot be built or run, or its version is not the workspace's.
+    pub(super) fn make(version: &str, when: SourceTime) -> Result<Self> {
         let program = match std::env::var_os(INSTEAD) {
             Some(given) => std::path::absolute(&given).map_err(|e| format!("{INSTEAD}: {e}"))?,
             None => build(when)?,
@@ -98,7 +99,7 @@ impl Built {
 }
 
 /// Builds program and library, and returns the program's path.
-fn build(when: When) -> Result<PathBuf> {
+fn build(when: SourceTime) -> Result<PathBuf> {
     let maps = maps()?;
     // Keeps the user's flags.
     let given = std::env::var("RUSTFLAGS").unwrap_or_default();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::build::FEATURES;
 use crate::files;
-use crate::own::items;
+use crate::program::items;
 use crate::sh::{Result, cargo, output, root};
 
 /// A crate of a program.
@@ -42,7 +42,8 @@ fn features(package: &str) -> &'static [&'static str] {
 
 /// The crates linked into `package`, including itself, sorted by name and version.
 ///
-/// # Errors cargo fails, or its answers do not match.
+/// # Errors
+/// cargo fails, or its answers do not match.
 pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
     // Build dependencies and macros are not part of the program.
     let line = format!(

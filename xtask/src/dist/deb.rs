@@ -16,7 +16,8 @@ pub(super) struct Deb<'a> {
 impl Deb<'_> {
     /// The bytes of the package, with all times set to `epoch` (seconds).
     ///
-    /// # Errors A path is too long for a tar file.
+    /// # Errors
+    /// A path is too long for a tar file.
     pub(super) fn bytes(&self, epoch: u64) -> Result<Vec<u8>> {
         let mut control = Tree::default();
         let size = self.data.kib();

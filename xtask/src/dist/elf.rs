@@ -48,7 +48,8 @@ pub(super) struct Machine {
 impl Elf {
     /// Reads a 64-bit little-endian file.
     ///
-    /// # Errors The file is of another kind, or truncated.
+    /// # Errors
+    /// The file is of another kind, or truncated.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         if bytes.get(..6) != Some(b"\x7fELF\x02\x01") {
             return Err("not a 64-bit little-endian ELF file".to_owned());
@@ -131,7 +132,8 @@ impl Elf {
 
     /// The file's machine.
     ///
-    /// # Errors We make no packages for the machine.
+    /// # Errors
+    /// We make no packages for the machine.
     pub(super) fn machine(&self) -> Result<Machine> {
         match self.machine {
             62 => Ok(Machine {

@@ -25,7 +25,8 @@ const CARRIED: [(&str, &str); 3] = [
 
 /// The image's files besides the program's own.
 ///
-/// # Errors This machine lacks a library that the program needs, or its licence.
+/// # Errors
+/// This machine lacks a library that the program needs, or its licence.
 pub(super) fn root(elf: &Elf) -> Result<Tree> {
     let mut root = Tree::default();
     let triplet = elf.machine()?.triplet;

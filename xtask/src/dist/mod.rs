@@ -29,9 +29,9 @@ use sha2::{Digest as _, Sha256};
 use self::build::{Built, Parts};
 use self::texts::dotted;
 use self::tree::{Tree, gzip};
-use self::when::When;
+use self::when::SourceTime;
 use crate::files;
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, root};
 
 const PROGRAM: &str = "bucketload";
@@ -43,7 +43,8 @@ const SUMS: &str = "SHA256SUMS";
 
 /// Makes every package.
 ///
-/// # Errors Something cannot be built, read or written.
+/// # Errors
+/// Something cannot be built, read or written.
 pub(crate) fn main(args: &[String]) -> Result {
     let out = match args {
         [] => target().join("packages"),
@@ -59,9 +60,10 @@ pub(crate) fn main(args: &[String]) -> Result {
 /// Makes every package in `out`, replacing those of earlier calls, and returns their sorted paths, the checksums
 /// last.
 ///
-/// # Errors As [`main`].
+/// # Errors
+/// As [`main`].
 pub(crate) fn make(out: &Path) -> Result<Vec<PathBuf>> {
-    let when = When::of_source()?;
+    let when = SourceTime::of_source()?;
     let version = version()?;
     let parts = Parts::make(&version, when)?;
     let mut files = Source::read(PROGRAM, &version, when, &parts.program)?.program(&parts)?;
@@ -120,7 +122,7 @@ fn version() -> Result<String> {
 struct Source<'a> {
     name: &'static str,
     version: &'a str,
-    when: When,
+    when: SourceTime,
     built: &'a Built,
     machine: elf::Machine,
     readme: String,
@@ -133,7 +135,12 @@ struct Source<'a> {
 type File = (String, Vec<u8>);
 
 impl<'a> Source<'a> {
-    fn read(name: &'static str, version: &'a str, when: When, built: &'a Built) -> Result<Self> {
+    fn read(
+        name: &'static str,
+        version: &'a str,
+        when: SourceTime,
+        built: &'a Built,
+    ) -> Result<Self> {
         let license = |name: &str| files::read(root().join(name));
         let machine = built.elf.machine()?;
         eprintln!(

@@ -20,7 +20,8 @@ const NAMES: [&str; 6] = [
 
 /// The text for a program that consists of `crates`.
 ///
-/// # Errors The sources of a crate cannot be read.
+/// # Errors
+/// The sources of a crate cannot be read.
 pub(super) fn text(crates: &[Crate]) -> Result<String> {
     let mut out =
         "Crates of other authors in this program, with their licences as SPDX expressions,\n\

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::tree::{Tree, gzip};
-use super::when::When;
+use super::when::SourceTime;
 use crate::sh::Result;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -34,8 +34,9 @@ pub(super) struct Image<'a> {
 impl Image<'_> {
     /// The bytes of the archive, with all times set to `when`.
     ///
-    /// # Errors A path is too long for a tar file.
-    pub(super) fn bytes(&self, when: When) -> Result<Vec<u8>> {
+    /// # Errors
+    /// A path is too long for a tar file.
+    pub(super) fn bytes(&self, when: SourceTime) -> Result<Vec<u8>> {
         let instant = when.rfc3339();
         let layer = self.root.tar("", when.0)?;
         let unpacked = digest(&layer);
@@ -114,7 +115,7 @@ fn path(described: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Image, Tree, When};
+    use super::{Image, SourceTime, Tree};
     use serde_json::Value;
     use sha2::{Digest as _, Sha256};
     use std::collections::BTreeMap;
@@ -146,8 +147,8 @@ mod tests {
             labels: &[("licenses", "MIT")],
             root: &root,
         };
-        let bytes = image.bytes(When(5)).unwrap();
-        assert_eq!(bytes, image.bytes(When(5)).unwrap());
+        let bytes = image.bytes(SourceTime(5)).unwrap();
+        assert_eq!(bytes, image.bytes(SourceTime(5)).unwrap());
         let files = untar(&bytes);
         let json = |name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
         let follow = |described: &Value| -> &Vec<u8> {

@@ -84,7 +84,8 @@ impl Tree {
 
     /// The tar file (POSIX ustar), with `before` in front of paths and all times set to `epoch` (seconds).
     ///
-    /// # Errors A path is too long for the format.
+    /// # Errors
+    /// A path is too long for the format.
     pub(super) fn tar(&self, before: &str, epoch: u64) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for (path, entry) in &self.0 {
@@ -141,7 +142,8 @@ fn split(path: &str) -> Result<(&str, &str)> {
 
 /// Compresses `bytes`, without a name or time.
 ///
-/// # Errors None in practice: writing to memory does not fail.
+/// # Errors
+/// None in practice: writing to memory does not fail.
 pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     // 255 means unknown operating system, so that the bytes are the same everywhere.
     let made = GzBuilder::new().operating_system(255);

@@ -10,7 +10,7 @@ use flate2::{Compression, Crc};
 use sha2::{Digest as _, Sha256};
 
 use super::elf::Version;
-use super::when::When;
+use super::when::SourceTime;
 use crate::sh::Result;
 
 /// A wheel of a program.
@@ -48,8 +48,9 @@ impl Wheel<'_> {
 
     /// The bytes of the wheel, with all times set to `when`.
     ///
-    /// # Errors A file is too large for a zip file.
-    pub(super) fn bytes(&self, when: When) -> Result<Vec<u8>> {
+    /// # Errors
+    /// A file is too large for a zip file.
+    pub(super) fn bytes(&self, when: SourceTime) -> Result<Vec<u8>> {
         let stem = format!("{}-{}", self.name, self.version);
         let info = format!("{stem}.dist-info");
         let mut files: BTreeMap<String, (u32, Vec<u8>)> = BTreeMap::new();
@@ -89,7 +90,7 @@ impl Wheel<'_> {
 }
 
 /// A zip file of entries with path, mode and contents.
-fn zip(files: impl Iterator<Item = (String, u32, Vec<u8>)>, when: When) -> Result<Vec<u8>> {
+fn zip(files: impl Iterator<Item = (String, u32, Vec<u8>)>, when: SourceTime) -> Result<Vec<u8>> {
     let large = |_| "a zip file holds at most 4 GiB".to_owned();
     let (date, time) = when.dos();
     let (mut out, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
@@ -144,7 +145,7 @@ mod tests {
     use base64::Engine as _;
     use sha2::{Digest as _, Sha256};
 
-    use super::{URL_SAFE_NO_PAD, Wheel, When};
+    use super::{SourceTime, URL_SAFE_NO_PAD, Wheel};
 
     /// Mode and contents of the files by name, according to the central directory.
     fn unzip(bytes: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
@@ -204,8 +205,8 @@ mod tests {
         let name = wheel.file_name();
         assert_eq!(name, "tool-0.1.0-py3-none-manylinux_2_34_x86_64.whl");
         // 2024-02-29 23:59:59
-        let bytes = wheel.bytes(When(1_709_251_199)).unwrap();
-        assert_eq!(bytes, wheel.bytes(When(1_709_251_199)).unwrap());
+        let bytes = wheel.bytes(SourceTime(1_709_251_199)).unwrap();
+        assert_eq!(bytes, wheel.bytes(SourceTime(1_709_251_199)).unwrap());
         let files = unzip(&bytes);
         assert_eq!(
             files["tool-0.1.0.data/scripts/tool"],

@@ -10,12 +10,13 @@ const VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
 /// Seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct When(pub(super) u64);
+pub(super) struct SourceTime(pub(super) u64);
 
-impl When {
+impl SourceTime {
     /// The time of the source.
     ///
-    /// # Errors Neither the variable nor a commit gives a time.
+    /// # Errors
+    /// Neither the variable nor a commit gives a time.
     pub(super) fn of_source() -> Result<Self> {
         if let Ok(text) = std::env::var(VARIABLE) {
             let seconds = text.trim().parse();
@@ -59,17 +60,17 @@ impl When {
 
 #[cfg(test)]
 mod tests {
-    use super::When;
+    use super::SourceTime;
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        assert_eq!(When(0).rfc3339(), "1970-01-01T00:00:00Z");
-        assert_eq!(When(951_782_400).rfc3339(), "2000-02-29T00:00:00Z");
-        assert_eq!(When(1_735_689_599).rfc3339(), "2024-12-31T23:59:59Z");
+        assert_eq!(SourceTime(0).rfc3339(), "1970-01-01T00:00:00Z");
+        assert_eq!(SourceTime(951_782_400).rfc3339(), "2000-02-29T00:00:00Z");
+        assert_eq!(SourceTime(1_735_689_599).rfc3339(), "2024-12-31T23:59:59Z");
         let at = |y: u16, m: u16, d: u16| (y - 1980) << 9 | m << 5 | d;
-        assert_eq!(When(0).dos(), (33, 0));
-        assert_eq!(When(315_532_800).dos(), (at(1980, 1, 1), 0));
+        assert_eq!(SourceTime(0).dos(), (33, 0));
+        assert_eq!(SourceTime(315_532_800).dos(), (at(1980, 1, 1), 0));
         let last = (at(2024, 12, 31), 23 << 11 | 59 << 5 | 29);
-        assert_eq!(When(1_735_689_599).dos(), last);
+        assert_eq!(SourceTime(1_735_689_599).dos(), last);
     }
 }

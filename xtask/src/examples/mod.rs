@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use block::Example;
-use places::Places;
+use places::StandIns;
 use shell::{Ended, Served, Shell};
-use table::{How, RULES};
+use table::{Handling, RULES};
 
 use crate::files;
 use crate::sh::{Result, ensure, no_faults, root};
@@ -71,7 +71,7 @@ fn pages() -> Result<Vec<PathBuf>> {
 }
 
 fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
-    let places = Places::start()?;
+    let places = StandIns::start()?;
     let (slow, others): (Vec<_>, Vec<_>) = pages.iter().enumerate().partition(|(_, path)| {
         let path = path.to_string_lossy();
         table::BESIDE.iter().any(|page| table::page_is(&path, page))
@@ -105,7 +105,7 @@ struct Lane {
 }
 
 impl Lane {
-    fn run(pages: &[(usize, &PathBuf)], places: &Places, long: bool) -> Result<Self> {
+    fn run(pages: &[(usize, &PathBuf)], places: &StandIns, long: bool) -> Result<Self> {
         let mut lane = Self::default();
         for (n, path) in pages {
             let text = files::read(root().join(path))?;
@@ -143,7 +143,7 @@ impl Lane {
 /// A run of one page's commands.
 struct Page<'a> {
     path: &'a Path,
-    places: &'a Places,
+    places: &'a StandIns,
     dir: PathBuf,
     long: bool,
     served: Vec<Served>,
@@ -169,10 +169,10 @@ impl Page<'_> {
         for example in examples {
             let rule = table::rule(&name, &example.text);
             used.extend(rule);
-            let how = rule.map_or(How::Quick, |n| RULES[n].2);
+            let how = rule.map_or(Handling::Quick, |n| RULES[n].2);
             let left = match how {
-                How::Never(why) => Some(format!("not here: {why}")),
-                How::Long(why) if !self.long => Some(format!("conformance: {why}")),
+                Handling::Never(why) => Some(format!("not here: {why}")),
+                Handling::Long(why) if !self.long => Some(format!("conformance: {why}")),
                 _ => None,
             };
             if let Some(left) = left {
@@ -202,7 +202,7 @@ impl Page<'_> {
         }
     }
 
-    fn one(&mut self, example: &Example, how: How) -> Result {
+    fn one(&mut self, example: &Example, how: Handling) -> Result {
         let command = self.places.mapped(&example.text, &self.dir);
         self.mapped += usize::from(command != example.text);
         let before: String = example
@@ -210,14 +210,14 @@ impl Page<'_> {
             .iter()
             .map(|line| self.places.mapped(line, &self.dir) + "; ")
             .collect();
-        if matches!(how, How::Serves) {
+        if matches!(how, Handling::Serves) {
             return self.serve(&format!("{before}{command}"));
         }
         let shell = Shell {
             dir: &self.dir,
             env: &self.places.env,
         };
-        let deadline = if matches!(how, How::Long(_)) {
+        let deadline = if matches!(how, Handling::Long(_)) {
             LONG
         } else {
             QUICK
@@ -291,10 +291,10 @@ impl Page<'_> {
 }
 
 /// Fails unless a command ended as expected.
-fn judge(ended: &Ended, how: How) -> Result {
+fn judge(ended: &Ended, how: Handling) -> Result {
     let allowed = match (ended.code, how) {
         (Some(0), _) => true,
-        (Some(code), How::Or(other, says)) => code == other && ended.stderr.contains(says),
+        (Some(code), Handling::Or(other, says)) => code == other && ended.stderr.contains(says),
         _ => false,
     };
     if allowed {
@@ -313,7 +313,7 @@ fn judge(ended: &Ended, how: How) -> Result {
 mod tests {
     use super::judge;
     use super::shell::Ended;
-    use super::table::How;
+    use super::table::Handling;
 
     #[test]
     fn a_command_ends_well_or_as_the_table_says() {
@@ -322,12 +322,12 @@ mod tests {
             stdout: String::new(),
             stderr: stderr.to_owned(),
         };
-        let or = How::Or(2, "refused");
-        assert!(judge(&ended(Some(0), ""), How::Quick).is_ok());
+        let or = Handling::Or(2, "refused");
+        assert!(judge(&ended(Some(0), ""), Handling::Quick).is_ok());
         assert!(judge(&ended(Some(2), "refused"), or).is_ok());
         assert!(judge(&ended(Some(2), "another"), or).is_err());
         assert!(judge(&ended(Some(1), "refused"), or).is_err());
-        assert!(judge(&ended(Some(2), "refused"), How::Quick).is_err());
-        assert!(judge(&ended(None, ""), How::Quick).is_err());
+        assert!(judge(&ended(Some(2), "refused"), Handling::Quick).is_err());
+        assert!(judge(&ended(None, ""), Handling::Quick).is_err());
     }
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::shell::{Served, Shell};
-use super::table::{BUCKETS, PLACES};
+use super::table::{BUCKETS, PLACEHOLDERS};
 use crate::files;
 use crate::files::TempDir;
-use crate::own::program;
+use crate::program::program;
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
@@ -14,7 +14,7 @@ const ID: &str = "examplesaccesskey001";
 const SECRET: &str = "examplessecretkey0000000000000000001";
 
 /// The servers of one run of the task, and the environment of all commands.
-pub(super) struct Places {
+pub(super) struct StandIns {
     // Declared before the directory, so that they end first.
     served: Vec<Served>,
     values: Vec<(&'static str, String)>,
@@ -22,7 +22,7 @@ pub(super) struct Places {
     home: TempDir,
 }
 
-impl Places {
+impl StandIns {
     /// Starts two stores and two agents, and makes the examples' input files.
     pub(super) fn start() -> Result<Self> {
         crate::sh::need_programs(&[
@@ -123,7 +123,7 @@ impl Places {
         if ended.code != Some(0) {
             return Err(format!("inputs.sh: {:?}\n{}", ended.code, ended.stderr));
         }
-        crate::own::self_signed(
+        crate::program::self_signed(
             &dir.join("cert.pem").to_string_lossy(),
             &dir.join("key.pem").to_string_lossy(),
         )
@@ -154,7 +154,7 @@ fn mapped(command: &str, values: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = command;
     while !rest.is_empty() {
-        let place = PLACES.iter().find(|(from, _)| {
+        let place = PLACEHOLDERS.iter().find(|(from, _)| {
             // A directory starts a word or follows a scheme, a list separator or an assignment.
             let begins = !from.starts_with('/')
                 || out.ends_with(|c: char| c.is_whitespace() || ":=,'\"".contains(c))

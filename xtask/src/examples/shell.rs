@@ -116,7 +116,8 @@ impl Served {
 
     /// Ends the server with SIGTERM.
     ///
-    /// # Errors The server ended before, did not end, or ended with a failure.
+    /// # Errors
+    /// The server ended before, did not end, or ended with a failure.
     pub(super) fn end(mut self) -> Result {
         let line = self.line.clone();
         if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {

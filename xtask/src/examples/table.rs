@@ -3,7 +3,7 @@
 
 /// How a command is run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum How {
+pub(super) enum Handling {
     /// Run to its end in every run of the task.
     Quick,
     /// Takes minutes; run only by conformance.
@@ -18,9 +18,9 @@ pub(super) enum How {
 
 /// A rule: the end of the page's path (empty for any), words of the command, and how to run it. The first match
 /// counts; a command without a rule is quick.
-pub(super) type Rule = (&'static str, &'static str, How);
+pub(super) type Rule = (&'static str, &'static str, Handling);
 
-use How::{Long, Never, Or, Serves};
+use Handling::{Long, Never, Or, Serves};
 
 const CLUSTER: &str = "needs a cluster: conformance parts slurm, mpi and k8s";
 const OTHER_STEP: &str = "a step of CI of its own";
@@ -60,19 +60,19 @@ pub(super) const RULES: &[Rule] = &[
         "",
         Never("a real cloud; conformance part azure runs the driver"),
     ),
-    ("drivers/swift.md", "report out", How::Quick),
+    ("drivers/swift.md", "report out", Handling::Quick),
     (
         "drivers/swift.md",
         "",
         Never("a Swift cluster; conformance part swift runs driver and placement"),
     ),
-    ("drivers/hdfs.md", "report out", How::Quick),
+    ("drivers/hdfs.md", "report out", Handling::Quick),
     (
         "drivers/hdfs.md",
         "",
         Never("an HDFS cluster; conformance part hdfs runs driver and placement"),
     ),
-    ("drivers/seaweedfs.md", "report RUN", How::Quick),
+    ("drivers/seaweedfs.md", "report RUN", Handling::Quick),
     (
         "drivers/seaweedfs.md",
         "",
@@ -120,17 +120,17 @@ pub(super) const RULES: &[Rule] = &[
         Never("files of 10 GB by 16 processes"),
     ),
     // Commands that only print something.
-    ("", "--dry-run", How::Quick),
-    ("", "config show", How::Quick),
-    ("", "slurm --nodes", How::Quick),
-    ("", "k8s --name", How::Quick),
-    ("", "bucketload submit", How::Quick),
+    ("", "--dry-run", Handling::Quick),
+    ("", "config show", Handling::Quick),
+    ("", "slurm --nodes", Handling::Quick),
+    ("", "k8s --name", Handling::Quick),
+    ("", "bucketload submit", Handling::Quick),
     // Servers.
     ("", "bucketload agent --listen", Serves),
     ("", "bucketload serve", Serves),
     ("", "bucketload gateway", Serves),
     ("", "bucketload controller", Serves),
-    ("", "top bucketload-runs/", How::Quick),
+    ("", "top bucketload-runs/", Handling::Quick),
     ("", "top --controller", Serves),
     ("commands/bucketload-top.md", "bucketload top", Serves),
     // Long runs.
@@ -145,14 +145,14 @@ pub(super) const RULES: &[Rule] = &[
         "stonewall-time=1",
         Long("the same as that of docs/io500.md"),
     ),
-    ("", "stonewall-time=1", How::Quick),
+    ("", "stonewall-time=1", Handling::Quick),
     ("", "io500 ", Never(IO500)),
     (
         "docs/README.md",
         "run online-service",
         Long("the same as README.md's"),
     ),
-    ("README.md", "-- run online-service", How::Quick),
+    ("README.md", "-- run online-service", Handling::Quick),
     (
         "howto/install.md",
         "-- run online-service",
@@ -193,7 +193,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Placeholders of the documents and their replacements, in this order; the task fills in `{…}`.
-pub(super) const PLACES: &[(&str, &str)] = &[
+pub(super) const PLACEHOLDERS: &[(&str, &str)] = &[
     ("cargo run --release -- ", "bucketload "),
     // Servers.
     ("http://node{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::null_run;
 use crate::files::TempDir;
 use crate::machine::{Late, bare_timer};
-use crate::own::{percentile_ns, run_phase};
+use crate::program::{percentile_ns, run_phase};
 use crate::sh::Result;
 
 /// Arrivals per second.

@@ -9,7 +9,7 @@ mod lateness;
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::own::{Env, Serve, done, measured, own_with, program, run_phase};
+use crate::program::{Env, Serve, done, measured, program, run_bucketload, run_phase};
 use crate::sh::{Result, ensure, line, need_programs, none_of, step, words};
 
 type Gate = (&'static str, fn() -> Result);
@@ -198,7 +198,7 @@ fn number(value: &Value, name: &str) -> Result<f64> {
 fn resident(dir: &TempDir, server: &Serve, workers: u32, turn: u32) -> Result<f64> {
     let out = dir.file(&format!("run{workers}-{turn}"));
     let args = closed(server, &out, "get", "4KiB", workers, 200_000);
-    let outcome = own_with(&format!("{args} --duration 20s"), &server.aws_env())?;
+    let outcome = run_bucketload(&format!("{args} --duration 20s"), &server.aws_env())?;
     number(
         &run_phase(&outcome.json()?)?["client"]["rss_max_bytes"],
         "rss_max_bytes",

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::markdown::{self, Code};
 use super::{links, work_dir};
 use crate::files;
-use crate::own::{own, quoted};
+use crate::program::{quoted, try_bucketload};
 use crate::sh::{Result, ensure, no_faults, root};
 
 /// The options of each command, by the command's name without `bucketload`.
@@ -160,7 +160,7 @@ fn is_workload(path: &Path, code: &Code) -> bool {
 fn check_workload(text: &str) -> Result {
     let file = work_dir().join("example.toml");
     files::write(&file, text)?;
-    let done = own(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
+    let done = try_bucketload(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
     ensure(done.code == 0, || {
         format!("the program refuses this workload: {}", done.stderr.trim())
     })

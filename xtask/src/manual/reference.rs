@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::rust::{self, Item};
 use super::{environment, markdown, results, schema, work_dir};
 use crate::files;
-use crate::own;
+use crate::program;
 use crate::sh::{Result, root, run};
 
 /// Generates a page.
@@ -101,8 +101,8 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
 fn commands() -> Result<Vec<(String, String)>> {
     let dir = work_dir().join("commands");
     let _ = std::fs::remove_dir_all(&dir);
-    let out = own::quoted(&dir)?;
-    run(&mut own::bucketload(&format!(
+    let out = program::quoted(&dir)?;
+    run(&mut program::bucketload(&format!(
         "man --markdown --out {out}"
     ))?)?;
     let mut pages = Vec::new();

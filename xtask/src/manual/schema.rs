@@ -24,7 +24,8 @@ const TABLES: [&str; 12] = [
 
 /// The page that explains a schema: a table per structure, a list per enum.
 ///
-/// # Errors The schema has a form that this code does not understand.
+/// # Errors
+/// The schema has a form that this code does not understand.
 pub(super) fn page(schema: &Value) -> Result<String, String> {
     let defs = schema["$defs"]
         .as_object()

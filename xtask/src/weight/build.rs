@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use super::Row;
 use crate::files;
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, cargo, output, root, run, words};
 
 /// A driver's file, standing for any change of a driver.
@@ -17,9 +17,9 @@ const DRIVER: &str = "crates/bucketload-drivers/src/azblob/checksum.rs";
 const TICKS_PER_S: f64 = 100.0;
 
 /// A target directory, empty at first and removed when dropped.
-pub(super) struct Place(PathBuf);
+pub(super) struct BuildDir(PathBuf);
 
-impl Place {
+impl BuildDir {
     pub(super) fn new() -> Result<Self> {
         let path = target().join("weight");
         files::remove_dir(&path)?;
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BuildDir {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             eprintln!("xtask: {}: {error}", self.0.display());
@@ -60,7 +60,7 @@ struct Cost {
 }
 
 /// Builds from nothing, and again after a change of a driver's file.
-pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
+pub(super) fn rows(place: &BuildDir) -> Result<Vec<Row>> {
     const RELEASE: &str = "build --release --locked";
     const CHECK: &str = "check --locked";
     let driver = Touched::new(&root().join(DRIVER))?;

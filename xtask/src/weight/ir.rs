@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::build::Place;
+use super::build::BuildDir;
 use super::{Row, grouped};
 use crate::files;
 use crate::sh::Result;
@@ -27,7 +27,7 @@ pub(super) struct Function {
 }
 
 /// Compiles the program once more and counts.
-pub(super) fn of_the_program(place: &Place) -> Result<Vec<Function>> {
+pub(super) fn of_the_program(place: &BuildDir) -> Result<Vec<Function>> {
     place.rustc(BUILD)?;
     let folder = place.path().join("release/deps");
     for path in files::list(&folder)? {

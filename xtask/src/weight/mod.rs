@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, cargo, cmd, need_programs, output, root, write_between};
 
 /// The page with the last table.
@@ -38,7 +38,8 @@ impl Row {
 
 /// Prints the table. `--quick` leaves out rows that compile from nothing, `--write` puts the table into the page.
 ///
-/// # Errors A build fails, or options are unknown or contradict each other.
+/// # Errors
+/// A build fails, or options are unknown or contradict each other.
 pub(crate) fn main(args: &[String]) -> Result {
     let (mut quick, mut write) = (false, false);
     for arg in args {
@@ -66,7 +67,7 @@ pub(crate) fn main(args: &[String]) -> Result {
             eprintln!("no size of the program: {} is missing", built.display());
         }
     } else {
-        let place = build::Place::new()?;
+        let place = build::BuildDir::new()?;
         rows.extend(build::rows(&place)?);
         rows.push(size(&place.program())?);
         rows.push(functions(&place)?);
@@ -124,7 +125,7 @@ fn size(path: &Path) -> Result<Row> {
 }
 
 /// Number of functions of the program. A release build has no symbols, so the program is linked again with them.
-fn functions(place: &build::Place) -> Result<Row> {
+fn functions(place: &build::BuildDir) -> Result<Row> {
     place.rustc(SYMBOLS)?;
     let program = place.program();
     let symbols = output(&mut cmd(

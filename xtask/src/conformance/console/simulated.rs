@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::super::devtools::Browser;
 use super::submit;
 use crate::files::TempDir;
-use crate::own;
 use crate::process::{Process, status_bytes};
+use crate::program;
 use crate::sh::{Result, ensure};
 
 /// Environment variable that names the example's executable, in place of the test build.
@@ -28,7 +28,7 @@ impl Simulated {
     fn start(data: &str) -> Result<Self> {
         let mut command = match std::env::var_os(INSTEAD) {
             Some(program) => Command::new(program),
-            None => Command::new(own::tested_example("simulated_console")?),
+            None => Command::new(program::tested_example("simulated_console")?),
         };
         // Its standard input closes when we end. The real program sets this threshold itself (bucketload's `memory`),
         // so that zeroed histograms take no memory until they are used.

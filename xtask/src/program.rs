@@ -146,18 +146,18 @@ pub(crate) fn clean_call(program: &Path, line: &str) -> Command {
 }
 
 /// Runs the program to its end, whatever the exit code.
-pub(crate) fn own(line: &str) -> Result<Outcome> {
+pub(crate) fn try_bucketload(line: &str) -> Result<Outcome> {
     call(&mut bucketload(line)?)
 }
 
 /// Runs the program with `env`; it must end with exit code 0.
-pub(crate) fn own_with(line: &str, env: &Env) -> Result<Outcome> {
+pub(crate) fn run_bucketload(line: &str, env: &Env) -> Result<Outcome> {
     done(bucketload(line)?.envs(env))
 }
 
 /// Runs the program with `env` and `--output json`, and returns the result.
 pub(crate) fn measured(line: &str, env: &Env) -> Result<Value> {
-    own_with(&format!("{line} --output json"), env)?.json()
+    run_bucketload(&format!("{line} --output json"), env)?.json()
 }
 
 /// Environment variables that clients read.
