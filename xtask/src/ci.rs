@@ -57,7 +57,7 @@ fn test_beside_builds() -> Result {
             manual::need_mdbook()
         });
         let tested = test();
-        let built = step("the builds beside", || {
+        let built = step("builds", || {
             builds.join().map_err(|_| "panicked".to_owned())?
         });
         tested.and(built)

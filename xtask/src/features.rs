@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_says_what_is_resolved() {
+    fn commands_are_parsed_into_choices() {
         let is = |command: &str, release: bool, dev: bool, packages: &[&str]| {
             let choice = choice(command).unwrap();
             assert_eq!((choice.release, choice.dev), (release, dev), "{command}");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_that_one_command_adds_is_named() {
+    fn a_feature_added_by_one_command_is_named() {
         let one = "ours v0.1.0 (/src)|default\ntokio v1.2.3|net,rt (*)\nsyn v2.0.0|full\n";
         let other = "tokio v1.2.3|net,rt,test-util\nsyn v2.0.0|full\nsyn v2.0.0|visit\n";
         let (one, other) = (resolved(one).unwrap(), resolved(other).unwrap());

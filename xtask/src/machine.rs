@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_of_the_runs_is_not_later_than_the_quarter() {
+    fn the_lower_quartile_bounds_a_quarter_of_the_runs() {
         let late = |us: f64| Late {
             p50: us,
             p99: us * 10.0,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_stays_wrong_and_what_passes_is_not_repeated() {
+    fn errors_stay_errors_and_passed_checks_are_not_repeated() {
         // Whatever the machine does: an error is never "not judged".
         let ended = undisturbed("error", 2, || Err("wrong".to_owned()));
         assert_eq!(ended, Err("wrong".to_owned()));

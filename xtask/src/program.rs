@@ -100,7 +100,7 @@ pub(crate) fn example_with(name: &str, options: &str) -> Result<PathBuf> {
     ensure(path.exists(), || {
         let path = path.display();
         format!(
-            "{path} is missing: build it beside the program with `cargo build --release {choice}`"
+            "{path} is missing: build it next to the program with `cargo build --release {choice}`"
         )
     })?;
     Ok(path)

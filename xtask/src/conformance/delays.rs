@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_to_a_stall_wait_for_its_end_and_no_other_instant() {
+    fn stalled_answers_wait_for_the_end_of_a_stall() {
         let stalls = Stalls {
             delay_ns: 5,
             period_ns: 100,

@@ -120,7 +120,7 @@ mod tests {
     use super::{named, sums};
 
     #[test]
-    fn lines_and_locks_are_read() {
+    fn tree_lines_and_lock_files_are_parsed() {
         let line = "bucketload v0.1.0 (/somewhere/crates/bucketload) (*)";
         assert_eq!(named(line), Some(("bucketload", "0.1.0")));
         assert_eq!(named(""), None);

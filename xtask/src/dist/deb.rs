@@ -67,7 +67,7 @@ mod tests {
     use super::{Deb, Tree, ar};
 
     #[test]
-    fn members_stand_at_even_places() {
+    fn archive_members_start_at_even_offsets() {
         let made = ar(&[("odd", b"abc".to_vec()), ("even", b"de".to_vec())], 7).unwrap();
         let text = String::from_utf8(made).unwrap();
         let odd = format!(
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_stands_before_the_description() {
+    fn installed_size_precedes_the_description() {
         let mut data = Tree::default();
         data.file("usr/bin/x", 0o755, vec![0; 2049]);
         let deb = Deb {

@@ -195,7 +195,7 @@ mod tests {
     use super::{Elf, Machine};
 
     #[test]
-    fn this_program_needs_what_a_rust_program_needs() {
+    fn requirements_of_this_program_are_read() {
         let own = std::fs::read("/proc/self/exe").unwrap();
         let elf = Elf::read(&own).unwrap();
         assert!(elf.libraries.contains(&"libc.so.6".to_owned()), "{elf:?}");

@@ -100,7 +100,7 @@ mod tests {
     use crate::files::TempDir;
 
     #[test]
-    fn a_text_stands_once_with_all_that_it_is_of() {
+    fn each_licence_text_appears_once_with_all_its_crates() {
         let dir = TempDir::new("notices").unwrap();
         let mut crates = Vec::new();
         for name in ["a", "b", "ours"] {

@@ -81,7 +81,7 @@ mod tests {
     use super::{Machine, copyright, library, program};
 
     #[test]
-    fn the_floor_is_stated() {
+    fn the_oldest_glibc_is_stated() {
         let machine = Machine {
             name: "x86_64",
             debian: "amd64",

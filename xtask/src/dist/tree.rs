@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_sorted_and_say_what_they_are() {
+    fn entries_are_sorted_with_their_types() {
         let bytes = tree().tar("./", 1_700_000_000).unwrap();
         let mut lines = Vec::new();
         let mut rest = &bytes[..];
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_putting_changes_nothing() {
+    fn insertion_order_does_not_matter() {
         let mut other = Tree::default();
         other.file("a/b", 0o644, "");
         other.dir("work", 0o750, 65532);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_bytes_name_no_time_and_no_system() {
+    fn compressed_bytes_contain_no_time_and_no_system() {
         let packed = gzip(b"text").unwrap();
         assert_eq!(packed[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
         let mut text = String::new();

@@ -63,7 +63,7 @@ mod tests {
     use super::SourceTime;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         assert_eq!(SourceTime(0).rfc3339(), "1970-01-01T00:00:00Z");
         assert_eq!(SourceTime(951_782_400).rfc3339(), "2000-02-29T00:00:00Z");
         assert_eq!(SourceTime(1_735_689_599).rfc3339(), "2024-12-31T23:59:59Z");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn help_has_commands_among_words() {
+    fn commands_are_found_in_help_texts() {
         let text = "```text\nExamples:\n  bucketload get\n      Load of `bucketload agent`; then\n  \
                     bzip2 -dc x | bucketload replay -\n```\n\n```text\nbucketload run [OPTIONS]\n```\n";
         let expected = [
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_shell_block_that_nobody_knows_is_told() {
+    fn unknown_lines_of_shell_blocks_are_reported() {
         let (_, unknown) = examples("    bucketload run x\n    frobnicate\n");
         assert_eq!(unknown, [(2, "frobnicate".to_owned())]);
         assert_eq!(examples("    frobnicate\n").1, []);

@@ -316,7 +316,7 @@ mod tests {
     use super::table::Handling;
 
     #[test]
-    fn a_command_ends_well_or_as_the_table_says() {
+    fn commands_end_with_success_or_as_the_table_says() {
         let ended = |code, stderr: &str| Ended {
             code,
             stdout: String::new(),

@@ -288,7 +288,7 @@ mod tests {
     use super::{page_is, rule};
 
     #[test]
-    fn the_first_rule_that_fits_counts() {
+    fn the_first_matching_rule_counts() {
         let dry = rule("docs/io500.md", "bucketload io500 --dry-run");
         let io500 = rule("docs/io500.md", "bucketload io500 --ranks 16");
         assert!(dry.is_some() && io500.is_some() && dry < io500);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_page_is_not_every_page_of_its_name() {
+    fn a_bare_readme_means_the_root_page_only() {
         assert!(page_is("README.md", "README.md"));
         assert!(!page_is("servers/README.md", "README.md"));
         assert!(page_is("servers/README.md", "servers/README.md"));

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_or_section_that_is_missing_is_a_fault() {
+    fn missing_pages_and_sections_are_faults() {
         let text = "# Title\n## Part A: first\n### A.1 One\n## 2. Two\n### 2.1 More\n";
         let known = sections(text);
         assert_eq!(

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_rows_are_looked_at_and_prose_is_not() {
+    fn code_and_table_rows_are_checked_and_prose_is_not() {
         let text = "see --prose and `--inline`\n\n    x \\\n      --block\n\n| a | `--code` --cell |\n|---|---|\n";
         let all: BTreeSet<String> = pieces(text)
             .iter()
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_of_its_verb_or_alone_of_any() {
+    fn a_flag_belongs_to_its_verb_or_stands_alone() {
         let options = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let commands = BTreeMap::from([
             ("run".to_owned(), options(&["rate", "prometheus"])),

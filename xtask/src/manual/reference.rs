@@ -180,9 +180,9 @@ fn workloads() -> Result<String> {
         .ok_or("no list of built-in workloads")?;
     let names: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
     let mut out = String::from("# Built-in workloads\n\n");
-    out += "What they model is told in [Scenarios and tests](../scenarios.md); the words are those of the \
-            [workload language](workload-language.md). `bucketload show NAME > my.toml` begins a workload of \
-            your own.\n\n| workload | |\n|---|---|\n";
+    out += "[Scenarios and tests](../scenarios.md) explains what they model, the \
+            [workload language](workload-language.md) their fields. `bucketload show NAME > my.toml` gives you a \
+            workload to change.\n\n| workload | |\n|---|---|\n";
     let mut texts = String::new();
     for name in &names {
         let text = files::read(root().join(format!("workloads/{name}.toml")))?;
@@ -226,9 +226,9 @@ fn rows<'a>(out: &mut String, items: impl Iterator<Item = (&'a Item, String)>) {
 fn operations() -> Result<String> {
     let class = rust::declared("crates/bucketload-core/src/op.rs", "OpClass")?;
     let mut out = String::from("# Operations\n\n");
-    out += "What a mix may consist of ([workload language](workload-language.md#mix)); reports and exports \
-            use the same names. Which of them an API offers, and what it makes of them, stands on \
-            [its page](../drivers/README.md); what a target does not offer is refused before anything runs.\n\n\
+    out += "A mix consists of these operations ([workload language](workload-language.md#mix)); reports and exports \
+            use the same names. Each API's [page](../drivers/README.md) says which of them it offers, and how. \
+            Bucketload refuses operations that a target does not offer before anything runs.\n\n\
             | operation | |\n|---|---|\n";
     rows(
         &mut out,
@@ -237,7 +237,7 @@ fn operations() -> Result<String> {
             .iter()
             .map(|item| (item, rust::hyphenated(&item.name))),
     );
-    out += "\nOperations of several requests are one operation: their response time ends with the last \
+    out += "\nAn operation with several requests counts as one: its response time ends with the last \
             answer, and every attempt is counted.\n";
     Ok(out)
 }
@@ -245,10 +245,10 @@ fn operations() -> Result<String> {
 fn errors() -> Result<String> {
     let kinds = rust::declared("crates/bucketload-core/src/error.rs", "ErrorKind")?;
     let mut out = String::from("# Kinds of failures\n\n");
-    out += "A failed operation is never throughput. Its kind says what it means, whatever the API; result \
-            and report count failures by kind and by status, and show the first of each in full. Nothing is \
-            repeated unless the workload has a policy for it \
-            ([`retry`](workload-language.md#retryspec)), and then every attempt is counted.\n\n\
+    out += "A failed operation never counts as throughput. Its kind has the same meaning for every API. Result \
+            and report count failures by kind and by status, and show the first of each in full. Bucketload \
+            retries only if the workload has a policy for it \
+            ([`retry`](workload-language.md#retryspec)), and then counts every attempt.\n\n\
             | kind | |\n|---|---|\n";
     rows(
         &mut out,
@@ -257,7 +257,7 @@ fn errors() -> Result<String> {
             .iter()
             .map(|item| (item, rust::hyphenated(&item.name))),
     );
-    out += "\nThe findings of the consistency oracle have names of their own: \
+    out += "\nThe consistency oracle has its own names for findings: \
             [Consistency and durability](../integrity.md#what-a-read-may-return).\n";
     Ok(out)
 }
@@ -275,7 +275,7 @@ fn exit_codes() -> Result<String> {
         let (code, _) = code.ok_or_else(|| format!("{file} has no code for {}", item.name))?;
         let _ = writeln!(out, "| {code} | {} |", item.docs.replace('\n', " "));
     }
-    out += "\n[`compare`](../comparison.md#output-and-exit-codes) and the checks of a run \
+    out += "\nThe pages on [`compare`](../comparison.md#output-and-exit-codes) and on the checks of a run \
             ([integrity](../integrity.md)) say what fails a gate.\n";
     Ok(out)
 }
@@ -284,8 +284,8 @@ fn verdict() -> Result<String> {
     let file = "crates/bucketload-core/src/verdict/mod.rs";
     let word = rust::declared(file, "Word")?;
     let mut out = String::from("# Verdict\n\n");
-    out += "Every result has one. Its reasons name the rule, the condition, what was measured and what to \
-            do; the gravest decides the word. Why these rules: [How it is measured](../method.md#validity).\n\n\
+    out += "Every result has a verdict. Its reasons name the rule, the condition, the measured value and the remedy; \
+            the most serious reason decides the word. [How it is measured](../method.md#validity) explains the rules.\n\n\
             | word | |\n|---|---|\n";
     let named = |item: &Item| word.json_name(item).unwrap_or_default();
     rows(&mut out, word.items.iter().map(|item| (item, named(item))));

@@ -26,7 +26,7 @@ pub(super) fn page() -> Result<String> {
     let sources = sources()?;
     let mut out = String::from("# Result as JSON\n\n");
     out += "`bucketload run … --output json` prints one document of this form; `bucketload report DIR \
-            --output json` computes it again from a run directory.\n\n";
+            --output json` recomputes it from a run directory.\n\n";
     // The module's comment starts with a title and names of Rust types.
     let docs = rust::module_docs(RESULT)?;
     let rules = docs.split("\n\n").nth(1).unwrap_or_default();

@@ -32,9 +32,9 @@ pub(super) fn page(schema: &Value) -> Result<String, String> {
         .ok_or("the schema has no definitions")?;
     let mut out = String::from("# Workload language\n\n");
     out += "A workload is a TOML file; `bucketload show NAME` prints those that ship with the program \
-            ([built-in workloads](workloads.md)). Every field may be left out unless it is marked. A wrong \
-            name, value or combination is refused with file, line, field and remedy. The same as a \
-            [JSON Schema](../workload.schema.json), for editors: `bucketload schema`.\n\n";
+            ([built-in workloads](workloads.md)). Every field is optional unless marked as required. For a wrong \
+            name, value or combination, the error names file, line, field and remedy. Editors can use the same \
+            definitions as a [JSON Schema](../workload.schema.json): `bucketload schema`.\n\n";
     out += "Most fields have an option of [`bucketload run`](commands/bucketload-run.md), and \
             `--set PATH=VALUE` sets any of them.\n\n## The file\n\n";
     structure(&mut out, schema);

@@ -137,7 +137,7 @@ mod tests {
     use super::{relative, relinked};
 
     #[test]
-    fn files_call_each_other_by_the_shortest_way() {
+    fn relative_paths_are_the_shortest() {
         let call = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
         assert_eq!(call("a.md", "b.md"), "b.md");
         assert_eq!(call("x/a.md", "b.md"), "../b.md");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_the_book_leads_into_it() {
+    fn links_out_of_docs_lead_to_chapters_or_copies() {
         let chapters = BTreeMap::from([(
             PathBuf::from("ARCHITECTURE.md"),
             PathBuf::from("project/architecture.md"),

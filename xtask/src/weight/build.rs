@@ -181,7 +181,7 @@ mod tests {
     use crate::files::TempDir;
 
     #[test]
-    fn time_of_children_is_read_whatever_the_name() {
+    fn child_time_is_read_whatever_the_process_name() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 0 11 12 13 14 150 160 1700 18 20 0";
         assert_eq!(children_ticks(stat), Some(1718));
         assert_eq!(children_ticks("7 (x) S 1"), None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_touched_file_gets_its_time_back() {
+    fn touched_files_regain_their_time() {
         let dir = TempDir::new("weight-touched").unwrap();
         let path = dir.path().join("file");
         std::fs::write(&path, "text").unwrap();

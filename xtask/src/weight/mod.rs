@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_from_data() {
+    fn functions_are_distinguished_from_data() {
         let symbols =
             "0000 T main\n0010 t helper\n0020 D table\n0030 W weak\n                 U outside\n";
         assert_eq!(code_symbols(symbols), 3);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_fit_are_refused() {
+    fn contradicting_options_are_refused() {
         let refused = |args: &[&str], words: &str| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
             let error = main(&args).unwrap_err();
