@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# S3 clients that Bucketload's authors did not write, for proving the embedded
+# Third-party S3 clients for testing the embedded
 # server: boto3, the AWS CLI and s3cmd (PyPI), rclone (Debian) and mc (Go); and
 # the client of OpenStack Swift (PyPI).
 #
-#   clients.sh install    install what is missing
-#   clients.sh env        print KEY=VALUE lines: where each one is
+#   clients.sh install    install missing clients
+#   clients.sh env        print KEY=VALUE lines: the path of each client
 #
 # The clients of Azure and of Google Cloud Storage (PyPI; the first is large):
 #
@@ -61,7 +61,7 @@ do_install_readers() {
   fi
 }
 
-# Each in an environment of its own: they want different versions of the same libraries.
+# Each in its own environment, because they need different versions of the same libraries.
 do_install_clouds() {
   mkdir -p "$DIR"
   exec 9>"$DIR/lock"

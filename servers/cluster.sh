@@ -1,15 +1,15 @@
 # cluster.sh - sourced by the scripts that run several processes each; not run by itself.
 #
-# A script sets NAME, then sources this file, which gives it
+# A script sets NAME and then sources this file, which provides
 #   HOME_DIR S          the folder of all servers, and of this one ($HOME_DIR/$NAME)
 #   say die             messages with the script's name
 #   port_taken ports_free
-#   apt_install P...    Debian packages, where they are missing
+#   apt_install P...    installs missing Debian packages
 #   wait_for SECONDS WHAT CMD...
-#   launch NAME CMD...  starts a process of its own session, log in $S/log, pidfile in $S/run
-#   pid_of alive        of a launched process
+#   launch NAME CMD...  starts a process in its own session, log in $S/log, pidfile in $S/run
+#   pid_of alive        pid and state of a launched process
 #   stop_all SECONDS NAME...
-# A script may define its own pid_of or stop_all behind it. SC2034: some variables are for who sources this.
+# A script may define its own pid_of or stop_all afterwards. SC2034: the sourcing scripts use some of the variables.
 # shellcheck shell=bash disable=SC2034
 
 set -euo pipefail
@@ -57,7 +57,7 @@ pid_of() {
 }
 alive() { pid_of "$1" >/dev/null; }
 
-# launch NAME CMD...: in its own session, so that its workers can be signalled as a group
+# launch NAME CMD...: in its own session, so that a signal reaches its workers as a group
 launch() {
   local n="$1" p; shift
   alive "$n" && return 0

@@ -12,7 +12,7 @@ S="$HOME_DIR/kubernetes-schema"
 SCHEMA="$S/swagger-$VERSION.json"
 mkdir -p "$S"
 if [ ! -s "$SCHEMA" ]; then
-  # A module of its own, so that nothing of the caller's is touched.
+  # A separate module, so that the caller's is not touched.
   mkdir -p "$S/module"
   [ -f "$S/module/go.mod" ] || (cd "$S/module" && go mod init schema >&2)
   folder=$(cd "$S/module" && go mod download -json "k8s.io/kubernetes@$VERSION" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",$/\1/p')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# nginx as a proxy in front of an S3 server: PROXY_TO=http://127.0.0.1:9000, PROXY_CACHE=yes keeps answers to GET
-# for ten minutes. The package is unpacked, not installed, so that no service of the machine is started.
+# nginx as a proxy in front of an S3 server, PROXY_TO=http://127.0.0.1:9000. PROXY_CACHE=yes caches answers to GET for
+# ten minutes. The package is unpacked, not installed, so that no service of the machine starts.
 NAME=nginx API=s3
 VERSION=${NGINX_VERSION:-debian}
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -25,13 +25,14 @@ do_prepare() {
   if [ "$PROXY_CACHE" = yes ]; then
     cache="proxy_cache_path $RUN_DIR/cache levels=1:2 keys_zone=objects:16m max_size=4g inactive=10m use_temp_path=off;
   map \$args \$fresh { \"\" 0; default 1; }"
-    # Listings and all that has parameters are never kept: what is deleted would still be seen. The key has what the answer depends on; signatures are not part of it.
+    # Listings and other requests with parameters are never cached, because they would show deleted objects. The key
+    # has everything that the answer depends on; signatures are not part of it.
     use='proxy_cache objects; proxy_cache_methods GET; proxy_cache_convert_head off; proxy_cache_valid 200 206 10m;
       proxy_cache_key "$request_method$uri$is_args$args$http_range"; proxy_cache_bypass $fresh; proxy_no_cache $fresh;'
   else
     use='proxy_buffering off;'
   fi
-  # Its workers write below this user's folder.
+  # nginx's workers write below this user's folder.
   if [ "$(id -u)" = 0 ]; then user="user root root;"; fi
   cat >"$RUN_DIR/nginx.conf" <<CONF
 $user
@@ -55,7 +56,7 @@ http {
     location / {
       proxy_pass http://store;
       proxy_http_version 1.1;
-      # The signature covers the host that the client asked.
+      # The signature covers the host that the client addressed.
       proxy_set_header Host \$http_host;
       proxy_set_header Connection "";
       proxy_request_buffering off;

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# SeaweedFS's own HTTP interfaces: master, volume server and filer of the `weed` on PATH, else a fake of
-# ours that follows SeaweedFS's documentation (it cannot be installed by package name).
-# SEAWEEDFS_KIND=weed or fake chooses.
+# SeaweedFS's own HTTP interfaces: master, volume server and filer of the `weed` on PATH, or else our fake, which
+# follows SeaweedFS's documentation (no package registry offers it by name). SEAWEEDFS_KIND selects weed or fake.
 NAME=seaweedfs API=seaweedfs
 KIND=${SEAWEEDFS_KIND:-$(command -v weed >/dev/null 2>&1 && echo weed || echo fake)}
 VERSION=$KIND
@@ -16,7 +15,7 @@ do_install() {
 
 do_prepare() {
   [ "$KIND" = fake ] || return 0
-  [ -f "$ROOT/Cargo.toml" ] || die "needs weed on PATH; the fake is built in a clone of the repository only"
+  [ -f "$ROOT/Cargo.toml" ] || die "needs weed on PATH; the fake can be built only in a clone of the repository"
   need cargo
   (cd "$ROOT" && cargo build --quiet --locked -p bucketload-drivers --features conformance \
     --example fake-seaweedfs) >&2

@@ -1,6 +1,6 @@
-"""Prints a shared access signature for a whole storage account until the time that is given.
+"""Prints a shared access signature for a whole storage account, valid until the given time.
 
-By "Create an account SAS" (Azure Storage REST API reference), with the account and key of the
+Follows "Create an account SAS" (Azure Storage REST API reference), with account and key from the
 environment.
 """
 import base64

@@ -1,4 +1,4 @@
-"""Drives an S3 endpoint with boto3, a client that Bucketload's authors did not write.
+"""Tests an S3 endpoint with boto3, a third-party client.
 
 Endpoint and credentials come from the AWS environment variables. Prints one line per
 check and ends with the number of checks; any failure is an uncaught exception.

@@ -1,4 +1,4 @@
-"""Plants objects that are none of a run's business and checks later that all are still there.
+"""Plants objects that do not belong to a run, and checks later that all still exist.
 
 usage: foreign.py plant|check BUCKET PREFIX   (endpoint and credentials from the AWS environment)
 """

@@ -1,7 +1,7 @@
 //! The steps of continuous integration.
 
 use crate::sh::{Result, cargo, run, step};
-use crate::{conformance, deps, examples, gates, manual, own};
+use crate::{conformance, deps, examples, gates, manual, program};
 
 /// Everything that must hold for a change to land.
 pub(crate) fn all() -> Result {
@@ -13,10 +13,11 @@ pub(crate) fn all() -> Result {
     step("conformance", conformance::alone)
 }
 
-/// The documents, and beside them the parts of conformance that check no times: these wait more than they compute.
+/// Checks the documents and, at the same time, runs the conformance parts that check no times: those wait more than
+/// they compute.
 ///
 /// # Errors
-/// What failed, when both have ended.
+/// All failures, once both have ended.
 fn beside() -> Result {
     std::thread::scope(|scope| {
         let parts = scope.spawn(conformance::beside);
@@ -28,7 +29,7 @@ fn beside() -> Result {
     })
 }
 
-/// Format and clippy, warnings denied; with what only packages have.
+/// Format and clippy with warnings denied, including the features that only packages have.
 pub(crate) fn lint() -> Result {
     run(&mut cargo("fmt --all --check"))?;
     run(&mut cargo(
@@ -41,31 +42,31 @@ pub(crate) fn test() -> Result {
     run(&mut cargo("test --workspace --locked"))
 }
 
-/// The tests, and beside them, at the lowest priority, the builds that later steps need: a release build takes the
-/// cores for a quarter of an hour, and tests wait more than they compute.
+/// Runs the tests and, at the same time with the lowest priority, the builds that later steps need: a release build
+/// takes the cores for a quarter of an hour, and tests wait more than they compute.
 ///
 /// # Errors
-/// What failed, when both have ended.
+/// All failures, once both have ended.
 fn test_beside_builds() -> Result {
     run(&mut cargo("test --workspace --locked --no-run"))?;
     std::thread::scope(|scope| {
         let builds = scope.spawn(|| {
-            // of this thread alone, and of the processes that it starts
+            // Applies to this thread and the processes that it starts.
             rustix::process::setpriority_process(None, 19).map_err(|e| e.to_string())?;
-            own::program()?;
+            program::program()?;
             manual::need_mdbook()
         });
         let tested = test();
-        let built = step("the builds beside", || {
+        let built = step("builds", || {
             builds.join().map_err(|_| "panicked".to_owned())?
         });
         tested.and(built)
     })
 }
 
-/// The documentation build; with `--open`, shows it.
+/// Builds the documentation; `--open` shows it.
 pub(crate) fn docs(args: &[String]) -> Result {
-    // An example among the targets: only so has cargo the features of the tests and of clippy.
+    // Includes an example, because only then does cargo use the features of the tests and of clippy.
     let targets = ["--lib", "--bins", "--example", "generate_cost"];
     let mut command = cargo("doc --workspace --no-deps --locked");
     command.args(targets);

@@ -1,7 +1,6 @@
-//! Dependency rules, proved from cargo's own resolution: which crate may know which, which crate
-//! must stay free of a runtime, the licence and ban lists of `deny.toml`, and that all commands build in one set of
-
-//! features (`features`).
+//! Dependency rules, checked against cargo's own resolution: which crate may depend on which, which crates must stay
+//! free of a runtime, the licences and bans of `deny.toml`, and that all commands build with one set of features
+//! (`features`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +8,9 @@ use crate::features;
 use crate::files;
 use crate::sh::{Result, cargo, ensure, output, root};
 
-/// Crate, and what must not be in its tree of normal dependencies.
+/// A crate, and the packages that must not be among its normal dependencies.
 const FORBIDDEN: &[(&str, &str)] = &[
-    // The language of files is not the core's.
+    // The core does not parse files.
     (
         "bucketload-core",
         "tokio libc rustix socket2 bucketload-wire bucketload-store bucketload-workload toml",
@@ -30,7 +29,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "tokio rustix bucketload-core bucketload-store bucketload-gateway bucketload-wire",
     ),
     (
-        // A protocol: functions of their arguments.
+        // Pure functions of a protocol.
         "bucketload-s3",
         "tokio rustix aws-lc-sys bucketload-core bucketload-wire bucketload-store",
     ),
@@ -42,12 +41,12 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-server",
         "bucketload-core bucketload-drivers hyper",
     ),
-    // All that demand a token share it, the gateway among them, which lives in the processes of others.
+    // Shared by everything that demands a token, including the gateway, whose client runs inside other processes.
     (
         "bucketload-token",
         "tokio rustix libc bucketload-core bucketload-store bucketload-wire",
     ),
-    // It lives in the processes of others.
+    // Runs inside other processes.
     (
         "bucketload-gateway",
         "tokio rustls bucketload-core bucketload-wire",
@@ -65,9 +64,9 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-target",
         "tokio bucketload-wire bucketload-run clap",
     ),
-    // A driver's change compiles the driver's crate and links the program, nothing else.
+    // A change of a driver must compile only the driver's crate and link the program.
     ("bucketload-cli", "bucketload-drivers bucketload-local"),
-    // Other clients are parts of a build that asks for them.
+    // Other clients belong only to builds that ask for them.
     ("bucketload", "aws-sdk-s3 object_store opendal reqwest"),
     (
         "bucketload-cosbench",
@@ -88,24 +87,24 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
          bucketload-workload",
     ),
-    // The service is written by hand.
+    // The gRPC service is written by hand.
     (
         "bucketload-agents",
         "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
          bucketload-workload prost axum",
     ),
-    // Lives in the address space of applications.
+    // Runs inside applications.
     (
         "libs3-bucketload",
         "tokio rustls aws-lc-sys tracing bucketload-core bucketload-wire bucketload-drivers \
          bucketload-run",
     ),
-    // Starts nothing and measures nothing: the program does.
+    // The program starts and measures; this crate does not.
     (
         "bucketload-study",
         "tokio bucketload-run bucketload-drivers bucketload-store bucketload-wire",
     ),
-    // Fakes follow the services' documents, and the crates that it helps to test must not be part of it.
+    // Fakes follow the services' documentation and must not contain the crates that they help to test.
     (
         "bucketload-testkit",
         "tokio bucketload-core bucketload-wire bucketload-store bucketload-drivers \
@@ -117,7 +116,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ),
 ];
 
-/// What no crate may depend on but for its tests and examples.
+/// Allowed only as a dependency of tests and examples.
 const TESTKIT: &str = "bucketload-testkit";
 
 /// Checks all rules and reports every violation.
@@ -168,7 +167,7 @@ fn licences_and_bans() -> Result<Vec<String>> {
     let section = |name: &str, key: &str| policy.get(name).and_then(|s| s.get(key)).cloned();
     let allowed = strings(section("licenses", "allow").as_ref(), None);
     let banned = strings(section("bans", "deny").as_ref(), Some("name"));
-    // What only other clients may bring along.
+    // Packages that only other clients may depend on.
     let wrapped: BTreeSet<String> = section("bans", "deny")
         .iter()
         .filter_map(toml::Value::as_array)
@@ -178,7 +177,7 @@ fn licences_and_bans() -> Result<Vec<String>> {
         .collect();
     let mut problems = BTreeMap::new();
     for features in ["", "bucketload/engines"] {
-        // The tree, unlike `cargo metadata`, holds just what is built.
+        // Unlike `cargo metadata`, the tree holds only what is built.
         let tree = output(
             cargo("tree --locked --workspace -e normal,build,dev --prefix none -f {p}|{l}")
                 .args(["--features", features]),
@@ -202,9 +201,8 @@ fn licences_and_bans() -> Result<Vec<String>> {
     Ok(problems.into_values().collect())
 }
 
-/// Whether an SPDX expression can be satisfied with allowed licences: every `AND` part needs an
-/// allowed `OR` alternative. Parentheses are dropped, which is exact for the `(A OR B) AND C`
-/// expressions that occur.
+/// True if the allowed licences satisfy an SPDX expression: every `AND` part needs an allowed `OR` alternative.
+/// Parentheses are dropped, which is exact for the `(A OR B) AND C` expressions that occur.
 fn permitted(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
     !flat.is_empty()

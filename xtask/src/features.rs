@@ -1,19 +1,18 @@
-//! One set of features: cargo resolves the features of a dependency anew for each choice of packages, and where they
-//! differ it is compiled again. The choices that README, CONTRIBUTING, CI and the other tasks make are compared here, from
-
-//! cargo's own resolution, so that none of their commands compiles what another one has compiled.
+//! One set of features: cargo resolves the features of a dependency separately for each choice of packages, and
+//! compiles it again if they differ. This module compares the choices that README, CONTRIBUTING, CI and the other
+//! tasks make, using cargo's own resolution, so that no command compiles again what another has compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::files;
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cargo, output, root};
 
-/// Where commands stand that everybody calls.
+/// Pages with commands that everybody runs.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "docs/README.md"];
 
-/// What the other tasks call beside that; `lint`, `test` and `docs` of `ci`, and the builds of `own`.
+/// Additional commands of the other tasks: `lint`, `test` and `docs` of `ci`, and the builds of `program`.
 const TASKS: [&str; 4] = [
     "cargo test --workspace",
     "cargo build --release -p bucketload",
@@ -21,12 +20,12 @@ const TASKS: [&str; 4] = [
     "cargo xtask",
 ];
 
-/// A choice of packages that cargo resolves features for.
+/// A choice of packages for which cargo resolves features.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
-    /// Each profile is compiled for itself.
+    /// Profiles are compiled separately.
     release: bool,
-    /// Whether tests or examples are built: what they depend on counts then.
+    /// True if tests or examples are built, so that their dependencies count.
     dev: bool,
     /// Options that choose packages and features.
     packages: Vec<String>,
@@ -34,17 +33,20 @@ struct Choice {
     command: String,
 }
 
-/// The sets of features in which each package is built; more than one where build scripts or macros need it as well.
+/// The sets of features that each package is built with; more than one if build scripts or macros need it too.
 type Resolved = BTreeMap<String, BTreeSet<String>>;
 
-/// Compares all choices; says what differs.
+/// Compares all choices and describes the differences.
 pub(crate) fn differences() -> Result<Vec<String>> {
     let mut choices = Vec::new();
     for page in PAGES {
         let text = files::read(root().join(page))?;
         choices.extend(commands(&text).into_iter().filter_map(choice));
     }
-    let examples = format!("cargo build --release {} --examples", own::RELEASE_EXAMPLES);
+    let examples = format!(
+        "cargo build --release {} --examples",
+        program::RELEASE_EXAMPLES
+    );
     let tasks = TASKS.into_iter().chain([examples.as_str()]);
     choices.extend(tasks.filter_map(choice));
     // One message per package and profile.
@@ -68,7 +70,7 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     Ok(problems.into_values().collect())
 }
 
-/// The commands of cargo in a page: lines of code blocks, and what stands between back-ticks.
+/// The cargo commands in a page: in code blocks and between back-ticks.
 fn commands(page: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in page.lines() {
@@ -82,7 +84,7 @@ fn commands(page: &str) -> Vec<&str> {
     found
 }
 
-/// What a command makes cargo resolve; `None` where it builds nothing of ours.
+/// The packages for which a command makes cargo resolve features; `None` if it builds nothing of ours.
 fn choice(command: &str) -> Option<Choice> {
     let (_, words) = command.split_once("cargo ")?;
     let words = words.split(" -- ").next()?.split(" #").next()?;
@@ -95,7 +97,7 @@ fn choice(command: &str) -> Option<Choice> {
         command: command.trim().to_owned(),
     };
     match verb {
-        // An alias of `.cargo/config.toml`: the rest are its arguments.
+        // An alias from `.cargo/config.toml`; the remaining words are its arguments.
         "xtask" => {
             choice.packages = ["-p", "xtask"].map(str::to_owned).into();
             return Some(choice);
@@ -120,7 +122,7 @@ fn choice(command: &str) -> Option<Choice> {
     Some(choice)
 }
 
-/// What cargo resolves for `choice`: a line `package version|features` per package.
+/// cargo's resolution for `choice`: a line `package version|features` per package.
 fn tree(choice: &Choice) -> Result<String> {
     let edges = match choice.dev {
         true => "normal,build,dev",
@@ -130,14 +132,14 @@ fn tree(choice: &Choice) -> Result<String> {
     output(cargo(&line).args(&choice.packages))
 }
 
-/// The features of the packages of others in the output of `cargo tree`.
+/// The features of third-party packages in the output of `cargo tree`.
 fn resolved(tree: &str) -> Result<Resolved> {
     let mut found = Resolved::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
         let (package, features) = line
             .split_once('|')
             .ok_or_else(|| format!("cargo tree: unexpected line {line:?}"))?;
-        // Our own have a path.
+        // Our own packages have a path.
         if package.contains("(/") {
             continue;
         }
@@ -148,14 +150,14 @@ fn resolved(tree: &str) -> Result<Resolved> {
     Ok(found)
 }
 
-/// The packages that two commands build in other features, with a message each.
+/// The packages that two commands build with different features, each with a message.
 fn compare(old: (&str, &Resolved), new: (&str, &Resolved)) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for (package, features) in new.1 {
         let Some(before) = old.1.get(package) else {
             continue;
         };
-        // One of them may need it in one form more, for a build script or a macro.
+        // One command may build it in one more form, for a build script or a macro.
         if features.is_subset(before) || before.is_subset(features) {
             continue;
         }
@@ -171,7 +173,7 @@ fn compare(old: (&str, &Resolved), new: (&str, &Resolved)) -> Vec<(String, Strin
         ] {
             let names: Vec<String> = names;
             let _ = match names.is_empty() {
-                true => write!(text, " `{command}` has no more;"),
+                true => write!(text, " `{command}` has no additional features;"),
                 false => write!(text, " `{command}` has its feature {};", names.join(", ")),
             };
         }
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_says_what_is_resolved() {
+    fn commands_are_parsed_into_choices() {
         let is = |command: &str, release: bool, dev: bool, packages: &[&str]| {
             let choice = choice(command).unwrap();
             assert_eq!((choice.release, choice.dev), (release, dev), "{command}");
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_that_one_command_adds_is_named() {
+    fn a_feature_added_by_one_command_is_named() {
         let one = "ours v0.1.0 (/src)|default\ntokio v1.2.3|net,rt (*)\nsyn v2.0.0|full\n";
         let other = "tokio v1.2.3|net,rt,test-util\nsyn v2.0.0|full\nsyn v2.0.0|visit\n";
         let (one, other) = (resolved(one).unwrap(), resolved(other).unwrap());

@@ -1,4 +1,4 @@
-//! Files: what fails says at which path.
+//! File operations whose errors name the path.
 
 use std::fs;
 use std::io;
@@ -8,46 +8,46 @@ use serde_json::Value;
 
 use crate::sh::{Result, ensure};
 
-/// The text of an error at `path`.
+/// Formats an error at `path`.
 pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> String + Copy + '_ {
     move |error| format!("{}: {error}", path.display())
 }
 
-/// The text of a file.
+/// Reads a file as text.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
     fs::read_to_string(&path).map_err(at(path.as_ref()))
 }
 
-/// The bytes of a file.
+/// Reads a file as bytes.
 pub(crate) fn bytes(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     fs::read(&path).map_err(at(path.as_ref()))
 }
 
-/// A file of JSON.
+/// Reads a JSON file.
 pub(crate) fn json(path: impl AsRef<Path>) -> Result<Value> {
     let path = path.as_ref();
     serde_json::from_slice(&bytes(path)?).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Writes a file and makes the directories above it.
+/// Writes a file, creating its parent directories.
 pub(crate) fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result {
     let path = path.as_ref();
     path.parent().map_or(Ok(()), make_dir)?;
     fs::write(path, text).map_err(at(path))
 }
 
-/// Copies a file and makes the directories above the copy.
+/// Copies a file, creating the parent directories of the copy.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result {
     to.parent().map_or(Ok(()), make_dir)?;
     fs::copy(from, to).map_err(at(to)).map(drop)
 }
 
-/// Makes a directory and those above it.
+/// Makes a directory and its parents.
 pub(crate) fn make_dir(path: impl AsRef<Path>) -> Result {
     fs::create_dir_all(&path).map_err(at(path.as_ref()))
 }
 
-/// Removes a directory with all that is in it, if it is there.
+/// Removes a directory and its contents, if it exists.
 pub(crate) fn remove_dir(path: &Path) -> Result {
     match fs::remove_dir_all(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(path)(e)),
@@ -55,7 +55,7 @@ pub(crate) fn remove_dir(path: &Path) -> Result {
     }
 }
 
-/// What is in a directory, sorted.
+/// The entries of a directory, sorted.
 pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = dir.read_dir().map_err(at(dir))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
@@ -64,7 +64,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Every file below `dir` in alphabetical order, as paths relative to it.
+/// Every file below `dir` in alphabetical order, relative to it.
 pub(crate) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_owned()];
@@ -80,29 +80,29 @@ pub(crate) fn below(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether the name of a file ends with `.` and `end`.
+/// True if the file name has this extension.
 pub(crate) fn is_kind(path: &Path, end: &str) -> bool {
-    path.extension().is_some_and(|own| own == end)
+    path.extension().is_some_and(|extension| extension == end)
 }
 
-/// Number of lines of a file that is being written; 0 while it is not there.
+/// Number of lines of a growing file; 0 if it does not exist yet.
 pub(crate) fn lines(path: impl AsRef<Path>) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// A directory that is removed when dropped.
+/// A temporary directory, removed when dropped.
 pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A new directory under the system's temporary one.
+    /// Makes a new directory in the system's temporary directory.
     ///
     /// # Errors
-    /// When it cannot be made, or its path is not one word of a command line.
+    /// It cannot be made, or its path is not a single word of a command line.
     pub(crate) fn new(name: &str) -> Result<Self> {
         Self::under(&std::env::temp_dir(), name)
     }
 
-    /// A new directory in memory (tmpfs).
+    /// Makes a new directory in memory (tmpfs).
     ///
     /// # Errors
     /// As [`TempDir::new`].
@@ -116,7 +116,7 @@ impl TempDir {
             shlex::split(&path.to_string_lossy()).is_some_and(|words| words.len() == 1),
             || {
                 format!(
-                    "{}: is more than one word; set TMPDIR to another directory",
+                    "{}: the path contains special characters; set TMPDIR to another directory",
                     path.display()
                 )
             },
@@ -125,12 +125,12 @@ impl TempDir {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// The directory's path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// A path inside it, as text.
+    /// A path inside the directory, as text.
     pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
     }

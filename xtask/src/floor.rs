@@ -1,18 +1,17 @@
-//! Reference clients that do as little as possible: the floor that the benchmark compares itself
-//! with. `epoll` sends one constant, unsigned request over N connections and skips the answers;
-//! `send` writes large PUT bodies from memory. Each prints its own CPU time as JSON.
+//! Reference clients that do as little as possible: the lower bound that the benchmark compares our client with.
+//! `epoll` sends one constant, unsigned request over N connections and skips the answers; `send` writes large PUT
+//! bodies from memory. Each prints its CPU time as JSON.
 //!
-//! The bodies of `send` are as long a stretch of incompressible bytes as ours ([`ARENA`]). From one
-//! slice that stays in the second-level cache a quarter less would be enough, but no store can be
-
-//! measured with content that repeats itself within a compressor's window.
+//! The bodies of `send` come from as many incompressible bytes as ours ([`ARENA`]). A single slice that stays in the
+//! second-level cache would cost a quarter less, but stores cannot be measured with content that repeats within a
+//! compressor's window.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-/// Failure as text for the operator.
+/// A failure as text for the operator.
 type Result<T = ()> = std::result::Result<T, String>;
 
 fn main() -> Result {
@@ -61,7 +60,7 @@ fn report(count: u64, bytes: u64, cpu_ns: u64, wall: Duration) {
 
 struct Connection {
     stream: TcpStream,
-    /// Bytes of the answer still to come; `None` while its head is incomplete.
+    /// Bytes of the answer still missing; `None` while its head is incomplete.
     left: Option<usize>,
     head: Vec<u8>,
 }
@@ -123,7 +122,7 @@ fn epoll(address: &str, request: &[u8], connections: usize, duration: Duration) 
     Ok(())
 }
 
-/// Consumes received bytes; true when the answer is complete.
+/// Consumes received bytes; returns true when the answer is complete.
 fn take(connection: &mut Connection, bytes: &[u8]) -> Result<bool> {
     let left = match connection.left {
         Some(left) => left,
@@ -176,9 +175,9 @@ fn content_length(head: &[u8]) -> Result<usize> {
     Ok(0)
 }
 
-/// Bytes that a body repeats, like `bucketload_core::payload::Arena::PERIOD`.
+/// Bytes after which a body repeats, like `bucketload_core::payload::Arena::PERIOD`.
 const ARENA: usize = 4 << 20;
-/// Bytes of one write.
+/// Bytes per write.
 const SLICE: usize = 256 * 1024;
 
 /// Bytes without any pattern: xorshift64 (Marsaglia, "Xorshift RNGs", J. Stat. Soft. 8, 2003).

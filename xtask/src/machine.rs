@@ -1,10 +1,8 @@
-//! Whether the machine had time for what was measured on it.
+//! Whether the machine had time for the measurements made on it.
 //!
-//! A shared machine takes a core away for milliseconds, and a bound on a latency then fails although the code is
-//! right. [`bare_timer`] says what the machine can do, [`undisturbed`] gives a check another chance if it failed
-//! *and* the machine was seen to stand still. A check that had no chance on a core of its own is neither passed nor
-
-//! failed: it is listed as not judged.
+//! A shared machine takes a core away for milliseconds, and a limit on a latency then fails although the code is
+//! right. [`bare_timer`] measures what the machine can do. [`undisturbed`] repeats a check that failed *while* the
+//! machine stood still. A check that never had a core to itself neither passes nor fails: it is listed as not judged.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -24,7 +22,7 @@ use crate::watch::{STOOD_STILL, Watch};
 /// `USER_HZ`, the unit of `/proc/stat`, on every architecture that the program is built for.
 const TICKS_PER_S: f64 = 100.0;
 
-/// By how much a sleeper was late, µs.
+/// Lateness of a sleeper, in µs.
 #[derive(Clone, Copy)]
 pub(crate) struct Late {
     pub(crate) p50: f64,
@@ -32,12 +30,12 @@ pub(crate) struct Late {
 }
 
 impl Late {
-    /// The medians of the two.
+    /// The medians of both figures.
     pub(crate) fn median(of: &[Self]) -> Self {
         Self::each(of, median)
     }
 
-    /// The lower quartiles of the two: a quarter of the values are not above them.
+    /// The lower quartiles of both figures: at least a quarter of the values are not above them.
     pub(crate) fn quarter(of: &[Self]) -> Self {
         Self::each(of, |values| {
             let mut values = values.to_vec();
@@ -61,49 +59,49 @@ impl fmt::Display for Late {
     }
 }
 
-/// Share of the time that others may have a core for before a 99th percentile cannot be told: a fifth of the
+/// Share of time for which others may have a core before a 99th percentile becomes unreliable: a fifth of the
 /// hundredth beyond it.
 const STOLEN: f64 = 0.002;
-/// What could not be judged, a line each.
+/// Checks that could not be judged, one per line.
 static NOT_JUDGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// What a check says of times that it bounds.
-pub(crate) enum Times {
+/// Outcome of a check with time limits.
+pub(crate) enum TimeLimits {
     Kept,
-    /// Beyond a bound, and by how much.
+    /// A limit was missed; says by how much.
     Missed(String),
 }
 
-/// What follows when a check did not pass.
+/// Next step after a check that did not pass.
 #[derive(Debug, PartialEq)]
-enum Next {
+enum NextStep {
     Fail,
     Again,
-    /// No chance was on cores of its own: neither right nor wrong.
+    /// No try had the cores to itself, so the check neither passed nor failed.
     NotJudged,
 }
 
-/// `stolen`: the least share of a core that others had during any chance.
-fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> Next {
+/// `stolen` is the smallest share of a core that others had during any try.
+fn next(stood_still: Duration, stolen: f64, last: bool, times: bool) -> NextStep {
     match (stood_still >= STOOD_STILL, last) {
-        (false, _) => Next::Fail,
-        (true, false) => Next::Again,
-        (true, true) if times && stolen > STOLEN => Next::NotJudged,
-        (true, true) => Next::Fail,
+        (false, _) => NextStep::Fail,
+        (true, false) => NextStep::Again,
+        (true, true) if times && stolen > STOLEN => NextStep::NotJudged,
+        (true, true) => NextStep::Fail,
     }
 }
 
-/// Runs `check`, up to `chances` times if it does not pass while the machine stands still.
+/// Runs `check`, up to `chances` times if it fails while the machine stands still.
 ///
-/// Where the hypervisor gave the cores to others during every chance, times that were missed are no failure of the
-/// code, and are not kept either: a line about `what` is left for [`take_not_judged`].
+/// If the hypervisor gave the cores to others during every try, missed times are not a failure of the code, but not a
+/// success either: a line about `what` is kept for [`take_not_judged`].
 ///
 /// # Errors
-/// What `check` said, be it an error or times missed on a machine that had time for it.
+/// The failure of `check`: an error, or times missed although the machine had time.
 pub(crate) fn undisturbed(
     what: &str,
     chances: u32,
-    mut check: impl FnMut() -> Result<Times>,
+    mut check: impl FnMut() -> Result<TimeLimits>,
 ) -> Result {
     let mut stolen = f64::INFINITY;
     for chance in 1.. {
@@ -113,19 +111,19 @@ pub(crate) fn undisturbed(
         let share = (stolen_s()? - before) / begun.elapsed().as_secs_f64();
         stolen = stolen.min(share);
         let (error, times) = match outcome {
-            Ok(Times::Kept) => break,
-            Ok(Times::Missed(line)) => (line, true),
+            Ok(TimeLimits::Kept) => break,
+            Ok(TimeLimits::Missed(line)) => (line, true),
             Err(error) => (error, false),
         };
         let seen = format!(
-            "the machine stood still for {stood_still:?}, others had {:.1} % of a core",
+            "the machine paused for {stood_still:?}, others had {:.1} % of a core",
             share * 100.0
         );
         match next(stood_still, stolen, chance == chances, times) {
-            Next::Fail => return Err(error),
-            Next::Again => eprintln!("{error}\n{seen}: once more"),
-            Next::NotJudged => {
-                let line = format!("{what}: {error}; but {seen}, in chance {chance} of {chances}");
+            NextStep::Fail => return Err(error),
+            NextStep::Again => eprintln!("{error}\n{seen}: trying again"),
+            NextStep::NotJudged => {
+                let line = format!("{what}: {error}; but {seen}, in try {chance} of {chances}");
                 NOT_JUDGED.lock().map_err(|e| e.to_string())?.push(line);
                 break;
             }
@@ -134,29 +132,29 @@ pub(crate) fn undisturbed(
     Ok(())
 }
 
-/// What could not be judged since the last call.
+/// The checks that could not be judged since the last call.
 pub(crate) fn take_not_judged() -> Vec<String> {
     NOT_JUDGED
         .lock()
         .map_or_else(|_| Vec::new(), |mut lines| std::mem::take(&mut *lines))
 }
 
-/// Time that this machine's cores, taken together, wanted to run and were not let by the hypervisor, seconds since the
-/// boot; 0 where the kernel is not told.
+/// Time in seconds since boot, summed over all cores, for which a core wanted to run but the hypervisor did not let
+/// it; 0 if the hypervisor does not report it.
 fn stolen_s() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/stat").map_err(|e| format!("/proc/stat: {e}"))?;
     Ok(steal_ticks(&stat) as f64 / TICKS_PER_S)
 }
 
-/// The eighth figure of the line of all cores (proc_stat(5)).
+/// The eighth field of the line of all cores (proc_stat(5)).
 fn steal_ticks(stat: &str) -> u64 {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
     let figure = line.and_then(|line| line.split_whitespace().nth(7));
     figure.and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
-/// Keeps Poisson instants for `time` with nothing but the kernel's timer, on the core that a single load
-/// thread runs on.
+/// Waits for Poisson arrivals for `time` with only the kernel's timer, on the core that a single load thread uses,
+/// and returns the lateness.
 pub(crate) fn bare_timer(rate_per_s: u32, time: Duration) -> Result<Late> {
     let keeper = std::thread::spawn(move || {
         settle()?;
@@ -180,7 +178,7 @@ pub(crate) fn bare_timer(rate_per_s: u32, time: Duration) -> Result<Late> {
     keeper.join().map_err(|_| "the bare timer panicked")?
 }
 
-/// The first of the usable cores, and timers without slack: as a load thread has it.
+/// Pins the thread to the first usable core and removes timer slack, as for a load thread.
 fn settle() -> Result {
     let alone = || {
         let usable = sched_getaffinity(None)?;
@@ -208,7 +206,7 @@ fn sleep_until(due_ns: u64) {
         tv_nsec: (due_ns % 1_000_000_000) as _,
     };
     while now_ns() < due_ns {
-        // Where a signal ends it, the clock says so.
+        // A signal may end the sleep early; the clock tells.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
     }
 }
@@ -218,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_of_the_runs_is_not_later_than_the_quarter() {
+    fn the_lower_quartile_bounds_a_quarter_of_the_runs() {
         let late = |us: f64| Late {
             p50: us,
             p99: us * 10.0,
@@ -232,24 +230,24 @@ mod tests {
     #[test]
     fn only_times_missed_on_stolen_cores_are_not_judged() {
         let still = STOOD_STILL;
-        assert_eq!(next(still, 1.0, true, true), Next::NotJudged);
-        assert_eq!(next(still, 1.0, true, false), Next::Fail);
-        assert_eq!(next(still, STOLEN, true, true), Next::Fail);
-        assert_eq!(next(still / 2, 1.0, true, true), Next::Fail);
-        assert_eq!(next(still / 2, 1.0, false, true), Next::Fail);
-        assert_eq!(next(still, 0.0, false, true), Next::Again);
-        assert_eq!(next(still, 1.0, false, false), Next::Again);
+        assert_eq!(next(still, 1.0, true, true), NextStep::NotJudged);
+        assert_eq!(next(still, 1.0, true, false), NextStep::Fail);
+        assert_eq!(next(still, STOLEN, true, true), NextStep::Fail);
+        assert_eq!(next(still / 2, 1.0, true, true), NextStep::Fail);
+        assert_eq!(next(still / 2, 1.0, false, true), NextStep::Fail);
+        assert_eq!(next(still, 0.0, false, true), NextStep::Again);
+        assert_eq!(next(still, 1.0, false, false), NextStep::Again);
     }
 
     #[test]
-    fn what_is_wrong_stays_wrong_and_what_passes_is_not_repeated() {
-        // Whatever the machine does meanwhile: an error is never "not judged".
+    fn errors_stay_errors_and_passed_checks_are_not_repeated() {
+        // Whatever the machine does: an error is never "not judged".
         let ended = undisturbed("error", 2, || Err("wrong".to_owned()));
         assert_eq!(ended, Err("wrong".to_owned()));
         let mut left = 1;
         let ended = undisturbed("kept", 1, || {
             left -= 1;
-            Ok(Times::Kept)
+            Ok(TimeLimits::Kept)
         });
         assert_eq!((ended, left), (Ok(()), 0));
     }

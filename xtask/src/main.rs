@@ -1,9 +1,7 @@
 //! Development tasks of Bucketload, run as `cargo xtask TASK`.
 //!
-//! `ci` is what `.ci/run` calls: it strings together `lint`, `test`, `deps`, `docs`, `manual`,
-//! `examples`, `gates` and `conformance`. Each task is a module; `sh` runs commands, `server` starts and stops the servers
-
-//! of `servers/`.
+//! `.ci/run` calls `ci`, which runs `lint`, `test`, `deps`, `docs`, `manual`, `examples`, `gates` and `conformance`.
+//! Each task is a module; `sh` runs commands, `server` starts and stops the servers of `servers/`.
 
 mod bench;
 mod ci;
@@ -16,12 +14,12 @@ mod files;
 mod gates;
 mod machine;
 mod manual;
-mod own;
 mod process;
+mod program;
 mod random;
 mod server;
 mod sh;
-/// The tests of the runner watch the machine as well.
+/// Shared with the tests of the runner.
 #[path = "../../crates/bucketload-run/tests/common/watch.rs"]
 mod watch;
 mod weight;
@@ -30,22 +28,23 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
 
-  ci            all of the following; the entry of continuous integration
+  ci            lint to conformance; what continuous integration runs
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
   deps          dependency directions, licences and bans, one set of features
   docs          rustdoc with warnings denied
-  manual        [--write] [--open]  the manual: generated pages, links, the book (--write brings pages up to date)
-  examples      [PAGE ...] [--long]  the commands of README, manual and --help, run as they stand there
+  manual        [--write] [--open]  the manual: generated pages, links, the book (--write updates the pages)
+  examples      [PAGE ...] [--long]  the commands of README, manual and --help, run exactly as written
   gates         [NAME ...]  system calls, instructions, memory, lateness of the request path
   conformance   [PART ...]  real servers, real clients, the whole program
-  bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time beside wrk and iperf3, or another build
-  bench posix   [--directory DIR] [--repetitions N] [--write]  files, beside fio
-  bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, beside files and versitygw
-  bench libs3   [--repetitions N] [--write]  the libs3 library, beside files
-  weight        [--quick] [--write]  what the project weighs for who builds it (--quick: nothing is compiled)
-  dist          [--out DIR]  packages for who has no toolchain: .tar.gz, .deb, image, wheel, libs3, SBOM, sums
-  floor         reference clients that the benchmarks compare with
+  bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time against wrk and iperf3, or another build
+  bench drivers [--write]  CPU time of the native drivers against the S3 driver
+  bench posix   [--directory DIR] [--repetitions N] [--write]  files against fio
+  bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, against files and versitygw
+  bench libs3   [--repetitions N] [--write]  the libs3 library against files
+  weight        [--quick] [--write]  what a build costs (--quick: nothing is compiled)
+  dist          [--out DIR]  packages for users without a toolchain: .tar.gz, .deb, image, wheel, libs3, SBOM, checksums
+  floor         reference clients for the benchmarks
 ";
 
 fn main() -> ExitCode {

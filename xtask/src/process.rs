@@ -1,4 +1,4 @@
-//! Processes that go on beside a task: started, asked for their address, and ended when dropped.
+//! Background processes of a task: started, asked for their address, and ended when dropped.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::own::Outcome;
+use crate::program::Outcome;
 use crate::sh::{Result, ensure, show};
 
 /// A child process; ended when dropped.
@@ -16,12 +16,12 @@ pub(crate) struct Process {
     pub(crate) child: Child,
     shown: String,
     begun: Instant,
-    /// Whether it ends when its standard input does, which is awaited then.
+    /// True if the child ends with its standard input; dropping then waits for it.
     ends_with_input: bool,
 }
 
 impl Process {
-    /// Starts a command, with the standard streams that it has been given.
+    /// Starts a command with the standard streams set on it.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let shown = show(command);
         eprintln!("$ {shown} &");
@@ -39,8 +39,8 @@ impl Process {
         Self::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
-    /// Starts a command of ours with `--announce`, which ends with its standard input, and waits until it says where it
-    /// listens.
+    /// Starts a command of ours with `--announce`, which ends with its standard input, and waits until it reports the
+    /// address that it listens on.
     pub(crate) fn announced(command: &mut Command) -> Result<(Self, String)> {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = Self::start(piped)?;
@@ -53,7 +53,7 @@ impl Process {
         Ok((process, address))
     }
 
-    /// The first line of one of its outputs, and what follows.
+    /// The first line of one of its outputs, and a reader of the rest.
     pub(crate) fn first_line<R: Read>(
         &self,
         output: Option<R>,
@@ -66,13 +66,13 @@ impl Process {
         Ok((line, rest))
     }
 
-    /// Has it end with its standard input, by itself, and be waited for.
+    /// Lets the process end by itself when its standard input closes, and waits for it on drop.
     pub(crate) fn ending_with_input(mut self) -> Self {
         self.ends_with_input = true;
         self
     }
 
-    /// Fails when it has ended, with what it said.
+    /// Fails with its output if the process has ended.
     pub(crate) fn still_runs(&mut self) -> Result {
         let status = self.child.try_wait().map_err(|e| self.at(&e))?;
         let Some(status) = status else { return Ok(()) };
@@ -87,20 +87,20 @@ impl Process {
         ))
     }
 
-    /// Ends it at once.
+    /// Kills the process.
     pub(crate) fn kill(&mut self) -> Result {
         self.child.kill().map_err(|e| self.at(&e))?;
         self.child.wait().map(drop).map_err(|e| self.at(&e))
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub(crate) fn signal(&self, signal: libc::c_int) -> Result {
         // SAFETY: sends a signal to a child of ours that has not been waited for; touches no memory.
         let sent = unsafe { libc::kill(self.child.id().cast_signed(), signal) };
         ensure(sent == 0, || self.at(&std::io::Error::last_os_error()))
     }
 
-    /// Waits for its end, at most until it has run for `deadline`: one that hangs is killed and reported.
+    /// Waits for the process to end. One that runs longer than `deadline` is killed and reported.
     pub(crate) fn end(mut self, deadline: Duration) -> Result<Outcome> {
         let (stdout, stderr) = (
             drain(self.child.stdout.take()),
@@ -136,24 +136,33 @@ impl Drop for Process {
     fn drop(&mut self) {
         match self.ends_with_input {
             true => drop(self.child.stdin.take()),
-            // It may have ended.
+            // It may have ended already.
             false => drop(self.child.kill()),
         }
         let _ = self.child.wait();
     }
 }
 
-/// Reads a pipe to its end beside the child, which would wait for room in it otherwise.
+/// Reads a pipe to its end in a thread, because the child would block on a full pipe.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut text = Vec::new();
-        // What could not be read is missing where it is looked for.
+        // If reading fails, the checks on the text do.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
         String::from_utf8_lossy(&text).into_owned()
     })
 }
 
-/// Waits until `ready` says so, at most for `patience`; then `what` did not happen.
+/// A memory field such as `VmRSS` of `/proc/PID/status` (proc(5)), in bytes; `None` once the process has ended.
+pub(crate) fn status_bytes(pid: u32, field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
+}
+
+/// Waits until `ready` returns true, for at most `patience`; `what` names the condition in the error.
 pub(crate) fn wait_until(
     what: &str,
     patience: Duration,

@@ -12,7 +12,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// An exponential gap with this mean.
+    /// An exponentially distributed gap with this mean.
     pub(crate) fn gap(&mut self, mean: f64) -> f64 {
         let u = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         -(1.0 - u).ln() * mean

@@ -1,24 +1,24 @@
-//! Third-party servers for tests, through the scripts of `servers/`.
+//! Third-party servers for tests, started by the scripts in `servers/`.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 
 use crate::files;
-use crate::own::Env;
+use crate::program::Env;
 use crate::sh::{Result, output, run, script, words};
 
 /// A running server; stopped and purged when dropped.
 pub(crate) struct Server {
     /// Script name without `.sh`.
     pub(crate) name: String,
-    /// The KEY=VALUE lines the script printed.
+    /// The KEY=VALUE lines that the script printed.
     pub(crate) env: Env,
     settings: Env,
     stop: String,
 }
 
-/// Scripts of several processes each, one instance per state folder: name, settings with a port each, the setting of a
-/// port from which the script counts on, and fixed settings.
+/// Scripts that start several processes, one instance per state directory: name, settings that take a free port each,
+/// the setting for the first of several consecutive ports, and fixed settings.
 type Cluster = (
     &'static str,
     &'static str,
@@ -26,21 +26,21 @@ type Cluster = (
     &'static [(&'static str, &'static str)],
 );
 const CLUSTERS: [Cluster; 3] = [
-    // The script derives a second port of the monitor by adding 3489.
+    // The script adds 3489 for a second port of the monitor.
     (
         "ceph",
         "CEPH_RGW_PORT CEPH_RGW_TLS_PORT",
         "CEPH_MON_PORT",
         &[("CEPH_STORE", "memstore"), ("CEPH_OSD_SIZE", "4G")],
     ),
-    // Data nodes use up to 23 ports more.
+    // Data nodes use up to 23 more ports.
     (
         "hdfs",
         "HDFS_PORT HDFS_HTTP_PORT",
         "HDFS_DN_PORT",
         &[("HDFS_DATANODES", "3")],
     ),
-    // The script uses the next two ports, too.
+    // The script also uses the next two ports.
     (
         "swift",
         "SWIFT_PORT SWIFT_MEMCACHE_PORT",
@@ -49,12 +49,12 @@ const CLUSTERS: [Cluster; 3] = [
     ),
 ];
 
-/// Name of the instances of this process.
+/// Name of this process's instances.
 fn instance() -> String {
     format!("ci{}", std::process::id())
 }
 
-/// Where this run keeps servers' programs and state: `$SERVERS_HOME`, else the scripts' default.
+/// Directory of the servers' programs and state: `$SERVERS_HOME`, or the scripts' default.
 pub(crate) fn home() -> PathBuf {
     std::env::var_os("SERVERS_HOME").map_or_else(
         || {
@@ -74,18 +74,18 @@ pub(crate) fn free_port() -> Result<u16> {
         .map_err(|e| e.to_string())
 }
 
-/// A port below those that the system gives to connections: its neighbours are free, too.
+/// A port below the range that the system assigns to connections, so that its neighbours are free too.
 fn low_port() -> Result<u16> {
     Ok(20_000 + free_port()? % 9_000)
 }
 
 impl Server {
-    /// Installs and starts the server `name` in a fresh instance.
+    /// Installs the server `name` and starts a fresh instance.
     pub(crate) fn start(name: &str) -> Result<Self> {
         Self::start_with(name, &[])
     }
 
-    /// As [`Server::start`], with further settings for the script.
+    /// Like [`Server::start`], with additional settings for the script.
     pub(crate) fn start_with(name: &str, more: &[(&str, &str)]) -> Result<Self> {
         Self::launch(name, if name == "ceph" { "rgw" } else { "" }, more)
     }
@@ -104,7 +104,7 @@ impl Server {
             format!("stop --instance {instance} --purge"),
         );
         if let Some((_, free, low, fixed)) = CLUSTERS.iter().find(|cluster| cluster.0 == name) {
-            // one cluster per state folder: a folder of this process, with ports of its own
+            // One cluster per state directory: a directory for this process, with separate ports.
             set("SERVERS_HOME", home().join(&instance).display().to_string());
             for key in words(free) {
                 set(&key, free_port()?.to_string());
@@ -130,15 +130,15 @@ impl Server {
         Ok(server)
     }
 
-    /// The value the script printed for `key`.
+    /// The value that the script printed for `key`.
     pub(crate) fn get(&self, key: &str) -> Result<&str> {
         self.env
             .get(key)
             .map(String::as_str)
-            .ok_or_else(|| format!("{}: printed no {key}", self.name))
+            .ok_or_else(|| format!("{}.sh printed no {key}", self.name))
     }
 
-    /// Calls the server's script and returns what it prints.
+    /// Runs the server's script and returns its output.
     pub(crate) fn ask(&self, line: &str) -> Result<String> {
         output(&mut self.script(line))
     }
@@ -163,11 +163,11 @@ impl Drop for Server {
     }
 }
 
-/// Clients of others that `clients.sh` has installed, by its names for them.
+/// Third-party clients installed by `clients.sh`, by its names for them.
 pub(crate) struct Clients(Env);
 
 impl Clients {
-    /// Installs a group of them: none for those of S3, `-readers`, `-clouds`.
+    /// Installs a group of clients: empty for those of S3, `-readers`, or `-clouds`.
     pub(crate) fn install(group: &str) -> Result<Self> {
         run(&mut script("clients", &format!("install{group}")))?;
         Ok(Self(parse_env(&output(&mut script(
@@ -176,14 +176,14 @@ impl Clients {
         ))?)))
     }
 
-    /// The path of one.
+    /// The path of a client.
     pub(crate) fn get(&self, name: &str) -> Result<&str> {
         let path = self.0.get(name).map(String::as_str);
         path.ok_or_else(|| format!("clients.sh names no {name}"))
     }
 }
 
-/// Reads KEY=VALUE lines; values are taken as they are.
+/// Reads KEY=VALUE lines; values are not unquoted.
 pub(crate) fn parse_env(text: &str) -> Env {
     text.lines()
         .filter_map(|line| line.split_once('='))

@@ -1,4 +1,4 @@
-//! Running commands: every task reports what it runs and how long it took.
+//! Runs commands; every task reports its commands and their duration.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::files;
 
-/// Failure of a task, as text for the operator.
+/// A task's failure, as text for the operator.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
 /// The root of the workspace.
@@ -17,40 +17,40 @@ pub(crate) fn root() -> PathBuf {
     dir
 }
 
-/// A command that runs in the root of the workspace, without standard input.
+/// A command in the root of the workspace, without standard input.
 pub(crate) fn cmd<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root()).stdin(Stdio::null());
     command
 }
 
-/// The words of a command line as a shell divides it: at blanks, what stands in quotes is one word.
+/// Splits a command line into words as a shell does: at blanks outside quotes.
 ///
 /// # Panics
-/// When a quote has no end: lines are written here, not read.
+/// A quote is not closed: all lines are literals in this crate.
 pub(crate) fn words(line: &str) -> Vec<String> {
-    shlex::split(line).unwrap_or_else(|| panic!("a quote without an end: {line}"))
+    shlex::split(line).unwrap_or_else(|| panic!("an unclosed quote: {line}"))
 }
 
-/// A command as one types it, in the root of the workspace, without standard input.
+/// A command line in the root of the workspace, without standard input.
 pub(crate) fn line(text: &str) -> Command {
     let words = words(text);
     cmd(&words[0], &words[1..])
 }
 
-/// `cargo` as it was when this task was started, with the arguments in `line`.
+/// The `cargo` that started this task, with the arguments in `line`.
 pub(crate) fn cargo(line: &str) -> Command {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     cmd(&cargo, words(line))
 }
 
-/// A script of `servers/` with the arguments in `line`.
+/// A script in `servers/` with the arguments in `line`.
 pub(crate) fn script(name: &str, line: &str) -> Command {
     let path = root().join(format!("servers/{name}.sh"));
     cmd(&path.to_string_lossy(), words(line))
 }
 
-/// Fails with what `otherwise` says unless something holds.
+/// Fails with the text of `otherwise` unless `holds`.
 pub(crate) fn ensure<S: Into<String>>(holds: bool, otherwise: impl FnOnce() -> S) -> Result {
     match holds {
         true => Ok(()),
@@ -58,12 +58,12 @@ pub(crate) fn ensure<S: Into<String>>(holds: bool, otherwise: impl FnOnce() -> S
     }
 }
 
-/// Fails with all of `failures` unless there are none.
+/// Fails with all of `failures` unless the list is empty.
 pub(crate) fn none_of(failures: &[String]) -> Result {
     ensure(failures.is_empty(), || failures.join("\n"))
 }
 
-/// The text of `failures`, where there are some: how many, of what, and each on a line of its own.
+/// Fails unless `faults` is empty; the error has the count, `what`, and one fault per line.
 pub(crate) fn no_faults(what: &str, faults: &[String]) -> Result {
     let count = faults.len();
     ensure(faults.is_empty(), || {
@@ -71,7 +71,7 @@ pub(crate) fn no_faults(what: &str, faults: &[String]) -> Result {
     })
 }
 
-/// Runs to the end and fails unless it succeeded.
+/// Runs a command to its end and fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result {
     let shown = show(command);
     eprintln!("$ {shown}");
@@ -83,7 +83,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     }
 }
 
-/// Runs to the end and returns its standard output; fails unless it succeeded.
+/// Runs a command to its end and returns its standard output; fails unless it succeeds.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let out = command
@@ -96,7 +96,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(out.stdout).map_err(|e| format!("{shown}: {e}"))
 }
 
-/// Puts `table` into a page, between the comments `name` and `end of name`.
+/// Puts `table` into a page between the comments `name` and `end of name`.
 pub(crate) fn write_between(page: &Path, name: &str, table: &str) -> Result {
     let text = files::read(page)?;
     let begin = format!("<!-- {name} -->\n");
@@ -130,7 +130,7 @@ pub(crate) fn steps(all: &[(&str, &dyn Fn() -> Result)]) -> Result {
     none_of(&failures.collect::<Vec<_>>())
 }
 
-/// The command line, for messages.
+/// Formats the command line for messages.
 pub(crate) fn show(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
     for arg in command.get_args() {
@@ -140,7 +140,7 @@ pub(crate) fn show(command: &Command) -> String {
     text
 }
 
-/// Makes sure that Debian packages are installed (as root) when any of `programs` is missing.
+/// Installs the Debian packages (as root) of those `programs` that are missing.
 pub(crate) fn need_programs(programs: &[(&str, &str)]) -> Result {
     let missing: Vec<&str> = programs
         .iter()
@@ -158,7 +158,7 @@ pub(crate) fn need_programs(programs: &[(&str, &str)]) -> Result {
             .env("DEBIAN_FRONTEND", "noninteractive")
             .stdout(Stdio::null()))
     };
-    // a new machine has no package lists yet
+    // A new machine has no package lists yet.
     install().or_else(|_| {
         run(line("apt-get -o DPkg::Lock::Timeout=900 -q update").stdout(Stdio::null()))?;
         install()
@@ -171,7 +171,7 @@ pub(crate) fn need_programs(programs: &[(&str, &str)]) -> Result {
     }
 }
 
-/// Whether `PATH` has a program of this name.
+/// True if `PATH` contains a program of this name.
 pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())

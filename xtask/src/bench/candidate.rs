@@ -1,6 +1,5 @@
-//! What is compared: our program, foreign tools and the floor clients, each as a program that goes on during its
-
-//! slices and tells at its end what it believes to have done.
+//! The programs that the benchmark compares: ours, foreign tools and the floor clients. Each runs only during its
+//! slices and reports at its end how much it believes it did.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -11,21 +10,21 @@ use serde_json::Value;
 use super::slices::{Moved, Slice, Sliced};
 use super::sockets::Counter;
 use crate::files::TempDir;
-use crate::own::{self, Serve, bucketload, bucketload_with_engines, clean_call, run_phase};
+use crate::program::{self, Serve, bucketload, bucketload_with_engines, clean_call, run_phase};
 use crate::sh::{Result, words};
 
-/// Core that clients are pinned to; servers take the next one.
+/// Core that clients are pinned to; servers run on the next one.
 pub(super) const CLIENT_CORE: usize = 0;
-/// How long each would go on if it were not ended, seconds.
-const ENOUGH_S: u32 = 3600;
-/// How far what a program counts may lie from what the kernel counts for its sockets: what it counts no more when it
-/// is ended, and what it did before it began to count.
+/// Run time given to every program, in seconds; each is stopped long before.
+pub(super) const ENOUGH_S: u32 = 3600;
+/// Largest relative difference between a program's own count and the kernel's count for its sockets. A program does
+/// not count what it does after it is interrupted, nor what it did before it started counting.
 const TOLERANCE: f64 = 0.05;
 
 /// A program to measure.
 pub(super) enum Candidate {
     /// Ours: arguments after `run`.
-    Own(String),
+    Ours(String),
     /// Ours with another client engine: arguments after `run`.
     Engine(String),
     /// Another build of ours, with the same arguments.
@@ -38,19 +37,19 @@ pub(super) enum Candidate {
     Floor(String),
 }
 
-/// A candidate that has been started.
+/// A started candidate.
 pub(super) struct Running<'a> {
     candidate: &'a Candidate,
     sliced: Sliced,
     counter: Counter,
-    /// Of our program's run directory.
+    /// Run directory of our program.
     _dir: TempDir,
 }
 
 impl Candidate {
-    /// Starts it, and stops it when it does what is to be measured.
+    /// Starts the program and pauses it once it does the work to be measured.
     pub(super) fn start(&self, counter: Counter, server: &Serve) -> Result<Running<'_>> {
-        /// More than our program prepares, and than anything takes to be under way.
+        /// More than our program does to prepare, and than any program needs to get going.
         const ANSWERS: u64 = 30_000;
         const BYTES: u64 = 1 << 30;
         let dir = TempDir::new(&format!("bench-{:p}", &raw const *self))?;
@@ -68,8 +67,8 @@ impl Candidate {
     }
 
     fn command(&self, out: &str, server: &Serve) -> Result<Command> {
-        // What is stopped is not late.
-        let own = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
+        // A paused program must not count its requests as late.
+        let ours = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
             let mut command = program(&format!(
                 "run {args} --duration {ENOUGH_S}s --threads 1 --cores {CLIENT_CORE} --timeout {ENOUGH_S}s \
                  --out {out} --output json --quiet"
@@ -83,23 +82,23 @@ impl Candidate {
             Ok(command)
         };
         match self {
-            Self::Own(args) => own(&bucketload, args),
-            Self::Engine(args) => own(&bucketload_with_engines, args),
-            Self::Before(program, args) => own(&|line| Ok(clean_call(program, line)), args),
+            Self::Ours(args) => ours(&bucketload, args),
+            Self::Engine(args) => ours(&bucketload_with_engines, args),
+            Self::Before(program, args) => ours(&|line| Ok(clean_call(program, line)), args),
             Self::Wrk(args) => foreign("wrk", &format!("{args} -d {ENOUGH_S}s --timeout 10s")),
             Self::Iperf(args) => foreign("iperf3", &format!("{args} -J -t {ENOUGH_S}")),
             Self::Floor(args) => {
-                let program = own::example("floor")?;
+                let program = program::example("floor")?;
                 foreign(&program.to_string_lossy(), &format!("{args} {ENOUGH_S}"))
             }
         }
     }
 
-    /// The requests that were answered as they should be, from what the program printed; none where it tells nothing,
-    /// as the floor clients do, which end at the first wrong answer.
+    /// Number of correctly answered requests, read from the program's output. `None` for programs that print no
+    /// count: the floor clients, which stop at the first wrong answer, and iperf3.
     fn answered(&self, text: &str) -> Result<Option<f64>> {
         match self {
-            Self::Own(_) | Self::Engine(_) | Self::Before(..) => {
+            Self::Ours(_) | Self::Engine(_) | Self::Before(..) => {
                 let result: Value =
                     serde_json::from_str(text).map_err(|e| format!("bucketload: {e}: {text}"))?;
                 let totals = &run_phase(&result)?["totals"];
@@ -125,15 +124,15 @@ impl Candidate {
 }
 
 impl Running<'_> {
-    /// Lets it go on for a slice.
+    /// Resumes the program for one slice.
     pub(super) fn slice(&self) -> Result<Slice> {
         self.sliced.slice()
     }
 
-    /// Ends it.
+    /// Ends the program.
     ///
     /// # Errors
-    /// Requests failed, or what it counted is not what the kernel counted.
+    /// Requests failed, or the program's count differs from the kernel's.
     pub(super) fn finish(self) -> Result {
         let (text, moved) = self.sliced.finish()?;
         let answered = self.candidate.answered(&text)?;
@@ -143,7 +142,7 @@ impl Running<'_> {
         let moved = moved as f64;
         if (answered / moved - 1.0).abs() > TOLERANCE {
             return Err(format!(
-                "{moved} segments of answers came, but {answered} requests were answered: {text}"
+                "the kernel counted {moved} answer segments, the program {answered} answers: {text}"
             ));
         }
         Ok(())

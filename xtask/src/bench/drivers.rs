@@ -1,27 +1,26 @@
-//! What the native drivers cost per request, beside the S3 driver: runs the drivers' example `gets`, which
-//! measures them in turn, against a thread that answers everything alike (all of them, the goal's measure) and
-
-//! against Hadoop itself.
+//! CPU time per request of the native drivers, compared with the S3 driver. Runs the drivers' example `gets`, which
+//! measures the drivers in turn: all of them against a thread that answers every request alike (the goal applies
+//! here), and the HDFS drivers against Hadoop itself.
 
 use std::process::Command;
 
 use super::finish;
-use crate::own;
+use crate::program;
 use crate::server::Server;
 use crate::sh::{Result, cmd, output};
 
-/// Most that a driver may cost, as a ratio to what as many requests by the S3 driver cost.
+/// Largest cost of a driver, as a ratio to the same number of requests by the S3 driver.
 const GOAL: f64 = 1.3;
-/// How long the slow S3 server holds back an answer: about as long as Hadoop takes for a GET.
+/// Delay of each answer of the slow S3 server: about as long as Hadoop takes for a GET.
 const DELAY: &str = "2ms";
 
-/// Measurements that are made together.
+/// Rows measured in turn with each other.
 struct Set {
     name: &'static str,
     title: &'static str,
-    /// How often all rows are measured in turn.
+    /// Number of times that each row is measured.
     repetitions: &'static str,
-    /// Rows that have no goal: what they cost is shown.
+    /// Rows without a goal, shown for comparison.
     shown: &'static [&'static str],
 }
 
@@ -42,12 +41,12 @@ const SETS: [Set; 3] = [
         name: "hdfs",
         title: "Hadoop, and S3 from the embedded server",
         repetitions: "9",
-        // How fast and in how many writes Hadoop answers is no driver's doing: what drivers cost is the first set.
+        // Hadoop decides how fast and in how many writes it answers, so the goal applies to the first set only.
         shown: &["s3-slow", "hdfs", "hdfs-library", "webhdfs"],
     },
 ];
 
-/// Measures, prints the tables, and writes them into `docs/performance.md` with `--write`.
+/// Measures and prints the tables; `--write` puts them into `docs/performance.md`.
 pub(super) fn main(args: &[String]) -> Result {
     let mut tables = String::new();
     let mut missed = Vec::new();
@@ -58,7 +57,7 @@ pub(super) fn main(args: &[String]) -> Result {
             let server = Server::start("hdfs")?;
             output(gets(set)?.arg(DELAY).envs(&server.env))?
         } else {
-            missed.push("Hadoop was NOT measured: there is no java on the PATH".to_owned());
+            missed.push("Hadoop was NOT measured: no java on PATH".to_owned());
             continue;
         };
         tables.push_str(&table(set, &printed, &mut missed)?);
@@ -66,13 +65,13 @@ pub(super) fn main(args: &[String]) -> Result {
     finish("drivers", args, &tables, &missed)
 }
 
-/// The example with the measurements of `set`.
+/// The call of the example that measures `set`.
 fn gets(set: &Set) -> Result<Command> {
-    let gets = own::example_with("gets", "--features bucketload-drivers/hdfs")?;
+    let gets = program::example_with("gets", "--features bucketload-drivers/hdfs")?;
     Ok(cmd(&gets.to_string_lossy(), [set.repetitions, set.name]))
 }
 
-/// The table of what `set` printed; notes the goals that were missed.
+/// Formats what the example printed for `set` as a table, and adds missed goals to `missed`.
 fn table(set: &Set, printed: &str, missed: &mut Vec<String>) -> Result<String> {
     let mut table = format!(
         "{}:\n\n| driver | requests per object | compared with | goal | cost as a ratio: median \

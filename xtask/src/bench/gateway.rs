@@ -1,8 +1,9 @@
-//! Ways to the objects of a directory on tmpfs, in one run: `bucketload s3-hpc` with versitygw as a further row.
+//! Access paths to the objects of a directory on tmpfs, measured in one run: `bucketload s3-hpc` with versitygw as an
+//! additional row.
 //!
-//! The goals: the library over the gateway writes and reads at least ten times as many small objects as as many
-//! clients over HTTP to versitygw on the same file system, and moves large ones at 0.7 times the bandwidth of plain
-//! files at least; in the process it moves them at 0.95 times that bandwidth.
+//! Goals: over the gateway, the library writes and reads at least ten times as many small objects as the same number
+//! of HTTP clients of versitygw on the same file system, and moves large objects at 0.7 times the bandwidth of plain
+//! files or more. In the process it moves large objects at 0.95 times that bandwidth or more.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,18 +13,19 @@ use serde_json::Value;
 
 use super::{finish, option};
 use crate::files::{self, TempDir};
-use crate::own::{self, bucketload, done, items, quoted};
 use crate::process::{Process, wait_until};
+use crate::program::{self, bucketload, done, items, quoted};
 use crate::server::{free_port, home};
 use crate::sh::{Result, run, script, words};
 
-/// Size of small objects, and of large ones.
+/// Sizes of small and large objects, in bytes.
 const SMALL: u64 = 4096;
 const LARGE: u64 = 16 << 20;
-/// Numbers of clients of small objects, each a process with one operation in flight. Large ones have one.
+/// Client counts for small objects; a client is a process with one operation in flight. Large objects have one
+/// client.
 const CLIENTS: [u32; 3] = [1, 4, 8];
 
-/// Names a library to load in place of the release build.
+/// Environment variable that names a library to load instead of the release build.
 const INSTEAD: &str = "BUCKETLOAD_LIBS3";
 
 /// libs3-bucketload, built on first use.
@@ -31,10 +33,10 @@ pub(crate) fn library() -> Result<PathBuf> {
     if let Some(instead) = std::env::var_os(INSTEAD) {
         return std::path::absolute(&instead).map_err(|e| format!("{INSTEAD}: {e}"));
     }
-    own::libs3(4)
+    program::libs3(4)
 }
 
-/// versitygw on a directory of the caller's; ended when dropped.
+/// versitygw serving a directory of the caller; ended when dropped.
 pub(crate) struct Versity {
     _process: Process,
     pub(crate) endpoint: String,
@@ -68,7 +70,7 @@ impl Versity {
     }
 }
 
-/// `bucketload s3-hpc` with versitygw below `place`; its result.
+/// Runs `bucketload s3-hpc` with versitygw below `place` and returns its result.
 pub(crate) fn compare(place: &Path, flags: &str) -> Result<Value> {
     let versity = Versity::start(&place.join("versitygw"))?;
     let (place, library, endpoint) = (place.display(), library()?, &versity.endpoint);
@@ -83,7 +85,8 @@ pub(crate) fn compare(place: &Path, flags: &str) -> Result<Value> {
         .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     done(&mut command)?.json()
 }
-/// A figure of a cell with `clients` processes.
+
+/// The figure of `step` in the cell with this row, object size and number of client processes.
 pub(crate) fn figure<'v>(
     result: &'v Value,
     row: &str,
@@ -96,6 +99,7 @@ pub(crate) fn figure<'v>(
     })?;
     items(&cell["figures"]).find(|figure| figure["step"] == step)
 }
+
 struct Goal {
     what: &'static str,
     row: &'static str,
@@ -103,7 +107,7 @@ struct Goal {
     size: u64,
     step: &'static str,
     unit: &'static str,
-    /// Least ratio; 0 for no goal.
+    /// Smallest ratio that meets the goal; 0 for no goal.
     least: f64,
 }
 
@@ -131,7 +135,7 @@ const fn large(what: &'static str, row: &'static str, step: &'static str, least:
     }
 }
 
-/// Over TCP on loopback large objects have no goal: the kernel takes more per byte there than for reading a file.
+/// Large objects over TCP on loopback have no goal: the kernel spends more per byte there than on reading a file.
 const GOALS: [Goal; 14] = [
     small("write 4 KiB", "remote", "write", 10.0),
     small("read 4 KiB", "remote", "read", 10.0),
@@ -150,7 +154,7 @@ const GOALS: [Goal; 14] = [
 ];
 
 impl Goal {
-    /// A line of the table, and whether the goal is missed.
+    /// Returns a line of the table, and whether the goal was missed.
     fn judge(&self, result: &Value, clients: u32) -> Result<(String, bool)> {
         let of = |row| {
             figure(result, row, self.size, clients, self.step).and_then(|f| f[self.unit].as_f64())

@@ -1,12 +1,10 @@
-//! The libs3 library in the process beside plain files: the same data, the same directory, in turn.
+//! The libs3 library in the process compared with plain files: the same data and directory, in turn.
 //!
-//! The measure is the processor time of a C program (`crates/libs3-bucketload/tests/c/bench.c`) that
-//! does all sides of each row once per repetition, in alternating order. Large objects are compared
-//! by the ratio of the throughputs, small ones by the time that the library adds. Nothing but the
-//! system calls of the file system is in either side, so that processor time is the time it takes.
-//! A third side says what is left of that where the library does nothing: a file that becomes whole by a
-
-//! rename, whose data goes through a buffer that is not the application's.
+//! The measure is the processor time of a C program (`crates/libs3-bucketload/tests/c/bench.c`), which runs all sides
+//! of a row once per repetition, in alternating order. Large objects are compared by the ratio of throughputs, small
+//! ones by the time that the library adds. Both sides only make file system calls, so their processor time is their
+//! run time. A third side shows the cost that no library can avoid: data copied through a buffer that is not the
+//! application's, into a file that a rename makes visible as a whole.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,19 +14,19 @@ use super::candidate::{CLIENT_CORE, pinned};
 use super::{finish, median, option};
 use crate::conformance::libs3::{compile, library};
 use crate::files::TempDir;
-use crate::own::done;
+use crate::program::done;
 use crate::sh::{Result, need_programs};
 
-/// Objects from this size on are compared by throughput.
+/// Objects of at least this size, in bytes, are compared by throughput.
 const LARGE: u64 = 1 << 20;
-/// Least ratio of the throughputs of large objects, the library's over that of files.
+/// Smallest ratio of throughputs for large objects, library over files.
 const SPEED_GOAL: f64 = 0.95;
-/// Up to this size an operation is a small one.
+/// Operations on objects up to this size, in bytes, count as small.
 const SMALL: u64 = 4096;
-/// Most that the library adds to a small operation, in µs.
+/// Longest time that the library may add to a small operation, in µs.
 const ADDED_GOAL_US: f64 = 3.0;
 
-/// Rows of the table: word of the program, and what it stands for.
+/// Rows of the table: the C program's word for the operation, and its name in the table.
 const ROWS: [(&str, &str); 7] = [
     ("write", "write, new"),
     ("overwrite", "write, replacing"),
@@ -39,15 +37,15 @@ const ROWS: [(&str, &str); 7] = [
     ("delete", "delete"),
 ];
 
-/// Costs of an operation in one repetition, in ns.
+/// Costs of one operation in one repetition, in ns.
 struct Costs {
     files: f64,
     library: f64,
-    /// Of what no library could avoid, without one.
+    /// The part that no library can avoid; `None` for operations without such a side.
     bare: Option<f64>,
 }
 
-/// Measures and compares with the goals. `--repetitions N` (default 7), `--write` puts the table into
+/// Measures and compares with the goals. `--repetitions N` (default 7); `--write` puts the table into
 /// `docs/performance.md`. The directory is a tmpfs.
 pub(super) fn main(args: &[String]) -> Result {
     need_programs(&[("gcc", "gcc")])?;
@@ -103,7 +101,7 @@ pub(super) fn main(args: &[String]) -> Result {
     finish("libs3", args, &table, &missed)
 }
 
-/// A size for people.
+/// Formats a size for readers.
 fn bytes(size: u64) -> String {
     match size {
         0 => "0".to_owned(),
@@ -113,7 +111,7 @@ fn bytes(size: u64) -> String {
     }
 }
 
-/// A time for people.
+/// Formats a time for readers.
 fn time(ns: f64) -> String {
     match ns {
         1e6.. => format!("{:.2} ms", ns / 1e6),
@@ -122,7 +120,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// One comparison: a ratio of throughputs, or a time added in µs.
+/// A comparison with files: a ratio of throughputs, or the added time in µs.
 struct Row {
     by_speed: bool,
     has_goal: bool,
@@ -132,7 +130,7 @@ struct Row {
 }
 
 impl Row {
-    /// Of a side beside files; `None` where the operation has no such side.
+    /// Compares one side with files; `None` if the operation has no such side.
     fn of(
         word: &str,
         size: u64,
@@ -185,7 +183,7 @@ impl Row {
     }
 }
 
-/// Runs the program in a new directory of a tmpfs.
+/// Runs the C program in a new directory on tmpfs.
 fn measure(
     program: &Path,
     folder: &Path,

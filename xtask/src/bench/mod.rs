@@ -1,11 +1,10 @@
-//! Peer benchmarks: what the client costs beside wrk, iperf3 and loops that do nothing else.
+//! Peer benchmarks: the client's CPU time compared with wrk, iperf3 and loops that only move bytes.
 //!
-//! Every figure is CPU time over requests or bytes. Both sides of a row are under way all the time, pinned to one core
-//! with their server on the other, and go on in turn for a tenth of a second ([`slices`]): the ratio is taken between
-//! neighbours, and the median of the ratios is compared with the goal. A pair in which a client used less than 0.8 of
-//! its core although it had 32 connections or more is repeated: then the server or the scheduler was the limit and
-
-//! every figure rises.
+//! Every figure is CPU time per request or per byte. Both sides of a row run the whole time, pinned to one core, with
+//! their server on the other. They take turns of a tenth of a second ([`slices`]). Ratios are taken between
+//! neighbouring slices, and their median is compared with the goal. If a client with 32 or more connections used less
+//! than 0.8 of its core in a slice, the server or the scheduler was the limit and all figures are too high, so the
+//! pair is repeated.
 
 mod candidate;
 mod drivers;
@@ -19,16 +18,17 @@ mod sockets;
 use rows::{Per, Row};
 use slices::{Slice, alternating};
 
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cmd, need_programs, none_of, root, run, write_between};
 
 const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 
 /// Measures all rows, or those whose name contains one of the arguments, and compares with the goals.
-/// `--repetitions N` (pairs of slices, default 100), `--write` puts the table into `docs/performance.md`,
-/// `--before PROGRAM` measures beside another build of ours instead. The word `engines` names the rows against other clients;
-/// `drivers`, as the first word, the native drivers beside the S3 driver, `posix` files beside fio,
-/// `gateway` the ways to the objects of a directory, `libs3` the libs3 library beside files.
+///
+/// `--repetitions N` sets the pairs of slices (default 100), `--write` puts the table into `docs/performance.md`,
+/// `--before PROGRAM` compares with another build of ours instead. The word `engines` adds the rows against other
+/// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
+/// `gateway` the access paths to a directory, and `libs3` the libs3 library with files.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
         Some("drivers") => return drivers::main(args),
@@ -49,9 +49,7 @@ pub(crate) fn main(args: &[String]) -> Result {
         return Err(format!("unknown option {unknown}: {}", OPTIONS.join(", ")));
     }
     let repetitions = option(args, "--repetitions", 100)?;
-    let at = args.iter().position(|arg| arg == "--before");
-    let before = at.map(|at| args.get(at + 1).ok_or("--before needs a program"));
-    let before = before.transpose()?;
+    let before = value_of(args, "--before")?;
     let words: Vec<&String> = args
         .iter()
         .filter(|arg| before != Some(arg))
@@ -91,7 +89,7 @@ pub(crate) fn main(args: &[String]) -> Result {
     finish("ratios", args, &table, &missed)
 }
 
-/// Shows a table, writes it into `docs/performance.md` with `--write`, and fails where goals were missed.
+/// Prints the table, puts it into `docs/performance.md` if `args` has `--write`, and fails if goals were missed.
 fn finish(name: &str, args: &[String], table: &str, missed: &[String]) -> Result {
     println!("{table}");
     if args.iter().any(|arg| arg == "--write") {
@@ -102,20 +100,29 @@ fn finish(name: &str, args: &[String], table: &str, missed: &[String]) -> Result
 
 /// Runs a reference client.
 pub(crate) fn floor(args: &[String]) -> Result {
-    let program = own::example("floor")?;
+    let program = program::example("floor")?;
     run(&mut cmd(&program.to_string_lossy(), args))
 }
 
-/// The number behind the flag `name`.
+/// The number that follows the flag `name`.
 fn option(args: &[String], name: &str, default: u32) -> Result<u32> {
-    match args.iter().position(|arg| arg == name) {
+    match value_of(args, name)? {
         None => Ok(default),
-        Some(at) => args
-            .get(at + 1)
-            .and_then(|text| text.parse().ok())
+        Some(text) => (text.parse().ok())
             .filter(|number| *number > 0)
             .ok_or_else(|| format!("{name} needs a number above 0")),
     }
+}
+
+/// The argument that follows the flag `name`.
+fn value_of<'a>(args: &'a [String], name: &str) -> Result<Option<&'a String>> {
+    let Some(at) = args.iter().position(|arg| arg == name) else {
+        return Ok(None);
+    };
+    let value = args.get(at + 1);
+    value
+        .map(Some)
+        .ok_or_else(|| format!("{name} needs a value"))
 }
 
 struct Figures {
@@ -130,11 +137,8 @@ impl Figures {
     }
 
     fn line(&self, row: &Row<'_>) -> String {
-        let mut sorted = self.ratios.clone();
-        sorted.sort_by(f64::total_cmp);
-        // Of a hundred slices the outermost tell nothing.
-        let n = sorted.len();
-        let (lo, hi) = (sorted[n / 4], sorted[n - 1 - n / 4]);
+        let (lo, hi) = quartiles(&self.ratios);
+        let n = self.ratios.len();
         let cost = |values: &[f64]| match row.per {
             Per::Op => format!("{:.2} µs", median(values) / 1e3),
             Per::GiB(_) | Per::GiBMore(_) => format!("{:.3} s/GiB", median(values) / 1e9),
@@ -165,7 +169,10 @@ fn measure(row: &Row<'_>, repetitions: u32) -> Result<Figures> {
     pairs.retain(|(ours, theirs)| !idle(ours) && !idle(theirs));
     if pairs.len() < repetitions as usize {
         let more = repetitions - pairs.len() as u32;
-        eprintln!("{}: {more} times a core was not used; repeated", row.name);
+        eprintln!(
+            "{}: a core was not busy in {more} pairs; repeated",
+            row.name
+        );
         pairs.extend(alternating(more, || ours.slice(), || theirs.slice())?);
     }
     ours.finish()?;
@@ -184,6 +191,14 @@ fn measure(row: &Row<'_>, repetitions: u32) -> Result<Figures> {
         figures.theirs.push(theirs);
     }
     Ok(figures)
+}
+
+/// The lower and the upper quartile; the extremes of a hundred slices say nothing.
+fn quartiles(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    (sorted[n / 4], sorted[n - 1 - n / 4])
 }
 
 pub(crate) fn median(values: &[f64]) -> f64 {

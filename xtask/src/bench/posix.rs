@@ -1,42 +1,40 @@
-//! The driver of file systems beside fio: the same pattern on the same file system, in turn.
+//! The file system driver compared with fio: the same pattern on the same file system, in turn.
 //!
-//! Both use one thread on one core. They read at random places of the same file, a shared file of objects at fixed
-//! places that ours has just written anew: two files of the same size lie in different places of a disk, and in pages
-//! of different sizes, which is worth one or two per cent. In sequence each reads and writes a file of its own: one
-//! that follows the other through the same file finds in the processor's cache what that has read. The measure is
-//! throughput, so a ratio above the goal is good. Both are under way all the time and take turns ten times a second
-//! ([`slices`](super::slices)).
+//! Both sides use one thread on one core. Random reads go to the same file, a shared file of objects at fixed
+//! positions that our side has just written: two files of the same size lie at different places of a disk and in
+//! pages of different sizes, which changes the result by one or two per cent. In sequence, each side reads and writes
+//! its own file: a side that follows the other through one file would find that data in the processor's cache. The
+//! measure is throughput, so a ratio above the goal is good. Both sides run the whole time and take turns ten times a
+//! second ([`slices`](super::slices)).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::candidate::{CLIENT_CORE, pinned};
+use super::candidate::{CLIENT_CORE, ENOUGH_S, pinned};
 use super::slices::{Moved, Slice, Sliced, alternating};
-use super::{finish, median, option};
+use super::{finish, median, option, quartiles, value_of};
 use crate::files;
-use crate::own::{bucketload, done};
+use crate::program::{bucketload, done};
 use crate::sh::{Result, need_programs, root, words};
 
-/// Least ratio of the throughputs, ours over fio's.
+/// Smallest ratio of throughputs, ours over fio's.
 const GOAL: f64 = 0.97;
-/// Bytes of the file that is read or written.
+/// Size of the file that is read or written, in bytes.
 const FILE: u64 = 512 << 20;
-/// How the name of our file begins.
+/// Prefix of the name of our file.
 const SHARED: &[u8] = b".bucketload-posix-shared-";
-/// How long both would go on if they were not ended, seconds.
-const ENOUGH_S: u32 = 3600;
 
-/// A pattern.
+/// An access pattern.
 struct Row {
     name: &'static str,
-    /// fio's name of it.
+    /// fio's name for the pattern.
     rw: &'static str,
     block: u64,
     direct: bool,
-    /// Requests in flight; 1 is a plain system call at a time, more is io_uring.
+    /// Requests in flight: 1 makes plain system calls one at a time, more uses io_uring.
     depth: u32,
-    /// Whether our objects have different contents. fio writes one buffer again and again, which stays in
-    /// the processor's cache; only a row that does the same has a goal.
+    /// True if our objects differ in content. fio writes one buffer again and again, which stays in the processor's
+    /// cache, so only rows that do the same have a goal.
     varied: bool,
 }
 
@@ -104,11 +102,7 @@ const ROWS: [Row; 7] = [
 pub(super) fn main(args: &[String]) -> Result {
     need_programs(&[("fio", "fio")])?;
     let pairs = option(args, "--repetitions", 250)?;
-    let directory = args
-        .iter()
-        .position(|arg| arg == "--directory")
-        .map(|at| args.get(at + 1).ok_or("--directory needs a path"))
-        .transpose()?;
+    let directory = value_of(args, "--directory")?;
     let base = directory.map_or_else(|| root().join("target"), PathBuf::from);
     let base = base.canonicalize().map_err(files::at(&base))?;
     let place = base.join(format!("bench-posix-{}", std::process::id()));
@@ -125,7 +119,7 @@ pub(super) fn main(args: &[String]) -> Result {
     finish("posix", args, &table, &missed)
 }
 
-/// The table and the goals that were missed.
+/// Returns the table and the missed goals.
 fn rows(place: &Path, words: &[&String], pairs: u32) -> Result<(String, Vec<String>)> {
     let mut table = String::from(
         "| pattern | in flight | goal | ours over fio's: median (quartiles, n) | ours | fio |\n\
@@ -137,10 +131,8 @@ fn rows(place: &Path, words: &[&String], pairs: u32) -> Result<(String, Vec<Stri
         let pairs = in_slices(row, place, pairs)?;
         let n = pairs.len();
         let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
-        ratios.sort_by(f64::total_cmp);
-        // Of hundreds of slices the outermost tell nothing.
-        let (lo, hi) = (ratios[n / 4], ratios[n - 1 - n / 4]);
+        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
+        let (lo, hi) = quartiles(&ratios);
         let shown = |values: &[f64]| match row.block {
             4096 => format!("{:.1} k/s", median(values) / 1e3),
             block => format!(
@@ -173,16 +165,16 @@ fn rows(place: &Path, words: &[&String], pairs: u32) -> Result<(String, Vec<Stri
 
 /// Blocks per second of both sides in each of `pairs` pairs of slices.
 fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
-    /// More than a program reads to be started.
+    /// More than a program reads while it starts.
     const BEGUN: u64 = 128 << 20;
     let (moved, prepared) = match (row.rw, row.direct) {
-        ("write", true) => (Moved::Written, FILE),
-        ("write", false) => (Moved::Put, FILE),
-        (_, true) => (Moved::Read, 0),
-        (_, false) => (Moved::Got, 0),
+        ("write", true) => (Moved::ToDisk, FILE),
+        ("write", false) => (Moved::ByWriteCalls, FILE),
+        (_, true) => (Moved::FromDisk, 0),
+        (_, false) => (Moved::ByReadCalls, 0),
     };
     let (mut command, out) = own_command(row, place)?;
-    // What is stopped is not late.
+    // A paused program must not count its requests as late.
     command.args(["--timeout", "1h"]);
     let ours = Sliced::start(&mut command, moved, prepared + BEGUN)?;
     let file = match row.rw {
@@ -201,7 +193,7 @@ fn in_slices(row: &Row, place: &Path, pairs: u32) -> Result<Vec<(f64, f64)>> {
     Ok(pairs)
 }
 
-/// The file that ours has prepared.
+/// The file that our side prepared.
 fn own_file(place: &Path) -> Result<PathBuf> {
     let all = files::below(place)?;
     let is_shared = |path: &&PathBuf| {
@@ -209,9 +201,10 @@ fn own_file(place: &Path) -> Result<PathBuf> {
         name.as_encoded_bytes().starts_with(SHARED)
     };
     let found = all.iter().find(is_shared).map(|path| place.join(path));
-    found.ok_or_else(|| format!("{}: there is no shared file in it", place.display()))
+    found.ok_or_else(|| format!("{}: contains no shared file", place.display()))
 }
-/// Writes the file that fio uses alone as ours is written: a new one, with or without the page cache.
+
+/// Writes fio's own file the way ours is written: a new file, with or without the page cache.
 fn lay_out(row: &Row, place: &Path) -> Result<PathBuf> {
     let file = place.join("fio.dat");
     match std::fs::remove_file(&file) {
@@ -226,7 +219,7 @@ fn lay_out(row: &Row, place: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// fio on `file`, pinned.
+/// A pinned fio on `file`.
 fn fio(line: &str, file: &Path) -> Command {
     let mut command = pinned("fio", CLIENT_CORE);
     command
@@ -235,7 +228,8 @@ fn fio(line: &str, file: &Path) -> Command {
         .arg(format!("--filename={}", file.display()));
     command
 }
-/// fio as it is compared with.
+
+/// The call of fio that we compare with.
 fn fio_command(row: &Row, file: &Path) -> Command {
     let engine = if row.depth == 1 { "psync" } else { "io_uring" };
     let (rw, block, direct, depth) = (row.rw, row.block, u8::from(row.direct), row.depth);
@@ -245,9 +239,10 @@ fn fio_command(row: &Row, file: &Path) -> Command {
     );
     fio(&line, file)
 }
-/// Our program, and the directory of its run.
+
+/// The call of our program, and its run directory.
 fn own_command(row: &Row, place: &Path) -> Result<(Command, String)> {
-    // Random reads take ranges of one object, the others whole objects in turn.
+    // Random reads are ranges of one object; the other patterns use whole objects in turn.
     let whole = (FILE / row.block, row.block);
     let ((count, size), mix) = match row.rw {
         "randread" => (

@@ -5,15 +5,15 @@ use std::path::Path;
 use super::candidate::{Candidate, pinned};
 use super::sockets::Counter::{self, Received, Sent};
 use crate::files::TempDir;
-use crate::own::{Serve, quoted, self_signed};
 use crate::process::Process;
+use crate::program::{Serve, quoted, self_signed};
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
 /// Core that servers are pinned to.
 const SERVER_CORE: usize = 1;
 
-/// What a ratio is taken over.
+/// The unit of work that a cost refers to.
 #[derive(Clone, Copy)]
 pub(super) enum Per {
     /// CPU time per request.
@@ -25,7 +25,7 @@ pub(super) enum Per {
 }
 
 impl Per {
-    /// What is counted.
+    /// The kernel's counter for this unit of work.
     pub(super) fn counter(self) -> Counter {
         match self {
             Self::Op => Counter::Answers,
@@ -34,14 +34,14 @@ impl Per {
     }
 }
 
-/// One comparison.
+/// A comparison of two candidates.
 pub(super) struct Row<'a> {
     pub(super) name: &'static str,
     pub(super) against: &'static str,
     /// Largest median ratio that meets the goal.
     pub(super) goal: f64,
     pub(super) per: Per,
-    /// Whether both sides have enough concurrency to fill their core.
+    /// True if both sides have enough concurrency to fill their core.
     pub(super) saturates: bool,
     pub(super) ours: Candidate,
     pub(super) theirs: Candidate,
@@ -49,15 +49,15 @@ pub(super) struct Row<'a> {
     pub(super) server: &'a Serve,
 }
 
-/// What our program may cost more than the one before a change.
+/// Largest cost of our program relative to the build before a change.
 const NO_WORSE: f64 = 1.02;
 
-/// Our side of `rows`, each once, beside another build of ours.
+/// Compares our side of `rows` with another build of ours, each command line once.
 pub(super) fn beside<'a>(rows: Vec<Row<'a>>, program: &Path) -> Vec<Row<'a>> {
     let mut seen: Vec<String> = Vec::new();
     rows.into_iter()
         .filter_map(|row| {
-            let Candidate::Own(line) = &row.ours else {
+            let Candidate::Ours(line) = &row.ours else {
                 return None;
             };
             let line = line.clone();
@@ -79,7 +79,7 @@ pub(super) fn beside<'a>(rows: Vec<Row<'a>>, program: &Path) -> Vec<Row<'a>> {
         .collect()
 }
 
-/// The servers of a benchmark: null stores for small and large objects, plain and TLS, and iperf3.
+/// The servers of the benchmark: null stores for small and large objects, plain and over TLS, and iperf3.
 pub(super) struct Setup {
     small: Serve,
     large: Serve,
@@ -121,12 +121,12 @@ impl Setup {
         })
     }
 
-    fn own(&self, server: &Serve, tls: bool, args: &str) -> Candidate {
+    fn ours(&self, server: &Serve, tls: bool, args: &str) -> Candidate {
         let (scheme, bundle) = match tls {
             true => ("https", format!("--ca-bundle {}", self.ca)),
             false => ("http", String::new()),
         };
-        Candidate::Own(format!(
+        Candidate::Ours(format!(
             "{args} --no-calibration --create-bucket --target s3://bench/b --endpoint-url {scheme}://{} {bundle}",
             server.endpoint().0
         ))
@@ -135,12 +135,12 @@ impl Setup {
     fn small(&self, verb: &str, workers: &str, tls: bool) -> Candidate {
         let server = if tls { &self.small_tls } else { &self.small };
         let line = format!("{verb} --size 4KiB --objects 10000 --workers {workers}");
-        self.own(server, tls, &line)
+        self.ours(server, tls, &line)
     }
 
     fn engine(&self, verb: &str, engine: &str) -> Candidate {
         match self.small(verb, "64", false) {
-            Candidate::Own(line) => Candidate::Engine(format!("{line} --engine {engine}")),
+            Candidate::Ours(line) => Candidate::Engine(format!("{line} --engine {engine}")),
             other => other,
         }
     }
@@ -148,7 +148,7 @@ impl Setup {
     fn large(&self, verb: &str, tls: bool, more: &str) -> Candidate {
         let server = if tls { &self.large_tls } else { &self.large };
         let line = format!("{verb} --size 64MiB --objects 4 --workers 1 {more}");
-        self.own(server, tls, &line)
+        self.ours(server, tls, &line)
     }
 
     fn wrk(&self, connections: &str, put: bool) -> Result<Candidate> {
@@ -167,7 +167,7 @@ impl Setup {
         Candidate::Iperf(format!("-c 127.0.0.1 -p {port} -l 1M {args}"))
     }
 
-    /// All rows; names begin with the number of the goal in the performance plan.
+    /// All rows; each name begins with the number of its goal in the performance plan.
     pub(super) fn rows(&self) -> Result<Vec<Row<'_>>> {
         use Per::{GiB, GiBMore, Op};
         const VERIFIED: &str = "--verify --payload zeros";
@@ -256,8 +256,7 @@ impl Setup {
         ])
     }
 
-    /// Rows against other client engines, which take minutes to build: they are measured when they
-    /// are named.
+    /// Rows against other client engines. Building those takes minutes, so the rows are measured only on request.
     pub(super) fn engine_rows(&self) -> Vec<Row<'_>> {
         let row = |name, verb, against, goal| Row {
             name,

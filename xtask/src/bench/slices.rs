@@ -1,10 +1,9 @@
-//! Two programs that are both under way, of which one goes on at a time, for a tenth of a second: what a machine
-//! whose speed changes from second to second lets one compare.
+//! Runs two programs in turn, a tenth of a second each, so that they can be compared on a machine whose speed changes
+//! from second to second.
 //!
-//! Both are stopped and continued by signals. What they move is read from the kernel's account of each process
-//! (`/proc/PID/io`: bytes that go to or come from a disk, or those that system calls moved) or of its sockets
-
-//! ([`sockets`](super::sockets)), and so is the CPU time of each.
+//! Both programs stay alive; signals pause and resume them. The kernel's accounts say what each one did: CPU time,
+//! and either `/proc/PID/io` (bytes to or from a disk, or bytes moved by system calls) or its sockets
+//! ([`sockets`](super::sockets)).
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -17,23 +16,23 @@ use crate::sh::{Result, show};
 
 /// Length of a slice.
 const SLICE: Duration = Duration::from_millis(100);
-/// How long a program that goes on again is let alone before.
+/// How long a resumed program runs before its slice begins.
 const SETTLE: Duration = Duration::from_millis(30);
-/// How long a program may take until it moves data.
+/// Longest wait for a program to move data.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What of the account is read.
+/// What the kernel counts for a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moved {
-    /// From a disk.
-    Read,
-    /// To a disk.
-    Written,
-    /// By system calls, out of the page cache.
-    Got,
-    /// By system calls, into the page cache.
-    Put,
-    /// Over the TCP sockets that are open when the first slice begins.
+    /// Bytes read from a disk.
+    FromDisk,
+    /// Bytes written to a disk.
+    ToDisk,
+    /// Bytes read by system calls, also from the page cache.
+    ByReadCalls,
+    /// Bytes written by system calls, also to the page cache.
+    ByWriteCalls,
+    /// Traffic of the TCP sockets that are open when the first slice begins.
     Over(Counter),
 }
 
@@ -44,29 +43,30 @@ pub(super) struct Slice {
     pub(super) wall_ns: f64,
     /// CPU time of all its threads, nanoseconds.
     pub(super) cpu_ns: f64,
-    /// What it moved: bytes, or answers.
+    /// Amount moved: bytes, or answers.
     pub(super) moved: f64,
 }
 
-/// A program that goes on during its slices only; ended when dropped.
+/// A program that runs only during its slices; killed when dropped.
 pub(super) struct Sliced {
     child: Child,
     shown: String,
     moved: Moved,
-    /// From the first slice on.
+    /// Set once the program is paused for its first slice.
     sockets: Option<Sockets>,
-    /// Of the CPU time of its process.
+    /// The process's CPU time clock.
     clock: libc::clockid_t,
 }
 
 impl Sliced {
-    /// Starts `command` and stops it once it has moved more than `beginning`, over sockets that are open at once.
+    /// Starts `command` and pauses it once it has moved more than `beginning`. Traffic over sockets is counted on
+    /// those that are open at that moment.
     pub(super) fn start(command: &mut Command, moved: Moved, beginning: u64) -> Result<Self> {
         let shown = show(command);
         eprintln!("$ {shown}");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        // A stopped program would outlive us otherwise, whatever ends us. A shell has those that it starts in the
-        // background ignore SIGINT.
+        // A paused program would outlive us however we end, hence PR_SET_PDEATHSIG. A shell makes its background
+        // processes ignore SIGINT, hence the reset.
         // SAFETY: only prctl and signal are called between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -109,8 +109,8 @@ impl Sliced {
         Ok(sliced)
     }
 
-    /// Lets the program go on for a slice, and tells what it did. A slice in which nothing moves, as while the
-    /// kernel holds writers back or others have the core, goes on until something does.
+    /// Resumes the program for a slice and returns what it did. If nothing moves, because the kernel holds writers
+    /// back or others have the core, the slice lasts until something does.
     pub(super) fn slice(&self) -> Result<Slice> {
         self.signal(libc::SIGCONT)?;
         std::thread::sleep(SETTLE);
@@ -126,17 +126,17 @@ impl Sliced {
                 break slice;
             }
             if began.elapsed() > PATIENCE {
-                return Err(format!("{}: moves no data any more", self.shown));
+                return Err(format!("{}: stopped moving data", self.shown));
             }
         };
         self.signal(libc::SIGSTOP)?;
         Ok(slice)
     }
 
-    /// Ends the program as Ctrl-C does; what it printed, and all that it moved.
+    /// Ends the program as Ctrl-C would. Returns its output and the total that it moved.
     pub(super) fn finish(mut self) -> Result<(String, u64)> {
         let moved = self.moved()?;
-        // No duplicate is to keep a connection open.
+        // Our duplicates must not keep connections open.
         self.sockets = None;
         self.signal(libc::SIGCONT)?;
         self.interrupt()?;
@@ -155,14 +155,14 @@ impl Sliced {
         self.done(unsafe { libc::kill(self.child.id().cast_signed(), signal) }.into())
     }
 
-    /// Sends SIGINT to the main thread: wrk sleeps in it, and sleeps on if another one takes the signal.
+    /// Sends SIGINT to the main thread: wrk sleeps there, and keeps sleeping if another thread takes the signal.
     fn interrupt(&self) -> Result {
         let id = self.child.id().cast_signed();
         // SAFETY: as above; a process's main thread has its number.
         self.done(unsafe { libc::syscall(libc::SYS_tgkill, id, id, libc::SIGINT) })
     }
 
-    /// The outcome of a system call that concerns the program.
+    /// Turns the return value of a system call on the program into a result.
     fn done(&self, returned: i64) -> Result {
         match returned {
             0 => Ok(()),
@@ -187,10 +187,10 @@ impl Sliced {
         let path = format!("/proc/{}/io", self.child.id());
         let text = files::read(&path)?;
         let name = match self.moved {
-            Moved::Read => "read_bytes: ",
-            Moved::Written => "write_bytes: ",
-            Moved::Got => "rchar: ",
-            Moved::Put => "wchar: ",
+            Moved::FromDisk => "read_bytes: ",
+            Moved::ToDisk => "write_bytes: ",
+            Moved::ByReadCalls => "rchar: ",
+            Moved::ByWriteCalls => "wchar: ",
             Moved::Over(counter) => {
                 return match &self.sockets {
                     Some(sockets) => Ok(sockets.sum(counter)),
@@ -204,7 +204,7 @@ impl Sliced {
     }
 }
 
-/// Lets both sides go on `times` times in turn, ours first every other time.
+/// Runs both sides `times` times in turn, ours first every other time.
 pub(super) fn alternating<T>(
     times: u32,
     ours: impl Fn() -> Result<T>,
@@ -225,7 +225,7 @@ pub(super) fn alternating<T>(
 
 impl Drop for Sliced {
     fn drop(&mut self) {
-        // It has ended already, or ends now.
+        // The program may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,8 +1,7 @@
-//! What the kernel counts for the TCP sockets of another process of ours.
+//! The kernel's counters for the TCP sockets of another process of ours.
 //!
-//! A duplicate of each socket is taken by `pidfd_getfd(2)` and asked with `TCP_INFO`: what a program under measurement
-
-//! sends and receives is told without its help, and at any moment.
+//! `pidfd_getfd(2)` duplicates each socket, and `TCP_INFO` reads its counters. So the traffic of a program under
+//! measurement is known at any moment without its help.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -10,26 +9,26 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::sh::Result;
 
-/// Which of a socket's counters; the offsets are those of `struct tcp_info` of `linux/tcp.h`.
+/// A counter of a socket; the offsets are those of `struct tcp_info` in `linux/tcp.h`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counter {
-    /// Segments with data that were received: answers, where the server writes each at once and none is longer than
-    /// the 64 KiB of loopback.
+    /// Received segments with data. They equal answers if the server writes each answer at once and none is longer
+    /// than the 64 KiB of loopback.
     Answers,
-    /// Bytes that the other side has acknowledged.
+    /// Bytes acknowledged by the other side.
     Sent,
-    /// Bytes that were received.
+    /// Received bytes.
     Received,
 }
 
 /// Length of `struct tcp_info` up to the last field that is read.
 const INFO: usize = 160;
 
-/// Sockets of a process, as duplicates.
+/// Duplicates of a process's sockets.
 pub(super) struct Sockets(Vec<OwnedFd>);
 
 impl Sockets {
-    /// Those that process `pid` has open now.
+    /// Duplicates the sockets that process `pid` has open now.
     ///
     /// # Errors
     /// The process is gone, or belongs to somebody else.
@@ -40,7 +39,7 @@ impl Sockets {
         let mut sockets = Vec::new();
         for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).map_err(|e| at(&e))? {
             let entry = entry.map_err(|e| at(&e))?;
-            // One that is closed in between is none of those to count.
+            // A descriptor closed in the meantime need not be counted.
             let Ok(leads_to) = std::fs::read_link(entry.path()) else {
                 continue;
             };
@@ -77,7 +76,7 @@ fn field<const N: usize>(info: &[u8; INFO], at: usize) -> [u8; N] {
     bytes
 }
 
-/// The kernel's account of `socket`; none for one that is not TCP.
+/// The kernel's counters of `socket`; `None` if it is not a TCP socket.
 fn info(socket: &OwnedFd) -> Option<[u8; INFO]> {
     let mut info = [0; INFO];
     let mut length = INFO as libc::socklen_t;
@@ -114,7 +113,7 @@ mod tests {
             let mut bytes = [0; 5000];
             server.read_exact(&mut bytes).expect("receive");
         }
-        // Other tests of this process may have sockets of their own.
+        // Other tests of this process may have sockets too.
         assert!(both.sum(Counter::Answers) >= before[0] + 3);
         assert!(both.sum(Counter::Received) >= before[1] + 15_000);
     }

@@ -1,7 +1,7 @@
 //! Runs on many hosts: network namespaces with faults between them.
 //!
-//! Eight agents (h1 to h8) and a coordinator (h9) each have a network of their own; the store is on the
-//! machine itself (h0). Every case ends in a labelled result within its deadline.
+//! Eight agents (h1 to h8) and a coordinator (h9) have separate networks; the store runs on the machine itself (h0).
+//! Every case must end with a labelled result before its deadline.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,21 +13,21 @@ use serde_json::Value;
 
 use super::netns::Hosts;
 use crate::files::{self, TempDir};
-use crate::own::{Serve, done, items, percentile_ns, program, run_phase, text, whole};
 use crate::process::{Process, wait_until};
+use crate::program::{Serve, done, items, percentile_ns, program, run_phase, text, whole};
 use crate::sh::{Result, cmd, ensure, need_programs, output, steps, words};
 
-/// Agents, and the host of the coordinator behind them.
+/// Number of agents, and the coordinator's host.
 const AGENTS: u32 = 8;
 const COORDINATOR: &str = "h9";
-/// Network of the hosts, apart from the script's own default.
+/// Network of the hosts; not the script's default, so both can exist.
 const SUBNET: &str = "10.78.0";
 const PORT: u16 = 7400;
 pub(super) const TOKEN: (&str, &str) = ("BUCKETLOAD_AGENT_TOKEN", "conformance-token-0001");
-/// Far beyond what any case takes.
+/// Far longer than any case takes.
 pub(super) const DEADLINE: Duration = Duration::from_secs(240);
 
-/// A call of the program on `host`, with the credentials only where they are needed.
+/// A call of the program on `host`, with credentials only if `server` is given.
 fn on_host(hosts: &Hosts, host: &str, args: &str, server: Option<&Serve>) -> Result<Command> {
     let mut command = hosts.script(&format!("exec {host}"));
     command
@@ -45,7 +45,7 @@ fn on_host(hosts: &Hosts, host: &str, args: &str, server: Option<&Serve>) -> Res
     Ok(command)
 }
 
-/// An agent on each host.
+/// One agent per host.
 struct Agents(Vec<Process>);
 
 impl Agents {
@@ -63,14 +63,14 @@ impl Agents {
         Ok(agents)
     }
 
-    /// The addresses of all of them.
+    /// The addresses of all agents.
     fn list() -> String {
         let one = |k| format!("{SUBNET}.{}:{PORT}", 10 + k);
         (1..=AGENTS).map(one).collect::<Vec<_>>().join(",")
     }
 }
 
-/// What is common to all cases.
+/// Shared by all cases.
 struct Bench {
     hosts: Hosts,
     server: Serve,
@@ -79,7 +79,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Arguments of a run of `load` into `out`.
+    /// Arguments of a run of `load` that writes to `out`.
     fn arguments(&self, out: &str, load: &str) -> String {
         format!(
             "run mixed --target s3://bench/x --create-bucket --endpoint-url {} --objects 200 --size 4KiB \
@@ -97,14 +97,14 @@ impl Bench {
         )?)
     }
 
-    /// A run of `load` by all agents.
+    /// Starts a run of `load` on all agents.
     fn agents_run(&self, out: &str, timeout: &str, load: &str) -> Result<Process> {
         let list = Agents::list();
         let load = format!("{load} --agents {list} --agent-timeout {timeout}");
         self.begin(&self.arguments(out, &load))
     }
 
-    /// The same, once every agent has delivered two intervals of the measurement.
+    /// Like [`Bench::agents_run`], returning once every agent has delivered two measured intervals.
     fn measuring(&self, out: &str, timeout: &str, load: &str) -> Result<Process> {
         let mut run = self.agents_run(out, timeout, load)?;
         let measured = |agent: &Value| {
@@ -122,7 +122,7 @@ impl Bench {
         Ok(run)
     }
 
-    /// The result that is left in `out` says that it is incomplete.
+    /// Fails unless the result left in `out` is readable and says that it is incomplete.
     fn readable(&self, out: &str) -> Result {
         let line = format!("report {out}");
         let mut report = on_host(&self.hosts, COORDINATOR, &line, None)?;
@@ -130,12 +130,13 @@ impl Bench {
     }
 }
 
-/// What a run in `out` says of its agents.
+/// The agents as the run in `out` reports them.
 pub(super) fn agents_json(out: &str) -> Option<Vec<Value>> {
     let file = files::json(Path::new(out).join("agents.json")).ok()?;
     file["agents"].as_array().cloned()
 }
-/// Everything between namespaces.
+
+/// All cases between namespaces.
 pub(crate) fn all() -> Result {
     need_programs(&[("zstd", "zstd")])?;
     let hosts = Hosts::start(AGENTS + 1, SUBNET, "blc")?;
@@ -161,10 +162,11 @@ pub(crate) fn all() -> Result {
         ("200 ms of delay", &|| delayed(&bench)),
     ])
 }
-/// An operation without when and by whom.
+
+/// An operation without its time and its agent.
 type What = Vec<String>;
 
-/// The operations of an operation log, and the response times of its successful reads, ascending.
+/// The operations in the operation logs of a run, and the ascending response times of its successful reads.
 fn operations(out: &str) -> Result<(BTreeSet<What>, Vec<u64>)> {
     let manifest = files::json(Path::new(out).join("run.json"))?;
     let run_id = text(&manifest["run_id"]);
@@ -210,7 +212,7 @@ fn same(bench: &Bench) -> Result {
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
     let all = bench.agents_run(&many, "10s", load)?.end(DEADLINE)?;
     all.expect_code(0)?;
-    // There is a network between them, and they have no certificates.
+    // The agents have a network between them and no certificates.
     let clear = "cross the network without TLS";
     ensure(all.stdout.contains(clear), || {
         format!("the result does not say {clear:?}")
@@ -223,7 +225,7 @@ fn same(bench: &Bench) -> Result {
         let some = differing.take(3).collect::<Vec<_>>();
         format!("{one} operations of one process, {many} of eight agents, such as {some:?}")
     })?;
-    // The same rank as in the merged histogram, whose buckets are 0.1 % wide.
+    // Uses the same rank as the merged histogram, whose buckets are 0.1 % wide.
     let result = all.json()?;
     let mut classes = items(&run_phase(&result)?["classes"]);
     let get = classes.find(|class| class["class"] == "get");
@@ -243,15 +245,16 @@ fn same(bench: &Bench) -> Result {
     }
     Ok(())
 }
-/// A minute of load, which every fault cuts short.
+
+/// A minute of load; every fault cuts it short.
 const MINUTE: &str = "--rate 200 --duration 60s";
 
-/// The result says that it is incomplete, soon, and is still there.
+/// Fails unless the run ends soon with a readable result that says it is incomplete.
 fn incomplete(bench: &Bench, out: &str, run: Process, lost: &str) -> Result {
     let run = run.end(DEADLINE)?;
     run.expect(4, &["INCOMPLETE", lost])?;
     ensure(run.took <= Duration::from_secs(55), || {
-        format!("it took {:.0} s to notice", run.took.as_secs_f64())
+        format!("the run noticed only after {:.0} s", run.took.as_secs_f64())
     })?;
     bench.readable(out)
 }
@@ -264,7 +267,6 @@ fn killed(bench: &Bench) -> Result {
     incomplete(bench, &out, run, "agent 2")
 }
 
-/// Cuts h3 off for five seconds.
 fn partition(bench: &Bench) -> Result {
     bench.hosts.set("partition h3")?;
     std::thread::sleep(Duration::from_secs(5));
@@ -279,7 +281,7 @@ fn cut_off(bench: &Bench) -> Result {
     incomplete(bench, &out, run, "silent for 3 s")?;
     let said = files::read(bench.dir.file("agent-3.log"))?;
     ensure(said.contains("the load was stopped"), || {
-        format!("the agent that was cut off says: {said}")
+        format!("the isolated agent says: {said}")
     })
 }
 
@@ -289,8 +291,8 @@ fn cut_short(bench: &Bench) -> Result {
     let run = bench.measuring(&out, "40s", "--rate 200 --duration 25s")?;
     partition(bench)?;
     let run = run.end(DEADLINE)?;
-    // The operations of the agent that was cut off waited, and may have failed: the verdict says so,
-    // but nothing is missing.
+    // Operations of the isolated agent waited and may have failed, which the verdict reports; but nothing may be
+    // missing.
     ensure(!run.stdout.contains("INCOMPLETE") && run.code != 4, || {
         format!("exit code {}: {}", run.code, run.said())
     })?;
@@ -301,15 +303,15 @@ fn cut_short(bench: &Bench) -> Result {
     )
 }
 
-/// A coordinator that gets `what` while all agents measure: they stop their load and say `word`, and what
-/// was measured until then can be read.
+/// Sends the signal `what` to the coordinator while all agents measure. The agents must stop their load and say
+/// `word`, and what was measured before must be readable.
 fn without_coordinator(bench: &Bench, name: &str, what: libc::c_int, word: &str) -> Result {
     let _agents = Agents::start(&bench.hosts, &bench.dir)?;
     let out = bench.dir.file(name);
     let mut run = bench.measuring(&out, "3s", MINUTE)?;
     run.signal(what)?;
     let quiet = wait_until(
-        "the agents go on without their coordinator",
+        "the agents stop without their coordinator",
         Duration::from_secs(60),
         || {
             Ok((1..=AGENTS).all(|k| {
@@ -320,7 +322,7 @@ fn without_coordinator(bench: &Bench, name: &str, what: libc::c_int, word: &str)
             }))
         },
     );
-    // One that was stopped is killed as it is: its directory must be readable all the same.
+    // A stopped coordinator is killed as it is; its directory must still be readable.
     run.kill()?;
     quiet?;
     bench.readable(&out)
@@ -331,7 +333,7 @@ fn stopped(bench: &Bench) -> Result {
 }
 
 fn headless(bench: &Bench) -> Result {
-    // The kernel closes its connections, which is noticed before any time-out.
+    // The kernel closes the connections, which the agents notice before any time-out.
     without_coordinator(bench, "headless", libc::SIGKILL, "the coordinator")
 }
 
@@ -349,8 +351,8 @@ fn delayed(bench: &Bench) -> Result {
     for (k, agent) in agents.iter().enumerate() {
         let bound = whole(&agent["clock_bound_ns"]);
         let offset = agent["wall_offset_ns"].as_i64().unwrap_or(i64::MAX);
-        // One machine, so one wall clock: the offset must lie within its bound, and what may pass between
-        // two readings on a busy machine.
+        // All agents share one machine and one wall clock, so the offset must lie within its bound, plus what may
+        // pass between two readings on a busy machine.
         let far = k == 1;
         let right = offset.unsigned_abs() <= bound + 50_000_000
             && far == (bound > 90_000_000)

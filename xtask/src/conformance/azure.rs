@@ -1,8 +1,8 @@
-//! Azure Blob Storage, on Azurite: the suite, a scenario, and what is said to who may not enter.
+//! Azure Blob Storage, on Azurite: the suite, a scenario, and error messages for bad credentials.
 
 use super::servers::{self, Case};
 use crate::files::TempDir;
-use crate::own::{Outcome, bucketload, call};
+use crate::program::{Outcome, bucketload, call};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, output, root, step};
 
@@ -17,10 +17,10 @@ const KEY: &str = "AZURE_STORAGE_KEY";
 const ENDPOINT: &str = "AZURE_STORAGE_SERVICE_ENDPOINT";
 const SAS: &str = "AZURE_STORAGE_SAS_TOKEN";
 
-/// Starts Azurite once for everything.
+/// Runs all checks on one Azurite.
 pub(super) fn all() -> Result {
     let server = Server::start(CASE.server)?;
-    servers::meet(&server, &CASE, "")?;
+    servers::check(&server, &CASE, "")?;
     step("a shared access signature that permits everything", || {
         let token = signature(&server, "2999-01-01T00:00:00Z")?;
         run(&server, "az://entered/bench --create-bucket", (SAS, &token))?.expect_code(0)
@@ -38,7 +38,7 @@ pub(super) fn all() -> Result {
         let with = (KEY, "d3Jvbmc=");
         refused(&server, "az://entered/bench", with, "AZURE_STORAGE_KEY")
     })?;
-    let what = "a container that is not there, and one that cannot be";
+    let what = "a missing container, and an impossible one";
     step(what, || {
         let with = (KEY, server.get(KEY)?);
         refused(&server, "az://absent/bench", with, "does not exist")?;
@@ -62,7 +62,7 @@ fn run(server: &Server, target: &str, auth: (&str, &str)) -> Result<Outcome> {
     call(command.env(auth.0, auth.1))
 }
 
-/// A run that must end at preflight, saying `word`.
+/// A run that must fail at preflight and say `word`.
 fn refused(server: &Server, target: &str, auth: (&str, &str), word: &str) -> Result {
     let outcome = run(server, target, auth)?;
     ensure(!outcome.stderr.contains(auth.1), || {
@@ -71,7 +71,7 @@ fn refused(server: &Server, target: &str, auth: (&str, &str), word: &str) -> Res
     outcome.complains(3, &[word])
 }
 
-/// A signature for the whole account until `expiry`, made by a program that is not ours.
+/// A signature for the whole account until `expiry`, made by a third-party program.
 fn signature(server: &Server, expiry: &str) -> Result<String> {
     let script = root().join("xtask/conformance/azure_sas.py");
     let mut made = cmd("python3", [script.as_os_str(), expiry.as_ref()]);

@@ -1,27 +1,27 @@
-//! File systems that fail: full, read-only, not permitted, gone. Each is named, with the right exit code, and
-//! what others have there stays. Needs root, for mounts of its own.
+//! Failing file systems: full, read-only, not permitted, gone. Each failure must be named, with the right exit code,
+//! and files of others must survive. Needs root, to mount file systems.
 
 use std::path::Path;
 
 use super::files::S3fs;
 use crate::files::{self, TempDir};
-use crate::own::{Outcome, call, own, program};
+use crate::program::{Outcome, call, program, try_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, line, output, run, step, words};
 
-/// A file of somebody else.
+/// A file that the run must not touch.
 const FOREIGN: &str = "theirs";
 const TEXT: &str = "not the run's business\n";
-/// A user without any rights, as everywhere.
+/// The user `nobody`, who has no rights.
 const NOBODY: &str = "65534";
 
-/// All of them; the mount that goes is one of s3fs over `server`.
+/// All cases; the mount that disappears is an s3fs mount of a bucket of `server`.
 pub(super) fn all(server: &Server) -> Result {
-    step("files: a file system that gets full", full)?;
-    step("files: a file system that is read-only", read_only)?;
+    step("files: a full file system", full)?;
+    step("files: a read-only file system", read_only)?;
     step("files: a directory of another user", denied)?;
     step("files: a cold start", cold)?;
-    step("files: a mount that goes while it is used", || gone(server))
+    step("files: a mount that disappears in use", || gone(server))
 }
 
 /// A file system in memory, unmounted when dropped.
@@ -57,7 +57,8 @@ impl Drop for Memory {
 fn plant(dir: &Path) -> Result {
     files::write(dir.join(FOREIGN), TEXT)
 }
-/// Fails unless the foreign file is as it was and nothing else lies there.
+
+/// Fails unless the foreign file is unchanged and alone.
 fn untouched(dir: &Path) -> Result {
     ensure(files::read(dir.join(FOREIGN))? == TEXT, || {
         format!("{}: {FOREIGN} was changed", dir.display())
@@ -65,9 +66,10 @@ fn untouched(dir: &Path) -> Result {
     let names = files::list(dir)?;
     ensure(names.len() == 1, || format!("left behind: {names:?}"))
 }
+
 /// Runs the program to write 40 MiB into a directory.
 fn puts(place: &Path, out: &str, more: &str) -> Result<Outcome> {
-    own(&puts_line(place, out, more))
+    try_bucketload(&puts_line(place, out, more))
 }
 
 fn puts_line(place: &Path, out: &str, more: &str) -> String {
@@ -100,7 +102,7 @@ fn denied() -> Result {
     plant(place.path())?;
     run(cmd("chmod", ["755"]).arg(place.path()))?;
     run(cmd("chmod", ["777"]).arg(dir.path()))?;
-    // Where it was built may be closed to others.
+    // Other users may not have access to the build directory.
     let copy = dir.path().join("bucketload");
     files::copy(program()?, &copy)?;
     let as_nobody = |more: &str| {
@@ -114,13 +116,13 @@ fn denied() -> Result {
         )
     };
     as_nobody("")?.complains(3, &["Permission denied"])?;
-    // Who may not empty the machine's caches is told so before anything is written.
+    // A user who may not drop the machine's caches must learn this before anything is written.
     let refused = as_nobody("--posix-drop-caches")?;
     refused.complains(2, &["--posix-drop-caches", "the flag needs root"])?;
     untouched(place.path())
 }
 
-/// Who may empty the machine's caches begins cold, and the result says so.
+/// A user who may drop the machine's caches starts cold, and the result says so.
 fn cold() -> Result {
     let (place, dir) = (TempDir::new("cold")?, TempDir::new("bad-place")?);
     plant(place.path())?;
@@ -148,28 +150,28 @@ fn gone(server: &Server) -> Result {
     let args = format!(
         "run put --target '{target}' --size 4KiB --rate 10/s --duration 40s --timeout 5s --no-calibration --out {out}"
     );
-    let child = std::thread::spawn(move || own(&args));
-    // The mount is there while the first seconds are recorded.
+    let child = std::thread::spawn(move || try_bucketload(&args));
+    // The mount exists while the first seconds are recorded.
     let intervals = Path::new(&out).join("intervals.jsonl");
     while files::lines(&intervals) < 3 && !child.is_finished() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     run(&mut cmd("kill", ["-KILL", &mount.pid()?]))?;
     let ended = child.join().map_err(|_| "the run's thread panicked")??;
-    // Most operations fail; clean-up finds nothing to delete from, and the result stands all the same.
+    // Most operations fail and clean-up finds nothing to delete from; the result must still be kept.
     ended.complains(1, &["the mount is gone", "bucketload cleanup --target"])?;
     puts(&place, &dir.file("again"), "")?.complains(3, &["the mount is gone"])?;
-    let report = own(&format!("report {out}"))?;
+    let report = try_bucketload(&format!("report {out}"))?;
     report.expect_code(0)?;
     ensure(report.stdout.contains("connect"), || {
-        format!("the failures are not told: {}", report.stdout)
+        format!("the report does not name the failures: {}", report.stdout)
     })?;
-    // Mounted again, the foreign file is there, and clean-up finds what the run left.
+    // After a new mount the foreign file is there, and clean-up finds what the run left.
     mount.again()?;
-    own(&format!("cleanup --target '{target}'"))?.expect_code(0)?;
+    try_bucketload(&format!("cleanup --target '{target}'"))?.expect_code(0)?;
     let bucket = place.join("bucketload");
     if bucket.exists() {
-        // Fails where anything is left.
+        // Fails if the directory is not empty.
         std::fs::remove_dir(&bucket).map_err(files::at(&bucket))?;
     }
     untouched(&place)?;
@@ -177,7 +179,7 @@ fn gone(server: &Server) -> Result {
 }
 
 impl S3fs {
-    /// The process behind the mount.
+    /// The ID of the process behind the mount.
     fn pid(&self) -> Result<String> {
         let status = output(&mut self.call("status"))?;
         let pid = status.split("pid ").nth(1);
@@ -186,7 +188,7 @@ impl S3fs {
             .ok_or_else(|| format!("s3fs.sh status names no pid: {status}"))
     }
 
-    /// Mounts it again after its process was killed.
+    /// Mounts the bucket again after its process was killed.
     fn again(&self) -> Result {
         output(&mut self.call("start")).map(drop)
     }

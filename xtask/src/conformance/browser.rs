@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use crate::files::TempDir;
-use crate::own::own;
+use crate::program::try_bucketload;
 use crate::sh::{Result, cmd, ensure, need_programs, output, run, words};
 
-/// Runs the newcomer's command for a moment and opens its report.
+/// Runs a newcomer's first command briefly and opens its report.
 pub(crate) fn all() -> Result {
     need_programs(&[("chromium", "chromium")])?;
     let dir = TempDir::new("browser")?;
     let out = dir.file("run");
-    own(&format!(
+    try_bucketload(&format!(
         "run online-service --duration 8s --objects 400 --out {out} --quiet"
     ))?
     .expect_code(0)?;
     open(&dir.path().join("run/report.html"), 6)
 }
 
-/// Fails unless the page has at least `charts` charts and its script ran to its end, which adds a line for values to
-/// those with scales.
+/// Fails unless the page has at least `charts` charts and its script ran to the end. The script adds a line for
+/// values to charts with scales.
 pub(crate) fn open(page: &Path, charts: u32) -> Result {
     let url = format!("file://{}", page.display());
     let profile = TempDir::new("chromium")?;

@@ -1,32 +1,31 @@
-//! The capacity search in real time, against servers whose capacity is known.
+//! The capacity search in real time, against servers with a known capacity.
 //!
-//! The server's queue fault serves one request after the other, with exponential (M/M/1) or constant
-//! (M/D/1) service times of mean 0.5 ms. The objective is the p90 that 1600 arrivals per second just
-//! keep (`bucketload_core::stats::queue`), so a search is right when 1600/s lies in its bracket.
+//! The server's queue fault serves one request at a time, with exponential (M/M/1) or constant (M/D/1) service times
+//! of mean 0.5 ms. The objective is the p90 that 1600 arrivals per second just keep
+//! (`bucketload_core::stats::queue`), so a search is right if its bracket contains 1600/s.
 //!
-//! Trials last 2 s: at load 0.8 the queue forgets within 1/(μ(1-√ρ)²) = 45 ms, so a trial holds some 44
-//! independent pieces of history, and its p90 is known to about 20 %. The p90 of M/M/1 goes with
-//! 1/(μ-λ), that is, 1 % of rate moves it by 4 %: one trial places the rate within 5 %, and the
-//! search, with 3 confirmations at either end, leaves brackets of a ratio of 1.16 on the average.
-//! In virtual time 99 of 100 such brackets hold the truth
-//! (`short_searches_of_a_fast_queue_are_sound` in `bucketload-core`), which gives 9 of 10 a power of
-//! 0.99. Two searches run at a time; either uses less than a tenth of a core.
+//! Trials last 2 s. At load 0.8 the queue forgets its history within 1/(μ(1-√ρ)²) = 45 ms, so a trial holds some 44
+//! independent samples and determines its p90 to about 20 %. The p90 of M/M/1 grows as 1/(μ-λ): 1 % of rate moves it
+//! by 4 %. One trial therefore determines the rate to within 5 %, and the search, with 3 confirmations at either end,
+//! leaves brackets with a mean ratio of 1.16. In virtual time 99 of 100 such brackets contain the true capacity
+//! (`short_searches_of_a_fast_queue_are_sound` in `bucketload-core`), so the demand for 9 of 10 has a power of 0.99.
+//! Two searches run at a time; each uses less than a tenth of a core.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, program};
+use crate::program::{Serve, program};
 use crate::sh::{Result, none_of};
 
 /// The capacity of every server, operations per second.
 const TRUTH: f64 = 1600.0;
-/// Searches that must be right.
+/// Number of searches that must be right.
 const RIGHT: usize = 9;
-/// Searches at a time.
+/// Number of concurrent searches.
 const AT_A_TIME: usize = 2;
 
-/// Law of the service times, and the objective that the capacity follows from.
+/// Distribution of the service times, and the objective that yields the capacity.
 const LAWS: [(&str, &str); 2] = [("exp", "p90<5756463ns"), ("const", "p90<3005756ns")];
 
 const WORKLOAD: &str = r#"
@@ -45,9 +44,9 @@ drain = "5s"
 mix = { get = 100 }
 "#;
 
-/// Ten searches, five per law; nine brackets must hold the truth.
+/// Ten searches, five per distribution; nine brackets must contain the true capacity.
 pub(crate) fn all() -> Result {
-    // Built before the threads ask for it.
+    // Build the program before the threads need it.
     program()?;
     let dir = TempDir::new("capacity")?;
     let file = dir.file("queue.toml");

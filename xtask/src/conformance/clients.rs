@@ -1,11 +1,11 @@
-//! The embedded server, proven by clients that we did not write: boto3, the AWS CLI, s3cmd, rclone
-//! and mc, against the memory and the POSIX store.
+//! The embedded server with third-party clients: boto3, the AWS CLI, s3cmd, rclone and mc, against the memory and the
+//! POSIX store.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::files::{self, TempDir};
-use crate::own::Serve;
+use crate::program::{Serve, store_in};
 use crate::server::Clients;
 use crate::sh::{Result, cmd, ensure, output, root, run, show, step, words};
 
@@ -14,12 +14,7 @@ pub(crate) fn all() -> Result {
     let tools = Clients::install("")?;
     for store in ["memory", "posix"] {
         let dir = TempDir::new("clients")?;
-        let spec = match store {
-            "posix" => format!("posix:{}", dir.file("store")),
-            other => other.to_owned(),
-        };
-        files::make_dir(dir.file("store"))?;
-        let server = Serve::start(&format!("--store {spec}"))?;
+        let server = Serve::start(&format!("--store {}", store_in(&dir, store)?))?;
         for (name, body) in CLIENTS {
             let what = format!("{name} against the embedded server ({store})");
             step(&what, || {
@@ -56,7 +51,7 @@ impl Client<'_> {
         let mut command = cmd(self.tools.get(key)?, words(args));
         command
             .current_dir(self.dir)
-            // A bundle for the package registries is none of the server's business.
+            // A bundle for the package registries does not concern the server.
             .env_remove("AWS_CA_BUNDLE")
             .envs(self.server.aws_env())
             .env("HOME", self.dir);
@@ -75,7 +70,7 @@ impl Client<'_> {
         })
     }
 
-    /// A folder of files of various sizes and names; returns its path.
+    /// Makes a folder of files of various sizes and names, and returns its path.
     fn files(&self) -> Result<String> {
         let source = self.dir.join("source");
         for (name, len) in [

@@ -1,16 +1,16 @@
-//! Comparisons in real time against the embedded server: the same server twice, and one whose
-//! answers take 10 % longer. The words have to be right in 19 of 20 and 9 of 10 comparisons.
+//! Comparisons in real time against the embedded server: a server with itself, and with one whose answers take 10 %
+//! longer. The verdict must be right in 19 of 20 and in 9 of 10 comparisons.
 //!
-//! Each comparison makes three pairs of one-second runs, so that all 30 of them take under four
-//! minutes; the statistics of five runs are tested by simulation (`cargo test`).
+//! Each comparison makes three pairs of one-second runs, so that all 30 take under four minutes. Simulations test the
+//! statistics of five runs (`cargo test`).
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, measured, text};
+use crate::program::{Serve, measured, text};
 use crate::sh::{Result, ensure};
 
-/// Comparisons of a server with itself, and how many of them have to be right.
+/// Comparisons of a server with itself, and how many must be right.
 const SAME: (u32, u32) = (20, 19);
-/// Comparisons with the slower server.
+/// Comparisons with the slower server, and how many must be right.
 const SLOWER: (u32, u32) = (10, 9);
 
 const WORKLOAD: &str = r#"
@@ -44,13 +44,13 @@ pub(crate) fn words() -> Result {
     );
     ensure(right >= SAME.1 && found >= SLOWER.1, || {
         format!(
-            "at least {} of {} and {} of {} have to be right",
+            "at least {} of {} and {} of {} must be right",
             SAME.1, SAME.0, SLOWER.1, SLOWER.0
         )
     })
 }
 
-/// Number of comparisons of two servers that end with one of `words`.
+/// Number of comparisons of two servers whose verdict is one of `words`.
 fn tally(
     dir: &TempDir,
     file: &str,

@@ -1,7 +1,7 @@
-//! The web console as users meet it, in headless Chromium: submit, watch, cancel, compare, a wrong token, an
-//! empty history, workloads of COSBench, agents, a run of a day. Pictures of every page, light and dark, wide
-//! and narrow, are written to `target/console/` for people to look at; each is checked for what can be
-//! checked by a program: nothing wider than the window, no control without a name.
+//! The web console as users see it, in headless Chromium: submit, watch, cancel, compare, a wrong token, an empty
+//! history, COSBench workloads, agents, a run of a day. Pictures of every page, light and dark, wide and narrow, go
+//! to `target/console/` for people to look at. The program itself checks that nothing is wider than the window and
+//! that every control has a name.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ mod simulated;
 
 use super::devtools::Browser;
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, call, own, self_signed};
 use crate::process::Process;
+use crate::program::{bucketload, call, self_signed, try_bucketload};
 use crate::sh::{Result, ensure, need_programs, no_faults, root};
 
 /// A controller; ended when dropped.
@@ -30,7 +30,7 @@ impl Controller {
         let mut words = first.split_whitespace();
         let url = words.find(|word| word.starts_with("http"));
         let url = url.ok_or_else(|| format!("controller: unexpected output {first:?}"))?;
-        // What it says later goes where ours goes.
+        // Forward its later messages to our standard error.
         std::thread::spawn(move || {
             let lines = rest.into_iter().flat_map(BufRead::lines);
             lines
@@ -59,7 +59,8 @@ pub(crate) fn all() -> Result {
     eprintln!("pictures: {}", pictures.display());
     Ok(())
 }
-/// Fills the form for a short run of a built-in workload and sends it.
+
+/// Fills in the form for a run of a built-in workload and submits it.
 fn submit(browser: &mut Browser, url: &str, fields: &str) -> Result {
     browser.open(&format!("{url}/submit"))?;
     browser.eval(&format!(
@@ -72,11 +73,11 @@ fn submit(browser: &mut Browser, url: &str, fields: &str) -> Result {
 const SHORT: &str =
     "{builtin: 'mixed', rate: '300/s', duration: '12s', objects: '200', size: '16KiB'}";
 const LONG: &str = "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}";
-/// A run has ended: its page shows the report, or leads to it.
+/// True once a run has ended: its page shows the report, or links to it.
 const OVER: &str = "document.querySelector('iframe.report') !== null || \
     (document.querySelector('#over') && !document.querySelector('#over').hidden)";
 
-/// Uploads a file and sends the form.
+/// Uploads a file and submits the form.
 fn upload(browser: &mut Browser, url: &str, file: &str, text: &str) -> Result {
     files::write(file, text)?;
     browser.open(&format!("{url}/submit"))?;
@@ -89,7 +90,7 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     let controller = Controller::start(&data, "")?;
     let url = controller.url.clone();
     let picture = |name: &str| -> PathBuf { pictures.join(name) };
-    // Nothing there yet.
+    // Empty pages.
     for (path, name, words) in [
         ("/", "empty-overview", "No workload is running or waiting"),
         ("/history", "empty-history", "No workload has finished yet"),
@@ -106,13 +107,13 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
         browser.see(words)?;
         browser.pictures(&picture(name))?;
     }
-    // The keyboard: the first stop leads past the navigation.
+    // Keyboard: the first tab stop skips the navigation.
     browser.open(&format!("{url}/"))?;
     browser.press("Tab", 9)?;
     browser.wait("document.activeElement.className === 'skip'")?;
     browser.press("Enter", 13)?;
     browser.wait("document.activeElement.id === 'main'")?;
-    // The matrix by keyboard: its result is a workload in the form.
+    // The matrix by keyboard; it puts a workload into the form.
     browser.open(&format!("{url}/matrix"))?;
     browser.eval(
         "document.querySelector('#workers').focus(); document.querySelector('#workers').select()",
@@ -123,14 +124,14 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser
         .wait("document.querySelector('#text').value.includes('[phases.64KiB-w4-get80-put20]')")?;
     browser.pictures(&picture("matrix-made"))?;
-    // A mistake is told with its place, and what was entered stays.
+    // An error names its line, and the form keeps its input.
     let wrong = "{text: 'name = \"x\"\\nbogus = 1\\n', size: '1KiB'}";
     submit(browser, &url, wrong)?;
     browser.see("Not accepted")?;
     browser.see("workload.toml:2")?;
     browser.wait("document.querySelector('#f-size').value === '1KiB'")?;
     browser.pictures(&picture("refused"))?;
-    // The same in a file, under the name that it has.
+    // The same in a file, reported under the file's name.
     let file = dir.file("mine.toml");
     upload(browser, &url, &file, "name = \"x\"\n\nbogus = 1\n")?;
     browser.see("mine.toml:3")?;
@@ -151,7 +152,7 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser.see("queuing")?;
     browser.wait("Number(document.body.dataset.points) >= 1")?;
     browser.pictures(&picture("overview"))?;
-    // Each click loads the page anew; a mark tells the old one.
+    // Each click reloads the page; a mark identifies the old one.
     for button in ["down", "cancel"] {
         browser.eval(&format!(
             "window.old = true; document.querySelector('#{button}-{second}').click()"
@@ -160,13 +161,13 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     }
     browser.open(&format!("{url}/jobs/{second}"))?;
     browser.see("cancelled")?;
-    // The first one ends: the page says so and leads to the report.
+    // When the first run ends, the page says so and links to the report.
     browser.open(&format!("{url}/jobs/{first}"))?;
     browser.wait(OVER)?;
     browser.open(&format!("{url}/jobs/{first}"))?;
     browser.wait("document.querySelector('iframe.report') !== null")?;
     browser.see("finished")?;
-    // The frame draws in its own time; it cannot be looked into from here, which is its purpose.
+    // The frame draws in its own time. It is isolated on purpose, so the page cannot tell when it is ready.
     std::thread::sleep(std::time::Duration::from_secs(3));
     browser.pictures(&picture("report"))?;
     cosbench(browser, &url, dir, pictures)?;
@@ -184,8 +185,8 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
          all[all.length - 1].querySelector('[name=a]').checked = true; all[0].querySelector('[name=b]').checked = true; \
          document.querySelector('[name=differ]').checked = true; document.querySelector('#compare').click(); })()",
     )?;
-    // On a busy machine the runs are CLIENT-BOUND, which no comparison takes; the page says so then. The
-    // comparison of VALID runs is looked at with simulated ones.
+    // On a busy machine the runs are CLIENT-BOUND; comparisons refuse those and the page says so. The simulated runs
+    // cover a comparison of VALID runs.
     browser.wait(
         "document.querySelector('iframe.report') !== null && document.querySelector('#comparison') !== null \
          || document.body.innerText.includes('is CLIENT-BOUND')",
@@ -196,7 +197,7 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     commands(&url, &dir.file("bad.xml"))
 }
 
-/// A workload of COSBench by upload: what is ignored is said, and its files are there.
+/// Uploads a COSBench workload: the page names ignored attributes and offers COSBench's files.
 fn cosbench(browser: &mut Browser, url: &str, dir: &TempDir, pictures: &Path) -> Result {
     upload(browser, url, &dir.file("cosbench.xml"), XML)?;
     browser.wait("location.pathname.startsWith('/jobs/')")?;
@@ -215,7 +216,7 @@ fn cosbench(browser: &mut Browser, url: &str, dir: &TempDir, pictures: &Path) ->
     browser.pictures(&pictures.join("cosbench"))
 }
 
-/// A workload of COSBench; `Runtime` is none of its attributes.
+/// A COSBench workload; `Runtime` is not a valid attribute.
 const XML: &str = "<workload name=\"web\"><storage type=\"mock\"/><workflow>
 <workstage name=\"init\"><work type=\"init\" workers=\"1\" config=\"cprefix=web;containers=r(1,1)\"/></workstage>
 <workstage name=\"main\"><work name=\"main\" workers=\"2\" totalOps=\"40\" Runtime=\"5\">
@@ -224,7 +225,7 @@ const XML: &str = "<workload name=\"web\"><storage type=\"mock\"/><workflow>
 <workstage name=\"dispose\"><work type=\"dispose\" workers=\"1\" config=\"cprefix=web;containers=r(1,1)\"/></workstage>
 </workflow></workload>\n";
 
-/// Two agents, of which one goes, and an address where there never was one.
+/// Two agents, one of which goes away.
 fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
     let agent = || {
         let line = "agent --listen 127.0.0.1:0 --announce --quiet";
@@ -247,16 +248,17 @@ fn agents_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
     browser.pictures(&pictures.join("agents-configured"))
 }
 
-/// The commands against the same controller.
+/// The program's commands against the same controller.
 fn commands(url: &str, xml: &str) -> Result {
-    let info = own(&format!("info --controller {url}"))?;
+    let info = try_bucketload(&format!("info --controller {url}"))?;
     info.expect(0, &["FINISHED", "CANCELLED"])?;
     let bomb =
         "<?xml version=\"1.0\"?>\n<!DOCTYPE w [<!ENTITY a \"aaa\">]>\n<workload name=\"&a;\"/>\n";
     files::write(xml, bomb)?;
-    let refused = own(&format!("submit {xml} --controller {url}"))?;
+    let refused = try_bucketload(&format!("submit {xml} --controller {url}"))?;
     refused.complains(2, &["line 2, column 1"])
 }
+
 fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result {
     let (cert, key, token) = (dir.file("cert.pem"), dir.file("key.pem"), dir.file("token"));
     self_signed(&cert, &key)?;
@@ -287,5 +289,5 @@ fn closed_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Resu
     browser.wait("location.pathname === '/login'")?;
     let info = format!("info --controller {url} --ca-bundle {cert}");
     call(bucketload(&info)?.env_remove("BUCKETLOAD_TOKEN"))?.expect_code(2)?;
-    own(&format!("{info} --token-file {token}"))?.expect_code(0)
+    try_bucketload(&format!("{info} --token-file {token}"))?.expect_code(0)
 }

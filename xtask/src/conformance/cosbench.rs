@@ -1,13 +1,13 @@
-//! COSBench workloads: ten million changed samples, none of which may make the parser panic.
+//! COSBench workloads: ten million mutated samples must not make the parser panic.
 
-use crate::own;
+use crate::program;
 use crate::sh::{Result, cmd, run};
 
-/// Inputs: what issue and specification ask for.
+/// Number of inputs that the specification asks for.
 const INPUTS: &str = "10000000";
 
-/// Runs the parser's fuzz example, built as it is shipped.
+/// Runs the parser's fuzz example in a release build.
 pub(crate) fn fuzz() -> Result {
-    let fuzz = own::example("fuzz")?;
+    let fuzz = program::example("fuzz")?;
     run(&mut cmd(&fuzz.to_string_lossy(), [INPUTS]))
 }

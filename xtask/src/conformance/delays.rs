@@ -1,60 +1,58 @@
-//! Ground truth: a server that holds back every answer by a law that is known and writes down what
-//! it really did; what the client reports has to be that.
+//! Ground truth: a server delays every answer by a known distribution and logs the actual delays; the client must
+//! report the same.
 //!
-//! The server's timer is late now and then, and its answers leave one after the other: that is its own
-//! doing and part of the truth, so each reported percentile is compared with the same percentile of
-//! the fault log, over exactly the same operations. The log in turn is compared with the law, so
-//! that the two cannot be wrong together. The way to the server and back is the floor: the same
-//! percentile of the service time of the same server without faults.
+//! The server's timer is sometimes late, and its answers leave one after the other. Both are real delays, so each
+//! reported percentile is compared with the same percentile of the fault log over exactly the same operations. The
+//! log is compared with the distribution, so that the two cannot be wrong together. The path to the server and back
+//! is the floor: the same percentile of the service time of the same server without faults.
 //!
-//! How long a stall holds an answer back follows from the instant of the request, and a machine that
-//! stands still moves the instants of all requests after it. The shares of such a law are times, then,
-//! like those that the client reports; what no machine can change is that each answer waits for its own
-//! delay or for the end of a stall.
+//! How long a stall delays an answer depends on when its request arrives, and a pause of the machine shifts all later
+//! requests. So for stalls, the shares in the log may fail because of the machine, as the client's times may. But
+//! each answer must wait either for its own delay or for the end of a stall; no pause can change that.
 
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::machine::{Times, undisturbed};
-use crate::own::{Serve, percentile_ns, run_phase, whole};
+use crate::machine::{TimeLimits, undisturbed};
+use crate::program::{Serve, percentile_ns, run_phase, whole};
 use crate::sh::{Result, ensure, none_of};
 
 /// Offered load, operations per second.
 const RATE: u32 = 1000;
 /// Largest relative error of a percentile.
 const TOLERANCE: f64 = 0.02;
-/// Share of the answers that may have passed a percentile because the machine was late, at most a tenth of those
+/// Share of answers that may have crossed a percentile because the machine was late; at most a tenth of the answers
 /// beyond it.
 const LATE: f64 = 0.002;
-/// Measurements of a law, where the machine stands still during the earlier ones.
+/// Measurements of a distribution, as long as the machine stands still during the earlier ones.
 const CHANCES: u32 = 3;
 /// Relative width of a histogram step.
 const STEP: f64 = 1.0 / 1024.0;
-/// The percentiles that are compared.
+/// Quantiles to compare.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// Name of the run's ownership marker.
 const MARKER: &str = ".bucketload-run.json";
-/// Standard errors that a share in the log may lie from the law.
+/// Largest distance, in standard errors, between a share in the log and the distribution.
 const ERRORS: f64 = 4.0;
 
-/// A law of delays: its rules, and P(delay ≤ x seconds).
+/// A distribution of delays: fault rules, and P(delay ≤ x seconds).
 struct Law {
     name: &'static str,
     rules: &'static [&'static str],
     cdf: fn(f64) -> f64,
-    /// Delays, seconds, at which the log is compared with the law.
+    /// Delays, in seconds, at which the log is compared with the distribution.
     at: &'static [f64],
     stalls: Option<Stalls>,
 }
 
-/// What a law of stalls does to every single answer.
+/// How stalls delay a single answer.
 struct Stalls {
     delay_ns: u64,
     period_ns: u64,
 }
 
 impl Stalls {
-    /// Answers that waited neither for their delay nor for the end of a stall, one period after another.
+    /// Number of answers that waited neither for their own delay nor for the end of a periodic stall.
     fn wrong(&self, answers: &[Answer]) -> usize {
         let own = |answer: &&Answer| answer.due_ns == answer.ready_ns + self.delay_ns;
         let ends = || {
@@ -86,8 +84,8 @@ const LAWS: [Law; 3] = [
         stalls: None,
     },
     Law {
-        // Three seconds of 40: arrivals of such a second wait for its end, uniformly up to 1 s. None
-        // of the percentiles lies where the law jumps, so that each has one value.
+        // Stalls take three of 40 seconds: arrivals in such a second wait for its end, uniformly up to 1 s. No
+        // compared percentile lies at a jump of the distribution, so each has one value.
         name: "stalls",
         rules: &["delay,ms=5,op=get", "stall,at=6s,for=1s,period=12s,op=get"],
         cdf: |x| 0.925 + 0.075 * x.min(1.0),
@@ -99,7 +97,7 @@ const LAWS: [Law; 3] = [
     },
 ];
 
-/// Distribution function of a log-normal law with this mean and coefficient of variation.
+/// Distribution function of a log-normal distribution with this mean and coefficient of variation.
 fn lognormal(x: f64, mean: f64, cv: f64) -> f64 {
     let variance = (1.0 + cv * cv).ln();
     normal((x.ln() - mean.ln() + variance / 2.0) / variance.sqrt())
@@ -124,7 +122,7 @@ fn normal(z: f64) -> f64 {
     }
 }
 
-/// Measures every law for 40 s and compares.
+/// Measures every distribution for 40 s and compares.
 pub(crate) fn all() -> Result {
     let dir = TempDir::new("delays")?;
     let floor = measure(&dir, "floor", &[], 20)?;
@@ -144,12 +142,12 @@ pub(crate) fn all() -> Result {
     none_of(&failures)
 }
 
-fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Times> {
+fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<TimeLimits> {
     let measured = measure(dir, name, law.rules, 40)?;
     let answers = answers(&files::read(dir.file(&format!("{name}.csv")))?)?;
     let (held_back, seen) = (answers.len(), measured.operations);
     ensure(held_back as u64 == seen, || {
-        format!("the server held back {held_back} answers, the client saw {seen}")
+        format!("the server delayed {held_back} answers, the client saw {seen}")
     })?;
     let sorted = |seconds: fn(&Answer) -> f64| {
         let mut sorted: Vec<f64> = answers.iter().map(seconds).collect();
@@ -169,11 +167,12 @@ fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Tim
     for &x in law.at {
         let share = drawn.partition_point(|&h| h <= x) as f64 / n;
         let expected = (law.cdf)(x);
-        // Stalls come to all arrivals of a second at once: what varies is the Poisson number of
-        // arrivals in three such seconds, which is no less certain than a binomial one.
+        // A stall hits all arrivals of a second. The number of arrivals in three such seconds is Poisson, and no less
+        // certain than a binomial one.
         let error = ERRORS * (expected * (1.0 - expected) / n).sqrt() + 0.002;
         if (share - expected).abs() > error {
-            let line = format!("the log has {share:.4} up to {x} s, the law {expected:.4}");
+            let line =
+                format!("the log has a share of {share:.4} up to {x} s, expected {expected:.4}");
             match law.stalls {
                 Some(_) => late.push(line),
                 None => wrong.push(line),
@@ -184,7 +183,8 @@ fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Tim
     for q in QUANTILES {
         let truth = held_at(q);
         let got = measured.percentile(q)?;
-        // Where a law has a gap, a few answers that the machine was late for move the quantile across it.
+        // If the distribution has a gap, a few answers that were late because of the machine move the quantile across
+        // it.
         let beyond = held_at(q + LATE.min((1.0 - q) / 10.0)) - truth;
         let allowed = beyond + truth * TOLERANCE.max(STEP) + floor.percentile(q)?;
         let line = format!(
@@ -205,8 +205,8 @@ fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Tim
     }
     match (wrong.is_empty(), late.is_empty()) {
         (false, _) => Err(wrong.join("; ")),
-        (true, false) => Ok(Times::Missed(late.join("; "))),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(late.join("; "))),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }
 
@@ -218,19 +218,19 @@ struct Answer {
 }
 
 impl Answer {
-    /// What the law gave, before timers were late, seconds.
+    /// The intended delay, before timers were late, in seconds.
     fn drawn_s(&self) -> f64 {
         self.due_ns.saturating_sub(self.ready_ns) as f64 / 1e9
     }
 
-    /// How long it was held back, seconds.
+    /// The actual delay, in seconds.
     fn held_s(&self) -> f64 {
         self.released_ns.saturating_sub(self.ready_ns) as f64 / 1e9
     }
 }
 
-/// The lines of a fault log, without those of the run's ownership marker, which is read before and
-/// after the measurement.
+/// The answers in a fault log, without those for the run's ownership marker, which is read before and after the
+/// measurement.
 fn answers(log: &str) -> Result<Vec<Answer>> {
     log.lines()
         .skip(1)
@@ -243,20 +243,20 @@ fn answers(log: &str) -> Result<Vec<Answer>> {
                     due_ns,
                     released_ns,
                 }),
-                _ => Err(format!("no line of a fault log: {line}")),
+                _ => Err(format!("not a line of a fault log: {line}")),
             }
         })
         .collect()
 }
 
-/// What the client reported of its measured phase.
+/// The client's report of its measured phase.
 struct Measured {
     operations: u64,
     service: Value,
 }
 
 impl Measured {
-    /// A percentile of the service time, seconds.
+    /// A percentile of the service time, in seconds.
     fn percentile(&self, q: f64) -> Result<f64> {
         percentile_ns(&self.service, q).map(|ns| ns / 1e9)
     }
@@ -264,8 +264,7 @@ impl Measured {
 
 fn measure(dir: &TempDir, name: &str, rules: &[&str], seconds: u32) -> Result<Measured> {
     let file = dir.file(&format!("{name}.toml"));
-    // The whole phase is measured: nothing is cut off, so that client and server speak of the same
-    // operations.
+    // The whole phase is measured with nothing cut off, so client and server count the same operations.
     let workload = format!(
         "name = \"{name}\"\ndescription = \"reads that are held back\"\n\
          [keysets.objects]\ncount = 100\nsize = \"1KiB\"\n\
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_to_a_stall_wait_for_its_end_and_no_other_instant() {
+    fn stalled_answers_wait_for_the_end_of_a_stall() {
         let stalls = Stalls {
             delay_ns: 5,
             period_ns: 100,

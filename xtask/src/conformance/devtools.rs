@@ -1,7 +1,7 @@
-//! Drives headless Chromium over the DevTools protocol, through a pipe: no port, no further program.
+//! Drives headless Chromium over the DevTools protocol through a pipe: no port and no additional program.
 //!
-//! Messages are JSON that ends with a zero byte. Chromium reads them from its descriptor 3 and writes to 4; a
-//! shell connects these with our pipes.
+//! Messages are JSON and end with a zero byte. Chromium reads them from descriptor 3 and writes to 4; a shell
+//! connects those to our pipes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -13,14 +13,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::files::{self, TempDir};
-use crate::own::{items, text};
 use crate::process::Process;
+use crate::program::{items, text};
 use crate::sh::{Result, cmd, ensure, words};
 
-/// Widths of windows, pixels: a desk and a telephone.
+/// Window widths in pixels: a desktop and a telephone.
 const WIDE: u32 = 1280;
 const NARROW: u32 = 390;
-/// Longest wait for something to appear on a page; the machine may be busy.
+/// Longest wait for something to appear on a page; generous, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser with one page.
@@ -29,9 +29,9 @@ pub(crate) struct Browser {
     output: BufReader<ChildStdout>,
     next: u64,
     session: String,
-    /// Complaints of the page: errors of scripts, violations of its policy.
+    /// Script errors and policy violations of the page.
     pub(crate) complaints: Vec<String>,
-    // Ended before its profile goes.
+    // Declared before the profile, so that it ends first.
     _process: Process,
     _profile: TempDir,
 }
@@ -41,7 +41,7 @@ impl Browser {
     pub(crate) fn start() -> Result<Self> {
         let profile = TempDir::new("devtools")?;
         let user_data = format!("--user-data-dir={}", profile.file("profile"));
-        // The certificate of the test is nobody's.
+        // The test's certificate is self-signed.
         let line = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run \
                     --disable-background-networking --disable-component-update --disable-sync \
                     --ignore-certificate-errors --window-size=1280,1000 --remote-debugging-pipe";
@@ -114,7 +114,7 @@ impl Browser {
         self.complaints.push(complaint.to_string());
     }
 
-    /// Opens a page and waits until it was loaded.
+    /// Opens a page and waits until it has loaded.
     pub(crate) fn open(&mut self, url: &str) -> Result {
         self.call("Page.navigate", json!({"url": url}))?;
         self.wait(&format!(
@@ -124,7 +124,7 @@ impl Browser {
         .or_else(|_| self.wait("document.readyState === 'complete'"))
     }
 
-    /// The value of an expression in the page.
+    /// Evaluates an expression in the page.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value> {
         let answer = self.call(
             "Runtime.evaluate",
@@ -136,23 +136,24 @@ impl Browser {
         }
     }
 
-    /// A text that an expression in the page gives.
+    /// Evaluates an expression in the page to a text.
     pub(crate) fn text(&mut self, expression: &str) -> Result<String> {
         Ok(text(&self.eval(expression)?).to_owned())
     }
 
-    /// Clicks the element that a selector names.
+    /// Clicks the element that matches the selector.
     pub(crate) fn click(&mut self, selector: &str) -> Result {
         let expression = format!("document.querySelector({}).click()", json!(selector));
         self.eval(&expression).map(drop)
     }
 
-    /// Waits until an expression in the page is true; a page that is being replaced has none.
+    /// Waits until an expression in the page is true. An expression fails while the page is being replaced; that
+    /// counts as not true.
     pub(crate) fn wait(&mut self, expression: &str) -> Result {
         self.wait_for(expression, PATIENCE)
     }
 
-    /// As [`Browser::wait`], for at most `patience`.
+    /// Like [`Browser::wait`], for at most `patience`.
     pub(crate) fn wait_for(&mut self, expression: &str, patience: Duration) -> Result {
         let end = Instant::now() + patience;
         while !self
@@ -170,7 +171,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Waits for a text on the page.
+    /// Waits until the page shows a text.
     pub(crate) fn see(&mut self, text: &str) -> Result {
         self.wait(&format!(
             "document.body.innerText.includes({})",
@@ -201,13 +202,13 @@ impl Browser {
         Ok(())
     }
 
-    /// Types a text where the focus is.
+    /// Types a text into the focused element.
     pub(crate) fn type_text(&mut self, text: &str) -> Result {
         self.call("Input.insertText", json!({"text": text}))
             .map(drop)
     }
 
-    /// Bytes of the page's JavaScript heap in use, after a collection.
+    /// Bytes in use of the page's JavaScript heap, after a garbage collection.
     pub(crate) fn heap(&mut self) -> Result<f64> {
         self.call("HeapProfiler.collectGarbage", json!({}))?;
         let metrics = self.call("Performance.getMetrics", json!({}))?;
@@ -216,8 +217,8 @@ impl Browser {
         used.ok_or_else(|| "chromium: no JSHeapUsedSize".to_owned())
     }
 
-    /// Writes pictures of the page, light and wide and dark and narrow (`PATH-light.png`, `PATH-dark.png`),
-    /// and fails where a page is wider than its window or a control has no name.
+    /// Writes two pictures of the page, light and wide (`PATH-light.png`) and dark and narrow (`PATH-dark.png`).
+    /// Fails if the page is wider than its window or a control has no name.
     pub(crate) fn pictures(&mut self, path: &Path) -> Result {
         self.call("Emulation.setScrollbarsHidden", json!({"hidden": true}))?;
         for (scheme, width) in [("light", WIDE), ("dark", NARROW)] {
@@ -227,7 +228,7 @@ impl Browser {
                 json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
             self.call("Emulation.setDeviceMetricsOverride", screen)?;
             self.check_page(path)?;
-            // A frame is drawn by another process, in its own time.
+            // Another process draws frames, in its own time.
             if self.eval("document.querySelector('iframe') !== null")? == true {
                 std::thread::sleep(Duration::from_secs(2));
             }
@@ -245,7 +246,7 @@ impl Browser {
             .map(drop)
     }
 
-    /// What a program can see of a page's accessibility.
+    /// Checks the page's accessibility as far as a program can.
     fn check_page(&mut self, path: &Path) -> Result {
         let wrong = self.text(
             "(() => { const wrong = [], root = document.documentElement; \
@@ -264,7 +265,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Closing lets the browser's own children end.
+        // Closing the browser lets its child processes end.
         let _ = self.call("Browser.close", json!({}));
     }
 }

@@ -1,18 +1,18 @@
-//! Clients other than our own as engines of our driver: the libraries through the shared suite, the
-//! command-line clients operation by operation, all against the embedded server; Swift's own client
-//! against OpenStack Swift, Azure's against Azurite, Google's against the emulator of its storage.
+//! Third-party clients as engines of our driver: the libraries with the shared suite, the command-line clients
+//! operation by operation, against the embedded server. Swift's own client runs against OpenStack Swift, Azure's
+//! against Azurite, Google's against an emulator.
 
 use std::fmt::Write as _;
 
 use crate::files::TempDir;
-use crate::own::{self, Env, Serve, call, measured, run_phase, self_signed};
+use crate::program::{self, Env, Serve, call, measured, run_phase, self_signed};
 use crate::server::{Clients, Server};
 use crate::sh::{Result, cargo, cmd, ensure, none_of, run, step};
 
 /// The cargo features of the libraries.
 const LIBRARIES: &str = "engine-aws-sdk,engine-object-store,engine-opendal";
 
-/// The command-line clients that `clients.sh` installs, and its names for them.
+/// The command-line clients, and the names that `clients.sh` gives them.
 const PROGRAMS: [(&str, &str); 4] = [
     ("aws", "AWS"),
     ("mc", "MC"),
@@ -20,30 +20,30 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("s3cmd", "S3CMD"),
 ];
 
-/// The shared suite, retries, failures and TLS with each library. Building them takes minutes.
+/// The shared suite, retries, failures and TLS with each library. Building the libraries takes minutes.
 pub(crate) fn libraries() -> Result {
     run(&mut cargo(&format!(
         "test --locked -p bucketload-drivers --features {LIBRARIES} --test it engines::"
     )))
 }
 
-/// Each operation of each program, and a short verified run; prints a table client x operation.
+/// Runs each operation of each program and a short verified run, and prints a table of clients and operations.
 pub(crate) fn programs() -> Result {
     let tools = Clients::install("")?;
     let server = Serve::start("--store memory")?;
-    let mut met = Met::default();
+    let mut results = ClientResults::default();
     for (name, key) in PROGRAMS {
-        met.client(name, tools.get(key)?, server.aws_env(), "s3", "", None)?;
+        results.client(name, tools.get(key)?, server.aws_env(), "s3", "", None)?;
     }
     let swift = Server::start("swift")?;
     let tool = tools.get("SWIFT")?;
-    met.client("swift", tool, swift.env.clone(), "swift", "", None)?;
+    results.client("swift", tool, swift.env.clone(), "swift", "", None)?;
     drop(swift);
     let clouds = Clients::install("-clouds")?;
     let azurite = Server::start("azurite")?;
-    met.client("az", clouds.get("AZ")?, azurite.env.clone(), "az", "", None)?;
+    results.client("az", clouds.get("AZ")?, azurite.env.clone(), "az", "", None)?;
     drop(azurite);
-    // gsutil speaks https only.
+    // gsutil requires https.
     let dir = TempDir::new("gsutil")?;
     let (cert, key) = (dir.file("cert.pem"), dir.file("key.pem"));
     self_signed(&cert, &key)?;
@@ -55,25 +55,25 @@ pub(crate) fn programs() -> Result {
     let emulator = Server::start_with("fake-gcs-server", &settings)?;
     let mut env = emulator.env.clone();
     env.insert("GCS_CA_BUNDLE".to_owned(), cert.clone());
-    // The emulator answers deletes with `null` where the service answers nothing, at which gsutil stumbles after
-    // the deed.
+    // The emulator answers deletes with `null` instead of an empty body. gsutil fails on it after the object is
+    // deleted.
     let excused = Some("'NoneType' object has no attribute");
     let flags = format!("--ca-bundle {cert}");
-    met.client("gsutil", clouds.get("GSUTIL")?, env, "gs", &flags, excused)?;
-    println!("{}", table(&met.columns));
-    none_of(&met.failures)
+    results.client("gsutil", clouds.get("GSUTIL")?, env, "gs", &flags, excused)?;
+    println!("{}", table(&results.columns));
+    none_of(&results.failures)
 }
 
-/// What was seen of the clients so far.
+/// Results of the clients so far.
 #[derive(Default)]
-struct Met {
-    /// Name of a client, and what it printed about each operation.
+struct ClientResults {
+    /// Name of a client, and its output for each operation.
     columns: Vec<(&'static str, String)>,
     failures: Vec<String>,
 }
 
-impl Met {
-    /// Every operation of a client, then a short run with further `flags`.
+impl ClientResults {
+    /// Runs every operation of a client, then a short run with additional `flags`.
     fn client(
         &mut self,
         name: &'static str,
@@ -101,24 +101,24 @@ impl Met {
     }
 }
 
-/// What the table says of an operation that the server and not the client is to blame for.
+/// The table's word for a failure that is the server's fault.
 const EXCUSED: &str = "server";
 
-/// A command-line client and the server that it is tried on.
+/// A command-line client and its server.
 struct Client {
     name: &'static str,
-    /// `PATH` with which it is found.
+    /// `PATH` for finding the client.
     path: String,
-    /// Where the server is and who asks.
+    /// Address of the server, and credentials.
     env: Env,
-    /// What a failure says that is the server's and not the client's.
+    /// Part of the message of a failure that is the server's fault.
     excused: Option<&'static str>,
 }
 
 impl Client {
-    /// Performs every operation; returns what was printed about each.
+    /// Performs every operation and returns the output for each.
     fn operations(&self, failures: &mut Vec<String>) -> Result<String> {
-        let client = own::tested_example("client")?;
+        let client = program::tested_example("client")?;
         let own = std::env::var("PATH").unwrap_or_default();
         let outcome = call(
             cmd(&client.to_string_lossy(), [self.name])
@@ -130,7 +130,7 @@ impl Client {
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
             words != "ok" && !self.excused.is_some_and(|excuse| words.contains(excuse))
         };
-        // 1 says that an operation failed.
+        // Exit code 1 means that an operation failed.
         if !matches!(outcome.code, 0 | 1) || outcome.stdout.lines().any(|line| failed(&line)) {
             failures.push(format!(
                 "cli:{}: exit code {}\n{}{}",
@@ -147,7 +147,7 @@ impl Client {
         Ok(outcome.stdout.lines().map(excused).collect())
     }
 
-    /// A short run of the whole program that reads and verifies.
+    /// A short run that reads and verifies.
     fn measured(&self, more: &str) -> Result {
         let dir = TempDir::new("engine-run")?;
         let (name, out) = (self.name, dir.file("run"));
@@ -167,7 +167,7 @@ impl Client {
     }
 }
 
-/// A row per operation, a column per client.
+/// A table with a row per operation and a column per client.
 fn table(columns: &[(&str, String)]) -> String {
     let cells: Vec<Vec<(&str, &str)>> = columns
         .iter()

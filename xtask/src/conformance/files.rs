@@ -1,20 +1,20 @@
-//! The driver of file systems on a local directory, a CephFS mount and a bucket mounted by s3fs: the
-//! suite with every engine, and a scenario among foreign files.
+//! The file system driver on a local directory, a CephFS mount and a bucket mounted by s3fs: the suite with every
+//! engine, and a scenario among foreign files.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::bad_places;
-use crate::files::{self, TempDir};
-use crate::own::{self, Env, all_worked, measured};
+use crate::files;
+use crate::program::{self, Env, online_service};
 use crate::server::{Server, parse_env};
 use crate::sh::{Result, none_of, output, root, run, script, step};
 
-/// Where a run's directory lies below the root of a file target.
+/// Directory of a run below the root of a file target.
 const BUCKET: &str = "bucketload";
 pub(super) const ENGINES: [&str; 3] = ["uring", "threads", "sync"];
 
-/// Drives each file system in turn; what is there but does not work does not hide the next.
+/// Tests each file system in turn; one failure does not hide the next.
 pub(super) fn all() -> Result {
     let local = root()
         .join("target")
@@ -32,7 +32,7 @@ pub(super) fn all() -> Result {
     none_of(&failures)
 }
 
-/// Runs everything in `place`, which is made and must be empty again afterwards.
+/// Runs all checks in `place`, which is created and must be empty again afterwards.
 fn drive(name: &str, known_as: &str, place: &Path) -> Result {
     files::make_dir(place)?;
     for (number, engine) in ENGINES.iter().enumerate() {
@@ -45,29 +45,28 @@ fn drive(name: &str, known_as: &str, place: &Path) -> Result {
     let what = format!("files: online-service on {name}, among foreign files");
     step(&what, || scenario(place))?;
     files::remove_dir(&place.join(BUCKET))?;
-    // Fails where anything is left.
+    // Fails if the directory is not empty.
     std::fs::remove_dir(place).map_err(files::at(place))
 }
+
 fn example(place: &Path, engine: &str, line: &str) -> Result<Command> {
-    let mut command = own::suite(line)?;
+    let mut command = program::suite(line)?;
     command.env("POSIX_ROOT", place).env("POSIX_IO", engine);
     Ok(command)
 }
+
 fn scenario(place: &Path) -> Result {
-    let dir = TempDir::new("files")?;
     let foreign = |verb: &str| {
         let line = format!("{verb} posix {BUCKET} bench");
         run(&mut example(place, "threads", &line)?)
     };
     foreign("plant")?;
-    let (shown, out) = (place.display(), dir.file("run"));
-    let line = format!(
-        "run online-service --target 'file://{shown}' --rate 20/s --duration 20s --objects 200 \
-         --size 'loguniform(1KiB, 1MiB)' --verify --out {out}"
-    );
-    all_worked(&shown.to_string(), &measured(&line, &Env::new())?)?;
+    let shown = place.display().to_string();
+    let flags = format!("--target 'file://{shown}' --duration 20s --objects 200 --verify");
+    online_service(&shown, &flags, &Env::new())?;
     foreign("check")
 }
+
 /// A bucket mounted by s3fs; unmounted when dropped.
 pub(super) struct S3fs {
     pub(super) mount: String,
@@ -95,7 +94,7 @@ impl S3fs {
         })
     }
 
-    /// A call of the script for this mount.
+    /// A call of the script with the settings of this mount.
     pub(super) fn call(&self, verb: &str) -> Command {
         let mut command = script("s3fs", verb);
         command.envs(&self.settings);

@@ -1,17 +1,18 @@
-//! The gateway and the libs3 driver: the suite over libs3-bucketload in the process and over the gateway, a token
-//! for those who come over the network, and every way to the objects of a directory beside versitygw.
+//! The gateway and the libs3 driver: the suite over libs3-bucketload in the process and over the gateway, a token for
+//! network clients, and every access path to a directory compared with versitygw.
 
 use std::path::Path;
+use std::process::Command;
 
 use super::libs3::Gateway;
-use super::matrix;
 use super::netns::Hosts;
+use super::servers;
 use crate::bench::gateway::{compare, figure, library};
 use crate::files::{self, TempDir};
-use crate::own::{self, Outcome, call, own, program};
-use crate::sh::{Result, ensure, none_of, output, steps, words};
+use crate::program::{self, Outcome, call, program, try_bucketload};
+use crate::sh::{Result, ensure, none_of, run, steps, words};
 
-/// Runs everything.
+/// All parts.
 pub(super) fn all() -> Result {
     let place = TempDir::in_memory("gateway")?;
     let library = library()?;
@@ -33,34 +34,30 @@ pub(super) fn all() -> Result {
             remote(&format!("unix:{}", place.file("socket")))
         }),
         ("gateway: a token off loopback", &|| token(&place, &library)),
-        ("gateway: every way beside versitygw", &|| ways(&place)),
+        ("gateway: every access path and versitygw", &|| ways(&place)),
     ])
 }
-/// The suite of drivers and its random operations, over a library that finds its objects by a variable.
+
+/// The drivers' suite and random operations, over a library that finds its objects through an environment variable.
 fn suite(name: &str, library: &Path, variable: (&str, &str)) -> Result {
-    for verb in ["suite", "differential"] {
-        let mut command = own::suite(&format!("{verb} libs3 libs3"))?;
+    let example = |verb: &str| -> Result<Command> {
+        let mut command = program::suite(&format!("{verb} libs3 libs3"))?;
         command
             .env("LIBS3_LIBRARY", library)
             .env(variable.0, variable.1);
-        let printed = output(&mut command);
-        if verb == "suite"
-            && let Ok(printed) = &printed
-        {
-            matrix::add("libs3", name, printed);
-        }
-        print!("{}", printed?);
-    }
-    Ok(())
+        Ok(command)
+    };
+    servers::suite(example("suite")?, Some(("libs3", name)))?;
+    run(&mut example("differential")?)
 }
 
-/// The network between the hosts; this machine is its first address.
+/// Network between the hosts; this machine has its first address.
 const SUBNET: &str = "10.79.0";
 
 /// A gateway on one host, a client on another.
 fn token(place: &TempDir, library: &Path) -> Result {
     let refused = place.file("refused");
-    own(&format!("gateway --listen 0.0.0.0:0 --root {refused}"))?
+    try_bucketload(&format!("gateway --listen 0.0.0.0:0 --root {refused}"))?
         .complains(2, &["--token-file"])?;
     let (right, wrong) = (place.file("token"), place.file("wrong"));
     files::write(&right, "0123456789abcdef0123\n")?;
@@ -68,8 +65,8 @@ fn token(place: &TempDir, library: &Path) -> Result {
     let hosts = Hosts::start(1, SUBNET, "blg")?;
     let flags = format!("--fast-etags --listen {SUBNET}.1:9020 --token-file {right}");
     let gateway = Gateway::start(&place.path().join("hosts"), &flags)?;
-    // What the library does with a gateway that does not want it, it does at its initialisation or at the first
-    // request: a usage error or an unusable target.
+    // The library notices that the gateway refuses it at initialisation or at the first request: a usage error or an
+    // unusable target.
     for (name, file, codes) in [
         ("none", None, &[2, 3][..]),
         ("wrong", Some(&wrong), &[2, 3]),
@@ -102,7 +99,8 @@ fn token(place: &TempDir, library: &Path) -> Result {
     }
     Ok(())
 }
-/// Every way works: no operation fails, with several processes too.
+
+/// No operation fails on any access path, with one process or several.
 fn ways(place: &TempDir) -> Result {
     let flags = "--sizes 1KiB,1MiB --objects 100 --max-bytes 64MiB --processes 1,2 --repetitions 1 --verify";
     let result = compare(&place.path().join("ways"), flags)?;

@@ -1,28 +1,28 @@
-//! Both drivers of HDFS against Hadoop: the suite, a scenario among foreign files, and the load of the
-//! data nodes as we work it out against what they counted.
+//! Both HDFS drivers against Hadoop: the suite, a scenario among foreign files, and our computed load of the data
+//! nodes against their own counters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::servers::{Case, meet};
+use super::servers::{Case, check};
 use crate::files::{self, TempDir};
-use crate::own::{self, items, measured, own_with};
+use crate::program::{self, items, measured, run_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, output, run, step};
 
-/// Largest difference between worked-out and counted reads of a data node, as a share.
+/// Largest relative difference between computed and counted reads of a data node.
 const TOLERANCE: f64 = 0.02;
-/// Data nodes that the server is started with.
+/// Number of data nodes of the server.
 const NODES: u16 = 3;
 
-/// Starts Hadoop once for everything. The usual build has no driver for `hdfs://`, so unless another program is named
-/// this is run anew with one that has.
+/// Runs all checks on one Hadoop. The usual build has no `hdfs://` driver, so unless another program is named, this
+/// task runs itself again with a program that has it.
 pub(crate) fn all() -> Result {
-    if std::env::var_os(own::INSTEAD).is_none() {
-        let program = own::program_with("hdfs")?;
+    if std::env::var_os(program::INSTEAD).is_none() {
+        let program = program::program_with("hdfs")?;
         let xtask = std::env::current_exe().map_err(|e| e.to_string())?;
         let part = ["conformance", "hdfs"];
-        return run(cmd(&xtask.to_string_lossy(), part).env(own::INSTEAD, program));
+        return run(cmd(&xtask.to_string_lossy(), part).env(program::INSTEAD, program));
     }
     let server = Server::start("hdfs")?;
     for api in ["webhdfs", "hdfs"] {
@@ -31,8 +31,8 @@ pub(crate) fn all() -> Result {
             api,
             known_as: "hdfs",
         };
-        // Foreign files are planted by our own driver: no client in Python is needed.
-        meet(&server, &case, "")?;
+        // Our own driver plants the foreign files, so no Python client is needed.
+        check(&server, &case, "")?;
     }
     for api in ["webhdfs", "hdfs"] {
         let what = format!("load of the data nodes by {api} against their own counters");
@@ -41,7 +41,7 @@ pub(crate) fn all() -> Result {
     Ok(())
 }
 
-/// Files with one copy each, so that it is known who serves a read: configuration for the clients.
+/// Writes a client configuration with one replica per file, so that it is known which node serves a read.
 fn one_copy(server: &Server, dir: &Path) -> Result {
     let property = |name: &str, value: &str| {
         format!("<property><name>{name}</name><value>{value}</value></property>")
@@ -56,7 +56,7 @@ fn one_copy(server: &Server, dir: &Path) -> Result {
     files::write(dir.join("hdfs-site.xml"), text)
 }
 
-/// Blocks read from each data node since its start, by the address that block locations name.
+/// Blocks read from each data node since its start, by the address in block locations.
 fn blocks_read(server: &Server) -> Result<BTreeMap<String, u64>> {
     let first = server.get("HDFS_DATANODE_HTTP")?;
     let port: u16 = first
@@ -74,13 +74,13 @@ fn blocks_read(server: &Server) -> Result<BTreeMap<String, u64>> {
         let beans: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
         let count = beans["beans"][0]["BlocksRead"]
             .as_u64()
-            .ok_or_else(|| format!("{url} tells no BlocksRead"))?;
+            .ok_or_else(|| format!("{url} has no BlocksRead"))?;
         counts.insert(format!("127.0.0.1:{}", port + 2), count);
     }
     Ok(counts)
 }
 
-/// Runs `hotspot`, looks the placement up, and compares the reads per data node.
+/// Runs `hotspot`, looks up the placement and compares the reads per data node.
 fn balance(server: &Server, api: &str) -> Result {
     let dir = TempDir::new("balance")?;
     let conf = dir.file("conf");
@@ -94,22 +94,22 @@ fn balance(server: &Server, api: &str) -> Result {
         "run hotspot --target {api}://balance/bench --create-bucket --objects 300 --size 4KiB --rate 60/s \
          --duration 60s --op-log --keep --out {out}"
     );
-    own_with(&line, &env)?;
+    run_bucketload(&line, &env)?;
     let after = blocks_read(server)?;
     let placement = dir.file("placement.csv");
-    own_with(&format!("placement hdfs {out} --out {placement}"), &env)?;
+    run_bucketload(&format!("placement hdfs {out} --out {placement}"), &env)?;
     let report = measured(&format!("report {out} --placement {placement}"), &env)?;
     let nodes = &report["nodes"]["nodes"];
     let mut worst: f64 = 0.0;
     for (name, count) in &after {
         let counted = (count - before.get(name).copied().unwrap_or(0)) as f64;
-        let worked_out = items(nodes)
+        let computed = items(nodes)
             .find(|node| node["name"] == name.as_str())
             .and_then(|node| node["expected"].as_f64())
             .ok_or_else(|| format!("the report names no data node {name}: {nodes}"))?;
-        let off = (worked_out - counted).abs() / counted.max(1.0);
+        let off = (computed - counted).abs() / counted.max(1.0);
         eprintln!(
-            "{api}: {name} served {counted} reads, worked out {worked_out}: {:.2} % off",
+            "{api}: {name} served {counted} reads, computed {computed}: {:.2} % off",
             100.0 * off
         );
         worst = worst.max(off);

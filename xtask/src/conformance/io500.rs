@@ -1,23 +1,24 @@
-//! IO500 on a directory and on MinIO, in every mapping and in the extended mode, in one process and on several agents: nothing fails, ranks
-//! compare what others wrote, the searches find exactly what is there, and the result agrees with itself.
+//! IO500 on a directory and on MinIO, in every mapping and in the extended mode, in one process and on several
+//! agents: nothing fails, ranks verify data that others wrote, the searches find exactly the matching files, and the
+//! result passes its own verification.
 
 use std::path::Path;
 
 use crate::files::{self, TempDir};
-use crate::own::{Env, own, own_with};
+use crate::program::{Env, run_bucketload, try_bucketload};
 use crate::server::Server;
 use crate::sh::Result;
 
 const RANKS: u64 = 4;
 const FILES: u64 = 220;
-/// Files of a tree where each is a bucket: MinIO takes a good while for one.
+/// Files of a tree in which each file is a bucket; MinIO makes buckets slowly.
 const BUCKETS: u64 = 12;
-/// Data sets of MD-Workbench per rank, objects in each, and how many of them are replaced in each of two iterations.
+/// MD-Workbench: data sets per rank, objects per data set, and objects replaced in each of two iterations.
 const SETS: u64 = 10;
 const OBJECTS: u64 = 5;
 const REPLACED: u64 = 4;
 
-/// What is run, where, and what must come out.
+/// An IO500 run: where, and how.
 struct Case<'a> {
     name: &'a str,
     target: &'a str,
@@ -67,7 +68,7 @@ pub(super) fn all() -> Result {
             .run()?;
         }
     }
-    // Every bucket is the run's own; one process makes them.
+    // The run makes every bucket itself, in one process.
     Case {
         name: "MinIO",
         target: bucket,
@@ -88,7 +89,7 @@ impl Case<'_> {
         let has_buckets = self.mapping == PER_FILE;
         let files = if has_buckets { BUCKETS } else { FILES };
         let (name, mapping, target) = (self.name, self.mapping, self.target);
-        // Everything is done before the stonewall; the random reads would last as long.
+        // Every phase finishes before the stonewall. The random reads would last until it, so they are left out.
         let mut line = format!(
             "io500 --mapping {mapping} --ranks {RANKS} --out {out} --set debug.stonewall-time=200 \
              --set ior-rnd4K-easy-read.run=FALSE --set ior-easy.transferSize=6m --set ior-easy.blockSize=48m \
@@ -100,7 +101,7 @@ impl Case<'_> {
                  --set mdworkbench.filesPerProc={REPLACED}"
             );
         }
-        let outcome = own_with(&line, self.env)?;
+        let outcome = run_bucketload(&line, self.env)?;
         eprintln!("{name}, {mapping}:\n{}", outcome.stdout);
         let path = Path::new(&out).join("result.txt");
         let text = files::read(&path)?;
@@ -119,7 +120,7 @@ impl Case<'_> {
                 ));
             }
         }
-        let verified = own(&format!("io500 --verify {}", path.display()))?;
+        let verified = try_bucketload(&format!("io500 --verify {}", path.display()))?;
         verified.expect_code(1)?;
         match verified.stdout.contains("[OK] But this is an invalid run!") {
             true => Ok(()),
@@ -127,13 +128,13 @@ impl Case<'_> {
         }
     }
 
-    /// Figures of phases that follow from what is asked for; `None` for one that must not be there.
+    /// Figures of phases that the parameters determine; `None` for a figure that must be absent.
     fn expected(&self) -> Vec<(&'static str, &'static str, Option<String>)> {
         let text = |number: u64| Some(number.to_string());
         if self.mapping == PER_FILE {
             let each = RANKS * BUCKETS;
             return vec![
-                // Make the bucket; ask for it.
+                // Make the bucket; look it up.
                 ("mdtest-easy-write", "requests", text(each)),
                 ("mdtest-easy-stat", "requests", text(each)),
                 ("mdtest-hard-stat", "requests", text(each)),
@@ -141,7 +142,7 @@ impl Case<'_> {
                 ("mdworkbench-bench", "requests", None),
             ];
         }
-        // Names with 01 among 0 to 219: 101 and 201.
+        // Names that contain 01 among 0 to 219: 101 and 201.
         let found = || text(2 * RANKS);
         let mut expected = vec![("find", "found", found())];
         if self.is_extended {

@@ -1,22 +1,22 @@
-//! The libs3 library as C programs meet it: its exports, the vectors of the C interface in this
-//! process and behind a gateway, memory and races under valgrind and sanitizers, crashes and forks, a
-//! client built against the original library, and a bucket of a million objects.
+//! The libs3 library as C programs use it: its exports, test vectors of the C interface in the process and behind a
+//! gateway, memory errors and races under valgrind and sanitizers, crashes and forks, a client built against the
+//! original library, and a bucket of a million objects.
 //!
-//! The programs are those of `crates/libs3-bucketload/tests/c`, compiled against their own
-//! declaration of the interface.
+//! The programs are those of `crates/libs3-bucketload/tests/c`, compiled against their own declaration of the
+//! interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files::{self, TempDir};
-use crate::own::{self, bucketload, call, done};
 use crate::process::Process;
+use crate::program::{self, bucketload, call, done};
 use crate::sh::{
     Result, cargo, cmd, ensure, line, need_programs, none_of, output, root, run, steps, words,
 };
 
-/// The functions of libs3 4.1; what the library exports must be just these.
+/// The functions of libs3 4.1; the library must export exactly these.
 const EXPORTS: &str = "S3_abort_multipart_upload S3_complete_multipart_upload S3_convert_acl S3_copy_object \
     S3_copy_object_range S3_create_bucket S3_create_request_context S3_create_request_context_ex \
     S3_deinitialize S3_delete_bucket S3_delete_object S3_destroy_request_context \
@@ -28,18 +28,18 @@ const EXPORTS: &str = "S3_abort_multipart_upload S3_complete_multipart_upload S3
     S3_set_request_context_verify_peer S3_set_server_access_logging S3_status_is_retryable \
     S3_test_bucket S3_upload_part S3_validate_bucket_name";
 
-/// Functions of libs3 2.0.
+/// Number of functions of libs3 2.0.
 const EXPORTS_2: usize = 27;
 
-/// Objects in the large bucket, and in the small one that it is compared with.
+/// Objects in the large bucket, and in the small bucket for comparison.
 const MANY: u64 = 1_000_000;
 const FEW: u64 = 1_000;
 
-/// Most that a listing of the same 100 keys may cost in the large bucket, as a multiple of the small.
+/// Largest cost of listing the same 100 keys in the large bucket, relative to the small one.
 const LIST_GOAL: f64 = 2.0;
-/// Most that a put, head or delete may cost there, as a multiple of what the calls on plain files in such a
-/// directory do: flat, with room for caches that no longer hold everything. (ext4 takes 1.4 times as long to
-/// remove one file of a million.)
+/// Largest growth of the cost of a put, head or delete in the large bucket, relative to the growth for plain files in
+/// such a directory. It should be flat; the margin is for caches that no longer hold everything. (ext4 takes 1.4
+/// times as long to remove one file of a million.)
 const FLAT_GOAL: f64 = 1.3;
 
 /// All parts; one failure does not hide the next.
@@ -71,10 +71,11 @@ pub(super) fn all() -> Result {
         ("libs3: a million objects", &|| bench.scale()),
     ])
 }
-/// Builds the library for a version of the interface and puts it under its soname into a folder of
-/// its own below `work`; returns the folder.
+
+/// Builds the library for a version of the interface and puts it under its soname into a folder below `work`; returns
+/// the folder.
 pub(crate) fn library(work: &Path, version: u32) -> Result<PathBuf> {
-    install(&own::libs3(version)?, work, version)
+    install(&program::libs3(version)?, work, version)
 }
 
 /// Copies a library to `work/libVERSION/libs3.so.VERSION`.
@@ -83,7 +84,8 @@ fn install(built: &Path, work: &Path, version: u32) -> Result<PathBuf> {
     files::copy(built, &folder.join(format!("libs3.so.{version}")))?;
     Ok(folder)
 }
-/// Compiles programs of the tests into `to`, linked with the library of `folder`.
+
+/// Compiles test programs into `to` and links them with the library in `folder`.
 pub(crate) fn compile(sources: &[&str], options: &str, folder: &Path, to: &Path) -> Result {
     let at = root().join("crates/libs3-bucketload/tests/c");
     run(line("gcc -std=gnu11 -g -Wall -Wextra -Werror")
@@ -93,6 +95,7 @@ pub(crate) fn compile(sources: &[&str], options: &str, folder: &Path, to: &Path)
         .arg("-o")
         .arg(to))
 }
+
 fn exports(folder: &Path) -> Result {
     let library = folder.join("libs3.so.4");
     let symbols = output(cmd("nm", ["-D", "--defined-only"]).arg(&library))?;
@@ -117,7 +120,7 @@ fn exports(folder: &Path) -> Result {
     }
 }
 
-/// What a program is told by its environment.
+/// Environment variables of a program.
 type Environment = Vec<(&'static str, String)>;
 
 struct Bench<'a> {
@@ -127,7 +130,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A store of its own in the process.
+    /// A separate store in the process.
     fn embedded(&self, name: &str) -> Environment {
         let root = self.work.join(format!("root-{name}"));
         vec![("BUCKETLOAD_S3_ROOT", root.display().to_string())]
@@ -137,13 +140,13 @@ impl Bench<'_> {
         self.work.join(name)
     }
 
-    /// Runs `program`, found as an application finds the library, and expects success.
+    /// Runs a program that finds the library as applications do, and expects success.
     fn run(&self, command: &mut Command, environment: &Environment) -> Result {
         command.env("LD_LIBRARY_PATH", self.library);
         done(command.envs(environment.iter().cloned())).map(drop)
     }
 
-    /// valgrind's memory checker: no error, no leak.
+    /// valgrind's memory checker; fails on errors and leaks.
     fn memcheck(program: &Path) -> Command {
         let mut command = line(
             "valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=all \
@@ -152,6 +155,7 @@ impl Bench<'_> {
         command.arg(program);
         command
     }
+
     fn vectors(&self, environment: &Environment) -> Result {
         let sources = ["vectors.c", "multipart.c"];
         let plain = self.program("vectors");
@@ -161,7 +165,7 @@ impl Bench<'_> {
         let options = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all";
         compile(&sources, options, self.library, &sanitized)?;
         self.run(&mut Command::new(&sanitized), environment)?;
-        // The host name as the directory, as clients of S3Embedded give it.
+        // Passes the directory as the host name, as clients of S3Embedded do.
         if let Some((_, root)) = environment.first() {
             self.run(Command::new(&plain).arg(root), &Vec::new())?;
         }
@@ -188,11 +192,11 @@ impl Bench<'_> {
         self.run(&mut Command::new(self.program("vectors")), &environment)
     }
 
-    /// ThreadSanitizer in the library and in the program. A stable compiler instruments when it is told
-    /// to be another; the standard library stays as it was built, so that what its contended locks order
-    /// is not seen, nor the fence before the last owner of an `Arc` frees it. Code that needs these and
-    /// has no `unsafe`, where the compiler rules races out, is left out: the store, and the library's state.
-    /// What remains is the code that could race: the functions of C and all that pointers of C reach.
+    /// ThreadSanitizer in the library and in the program. RUSTC_BOOTSTRAP makes the stable compiler instrument the
+    /// code; the standard library remains as built. So ThreadSanitizer sees neither the order that its contended
+    /// locks impose nor the fence before the last owner of an `Arc` frees it. Code that needs these and has no
+    /// `unsafe` is left out, because the compiler rules out races there: the store, and the library's state. The rest
+    /// is the code that could race: the C functions and everything that C pointers reach.
     fn races(&self) -> Result {
         const TRIPLE: &str = "x86_64-unknown-linux-gnu";
         let target = root().join("target/libs3-tsan");
@@ -226,7 +230,7 @@ impl Bench<'_> {
             call(&mut command)?.expect_code(code)
         };
         judge("threads.c", 0)?;
-        // A race on purpose must be found.
+        // An intentional race must be found.
         judge("misuse.c", 66)
     }
 
@@ -237,7 +241,7 @@ impl Bench<'_> {
         self.run(Command::new(&program).arg(root), &Vec::new())
     }
 
-    /// A client that was built against the original library, with ours in its place.
+    /// A client built against the original library, with ours in its place.
     fn tool(&self) -> Result {
         let folder = library(self.work, 2)?;
         let ours = folder.join("libs3.so.2");
@@ -290,7 +294,7 @@ impl Bench<'_> {
             ("list", 1.0, LIST_GOAL),
         ] {
             let ratio = growth(name)?;
-            // What files gain is not asked of the library.
+            // The library need not match an improvement of plain files.
             let beyond = ratio / files.max(1.0);
             let line = format!(
                 "{name}: {ratio:.2} times the cost among {FEW} objects, files {files:.2}: {beyond:.2} (goal {goal})"
@@ -307,12 +311,12 @@ impl Bench<'_> {
 /// `bucketload gateway` as a child process, ended when dropped.
 pub(crate) struct Gateway {
     _process: Process,
-    /// As a client names it.
+    /// The gateway's address, as clients write it.
     pub(crate) address: String,
 }
 
 impl Gateway {
-    /// Serves `directory` with the further flags in `line`.
+    /// Serves `directory` with the additional flags in `line`.
     pub(crate) fn start(directory: &Path, line: &str) -> Result<Self> {
         let line = format!("gateway --announce --exit-with-stdin {line} --root");
         let (process, address) = Process::announced(bucketload(&line)?.arg(directory))?;
@@ -323,8 +327,8 @@ impl Gateway {
     }
 }
 
-/// The `s3` program of libs3 2.0. It ends with 0 once it has understood its command line, so that
-/// failures are found in what it says.
+/// The `s3` program of libs3 2.0. It exits with 0 once it has understood its command line, so failures are found in
+/// its output.
 struct Tool {
     environment: Environment,
 }
@@ -336,7 +340,7 @@ impl Tool {
         let said = done(command.envs(self.environment.iter().cloned()))?.said();
         ensure(
             !said.contains("secret-of-the-tool"),
-            || "the secret key is shown",
+            || "the program printed the secret key",
         )?;
         Ok(said)
     }
@@ -354,7 +358,7 @@ impl Tool {
         })
     }
 
-    /// Succeeds, and says all of `wanted`.
+    /// Fails unless the call succeeds and prints all of `wanted`.
     fn tells(&self, args: &str, wanted: &[&str]) -> Result {
         let said = self.good(args)?;
         match wanted.iter().find(|word| !said.contains(**word)) {
@@ -363,7 +367,7 @@ impl Tool {
         }
     }
 
-    /// What a user does with it, on a bucket that is gone afterwards.
+    /// A user's session with the program; deletes its buckets at the end.
     fn session(&self, work: &Path) -> Result {
         let body: Vec<u8> = (0..30_u32 << 20).map(|i| (i ^ (i >> 11)) as u8).collect();
         let (source, back) = (work.join("source"), work.join("back"));
@@ -406,7 +410,7 @@ impl Tool {
         for place in ["tool/dir/a", "tool/empty", "other/b", "tool", "other"] {
             self.good(&format!("delete {place}"))?;
         }
-        // Version 2 shows a missing bucket as a row of its table.
+        // Version 2 may show a missing bucket as a row of its table.
         self.bad("test tool", "ErrorNoSuchBucket")
             .or_else(|_| self.tells("test tool", &["Does Not Exist"]))
     }

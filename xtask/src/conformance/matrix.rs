@@ -1,21 +1,20 @@
-//! The table API x server x operation, gathered while the driver suites run.
+//! The table of operations by API and server, collected while the driver suites run.
 //!
-//! The drivers' `conformance` example prints `class NAME works|refused|-` for every operation class;
-
-//! [`add`] keeps that, [`print()`] shows all columns at the end.
+//! The drivers' `conformance` example prints `class NAME works|refused|-` for every operation class. [`add`] stores
+//! those lines, and [`print()`] shows all columns at the end.
 
 use std::sync::Mutex;
 
-/// One column: what works with one API on one server.
+/// A column: the working operations of one API on one server.
 struct Column {
     title: String,
-    /// Operation class and word, in the order of reports.
+    /// Operation class and word, in the suite's order.
     words: Vec<(String, String)>,
 }
 
 static COLUMNS: Mutex<Vec<Column>> = Mutex::new(Vec::new());
 
-/// Keeps what a suite printed about `server`, spoken to by `api`.
+/// Stores what a suite printed about `server` and `api`.
 pub(super) fn add(api: &str, server: &str, printed: &str) {
     let words = printed.lines().filter_map(|line| {
         let mut parts = line.strip_prefix("class")?.split_whitespace();

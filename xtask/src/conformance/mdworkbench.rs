@@ -1,8 +1,8 @@
-//! MD-Workbench on a directory and on MinIO: nothing fails, every byte is what was written, and the working
-//! set is as large in the end as in the beginning.
+//! MD-Workbench on a directory and on MinIO: nothing fails, every byte reads back as written, and the working set
+//! keeps its size.
 
 use crate::files::TempDir;
-use crate::own::{Env, own_with};
+use crate::program::{Env, run_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, ensure};
 
@@ -20,7 +20,7 @@ fn parts(name: &str, target: &str, env: &Env) -> Result {
     let dir = TempDir::new("mdworkbench")?;
     let out = dir.file("out");
     let line = format!("md-workbench --ranks 5 -D 2 -P 60 -I 40 -R 2 -X --out {out} {target}");
-    let outcome = own_with(&line, env)?;
+    let outcome = run_bucketload(&line, env)?;
     eprintln!("{name}:\n{}", outcome.stdout);
     let lines = || outcome.stdout.lines();
     let benchmarks = lines().filter(|line| line.starts_with("benchmark process"));

@@ -1,7 +1,6 @@
-//! Conformance: our driver against servers we did not write, our server against clients we did not
-//! write, and the whole program as a user meets it. Everything is installed by the scripts of
-
-//! `servers/`; what cannot be had fails the run.
+//! Conformance: our drivers against third-party servers, our server against third-party clients, and the whole
+//! program as a user sees it. The scripts of `servers/` install everything; a program that cannot be installed fails
+//! the run.
 
 mod agents;
 mod azure;
@@ -46,16 +45,17 @@ use crate::sh::{Result, none_of, step};
 /// When a part runs without being named.
 #[derive(Clone, Copy, PartialEq)]
 enum Runs {
-    /// On every change, alone: it bounds times.
+    /// On every change, alone, because the part bounds times.
     Alone,
-    /// On every change, two at once and beside other steps of CI: it checks no times, and waits for servers and for runs
-    /// of fixed length more than it computes.
+    /// On every change, two at a time and beside other steps of CI: the part checks no times, and waits for servers
+    /// and runs of fixed length more than it computes.
     Beside,
-    /// With `--all`, before a release: it takes minutes, or a cluster, or another hundred thousand lines to compile.
+    /// With `--all`, before a release: the part takes minutes, needs a cluster, or compiles another hundred thousand
+    /// lines.
     Long,
 }
 
-/// Name of a part, when it runs, and what it does.
+/// A part: its name, when it runs, and its function.
 type Part = (&'static str, Runs, fn() -> Result);
 
 use Runs::{Alone, Beside, Long};
@@ -101,12 +101,13 @@ const PARTS: &[Part] = &[
     ("examples", Long, crate::examples::all),
 ];
 
-/// All parts but the long ones, or those that are named, or with `--all` all; then the table of what
-/// works where, and what could not be judged.
+/// Runs the named parts, all of them with `--all`, or by default all but the long ones. Prints the table of working
+/// operations and the parts that could not be judged.
 ///
 /// # Errors
-/// What failed. What others' load on the machine left open is an error where it was asked for by name or by `--all`,
-/// for then somebody waits for the answer; a change may land without it, and says so.
+/// All failures. A part that could not be judged, because others used the machine, counts as a failure if it
+/// was requested by name or by `--all`: somebody waits for the answer. Otherwise it is only reported, and a change
+/// may land.
 pub(crate) fn all(args: &[String]) -> Result {
     let (flags, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| *arg == "--all");
     if let Some(unknown) = names
@@ -129,10 +130,10 @@ pub(crate) fn all(args: &[String]) -> Result {
     none_of(&failures)
 }
 
-/// The parts that run on every change and check no times, two at once.
+/// Runs the parts of every change that check no times, two at a time.
 ///
 /// # Errors
-/// What failed.
+/// All failures.
 pub(crate) fn beside() -> Result {
     let queue = Mutex::new(PARTS.iter().filter(|part| part.1 == Beside));
     let next = || queue.lock().ok()?.next();
@@ -151,17 +152,18 @@ pub(crate) fn beside() -> Result {
     none_of(&failures)
 }
 
-/// The other parts that run on every change, one after another; then the table and what could not be judged.
+/// Runs the other parts of every change, one after another; then prints the table and the parts that could not be
+/// judged.
 ///
 /// # Errors
-/// What failed.
+/// All failures.
 pub(crate) fn alone() -> Result {
     let failures = in_turn(|part| part.1 == Alone);
     summary();
     none_of(&failures)
 }
 
-/// What failed of the chosen parts; one failure does not hide the next.
+/// Runs the chosen parts and returns their failures; one failure does not hide the next.
 fn in_turn(chosen: impl Fn(&Part) -> bool) -> Vec<String> {
     let parts = PARTS.iter().filter(|part| chosen(part));
     parts
@@ -169,7 +171,7 @@ fn in_turn(chosen: impl Fn(&Part) -> bool) -> Vec<String> {
         .collect()
 }
 
-/// Prints what works where, and returns what could not be judged.
+/// Prints the table of working operations, and returns the parts that could not be judged.
 fn summary() -> Vec<String> {
     matrix::print();
     let lines = take_not_judged().into_iter();

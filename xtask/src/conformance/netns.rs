@@ -1,11 +1,11 @@
-//! Hosts of their own on this machine: network namespaces with faults between them, by `servers/netns.sh`.
+//! Several hosts on this machine: network namespaces with faults between them, by `servers/netns.sh`.
 
 use std::process::Command;
 
 use crate::files::TempDir;
 use crate::sh::{Result, need_programs, output, script};
 
-/// The hosts `h1` and so on; this machine is `h0`. Their networks are deleted when dropped.
+/// The hosts `h1`, `h2` and so on; `h0` is this machine. Dropping deletes their networks.
 pub(super) struct Hosts {
     home: TempDir,
     count: u32,
@@ -14,7 +14,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes `count` hosts with addresses in `subnet`, whose interfaces begin with `prefix`.
+    /// Makes `count` hosts with addresses in `subnet` and interface names that begin with `prefix`.
     pub(super) fn start(count: u32, subnet: &'static str, prefix: &'static str) -> Result<Self> {
         need_programs(&[
             ("ip", "iproute2"),
@@ -31,7 +31,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// A call of the script, such as `exec h1` with a program behind it.
+    /// A call of the script, such as `exec h1` followed by a program.
     pub(super) fn script(&self, line: &str) -> Command {
         let mut command = script("netns", line);
         command
@@ -42,7 +42,7 @@ impl Hosts {
         command
     }
 
-    /// Calls the script to its end.
+    /// Runs the script with `line`.
     pub(super) fn set(&self, line: &str) -> Result {
         output(&mut self.script(line)).map(drop)
     }

@@ -1,11 +1,11 @@
-//! The operation log, read by programs that we did not write: DuckDB and pandas.
+//! The operation log, read by third-party programs: DuckDB and pandas.
 
 use crate::files::{self, TempDir};
-use crate::own::own;
+use crate::program::try_bucketload;
 use crate::server::Clients;
 use crate::sh::{Result, cmd, root, run, step};
 
-/// Logs a run in each form and lets both readers compare it with the run's result.
+/// Logs a run in each format and lets both readers compare it with the run's result.
 pub(crate) fn all() -> Result {
     let tools = Clients::install("-readers")?;
     let python = tools.get("READERS")?;
@@ -13,7 +13,7 @@ pub(crate) fn all() -> Result {
     for form in ["parquet", "csv.zst"] {
         step(&format!("the operation log as {form}"), || {
             let dir = TempDir::new("oplog")?;
-            let outcome = own(&format!(
+            let outcome = try_bucketload(&format!(
                 "run mixed --duration 5s --objects 500 --workers 8 --no-calibration --output json --out {} \
                  --op-log={form}",
                 dir.file("run")

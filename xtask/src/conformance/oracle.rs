@@ -1,18 +1,18 @@
-//! The consistency oracle at length: every injected fault of small and of large objects is found and
-//! told apart, over memory and over a directory, and a correct store has none.
+//! The consistency oracle over long runs: it finds every injected fault of small and large objects and names its
+//! kind, over memory and over a directory. In a correct store it finds nothing.
 
 use std::io::{Read, Write};
 
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::own::{Serve, bucketload, call, items, whole};
+use crate::program::{Serve, bucketload, call, items, store_in, whole};
 use crate::sh::{Result, ensure};
 
-/// The workload of the program's own test.
+/// The workload of the program's integration test.
 const WORKLOAD: &str = include_str!("../../../crates/bucketload/tests/workloads/consistency.toml");
 
-/// What happens to connections and answers; none of it makes a store inconsistent.
+/// Faults of connections and answers; none makes a store inconsistent.
 const TROUBLE: [&str; 4] = [
     "reset,contains=/mixed/,after=30,prob=0.02",
     "truncate,contains=/mixed/,after=30,prob=0.02",
@@ -20,7 +20,7 @@ const TROUBLE: [&str; 4] = [
     "delay,time=2500ms,contains=/mixed/,after=30,every=150",
 ];
 
-/// A hundred of each.
+/// Faults that make the store inconsistent, a hundred of each.
 const FAULTS: [&str; 4] = [
     "stale,contains=/stale/,every=2,count=100",
     "lost,contains=/lost/,count=100",
@@ -28,7 +28,7 @@ const FAULTS: [&str; 4] = [
     "resurrect,contains=/dead/,count=100",
 ];
 
-/// All of it, the two stores side by side: nothing here depends on how fast they are.
+/// Tests both stores at the same time: nothing here depends on their speed.
 pub(crate) fn all() -> Result {
     std::thread::scope(|scope| {
         let posix = scope.spawn(|| cases("posix"));
@@ -51,17 +51,12 @@ fn cases(store: &str) -> Result {
     Ok(())
 }
 
-/// Runs the workload and compares what was found with what was injected.
+/// Runs the workload and compares the findings with the injected faults.
 fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Result {
     let dir = TempDir::new(&format!("oracle-{store}"))?;
     let file = dir.file("consistency.toml");
     files::write(&file, WORKLOAD)?;
-    let place = match store {
-        "posix" => format!("posix:{}", dir.file("store")),
-        other => other.to_owned(),
-    };
-    files::make_dir(dir.file("store"))?;
-    let mut args = format!("--store {place} --stats-page");
+    let mut args = format!("--store {} --stats-page", store_in(&dir, store)?);
     for fault in TROUBLE.iter().chain(faults) {
         args += &format!(" --fault {fault}");
     }
@@ -90,11 +85,11 @@ fn case(store: &str, large: bool, faults: &[&str], wanted: &[(&str, u64)]) -> Re
         && injected.iter().all(|&n| n > 0)
         && injected[TROUBLE.len()..].iter().all(|&n| n == 100);
     ensure(holds, || {
-        format!("{store}: what was found is not what was injected")
+        format!("{store}: the findings differ from the injected faults")
     })
 }
 
-/// Findings by kind; of stale reads the answers, since each is a fault of its own.
+/// Findings by kind. Stale reads are counted by answers, since each answer is a separate fault.
 fn found(result: &Value) -> Result<Vec<(String, u64)>> {
     let found = result["oracle"]["found"]
         .as_object()
@@ -109,7 +104,7 @@ fn found(result: &Value) -> Result<Vec<(String, u64)>> {
     Ok(counted.collect())
 }
 
-/// How often each fault rule struck, by the server's own count.
+/// How often each fault rule applied, by the server's own count.
 fn injected(address: &str) -> Result<Vec<u64>> {
     let fail = |e: std::io::Error| format!("{address}: {e}");
     let mut stream = std::net::TcpStream::connect(address).map_err(fail)?;

@@ -1,12 +1,12 @@
-//! OSSperf's six steps on a real server: every step succeeds, the line has its 13 columns by OSSperf's formula,
-//! and a bucket's name that the service does not take is refused.
+//! OSSperf's six steps on a real server: every step succeeds, the line has the 13 columns of OSSperf's formula, and
+//! an invalid bucket name is refused.
 
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, call, items, measured};
+use crate::program::{bucketload, call, items, measured};
 use crate::server::Server;
 use crate::sh::Result;
 
-/// Runs the six steps by `api` against `server`.
+/// Runs the six steps through `api` against `server`.
 pub(super) fn six_steps(server: &Server, api: &str) -> Result {
     let dir = TempDir::new("ossperf")?;
     let (out, lines) = (dir.file("run"), dir.file("results.csv"));
@@ -30,8 +30,8 @@ pub(super) fn six_steps(server: &Server, api: &str) -> Result {
     refused_name(server, &target)
 }
 
-/// Fails unless the line has 13 columns whose sum and bandwidths follow from its times: seconds cut off to
-/// milliseconds, and `size · files · 8 / T` in 10^6 bits per second, cut off at each of three divisions.
+/// Fails unless the line has 13 columns whose sum and bandwidths follow from its times: seconds truncated to
+/// milliseconds, and `size · files · 8 / T` in 10^6 bits per second, truncated at each of three divisions.
 fn formula(line: &str, files: f64, size: f64) -> Result {
     let columns: Vec<&str> = line.split(' ').collect();
     if columns.len() != 13 {
@@ -54,7 +54,7 @@ fn formula(line: &str, files: f64, size: f64) -> Result {
     Ok(())
 }
 
-/// No service takes a slash in a bucket's name: the run ends before anything is sent.
+/// No service accepts a slash in a bucket name, so the run must end before it sends anything.
 fn refused_name(server: &Server, target: &str) -> Result {
     let line = format!(
         "run ossperf --target {target} --set keysets.files.buckets.name=a/b --set keysets.files.buckets.exact=true"

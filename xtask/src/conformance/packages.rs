@@ -1,6 +1,6 @@
-//! Every package of `cargo xtask dist` where no toolchain is: a Debian of packages only, in a directory of its own, with
-//! mounts and processes of its own. Each package is installed as its users do it and measures with nothing but what it
-//! brings.
+//! Every package of `cargo xtask dist` on a system without a toolchain: a minimal Debian in a directory, with
+//! separate mounts and processes. Each package is installed as users do it, and must measure with nothing but its own
+//! contents.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use crate::dist;
 use crate::files;
-use crate::own::{Outcome, call, done, items, target, text};
+use crate::program::{Outcome, call, done, items, target, text};
 use crate::sh::{Result, cmd, ensure, line, need_programs, run, steps, words};
 
-/// What would make a system one with a toolchain.
+/// Programs of a toolchain; the system must have none of them.
 const TOOLS: [&str; 8] = ["cc", "gcc", "clang", "ld", "make", "rustc", "cargo", "go"];
-/// Where programs are searched inside.
+/// `PATH` inside the system.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Mounts what every system has, and starts the rest of the arguments in it. Both end with the process.
+/// Mounts `/dev` and `/proc`, and starts the remaining arguments in the system. The mounts end with the process.
 const ENTER: &str = "root=$1; home=$2; user=$3; shift 3; \
     mount --bind /dev \"$root/dev\"; mount -t proc proc \"$root/proc\"; \
     exec unshare --root=\"$root\" --wd=\"$home\" --setuid=\"$user\" --setgid=\"$user\" -- \"$@\"";
 
-/// Looks at a wheel as Python does: every file of the record is there with its sum.
+/// Checks a wheel as Python does: every file is in the record with its hash.
 const RECORD: &str = "import base64, csv, hashlib, sys, zipfile\n\
     wheel = zipfile.ZipFile(sys.argv[1])\n\
     assert wheel.testzip() is None\n\
@@ -32,7 +32,7 @@ const RECORD: &str = "import base64, csv, hashlib, sys, zipfile\n\
     \x20   own = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()\n\
     \x20   assert name == record or (digest, size) == ('sha256=' + own, str(len(data))), name\n";
 
-/// Makes the packages twice, and installs each.
+/// Makes the packages twice, compares them, and installs each.
 pub(super) fn all() -> Result {
     need_programs(&[
         ("debootstrap", "debootstrap"),
@@ -72,11 +72,11 @@ pub(super) fn all() -> Result {
     outcome
 }
 
-/// What was made.
+/// Paths of the packages.
 struct Packages(Vec<PathBuf>);
 
 impl Packages {
-    /// The only package with this beginning and end of its name.
+    /// The only package whose name has this start and this end.
     fn one(&self, start: &str, end: &str) -> Result<&Path> {
         let is = |path: &&PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -86,13 +86,13 @@ impl Packages {
         match (found.next(), found.next()) {
             (Some(path), None) => Ok(path),
             _ => Err(format!(
-                "there is not one package {start}…{end}: {:?}",
+                "not exactly one package {start}…{end}: {:?}",
                 self.0
             )),
         }
     }
 
-    /// Its path where the packages lie inside.
+    /// Path of that package inside the system.
     fn inside(&self, start: &str, end: &str) -> Result<String> {
         let path = self.one(start, end)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -100,7 +100,7 @@ impl Packages {
     }
 }
 
-/// The smallest Debian with a Python that can install packages, made once.
+/// The smallest Debian with a Python that can install packages; made once.
 fn base(place: &Path) -> Result<PathBuf> {
     let (base, made) = (place.join("bookworm"), place.join("bookworm.made"));
     if !made.exists() {
@@ -112,16 +112,19 @@ fn base(place: &Path) -> Result<PathBuf> {
     for tool in TOOLS {
         let has = |dir: &str| base.join(dir).join(tool).exists();
         ensure(!has("usr/bin") && !has("usr/local/bin"), || {
-            format!("{} has {tool}; it is to have no toolchain", base.display())
+            format!(
+                "{} has {tool}; it must not have a toolchain",
+                base.display()
+            )
         })?;
     }
     Ok(base)
 }
 
-/// A system in a directory.
+/// A Linux system in a directory.
 struct System {
     root: PathBuf,
-    /// Where programs start.
+    /// Working directory of programs.
     home: String,
     user: u32,
     env: Vec<String>,
@@ -150,12 +153,12 @@ impl System {
         Ok(outcome)
     }
 
-    /// A path inside, outside.
+    /// The host's path for a path inside the system.
     fn path(&self, inside: &str) -> PathBuf {
         self.root.join(inside.trim_start_matches('/'))
     }
 
-    /// `run smoke`, `run online-service` and a study with nothing but `program`: all end with a verdict.
+    /// Runs `smoke`, `online-service` and a study with nothing but `program`; each must end with a verdict.
     fn measures(&self, program: &str) -> Result {
         for args in [
             "run smoke --verify --out smoke",
@@ -179,14 +182,14 @@ impl System {
         self.forget(&["smoke", "online", "study"])
     }
 
-    /// Removes directories of runs.
+    /// Removes run directories.
     fn forget(&self, dirs: &[&str]) -> Result {
         let home = self.path(&self.home);
         dirs.iter()
             .try_for_each(|dir| files::remove_dir(&home.join(dir)))
     }
 
-    /// Fails unless the study in `dir` measured so many cells, each with a verdict.
+    /// Fails unless the study in `dir` measured `wanted` cells, each with a verdict.
     fn cells(&self, dir: &str, wanted: usize) -> Result {
         let journal = self.path(&self.home).join(dir).join("journal.jsonl");
         let text = files::read(&journal)?;
@@ -202,7 +205,7 @@ impl System {
         }
     }
 
-    /// A study of the libs3 library by `program`, which has to find it by itself.
+    /// A study of the libs3 library, which `program` must find by itself.
     fn library_measures(&self, program: &str) -> Result {
         self.must(&format!(
             "{program} study ossperf --quick --only sequential --repetitions 1 --target libs3:objects --dir library"
@@ -269,10 +272,10 @@ fn wheel(debian: &System, packages: &Packages) -> Result {
     }
 }
 
-/// Reads the archive as engines of containers do, and runs it as its configuration says.
+/// Reads the image as container engines do, and runs it as its configuration says.
 fn image(place: &Path, packages: &Packages) -> Result {
     let file = packages.one("bucketload-", ".tar")?.display().to_string();
-    // As `docker load` reads it.
+    // The form that `docker load` reads.
     let seen = done(&mut cmd(
         "skopeo",
         ["inspect", &format!("docker-archive:{file}")],
@@ -285,7 +288,7 @@ fn image(place: &Path, packages: &Packages) -> Result {
     for dir in [&copy, &root] {
         files::remove_dir(dir)?;
     }
-    // It checks every digest.
+    // skopeo checks every digest.
     let to = format!("dir:{}", copy.display());
     run(line("skopeo --insecure-policy copy --quiet").args([&format!("oci-archive:{file}"), &to]))?;
     let blob = |described: &Value| {
@@ -299,7 +302,7 @@ fn image(place: &Path, packages: &Packages) -> Result {
         .arg(blob(&manifest["layers"][0]))
         .arg("-C")
         .arg(&root))?;
-    // Engines make these.
+    // Container engines make these directories.
     for dir in ["dev", "proc"] {
         files::make_dir(root.join(dir))?;
     }
@@ -311,7 +314,7 @@ fn image(place: &Path, packages: &Packages) -> Result {
         root: root.clone(),
         home: word(&config["WorkingDir"]),
         user,
-        // The first lines of the entering script are of this machine.
+        // The entering script itself runs programs of the host, hence PATH.
         env: [PATH.to_owned()]
             .into_iter()
             .chain(items(&config["Env"]).map(word))
@@ -330,7 +333,7 @@ fn image(place: &Path, packages: &Packages) -> Result {
     files::remove_dir(&root)
 }
 
-/// Every component of a bill has a licence and a sum.
+/// Fails unless every component of a bill of materials has a licence.
 fn bills(packages: &Packages) -> Result {
     for name in ["bucketload-0", "libs3-bucketload-0"] {
         let path = packages.one(name, ".cdx.json")?;
@@ -341,7 +344,10 @@ fn bills(packages: &Packages) -> Result {
             .clone()
             .find(|known| !known["licenses"][0].is_object());
         ensure(foreign.count() >= 5 && bare.is_none(), || {
-            format!("{}: names too little: {bare:?}", path.display())
+            format!(
+                "{}: too few components or no licence: {bare:?}",
+                path.display()
+            )
         })?;
     }
     Ok(())

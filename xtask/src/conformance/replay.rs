@@ -1,25 +1,25 @@
-//! Instants of a replayed trace, in real time.
+//! Issue times of a replayed trace, in real time.
 
 use std::fmt::Write as _;
 
 use crate::files::{self, TempDir};
-use crate::machine::{Times, undisturbed};
-use crate::own::{Env, measured, percentile_ns, run_phase, whole};
+use crate::machine::{TimeLimits, undisturbed};
+use crate::program::{Env, measured, percentile_ns, run_phase, whole};
 use crate::random::Random;
 use crate::sh::Result;
 
-/// Requests of the trace.
+/// Requests in the trace.
 const RECORDS: u32 = 1_000_000;
-/// Requests per second of the trace, before it is replayed ten times as fast.
+/// Requests per second in the trace, which is replayed ten times as fast.
 const RATE: f64 = 2_000.0;
-/// Bound on the 99th percentile of the distance between intended and realised instants, µs.
+/// Limit on the 99th percentile of the difference between intended and actual times, in µs.
 const LAG_US: f64 = 1_000.0;
-/// Bound on the resident memory of the replaying process, bytes.
+/// Limit on the resident memory of the replaying process, in bytes.
 const MEMORY: f64 = 100.0 * 1024.0 * 1024.0;
 
-/// 10^6 records at ten times their speed, 20 000 per second, on a target that answers at once: the 99th
-/// percentile of the distance between intended and realised instants stays below 1 ms, and memory below
-/// 100 MiB (docs/spec/traces.md section 7).
+/// Replays 10^6 records at ten times their speed, 20 000 per second, on a target that answers at once. The 99th
+/// percentile of the difference between intended and actual times must stay below 1 ms, and memory below 100 MiB
+/// (docs/spec/traces.md section 7).
 pub(crate) fn instants() -> Result {
     let dir = TempDir::new("replay")?;
     let trace = dir.file("trace.csv");
@@ -31,7 +31,7 @@ pub(crate) fn instants() -> Result {
     })
 }
 
-/// Requests with exponential gaps on 10 000 keys, a tenth of them writes.
+/// A trace with exponential gaps on 10 000 keys; a tenth of the requests are writes.
 fn lines() -> String {
     let mut random = Random(1);
     let (mut text, mut now_ns) = (String::new(), 0.0);
@@ -44,7 +44,7 @@ fn lines() -> String {
     text
 }
 
-fn replay(trace: &str, out: &str) -> Result<Times> {
+fn replay(trace: &str, out: &str) -> Result<TimeLimits> {
     let result = measured(
         &format!(
             "replay {trace} --format csv --map ts=1,op=2,key=3,size=4 --time-unit ns --speed 10 --target null: \
@@ -60,16 +60,16 @@ fn replay(trace: &str, out: &str) -> Result<Times> {
         .as_f64()
         .unwrap_or(f64::NAN);
     let line = format!(
-        "{ok} of {RECORDS} requests replayed; realised - intended: p50 {p50:.0} µs, p99 {p99:.0} µs, p99.9 {p999:.0} µs; \
+        "{ok} of {RECORDS} requests replayed; actual - intended: p50 {p50:.0} µs, p99 {p99:.0} µs, p99.9 {p999:.0} µs; \
          memory {:.0} MiB",
         memory / f64::from(1 << 20)
     );
     eprintln!("{line}");
-    // Whatever is not known is above its bound.
+    // An unknown value counts as above its limit.
     let whole = ok == u64::from(RECORDS) && memory < MEMORY;
     match (whole, p99 < LAG_US) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }

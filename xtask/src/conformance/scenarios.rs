@@ -1,15 +1,15 @@
-//! The published scenarios against servers that we did not write, scaled so that each takes seconds:
-//! every operation works, and what identifies the result stands in its header.
+//! The published scenarios against third-party servers, scaled to take seconds: every operation works, and the
+//! result's header identifies the scenario.
 
 use crate::files::TempDir;
-use crate::own::{items, measured, whole};
+use crate::program::{items, measured, whole};
 use crate::server::Server;
 use crate::sh::{Result, ensure, step};
 
-/// Built for different purposes, by different people, in the same language: what both take is S3.
+/// Two S3 servers by different authors for different purposes, in the same language.
 const SERVERS: [&str; 2] = ["minio", "versitygw"];
 
-/// A scenario, a flag that stands in the name of the step, and further flags that make it small.
+/// A scenario, a flag that the step's name shows, and flags that make the scenario small.
 const SCENARIOS: [(&str, &str, &str); 5] = [
     (
         "online-service",
@@ -29,6 +29,7 @@ const SCENARIOS: [(&str, &str, &str); 5] = [
     ),
     ("hotspot", "--objects 500", "--rate 50/s --duration 2s"),
 ];
+
 /// Every scenario on every server.
 pub(crate) fn all() -> Result {
     for name in SERVERS {
@@ -62,7 +63,7 @@ fn one(server: &Server, scenario: &str, flags: &str) -> Result {
     let header = &result["run"];
     for field in ["scenario_hash", "schedule_hash", "seed", "scale"] {
         if header[field].is_null() {
-            return Err(format!("the header does not say its {field}"));
+            return Err(format!("the header has no {field}"));
         }
     }
     eprintln!(

@@ -1,5 +1,4 @@
-//! Runs on many hosts: real Slurm, real Open MPI, a thousand simulated agents, and the schema that
-//! Kubernetes publishes.
+//! Runs on many hosts: real Slurm, real Open MPI, a thousand simulated agents, and Kubernetes' published schema.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,8 +8,8 @@ use serde_json::Value;
 
 use super::agents::{DEADLINE, TOKEN, agents_json};
 use crate::files::{self, TempDir};
-use crate::own::{Serve, bucketload, example, program, quoted, whole};
 use crate::process::{Process, wait_until};
+use crate::program::{Serve, bucketload, example, program, quoted, whole};
 use crate::server::{free_port, parse_env};
 use crate::sh::{Result, cmd, ensure, line, need_programs, output, run, script, step};
 
@@ -37,6 +36,7 @@ pub(crate) fn slurm() -> Result {
     let stopped = run(&mut slurm("clean"));
     outcome.and(stopped)
 }
+
 /// `mpirun -n 4` of Open MPI.
 pub(crate) fn mpi() -> Result {
     need_programs(&[("mpirun", "openmpi-bin")])?;
@@ -46,7 +46,8 @@ pub(crate) fn mpi() -> Result {
         None,
     )
 }
-/// Starts a run by a scheduler and checks that four agents have carried it out.
+
+/// Starts a run through a scheduler and checks that four agents carried it out.
 fn spmd(launcher: &str, launch: &str, slurm_conf: Option<&str>) -> Result {
     let dir = TempDir::new("spmd")?;
     let server = Serve::start("--store memory --threads 1")?;
@@ -71,7 +72,8 @@ fn spmd(launcher: &str, launch: &str, slurm_conf: Option<&str>) -> Result {
         format!("{agents:?}\n{}", outcome.said())
     })
 }
-/// A thousand simulated agents with eight classes: the coordinator needs less than a core and a GiB.
+
+/// A thousand simulated agents with eight classes: the coordinator must need less than one core and one GiB.
 pub(crate) fn scale() -> Result {
     const SIMULATED: &str = "1000";
     const PATIENCE: Duration = Duration::from_secs(900);
@@ -79,8 +81,8 @@ pub(crate) fn scale() -> Result {
     let out = dir.file("run");
     let port = free_port()?.to_string();
     let simulated = example("simulated_agents")?;
-    // What is measured is the cost. A build without optimisation on a busy machine takes minutes to introduce a
-    // thousand, all of whom are simulated by one thread.
+    // Only the cost is measured. An unoptimised build on a busy machine takes minutes to register a thousand agents,
+    // which one thread simulates.
     let coordinator = Process::recorded(&mut bucketload(&format!(
         "run get --target null: --objects 1000 --rate 1000 --duration 40s --set phases.run.max-in-flight=100000 \
          --no-calibration --launch k8s:{SIMULATED} --agents-listen {port} --agent-timeout 240s --agents-wait 240s \
@@ -98,7 +100,7 @@ pub(crate) fn scale() -> Result {
         let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
         Some((ticks, fields.get(21)?.parse().ok()?))
     };
-    // The same with the number of intervals, each of a second, that were merged until then.
+    // The same, with the number of one-second intervals merged so far.
     let steady = |from: u64| -> Result<(u64, u64, u64)> {
         let intervals = Path::new(&out).join("intervals.jsonl");
         wait_until(&format!("{from} intervals"), PATIENCE, || {
@@ -123,16 +125,16 @@ pub(crate) fn scale() -> Result {
             libc::sysconf(libc::_SC_PAGESIZE),
         )
     };
-    // Per second of the run, whatever else the machine has to do meanwhile.
+    // Relative to seconds of the run, so that other load on the machine does not matter.
     let cores = (ticks1 - ticks0) as f64 / tick as f64 / (told1 - told0).max(1) as f64;
     let mib = pages as f64 * page as f64 / f64::from(1 << 20);
     eprintln!("{SIMULATED} agents: {cores:.2} cores, {mib:.0} MiB");
     ensure(cores < 1.0 && mib < 1024.0, || {
-        format!("{cores:.2} cores and {mib:.0} MiB; allowed are 1 and 1024")
+        format!("{cores:.2} cores and {mib:.0} MiB; the limits are 1 and 1024")
     })
 }
 
-/// The manifest against the schema that Kubernetes publishes.
+/// Checks the manifest against Kubernetes' published schema.
 pub(crate) fn kubernetes() -> Result {
     let dir = TempDir::new("k8s")?;
     let (manifest, workload) = (dir.file("job.yaml"), dir.file("load.toml"));

@@ -1,21 +1,20 @@
-//! Our driver and the whole program against servers that we did not write.
+//! Our drivers and the whole program against third-party servers.
 
 use std::process::{Command, Stdio};
 
 use super::matrix;
-use crate::files::TempDir;
-use crate::own::{self, all_worked, measured};
+use crate::program::{self, online_service};
 use crate::server::{Clients, Server};
 use crate::sh::{Result, cmd, ensure, root, run, show, step};
 
-/// A server and how it is spoken to.
+/// A server and the API to use with it.
 #[derive(Clone, Copy)]
 pub(super) struct Case {
     /// Script in `servers/`, without `.sh`.
     pub(super) server: &'static str,
-    /// API: the URL scheme.
+    /// URL scheme of the API.
     pub(super) api: &'static str,
-    /// Name under which the suite knows the server's differences.
+    /// Name under which the suite lists the server's deviations.
     pub(super) known_as: &'static str,
 }
 
@@ -27,10 +26,10 @@ const fn s3(server: &'static str) -> Case {
     }
 }
 
-/// The servers that every run of CI meets.
+/// The S3 servers that every run of CI tests.
 const CASES: [Case; 4] = [s3("versitygw"), s3("minio"), s3("s3proxy"), s3("ceph")];
 
-/// Google Cloud Storage's JSON API, by its emulator.
+/// Google Cloud Storage's JSON API, on its emulator.
 const GCS: Case = Case {
     server: "fake-gcs-server",
     api: "gs",
@@ -42,7 +41,7 @@ pub(crate) fn gcs() -> Result {
     drive(&GCS, "")
 }
 
-/// Installs, starts and drives each server in turn.
+/// Installs, starts and tests each server in turn.
 pub(crate) fn all() -> Result {
     let tools = Clients::install("")?;
     let python = tools.get("PYTHON")?;
@@ -52,14 +51,14 @@ pub(crate) fn all() -> Result {
     Ok(())
 }
 
-/// Starts the server of `case`, runs the suite on it and a scenario among foreign objects.
+/// Starts the server of `case` and tests it with [`check`].
 pub(super) fn drive(case: &Case, python: &str) -> Result {
     let server = Server::start(case.server)?;
-    meet(&server, case, python)
+    check(&server, case, python)
 }
 
-/// As [`drive`], on a server that runs.
-pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
+/// Runs the suite, random operations, a scenario among foreign objects and OSSperf's steps on a running server.
+pub(super) fn check(server: &Server, case: &Case, python: &str) -> Result {
     let (Case { api, known_as, .. }, name) = (*case, &server.name);
     step(&format!("{api} driver suite against {name}"), || {
         let printed = example(server, &format!("suite {api} {known_as}"))?;
@@ -77,7 +76,8 @@ pub(super) fn meet(server: &Server, case: &Case, python: &str) -> Result {
     let what = format!("OSSperf's six steps by {api} against {name}");
     step(&what, || super::ossperf::six_steps(server, api))
 }
-/// Runs the shared suite; keeps what works for the table where API and server are named.
+
+/// Runs the shared suite. If `tell` names API and server, the table of working operations gets a column for them.
 pub(super) fn suite(mut command: Command, tell: Option<(&str, &str)>) -> Result {
     let out = command.stderr(Stdio::inherit()).output();
     let out = out.map_err(|e| format!("{}: {e}", show(&command)))?;
@@ -93,12 +93,12 @@ pub(super) fn suite(mut command: Command, tell: Option<(&str, &str)>) -> Result 
 
 /// A call of the drivers' `conformance` example.
 fn example(server: &Server, line: &str) -> Result<Command> {
-    let mut command = own::suite(line)?;
+    let mut command = program::suite(line)?;
     command.envs(&server.env);
     Ok(command)
 }
 
-/// Plants foreign objects or looks for them: on S3 with a client that is not ours.
+/// Plants foreign objects or looks for them; on S3 with a third-party client.
 fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
     if api != "s3" {
         return run(&mut example(
@@ -112,16 +112,8 @@ fn foreign(server: &Server, api: &str, python: &str, verb: &str) -> Result {
 }
 
 fn scenario(server: &Server, api: &str, python: &str) -> Result {
-    let dir = TempDir::new("scenario")?;
     foreign(server, api, python, "plant")?;
-    let out = dir.file("run");
-    let result = measured(
-        &format!(
-            "run online-service --target {api}://shared-bucket/bench --rate 20/s --duration 10s --objects 200 \
-             --size 'loguniform(1KiB, 1MiB)' --out {out}"
-        ),
-        &server.env,
-    )?;
-    all_worked(&server.name, &result)?;
+    let flags = format!("--target {api}://shared-bucket/bench --duration 10s --objects 200");
+    online_service(&server.name, &flags, &server.env)?;
     foreign(server, api, python, "check")
 }

@@ -1,52 +1,51 @@
-//! Small S3 servers that are not as the others: gofakes3, `rclone serve s3`, s3rver. A stranger who tries the
-//! program meets one of them first. On a fresh bucket and on one with objects of others, `online-service`,
-//! `smoke --oracle` and `cleanup` have a result, leave nothing of theirs and take nothing of others'.
+//! Small S3 servers with quirks: gofakes3, `rclone serve s3`, s3rver. Newcomers often try the program on one of them
+//! first. On a fresh bucket and on one with foreign objects, `online-service`, `smoke --oracle` and `cleanup` must
+//! produce a result, leave nothing behind and delete nothing foreign.
 //!
-//! What a server does wrong is expected by name, with the reason in `servers/README.md`; this part fails when it
-//! no longer does so, because the expectation is then wrong.
+//! Each server's faults are expected by name; `servers/README.md` explains them. This part fails if a server no
+//! longer has a fault, because the expectation is then wrong.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::files::TempDir;
-use crate::own::{Outcome, bucketload, call, items, own_with};
+use crate::program::{Outcome, bucketload, call, items, run_bucketload};
 use crate::server::Server;
 use crate::sh::{Result, line, need_programs, none_of, output, step};
 
-/// A server, and what it does otherwise than S3.
-struct Kind {
+/// A server and its deviations from S3.
+struct SmallServer {
     name: &'static str,
-    /// What the oracle finds; a store that does as it says has none.
+    /// Kinds of findings of the oracle; a correct store has none.
     findings: &'static [&'static str],
     /// Operations of `smoke` that fail.
     failing: &'static [&'static str],
-    /// Whether a bucket whose objects were all deleted cannot be deleted where some lay in folders of folders,
-    /// which are still in it.
+    /// True if the server keeps nested folders whose objects are gone, so that an emptied bucket cannot be deleted.
     keeps_folders: bool,
-    /// Whether a listing of more than one page works by ListObjects (V1) only.
+    /// True if a listing of more than one page works only through ListObjects (V1).
     v1_only: bool,
 }
 
-/// Tags that are taken for content: what is read is older, other or gone, and listings lack it.
+/// Findings on a server that stores tags as content: reads are old, wrong or fail, and listings are incomplete.
 const TAGS_ARE_CONTENT: &[&str] = &["corrupt", "list-missing", "lost", "stale"];
 
-const SERVERS: [Kind; 3] = [
-    Kind {
+const SERVERS: [SmallServer; 3] = [
+    SmallServer {
         name: "gofakes3",
         findings: TAGS_ARE_CONTENT,
         failing: &["get", "get-tagging", "multipart-copy", "range-get"],
         keeps_folders: false,
         v1_only: false,
     },
-    Kind {
+    SmallServer {
         name: "rclone-s3",
         findings: TAGS_ARE_CONTENT,
         failing: &["get", "get-tagging", "multipart-copy", "range-get"],
         keeps_folders: true,
         v1_only: false,
     },
-    Kind {
+    SmallServer {
         name: "s3rver",
         findings: &[],
         failing: &[
@@ -60,7 +59,7 @@ const SERVERS: [Kind; 3] = [
     },
 ];
 
-/// Objects of others: beside the runs' prefix, below it, and where a run without a mark would have put them.
+/// Foreign objects: outside the runs' prefix, inside it, and where a run without an ownership marker would write.
 const FOREIGN: [&str; 3] = [
     "p/bucketload-0-00000000/r/0000000000001",
     "p/notes.txt",
@@ -70,17 +69,16 @@ const CONTENT: &str = "not the runs' business";
 /// More than a page of a listing.
 const OBJECTS: &str = "1100";
 
-/// All of them.
+/// Tests every server; one failure does not hide the next.
 pub(crate) fn all() -> Result {
     need_programs(&[("curl", "curl")])?;
-    // One failure does not hide the next.
     let failures = SERVERS
         .iter()
         .filter_map(|kind| step(kind.name, || one(kind)).err());
     none_of(&failures.collect::<Vec<_>>())
 }
 
-fn one(kind: &Kind) -> Result {
+fn one(kind: &SmallServer) -> Result {
     let visit = Visit {
         kind,
         server: Server::start(kind.name)?,
@@ -108,7 +106,7 @@ fn one(kind: &Kind) -> Result {
 
 /// A server under test.
 struct Visit<'a> {
-    kind: &'a Kind,
+    kind: &'a SmallServer,
     server: Server,
     dir: TempDir,
 }
@@ -116,21 +114,22 @@ struct Visit<'a> {
 impl Visit<'_> {
     fn run(&self, workload: &str, place: &str, more: &str) -> Result<Outcome> {
         let out = self.dir.file(&place.replace('/', "-"));
-        // rclone fails now and then where several clients write the first objects of a folder.
+        // rclone sometimes fails when several clients write the first objects of a folder.
         let line = format!(
             "run {workload} --target s3://{place} --create-bucket --duration 2s --set retry.attempts=5 --threads 1 \
              --no-calibration --output json --out {out}-{workload} {more}"
         );
         call(bucketload(&line)?.envs(&self.server.env))
     }
-    /// Reads and writes of a data set of more than a page, each object 1 KiB.
+
+    /// Reads and writes a data set of more than one page, 1 KiB per object.
     fn online_service(&self, bucket: &str, prefix: &str, more: &str) -> Result {
         let flags = format!("--objects {OBJECTS} --size 1KiB --rate 100/s {more}");
         let outcome = self.run("online-service", &format!("{bucket}{prefix}"), &flags)?;
         outcome.expect_code(0)?;
         let result = outcome.json()?;
         self.has_result(&result, &[])?;
-        // Where nothing is to be deleted nothing is listed.
+        // A run that deletes nothing lists nothing.
         if !more.contains("--keep") {
             let v1 = outcome.stderr.contains("ListObjects (V1)");
             if v1 != self.kind.v1_only {
@@ -144,7 +143,7 @@ impl Visit<'_> {
     /// Every operation, judged by the oracle.
     fn smoke(&self, bucket: &str, prefix: &str) -> Result {
         let outcome = self.run("smoke", &format!("{bucket}{prefix}"), "--oracle")?;
-        // A finding fails the run; operations that the server does not offer are told in the result.
+        // A finding fails the run. Operations that the server does not offer only appear in the result.
         outcome.expect_code(i32::from(!self.kind.findings.is_empty()))?;
         let result = outcome.json()?;
         self.has_result(&result, self.kind.failing)?;
@@ -162,11 +161,12 @@ impl Visit<'_> {
     }
 
     fn cleanup(&self, place: &str) -> Result {
-        let outcome = own_with(&format!("cleanup --target s3://{place}"), &self.server.env)?;
+        let outcome = run_bucketload(&format!("cleanup --target s3://{place}"), &self.server.env)?;
         eprintln!("{}: {}", self.kind.name, outcome.stdout.trim_end());
         Ok(())
     }
-    /// Whether there is a verdict, operations were performed, and those fail that are expected to.
+
+    /// Fails unless there is a verdict and the operations fail that are expected to.
     fn has_result(&self, result: &Value, failing: &[&str]) -> Result {
         let word = result["verdict"]["word"].as_str();
         if word.is_none() {
@@ -177,21 +177,21 @@ impl Visit<'_> {
             .filter(|class| items(&class["errors"]).next().is_some())
             .filter_map(|class| class["class"].as_str())
             .collect();
-        // Others fail by chance on objects that these have spoilt.
+        // Other operations may fail too, on objects that these have damaged.
         match failing.iter().all(|class| failed.contains(class))
             && (!failed.is_empty() || failing.is_empty())
             && (failed.is_empty() || !failing.is_empty())
         {
             true => Ok(()),
-            false => self.changed(&format!("{failed:?} failed, expected were {failing:?}")),
+            false => self.changed(&format!("{failed:?} failed, expected {failing:?}")),
         }
     }
 
     fn changed(&self, what: &str) -> Result {
         let name = self.kind.name;
         Err(format!(
-            "{name} does not do as expected: {what}; if the server was mended, so must be what this part and \
-             servers/README.md say of it"
+            "{name} behaves differently than expected: {what}; if the server was fixed, update this part and \
+             servers/README.md"
         ))
     }
 
@@ -199,8 +199,8 @@ impl Visit<'_> {
         eprintln!("{}: {what}: exit code {}", self.kind.name, outcome.code);
     }
 
-    /// Fails unless nothing of the run is in `bucket`, which it has made, and the bucket is gone or `stays` with
-    /// empty folders.
+    /// Fails unless `bucket`, which the run made, holds none of its objects, and is gone or, if `stays`, still
+    /// exists.
     fn gone(&self, bucket: &str, stays: bool) -> Result {
         let (status, body) = self.curl("GET", bucket, None)?;
         let keys = keys_of(&body);
@@ -216,7 +216,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Fails unless `bucket` holds the objects of others, as they were, and nothing else.
+    /// Fails unless `bucket` holds the foreign objects, unchanged, and nothing else.
     fn only_foreign(&self, bucket: &str, after: &str) -> Result {
         let name = self.kind.name;
         let keys = self.keys(bucket)?;
@@ -231,7 +231,7 @@ impl Visit<'_> {
                 ));
             }
         }
-        eprintln!("{name}: {bucket}: only objects of others are left after {after}");
+        eprintln!("{name}: {bucket}: only foreign objects are left after {after}");
         Ok(())
     }
 
@@ -247,7 +247,7 @@ impl Visit<'_> {
         }
     }
 
-    /// A request by curl, a client that is not ours; status and body of the answer.
+    /// Sends a request by curl, a third-party client; returns status and body of the answer.
     fn curl(&self, method: &str, path: &str, body: Option<&str>) -> Result<(u16, String)> {
         let url = format!("{}/{path}", self.server.get("ENDPOINT")?);
         let (id, secret) = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");

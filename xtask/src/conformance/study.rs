@@ -1,5 +1,5 @@
-//! A study that starts real servers itself: MinIO alone and behind nginx with its cache, killed in the middle, gone on
-//! with, and nothing left running.
+//! A study that starts real servers itself, MinIO alone and behind nginx with its cache. The study is killed halfway
+//! and resumed, and must leave nothing running.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::files::{self, TempDir};
-use crate::own::{bucketload, own, text};
 use crate::process::{Process, wait_until};
+use crate::program::{bucketload, text, try_bucketload};
 use crate::sh::{Result, ensure, root};
 
 const STUDY: &str = r#"
@@ -35,10 +35,10 @@ options = { duration = "1s", objects = 20, size = "4KiB", no-calibration = true 
 kind = "summary"
 "#;
 
-/// Cells of the study.
+/// Number of cells of the study.
 const CELLS: usize = 2 * 2 * 3;
 
-/// Kills the study after its first cells and goes on with it.
+/// Kills the study after its first cells and resumes it.
 pub(crate) fn study() -> Result {
     let dir = TempDir::new("study")?;
     let (file, out) = (dir.file("servers.toml"), dir.file("study"));
@@ -59,14 +59,14 @@ pub(crate) fn study() -> Result {
     })?;
     study.kill()?;
     let before = lines("finished");
-    own(&args)?.expect_code(0)?;
+    try_bucketload(&args)?.expect_code(0)?;
     let finished = lines("finished");
     let whole = finished == CELLS && lines("failed") + lines("skipped") == 0;
     ensure(whole, || {
         format!("{finished} of {CELLS} cells were measured")
     })?;
     let begun = lines("started");
-    // The killed cell was begun twice, if one was running.
+    // A cell that was running when the study was killed started twice.
     ensure(begun <= CELLS + 1, || {
         format!("{begun} cells were begun after {before} of {CELLS} had been measured")
     })?;
@@ -82,7 +82,7 @@ pub(crate) fn study() -> Result {
     Ok(())
 }
 
-/// Fails when the server of a target still listens.
+/// Fails if the server of a target still listens.
 fn ended(facts: &Path) -> Result {
     let facts = files::json(facts)?;
     let endpoint = text(&facts["endpoint"]);

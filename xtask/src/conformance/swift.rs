@@ -1,13 +1,13 @@
-//! The Swift driver and the whole program against OpenStack Swift and against radosgw's Swift API, and
-//! the load of Ceph's data nodes beside the OSDs' own counters.
+//! The Swift driver and the whole program against OpenStack Swift and radosgw's Swift API, and the load of Ceph's
+//! data nodes compared with the OSDs' own counters.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::servers::{Case, drive, meet};
+use super::servers::{Case, check, drive};
 use crate::files::TempDir;
-use crate::own::{items, measured, own_with, text, whole};
+use crate::program::{items, measured, run_bucketload, text, whole};
 use crate::server::Server;
 use crate::sh::{Result, ensure, step};
 
@@ -23,28 +23,28 @@ const CEPH: Case = Case {
     known_as: "ceph-swift",
 };
 
-/// Reads that a placement group counts for one GET of a small object: radosgw asks for size, attributes
-/// and bytes in one request (seen with 16.2).
+/// Reads that a placement group counts per GET of a small object: radosgw asks for size, attributes and bytes in one
+/// request (observed with 16.2).
 const READS_PER_GET: u64 = 3;
-/// Largest difference between expected and counted requests of a node.
+/// Largest relative difference between expected and counted requests of a node.
 const TOLERANCE: f64 = 0.02;
 
 /// Both servers, and the hotspot on three OSDs.
 pub(crate) fn all() -> Result {
     drive(&SWIFT, "python3")?;
     let ceph = Server::start_with(CEPH.server, &[("CEPH_OSDS", "3"), ("CEPH_REPLICAS", "2")])?;
-    meet(&ceph, &CEPH, "python3")?;
+    check(&ceph, &CEPH, "python3")?;
     step("hotspot on three OSDs agrees with their counters", || {
         hotspot(&ceph)
     })
 }
 
-/// Runs the hotspot, computes the requests per OSD from the placement and compares them with what the
-/// placement groups of the data pool counted.
+/// Runs the hotspot scenario, computes the requests per OSD from the placement, and compares them with the counters
+/// of the data pool's placement groups.
 fn hotspot(server: &Server) -> Result {
     let dir = TempDir::new("hotspot")?;
     let out = dir.file("run");
-    let swift = |line: &str| own_with(line, &server.env);
+    let swift = |line: &str| run_bucketload(line, &server.env);
     let before = settled_reads(server)?;
     let line = format!(
         "run hotspot --target swift://placed/p --create-bucket --keep --op-log --objects 300 --size 4KiB \
@@ -57,7 +57,7 @@ fn hotspot(server: &Server) -> Result {
     let line = format!("report {out} --placement {file}");
     let nodes = &measured(&line, &server.env)?["nodes"];
     ensure(nodes["unknown"] == 0, || {
-        format!("requests on objects that lie nowhere: {nodes}")
+        format!("requests for objects without a known node: {nodes}")
     })?;
     let list = items(&nodes["nodes"]);
     let count = list.clone().count();
@@ -76,8 +76,8 @@ fn hotspot(server: &Server) -> Result {
     Ok(())
 }
 
-/// Reads counted so far by the placement groups of the data pool, by the OSD that serves them, once
-/// the manager has heard from all OSDs: when two looks six seconds apart agree.
+/// Reads counted so far by the data pool's placement groups, by the OSD that serves them. Waits until two readings
+/// six seconds apart agree, so that the manager has heard from all OSDs.
 fn settled_reads(server: &Server) -> Result<BTreeMap<String, u64>> {
     let mut last = reads(server)?;
     for _ in 0..10 {
@@ -89,7 +89,7 @@ fn settled_reads(server: &Server) -> Result<BTreeMap<String, u64>> {
         }
         last = now;
     }
-    Err("the counters of the OSDs do not come to rest".to_owned())
+    Err("the counters of the OSDs keep changing".to_owned())
 }
 
 fn reads(server: &Server) -> Result<BTreeMap<String, u64>> {

@@ -1,4 +1,4 @@
-//! A trace of 10 GiB through the preparation, in constant memory.
+//! Prepares a trace of 10 GiB for replay in constant memory.
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -8,20 +8,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::files::TempDir;
-use crate::own::{bucketload, whole};
+use crate::process::status_bytes;
+use crate::program::{bucketload, whole};
 use crate::random::Random;
 use crate::sh::Result;
 
-/// Bytes of the generated trace.
+/// Size of the generated trace, in bytes.
 const BYTES: u64 = 10 << 30;
-/// Largest resident memory of the importing process, bytes.
+/// Largest resident memory of the importing process, in bytes.
 const MEMORY: u64 = 100 << 20;
-/// One line in so many is broken: less than the thousandth that is borne.
+/// One in this many lines is broken: fewer than the tolerated thousandth.
 const BROKEN: u64 = 5_000;
 
-/// Generates lines of IBM's form whose instants are up to a minute out of order, with 40 % new
-/// keys, and pipes them into a dry run. Every line has to be accounted for, and the process stays
-/// below 100 MiB.
+/// Generates lines in IBM's format, with times up to a minute out of order and 40 % new keys, and pipes them into a
+/// dry run. Every line must be accounted for, and the process must stay below 100 MiB.
 pub(crate) fn constant_memory() -> Result {
     let dir = TempDir::new("traces")?;
     let mut command = bucketload("replay - --dry-run --output json --quiet")?;
@@ -39,7 +39,8 @@ pub(crate) fn constant_memory() -> Result {
     let (lines, out) = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                highest.fetch_max(high_water(watched), Ordering::Relaxed);
+                let high_water = status_bytes(watched, "VmHWM").unwrap_or(0);
+                highest.fetch_max(high_water, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
@@ -83,15 +84,7 @@ fn wait(child: Child) -> Result<String> {
     String::from_utf8(out.stdout).map_err(|e| e.to_string())
 }
 
-/// Largest resident memory of a process so far, bytes; 0 once it has ended.
-fn high_water(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
-}
-
-/// Writes the trace; returns its lines.
+/// Writes the trace; returns the number of lines.
 fn feed(mut out: impl Write) -> std::io::Result<u64> {
     let (mut bytes, mut lines) = (0, 0u64);
     let mut line = String::new();

@@ -1,11 +1,11 @@
-//! Truths that need real time against the embedded server, which stalls all answers for a while: the open
-//! loop has to show it, in response times and in the backlog.
+//! Ground truth that needs real time: the embedded server stalls all answers for a while, and the open loop must show
+//! it in response times and in the backlog.
 
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::machine::Times;
-use crate::own::{Serve, items, percentile_ns, run_phase};
+use crate::machine::TimeLimits;
+use crate::program::{Serve, items, percentile_ns, run_phase};
 use crate::sh::Result;
 
 const WORKLOAD: &str = r#"
@@ -23,17 +23,16 @@ steady-state = false
 mix = { get = 100 }
 "#;
 
-/// Runs the minute, all of which counts (beside the stall fewer operations would be left if a warm-up was cut off), and
-/// compares with what must come out. Of 30 000 arrivals the 500 that fall into the stall wait uniformly up to 1 s, and the
-/// embedded server clears the queue within milliseconds: p99 = 1 s - 300/500 s = 0.40 s (standard error 0.03 s, because the
-/// number of arrivals in the stall is Poisson), p99.9 = 1 s - 30/500 s = 0.94 s. Only four requests are in service during
-/// the stall, so the service time's p99.9 (30 requests) does not show it.
-pub(crate) fn stall() -> Result<Times> {
+/// Runs for a minute, all of which is measured, since a warm-up would leave too few operations beside the stall. Of
+/// 30 000 arrivals, the 500 that fall into the stall wait uniformly up to 1 s, and the embedded server clears the
+/// queue within milliseconds: p99 = 1 s - 300/500 s = 0.40 s (standard error 0.03 s, because the number of arrivals
+/// in the stall is Poisson), p99.9 = 1 s - 30/500 s = 0.94 s. Only four requests are in service during the stall, so
+/// the service time's p99.9 (30 requests) does not show it.
+pub(crate) fn stall() -> Result<TimeLimits> {
     let dir = TempDir::new("stall")?;
     let file = dir.file("stall.toml");
     files::write(&file, WORKLOAD)?;
-    // The window opens at a wanted instant after the server's start; preparation takes well under
-    // ten seconds.
+    // The stall starts at a set time after the server's start; preparation takes well under ten seconds.
     let server = Serve::start("--store memory --fault stall,at=30s,for=1s")?;
     let out = dir.file("run");
     let line = format!("run {file} --target s3://stall/t --create-bucket --out {out}");
@@ -44,23 +43,23 @@ pub(crate) fn stall() -> Result<Times> {
     let service = seconds("service", 0.999)?;
     let line = format!("response p99 {p99:.3} s, p99.9 {p999:.3} s; service p99.9 {service:.4} s");
     eprintln!("{line}");
-    let line = format!("the stall is not shown as it was: {line}");
-    // A busy machine adds to times. What is missing of the stall was not seen.
+    let line = format!("the result does not show the stall correctly: {line}");
+    // A busy machine lengthens times. Times that are too short mean that the stall was missed.
     let seen = p99 >= 0.28 && p999 >= 0.90;
     match (seen, p99 < 0.52 && p999 < 0.99 && service < 0.1) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }
 
-/// The backup scenario against a store that stops for 12 s: three ticks of a client are outstanding
-/// together and every request of them is recorded with its true response time (docs/spec/scenarios.md section
-/// 11, test 7, at full length; the runner's tests have it ten times faster).
+/// The backup scenario against a store that stops for 12 s: three batches of a client are outstanding together, and
+/// every request is recorded with its true response time (docs/spec/scenarios.md section 11, test 7, at full length;
+/// the runner's tests run it ten times as fast).
 ///
-/// With the default seed a single client's ticks lie 4.69 s after the start and every 5 s; the store
-/// is stopped from 14 to 26 s, so those at 14.69, 19.69 and 24.69 s wait up to 11.3 s.
-pub(crate) fn backlog() -> Result<Times> {
+/// With the default seed a single client's batches are due 4.69 s after the start and every 5 s after that. The store
+/// stops from 14 to 26 s, so those at 14.69, 19.69 and 24.69 s wait up to 11.3 s.
+pub(crate) fn backlog() -> Result<TimeLimits> {
     let dir = TempDir::new("backlog")?;
     let server = Serve::start("--store memory --fault stall,at=14s,for=12s")?;
     let out = dir.file("run");
@@ -72,7 +71,7 @@ pub(crate) fn backlog() -> Result<Times> {
     let class = &phase["classes"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let series = |name: &str| -> Vec<f64> { items(&phase["series"][name]).map(number).collect() };
-    // What fell due in the seconds of the three ticks, against what was in flight at most.
+    // Requests due in the seconds of the three batches, and the most in flight.
     let offered = series("offered_ops_per_s");
     let waiting: f64 = offered.iter().skip(14).take(12).sum();
     let in_flight = series("in_flight").into_iter().fold(0.0, f64::max);
@@ -88,8 +87,8 @@ pub(crate) fn backlog() -> Result<Times> {
          {slowest:.2} s, {ok} of {all} ok"
     );
     eprintln!("{line}");
-    let line = format!("the stopped store is not shown as it was: {line}");
-    // As above.
+    let line = format!("the result does not show the stopped store correctly: {line}");
+    // As above: only upper limits may be missed because of the machine.
     let seen = ok == all
         && in_flight >= waiting
         && waiting >= 30.0
@@ -98,7 +97,7 @@ pub(crate) fn backlog() -> Result<Times> {
         && slowest >= 11.0;
     match (seen, oldest < 12.0 && batches == 3.0 && slowest < 12.0) {
         (false, _) => Err(line),
-        (true, false) => Ok(Times::Missed(line)),
-        (true, true) => Ok(Times::Kept),
+        (true, false) => Ok(TimeLimits::Missed(line)),
+        (true, true) => Ok(TimeLimits::Kept),
     }
 }

@@ -1,30 +1,29 @@
-//! What is packed: the program and the libs3 library, built so that no path of this machine stands in them, or given by
-
-//! `BUCKETLOAD_PROGRAM`, and what the program prints of itself.
+//! The contents of packages: the program and the libs3 library, built so that they contain no path of this machine,
+//! or given by `BUCKETLOAD_PROGRAM`; and the manual pages and completions that the program prints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::elf::{Elf, Version};
-use super::when::When;
+use super::when::SourceTime;
 use crate::files::{self, TempDir};
-use crate::own::{INSTEAD, target};
+use crate::program::{INSTEAD, target};
 use crate::sh::{Result, cargo, cmd, output, root, run};
 
-/// The profile of packages, in Cargo.toml.
+/// The profile for packages in Cargo.toml.
 const PROFILE: &str = "dist";
 
-/// What packages have beyond the usual build.
+/// Features of packages beyond the usual build.
 pub(super) const FEATURES: &str = "bucketload/hdfs";
 
-/// Shells that have completions, with the place of theirs.
+/// Shells with completions, and the path of each file.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/bucketload"),
     ("zsh", "zsh/site-functions/_bucketload"),
     ("fish", "fish/vendor_completions.d/bucketload.fish"),
 ];
 
-/// Where Debian's packages put the completions that stand at `place` below `share`.
+/// Debian's path for the completions at `place`, both below `share`.
 pub(super) fn debian_place(place: &str) -> &str {
     match place {
         "zsh/site-functions/_bucketload" => "zsh/vendor-completions/_bucketload",
@@ -32,7 +31,7 @@ pub(super) fn debian_place(place: &str) -> &str {
     }
 }
 
-/// A file that is built, and what it says of itself.
+/// A built file and its system requirements.
 pub(super) struct Built {
     pub(super) bytes: Vec<u8>,
     pub(super) elf: Elf,
@@ -40,22 +39,22 @@ pub(super) struct Built {
     pub(super) floor: Version,
 }
 
-/// What is packed.
+/// The contents of packages.
 pub(super) struct Parts {
     pub(super) program: Built,
     pub(super) library: Built,
-    /// File name and text of manual pages.
+    /// File name and text of each manual page.
     pub(super) man: Vec<(String, Vec<u8>)>,
-    /// Place below `share` and text of completions.
+    /// Path below `share` and text of each completion.
     pub(super) completions: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Parts {
-    /// Builds what is not given, and asks the program.
+    /// Builds the program unless one is given, and lets it print its pages and completions.
     ///
     /// # Errors
-    /// When it cannot be built or run, or is of another version than the workspace.
-    pub(super) fn make(version: &str, when: When) -> Result<Self> {
+    /// The program cannot be built or run, or its version is not the workspace's.
+    pub(super) fn make(version: &str, when: SourceTime) -> Result<Self> {
         let program = match std::env::var_os(INSTEAD) {
             Some(given) => std::path::absolute(&given).map_err(|e| format!("{INSTEAD}: {e}"))?,
             None => build(when)?,
@@ -64,7 +63,7 @@ impl Parts {
         let own = says(&["--version"])?;
         if own.split_whitespace().nth(1) != Some(version) {
             return Err(format!(
-                "{} says it is {}, the workspace is {version}; build it anew",
+                "{} reports {}, the workspace is {version}; build it again",
                 program.display(),
                 own.trim()
             ));
@@ -99,10 +98,10 @@ impl Built {
     }
 }
 
-/// Builds both, and returns the path of the program.
-fn build(when: When) -> Result<PathBuf> {
+/// Builds program and library, and returns the program's path.
+fn build(when: SourceTime) -> Result<PathBuf> {
     let maps = maps()?;
-    // What the user gives stays.
+    // Keeps the user's flags.
     let given = std::env::var("RUSTFLAGS").unwrap_or_default();
     let rust = given.split_whitespace().map(str::to_owned);
     let rust = rust.chain(maps.iter().map(|map| format!("--remap-path-prefix={map}")));
@@ -123,7 +122,7 @@ fn build(when: When) -> Result<PathBuf> {
     Ok(target().join(PROFILE).join("bucketload"))
 }
 
-/// Directories of this machine, each with what stands for it in the program; compilers take the last that fits.
+/// Directories of this machine and their replacements in the program; compilers apply the last match.
 fn maps() -> Result<Vec<String>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));

@@ -1,4 +1,4 @@
-//! What a program is made of: the crates that are linked into it, as cargo resolves them, with licences and sums.
+//! The crates linked into a program as cargo resolves them, with licences and checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::build::FEATURES;
 use crate::files;
-use crate::own::items;
+use crate::program::items;
 use crate::sh::{Result, cargo, output, root};
 
 /// A crate of a program.
@@ -17,22 +17,22 @@ pub(super) struct Crate {
     pub(super) version: String,
     /// SPDX expression; empty where the crate has a file instead.
     pub(super) license: String,
-    /// Its sources.
+    /// Directory of its sources.
     pub(super) dir: PathBuf,
     /// SHA-256 of its package; empty for our own.
     pub(super) sum: String,
-    /// Places of what it needs in the list.
+    /// Indices of its dependencies in the list of crates.
     pub(super) needs: Vec<usize>,
 }
 
 impl Crate {
-    /// Whether it is one of ours.
+    /// True for our own crates.
     pub(super) fn is_own(&self) -> bool {
         self.sum.is_empty()
     }
 }
 
-/// The features that `package` is built with beyond its default ones.
+/// The options for the features of `package` beyond its default ones.
 fn features(package: &str) -> &'static [&'static str] {
     match FEATURES.split_once('/') {
         Some((of, _)) if of == package => &["--features", FEATURES],
@@ -40,12 +40,12 @@ fn features(package: &str) -> &'static [&'static str] {
     }
 }
 
-/// The crates of `package`, which is one of them, sorted by name and version.
+/// The crates linked into `package`, including itself, sorted by name and version.
 ///
 /// # Errors
-/// When cargo cannot tell.
+/// cargo fails, or its answers do not match.
 pub(super) fn of(package: &str) -> Result<Vec<Crate>> {
-    // What only builds, and macros, are no part of the program.
+    // Build dependencies and macros are not part of the program.
     let line = format!(
         "tree --locked --edges=normal,no-proc-macro --prefix=none --format={{p}} --package {package}"
     );
@@ -104,7 +104,7 @@ fn named(line: &str) -> Option<(&str, &str)> {
     Some((words.next()?, words.next()?.strip_prefix('v')?))
 }
 
-/// The sums of a lock file, by name and version.
+/// The checksums of a lock file, by name and version.
 fn sums(lock: &str) -> Result<BTreeMap<(String, String), String>> {
     let lock: toml::Table = lock.parse().map_err(|e| format!("Cargo.lock: {e}"))?;
     let packages = lock.get("package").and_then(toml::Value::as_array);
@@ -120,7 +120,7 @@ mod tests {
     use super::{named, sums};
 
     #[test]
-    fn lines_and_locks_are_read() {
+    fn tree_lines_and_lock_files_are_parsed() {
         let line = "bucketload v0.1.0 (/somewhere/crates/bucketload) (*)";
         assert_eq!(named(line), Some(("bucketload", "0.1.0")));
         assert_eq!(named(""), None);

@@ -5,24 +5,24 @@ use crate::sh::Result;
 
 /// A package for dpkg.
 pub(super) struct Deb<'a> {
-    /// The fields of the control file but `Installed-Size`, a line each.
+    /// The fields of the control file except `Installed-Size`, one per line.
     pub(super) control: String,
-    /// The file `triggers`; empty for none.
+    /// Text of the file `triggers`; empty for none.
     pub(super) triggers: &'a str,
-    /// What it installs.
+    /// The installed files.
     pub(super) data: &'a Tree,
 }
 
 impl Deb<'_> {
-    /// The package, all times `epoch` (seconds).
+    /// The bytes of the package, with all times set to `epoch` (seconds).
     ///
     /// # Errors
-    /// When a path is too long for a tar file.
+    /// A path is too long for a tar file.
     pub(super) fn bytes(&self, epoch: u64) -> Result<Vec<u8>> {
         let mut control = Tree::default();
         let size = self.data.kib();
         let fields = &self.control;
-        // The description comes last, for it has lines of its own.
+        // The description must come last, as it spans several lines.
         let at = fields.find("Description:").unwrap_or(fields.len());
         let (head, tail) = fields.split_at(at);
         let text = format!("{head}Installed-Size: {size}\n{tail}");
@@ -67,7 +67,7 @@ mod tests {
     use super::{Deb, Tree, ar};
 
     #[test]
-    fn members_stand_at_even_places() {
+    fn archive_members_start_at_even_offsets() {
         let made = ar(&[("odd", b"abc".to_vec()), ("even", b"de".to_vec())], 7).unwrap();
         let text = String::from_utf8(made).unwrap();
         let odd = format!(
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_stands_before_the_description() {
+    fn installed_size_precedes_the_description() {
         let mut data = Tree::default();
         data.file("usr/bin/x", 0o755, vec![0; 2049]);
         let deb = Deb {

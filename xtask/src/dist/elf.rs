@@ -1,6 +1,5 @@
-//! What a program or library needs of the system it runs on, read from its own ELF file: machine, loader, libraries, and
-
-//! the versions of their symbols. The newest of glibc's versions is the oldest glibc that runs it.
+//! A program's or library's requirements, read from its ELF file: machine, loader, libraries, and versions of their
+//! symbols. The newest glibc version among them is the oldest glibc that runs it.
 
 use std::collections::BTreeSet;
 
@@ -20,40 +19,40 @@ const OWN_NAME: u64 = 14;
 /// A version such as 2.34.
 pub(super) type Version = (u32, u32);
 
-/// What a file says of itself.
+/// The requirements of an ELF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Elf {
     /// `e_machine`.
     machine: u16,
     /// Path of the loader; empty for a library.
     pub(super) loader: String,
-    /// Names of the libraries that it needs.
+    /// Names of the required libraries.
     pub(super) libraries: Vec<String>,
-    /// The name by which others need it; empty for a program.
+    /// The library's own name; empty for a program.
     pub(super) name: String,
     /// Versions of symbols, such as `GLIBC_2.34`.
     versions: BTreeSet<String>,
 }
 
-/// The same machine in the words of everyone.
+/// A machine's names in different systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Machine {
-    /// Of the kernel, of Rust and of Python.
+    /// The name in the kernel, Rust and Python.
     pub(super) name: &'static str,
-    /// Of Debian and of images.
+    /// The name in Debian and in images.
     pub(super) debian: &'static str,
-    /// Debian's directory of libraries.
+    /// The name of Debian's library directory.
     pub(super) triplet: &'static str,
 }
 
 impl Elf {
-    /// Reads a little-endian file of 64 bits.
+    /// Reads a 64-bit little-endian file.
     ///
     /// # Errors
-    /// When it is none, or is cut.
+    /// The file is of another kind, or truncated.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         if bytes.get(..6) != Some(b"\x7fELF\x02\x01") {
-            return Err("no ELF file of 64 bits, little-endian".to_owned());
+            return Err("not a 64-bit little-endian ELF file".to_owned());
         }
         let mut elf = Self {
             machine: u16_at(bytes, 18)?,
@@ -119,7 +118,7 @@ impl Elf {
         }
     }
 
-    /// The newest version of symbols that begin so (`GLIBC_`); `None` where none do.
+    /// The newest version among symbols with this prefix (`GLIBC_`); `None` if there are none.
     pub(super) fn newest(&self, prefix: &str) -> Option<Version> {
         let versions = self.versions.iter();
         let numbers = versions.filter_map(|version| {
@@ -131,10 +130,10 @@ impl Elf {
         numbers.max()
     }
 
-    /// The machine that it is for.
+    /// The file's machine.
     ///
     /// # Errors
-    /// When packages for it are not made.
+    /// We make no packages for the machine.
     pub(super) fn machine(&self) -> Result<Machine> {
         match self.machine {
             62 => Ok(Machine {
@@ -148,14 +147,14 @@ impl Elf {
                 triplet: "aarch64-linux-gnu",
             }),
             other => Err(format!(
-                "packages are made for x86_64 and aarch64, this is machine {other} of ELF"
+                "packages are made for x86_64 and aarch64, this is ELF machine {other}"
             )),
         }
     }
 }
 
 fn cut() -> String {
-    "the ELF file is cut".to_owned()
+    "the ELF file is truncated".to_owned()
 }
 
 fn usize_of(value: u64) -> Result<usize> {
@@ -196,13 +195,13 @@ mod tests {
     use super::{Elf, Machine};
 
     #[test]
-    fn this_program_needs_what_a_rust_program_needs() {
+    fn requirements_of_this_program_are_read() {
         let own = std::fs::read("/proc/self/exe").unwrap();
         let elf = Elf::read(&own).unwrap();
         assert!(elf.libraries.contains(&"libc.so.6".to_owned()), "{elf:?}");
         assert!(elf.loader.starts_with("/lib"), "{elf:?}");
         assert_eq!(elf.name, "");
-        // The floor of Rust 1.95 itself is 2.17; no glibc 3 is to be expected.
+        // Rust 1.95 itself needs 2.17; no glibc 3 is in sight.
         let floor = elf.newest("GLIBC_").unwrap();
         assert!(((2, 17)..(3, 0)).contains(&floor), "{floor:?}");
         assert_eq!(elf.machine().unwrap().name, std::env::consts::ARCH);

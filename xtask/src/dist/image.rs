@@ -1,4 +1,4 @@
-//! The file system of the image: the program, the libraries of this machine that it needs, certificates, a user.
+//! The file system of the image: the program, the libraries of this machine that it needs, certificates and a user.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,11 +9,11 @@ use super::tree::Tree;
 use crate::files;
 use crate::sh::{Result, ensure, output};
 
-/// Where distributions keep libraries, Debian's directory last put in front.
+/// Library directories of distributions; Debian's own directories are searched first.
 const LIBRARIES: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
-/// Mozilla's certificates as the package ca-certificates has them, without what this machine trusts besides.
+/// Mozilla's certificates from the package ca-certificates, without others that this machine trusts.
 const CERTIFICATES: &str = "/usr/share/ca-certificates/mozilla";
-/// Packages whose files the image carries, with what their licence is.
+/// Packages whose files the image carries, and their licences.
 const CARRIED: [(&str, &str); 3] = [
     ("libc6", "GNU C library, LGPL-2.1-or-later"),
     (
@@ -23,17 +23,17 @@ const CARRIED: [(&str, &str); 3] = [
     ("ca-certificates", "Mozilla's certificates, MPL-2.0"),
 ];
 
-/// The files that stand beside those of the program.
+/// The image's files besides the program's own.
 ///
 /// # Errors
-/// When this machine does not have what the program needs, or not its licence.
+/// This machine lacks a library that the program needs, or its licence.
 pub(super) fn root(elf: &Elf) -> Result<Tree> {
     let mut root = Tree::default();
     let triplet = elf.machine()?.triplet;
     let mut open = elf.libraries.clone();
     let mut known: Vec<String> = Vec::new();
     while let Some(name) = open.pop() {
-        // The loader stands where the program asks for it, and is a library as well.
+        // The loader is also a library; it goes where the program looks for it.
         if known.contains(&name) || elf.loader.ends_with(&format!("/{name}")) {
             continue;
         }
@@ -74,7 +74,7 @@ fn library(name: &str, triplet: &str) -> Result<PathBuf> {
         .ok_or_else(|| format!("the program needs {name}, which this machine does not have"))
 }
 
-/// A path of this machine inside the image.
+/// The path inside the image for a path of this machine.
 fn inside(path: &Path) -> &str {
     path.to_str().unwrap_or_default().trim_start_matches('/')
 }
@@ -96,7 +96,7 @@ fn certificates() -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// What is carried from this machine, with versions, sources and licences.
+/// Adds a list of the files carried from this machine, with versions, sources and licences.
 fn licenses(root: &mut Tree) -> Result {
     let mut list = "# What this image carries besides the program\n\n\
                     The files are Debian's, unchanged; their sources are Debian's source packages of these versions\n\

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: packages for who has no toolchain.
+//! `cargo xtask dist`: packages for users without a toolchain.
 //!
 //! ```text
 //! build (profile dist, no path of this machine) ─► elf: glibc, libraries ─┬► tree ─► .tar.gz, .deb
@@ -6,9 +6,8 @@
 //!                                     image: libraries, certificates ─────┴► oci
 //! ```
 //!
-//! The same source on the same system gives the same bytes: entries are sorted, owners and modes fixed, and every time is
-
-//! that of the last commit.
+//! The same source on the same system gives the same bytes: entries are sorted, owners and modes fixed, and all times
+//! are that of the last commit.
 
 mod build;
 mod crates;
@@ -30,22 +29,22 @@ use sha2::{Digest as _, Sha256};
 use self::build::{Built, Parts};
 use self::texts::dotted;
 use self::tree::{Tree, gzip};
-use self::when::When;
+use self::when::SourceTime;
 use crate::files;
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, root};
 
 const PROGRAM: &str = "bucketload";
 const LIBRARY: &str = "libs3-bucketload";
 const LICENSE: &str = "Apache-2.0 OR MIT";
 const AUTHORS: &str = "The Bucketload authors";
-/// The file with the sums of all others.
+/// The file with the checksums of all others.
 const SUMS: &str = "SHA256SUMS";
 
 /// Makes every package.
 ///
 /// # Errors
-/// When something cannot be built, read or written.
+/// Something cannot be built, read or written.
 pub(crate) fn main(args: &[String]) -> Result {
     let out = match args {
         [] => target().join("packages"),
@@ -58,12 +57,13 @@ pub(crate) fn main(args: &[String]) -> Result {
     Ok(())
 }
 
-/// Makes every package in `out`, which is emptied before, and returns their paths, sorted, the sums last.
+/// Makes every package in `out`, replacing those of earlier calls, and returns their sorted paths, the checksums
+/// last.
 ///
 /// # Errors
 /// As [`main`].
 pub(crate) fn make(out: &Path) -> Result<Vec<PathBuf>> {
-    let when = When::of_source()?;
+    let when = SourceTime::of_source()?;
     let version = version()?;
     let parts = Parts::make(&version, when)?;
     let mut files = Source::read(PROGRAM, &version, when, &parts.program)?.program(&parts)?;
@@ -82,7 +82,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Replaces what earlier calls made; other files in the directory stay.
+/// Replaces the files of earlier calls; other files in the directory stay.
 fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
     let earlier = std::fs::read_to_string(out.join(SUMS)).unwrap_or_default();
     for name in earlier
@@ -91,7 +91,7 @@ fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
         .map(|(_, name)| name)
     {
         if !name.contains('/') {
-            // It may be gone already.
+            // The file may be gone already.
             let _ = std::fs::remove_file(out.join(name));
         }
     }
@@ -104,7 +104,7 @@ fn write(out: &Path, files: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The version of the workspace, which all kinds of packages write alike.
+/// The version of the workspace, if all kinds of packages write it alike.
 fn version() -> Result<String> {
     let version = env!("CARGO_PKG_VERSION");
     match version
@@ -118,11 +118,11 @@ fn version() -> Result<String> {
     }
 }
 
-/// A file that is packed, with what stands beside it in every package.
+/// A packed file, and the documents that go with it into every package.
 struct Source<'a> {
     name: &'static str,
     version: &'a str,
-    when: When,
+    when: SourceTime,
     built: &'a Built,
     machine: elf::Machine,
     readme: String,
@@ -135,7 +135,12 @@ struct Source<'a> {
 type File = (String, Vec<u8>);
 
 impl<'a> Source<'a> {
-    fn read(name: &'static str, version: &'a str, when: When, built: &'a Built) -> Result<Self> {
+    fn read(
+        name: &'static str,
+        version: &'a str,
+        when: SourceTime,
+        built: &'a Built,
+    ) -> Result<Self> {
         let license = |name: &str| files::read(root().join(name));
         let machine = built.elf.machine()?;
         eprintln!(
@@ -211,7 +216,7 @@ impl<'a> Source<'a> {
         ])
     }
 
-    /// The `.tar.gz` of a prefix.
+    /// The `.tar.gz` for installation into a prefix.
     fn archive(&self, mut prefix: Tree) -> Result<File> {
         for (name, text) in [
             ("README.md", &self.readme),
@@ -241,7 +246,7 @@ impl<'a> Source<'a> {
         (name, self.sbom.clone().into_bytes())
     }
 
-    /// The documents of a package for the system itself.
+    /// Adds the documents of a system package.
     fn documents(&self, system: &mut Tree) -> Result {
         let copyright = texts::copyright(self.name, &self.mit);
         let mut put = |name: &str, bytes: Vec<u8>| {
@@ -307,7 +312,7 @@ impl<'a> Source<'a> {
         Ok((wheel.file_name(), wheel.bytes(self.when)?))
     }
 
-    /// The image: the program with all that a system would have for it.
+    /// The image: the program with everything that it needs from a system.
     fn image(&self) -> Result<File> {
         let mut root = image::root(&self.built.elf)?;
         root.file("usr/bin/bucketload", 0o755, self.built.bytes.clone());

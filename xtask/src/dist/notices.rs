@@ -1,4 +1,4 @@
-//! The licences of the crates inside a program, which ask to go with it: every text once, with those that it is of.
+//! The licences of the crates in a program, which must accompany it: each text once, with the crates that use it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use super::crates::Crate;
 use crate::files;
 use crate::sh::Result;
 
-/// Beginnings of names of files that hold a licence or a notice.
+/// Name prefixes of licence and notice files.
 const NAMES: [&str; 6] = [
     "license",
     "licence",
@@ -18,16 +18,16 @@ const NAMES: [&str; 6] = [
     "unlicense",
 ];
 
-/// The file for a package of `crates`.
+/// The text for a program that consists of `crates`.
 ///
 /// # Errors
-/// When the sources of a crate cannot be read.
+/// The sources of a crate cannot be read.
 pub(super) fn text(crates: &[Crate]) -> Result<String> {
     let mut out =
         "Crates of other authors in this program, with their licences as SPDX expressions,\n\
                    then the texts that go with them. The standard library of Rust is MIT OR Apache-2.0.\n\n"
             .to_owned();
-    // Texts that differ by blanks are one.
+    // Texts that differ only in white space count as one.
     let mut texts: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();
     for known in crates.iter().filter(|known| !known.is_own()) {
         let title = format!("{} {}", known.name, known.version);
@@ -59,7 +59,7 @@ pub(super) fn text(crates: &[Crate]) -> Result<String> {
     Ok(out)
 }
 
-/// The texts in the directory of a crate, and in the directories of the C library that it may carry.
+/// The texts in a crate's directory, and in the directories of C libraries inside it.
 fn licenses(dir: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     let list = |dir: &Path| -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
@@ -81,7 +81,7 @@ fn licenses(dir: &Path) -> Result<Vec<String>> {
                 .to_lowercase();
             name.starts_with(word) && !name.ends_with(".rs") && !name.ends_with(".py")
         };
-        // zstd may be had by LICENSE (BSD) or by COPYING (GPL): the first is taken.
+        // zstd is offered under LICENSE (BSD) or COPYING (GPL): we choose the first.
         let choice = files.iter().any(|path| is(path, "license"));
         for path in &files {
             let wanted = NAMES.iter().any(|word| is(path, word));
@@ -100,7 +100,7 @@ mod tests {
     use crate::files::TempDir;
 
     #[test]
-    fn a_text_stands_once_with_all_that_it_is_of() {
+    fn each_licence_text_appears_once_with_all_its_crates() {
         let dir = TempDir::new("notices").unwrap();
         let mut crates = Vec::new();
         for name in ["a", "b", "ours"] {

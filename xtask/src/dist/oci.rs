@@ -1,43 +1,42 @@
-//! An image in one archive, from nothing: in the layout of OCI, with the list that `docker load` reads beside it. It is
-
-//! written without an engine of containers.
+//! Writes a container image as one archive, without a container engine: in OCI layout, with the list that `docker
+//! load` reads.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::tree::{Tree, gzip};
-use super::when::When;
+use super::when::SourceTime;
 use crate::sh::Result;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// User and group of the image; not root, and of no distribution.
+/// User and group of the image: not root, and unused by distributions.
 pub(super) const USER: u32 = 65_532;
-/// The directory in which the program starts, which is the user's.
+/// Working directory of the program and home of its user.
 pub(super) const HOME: &str = "work";
 
 /// An image with one layer.
 pub(super) struct Image<'a> {
     /// Repository and tag, such as `bucketload:0.1.0`.
     pub(super) name: &'a str,
-    /// Machine, in the words of images.
+    /// Machine, by its name in images.
     pub(super) machine: &'a str,
-    /// What is started.
+    /// The program to start.
     pub(super) program: &'a str,
-    /// `org.opencontainers.image.*` by the last word.
+    /// Labels, named without their prefix `org.opencontainers.image.`.
     pub(super) labels: &'a [(&'a str, &'a str)],
     /// Its files.
     pub(super) root: &'a Tree,
 }
 
 impl Image<'_> {
-    /// The archive, all times `when`.
+    /// The bytes of the archive, with all times set to `when`.
     ///
     /// # Errors
-    /// When a path is too long for a tar file.
-    pub(super) fn bytes(&self, when: When) -> Result<Vec<u8>> {
+    /// A path is too long for a tar file.
+    pub(super) fn bytes(&self, when: SourceTime) -> Result<Vec<u8>> {
         let instant = when.rfc3339();
         let layer = self.root.tar("", when.0)?;
         let unpacked = digest(&layer);
@@ -97,7 +96,7 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", super::hex(&Sha256::digest(bytes)))
 }
 
-/// Puts a blob where its digest says, and describes it.
+/// Adds a blob under its digest, and returns its descriptor.
 fn blob(files: &mut Tree, kind: &str, bytes: Vec<u8>) -> Value {
     let described = json!({
         "mediaType": kind,
@@ -108,7 +107,7 @@ fn blob(files: &mut Tree, kind: &str, bytes: Vec<u8>) -> Value {
     described
 }
 
-/// Where the blob of a descriptor lies.
+/// Path of the blob of a descriptor.
 fn path(described: &Value) -> String {
     let digest = described["digest"].as_str().unwrap_or_default();
     format!("blobs/{}", digest.replace(':', "/"))
@@ -116,7 +115,7 @@ fn path(described: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Image, Tree, When};
+    use super::{Image, SourceTime, Tree};
     use serde_json::Value;
     use sha2::{Digest as _, Sha256};
     use std::collections::BTreeMap;
@@ -148,8 +147,8 @@ mod tests {
             labels: &[("licenses", "MIT")],
             root: &root,
         };
-        let bytes = image.bytes(When(5)).unwrap();
-        assert_eq!(bytes, image.bytes(When(5)).unwrap());
+        let bytes = image.bytes(SourceTime(5)).unwrap();
+        assert_eq!(bytes, image.bytes(SourceTime(5)).unwrap());
         let files = untar(&bytes);
         let json = |name: &str| -> Value { serde_json::from_slice(&files[name]).unwrap() };
         let follow = |described: &Value| -> &Vec<u8> {

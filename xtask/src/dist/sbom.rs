@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::crates::Crate;
-use super::when::When;
+use super::when::SourceTime;
 
-/// The document of `package`, which is one of `crates`, and of the file with this sum.
-pub(super) fn document(package: &str, crates: &[Crate], sum: &str, when: When) -> String {
+/// The document for `package`, which is one of `crates`, and its file with the hash `sum`.
+pub(super) fn document(package: &str, crates: &[Crate], sum: &str, when: SourceTime) -> String {
     let (own, others): (Vec<&Crate>, Vec<&Crate>) =
         crates.iter().partition(|known| known.name == package);
     let mut main = own
@@ -58,13 +58,13 @@ fn component(known: &Crate, kind: &str) -> Value {
     component
 }
 
-/// The package URL of a crate, by which the document names it; `+` is escaped there.
+/// The package URL of a crate, which identifies it in the document; `+` is escaped.
 fn reference(known: &Crate) -> String {
     let version = known.version.replace('+', "%2B");
     format!("pkg:cargo/{}@{version}", known.name)
 }
 
-/// A UUID that follows from a digest (version 8 of RFC 9562).
+/// A UUID derived from a digest (version 8 of RFC 9562).
 fn uuid(digest: &[u8]) -> String {
     let mut bytes = digest[..16].to_vec();
     bytes[6] = bytes[6] & 0x0f | 0x80;
@@ -84,7 +84,7 @@ fn uuid(digest: &[u8]) -> String {
 mod tests {
     use serde_json::Value;
 
-    use super::{Crate, When, document, uuid};
+    use super::{Crate, SourceTime, document, uuid};
 
     #[test]
     fn every_crate_is_named_with_licence_and_sum() {
@@ -97,8 +97,8 @@ mod tests {
             ..Crate::default()
         };
         let crates = [known("ours", "", &[1]), known("zlib", "ab", &[])];
-        let text = document("ours", &crates, "cd", When(0));
-        assert_eq!(text, document("ours", &crates, "cd", When(0)));
+        let text = document("ours", &crates, "cd", SourceTime(0));
+        assert_eq!(text, document("ours", &crates, "cd", SourceTime(0)));
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["metadata"]["component"]["name"], "ours");
         assert_eq!(

@@ -1,8 +1,8 @@
-//! The texts of packages: what is inside, what it needs, how to begin.
+//! The texts of packages: contents, requirements, first steps.
 
 use super::elf::{Machine, Version};
 
-/// What the program is, a line.
+/// One-line summary of the program.
 pub(super) const SUMMARY: &str = "The benchmark for object storage, with a verdict on every result";
 
 /// A version as `2.34`.
@@ -10,11 +10,11 @@ pub(super) fn dotted((major, minor): Version) -> String {
     format!("{major}.{minor}")
 }
 
-/// What is needed, in words.
+/// The requirements in words.
 fn needs(floor: Version, machine: Machine) -> String {
     format!(
-        "It runs on Linux, {}, with glibc {} or newer (`ldd --version` says which you have), and needs no other\n\
-         library than glibc and libgcc_s, which every distribution has.",
+        "It runs on Linux, {}, with glibc {} or newer (`ldd --version` shows yours). The only libraries it needs are\n\
+         glibc and libgcc_s, which every distribution has.",
         machine.name,
         dotted(floor)
     )
@@ -29,8 +29,8 @@ pub(super) fn program(version: &str, floor: Version, machine: Machine) -> String
          \x20   bucketload run online-service\n\n\
          measures the embedded server and ends with a verdict; `--target s3://BUCKET --endpoint-url URL` measures your\n\
          store, with the credentials of the AWS CLI. `bucketload study ossperf --quick --target embedded` is a first\n\
-         study. `bucketload help`, `man bucketload` and `man bucketload-run` say the rest.\n\n\
-         The `.tar.gz` holds `bin/bucketload`, manual pages in `share/man` and completions of bash, zsh and fish in\n\
+         study. For more, see `bucketload help`, `man bucketload` and `man bucketload-run`.\n\n\
+         The `.tar.gz` holds `bin/bucketload`, manual pages in `share/man` and completions for bash, zsh and fish in\n\
          `share`. Unpack it into a prefix, for example `/usr/local`:\n\n\
          \x20   tar -xzf bucketload-*.tar.gz --strip-components=1 -C /usr/local\n\n\
          Licence: Apache-2.0 or MIT, at your choice. The crates inside have licences of their own:\n\
@@ -44,12 +44,12 @@ pub(super) fn library(version: &str, floor: Version, machine: Machine) -> String
     format!(
         "# libs3-bucketload {version}\n\n\
          `libs3.so.4`: applications of libs3 (IOR, mdtest, IO500, MD-Workbench) work on a directory instead of a server,\n\
-         without being compiled again.\n\n\
+         without recompilation.\n\n\
          {}\n\n\
          \x20   export LD_LIBRARY_PATH=/where/it/is BUCKETLOAD_S3_ROOT=/scratch/project/s3\n\n\
-         and start the application. Where the package put the library into the system's own directory,\n\
-         `LD_LIBRARY_PATH` is not needed. `bucketload study s3-hpc` and `libs3:DIR` find it in `../lib` beside\n\
-         `bin/bucketload`, too.\n\n\
+         and start the application. If a package installed the library into the system's own directory,\n\
+         `LD_LIBRARY_PATH` is not needed. `bucketload study s3-hpc` and `libs3:DIR` also find it in `../lib` next to\n\
+         `bin/bucketload`.\n\n\
          Licence: Apache-2.0 or MIT, at your choice. The crates inside have licences of their own:\n\
          `THIRD-PARTY-LICENSES.txt`.\n",
         needs(floor, machine)
@@ -58,7 +58,7 @@ pub(super) fn library(version: &str, floor: Version, machine: Machine) -> String
 
 /// The copyright file of a Debian package, in its machine-readable form.
 pub(super) fn copyright(name: &str, mit: &str) -> String {
-    // Paragraphs of a licence are indented, empty lines are dots.
+    // Debian wants licence paragraphs indented, and a dot for an empty line.
     let indented: String = mit
         .lines()
         .map(|line| match line.trim() {
@@ -81,7 +81,7 @@ mod tests {
     use super::{Machine, copyright, library, program};
 
     #[test]
-    fn the_floor_is_stated() {
+    fn the_oldest_glibc_is_stated() {
         let machine = Machine {
             name: "x86_64",
             debian: "amd64",

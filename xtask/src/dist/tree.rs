@@ -1,4 +1,4 @@
-//! A tree of files as archives hold it: sorted, with fixed owners, modes and times; and its form as a tar file.
+//! A tree of files for archives: sorted, with fixed owners, modes and times; and its tar form.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -9,14 +9,14 @@ use crate::sh::Result;
 
 const BLOCK: usize = 512;
 
-/// What stands at a path.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     Dir,
     File(Vec<u8>),
 }
 
-/// A node with what surrounds it.
+/// A node with its mode and owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     node: Node,
@@ -25,17 +25,17 @@ struct Entry {
     owner: u32,
 }
 
-/// Files by path; directories above a path are there by themselves, before it.
+/// Entries by path; the directories above a path are added automatically and sort before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree(BTreeMap<String, Entry>);
 
 impl Tree {
-    /// A file of root's.
+    /// Adds a file owned by root.
     pub(super) fn file(&mut self, path: &str, mode: u32, bytes: impl Into<Vec<u8>>) {
         self.put(path, Node::File(bytes.into()), mode, 0);
     }
 
-    /// A directory with an owner.
+    /// Adds a directory.
     pub(super) fn dir(&mut self, path: &str, mode: u32, owner: u32) {
         self.put(path, Node::Dir, mode, owner);
     }
@@ -53,7 +53,7 @@ impl Tree {
         self.0.insert(path.to_owned(), entry);
     }
 
-    /// The tree below a directory of this name.
+    /// The tree moved into the directory `top`.
     pub(super) fn below(self, top: &str) -> Self {
         let mut moved = Self::default();
         for (path, entry) in self.0 {
@@ -67,7 +67,7 @@ impl Tree {
         moved
     }
 
-    /// Path, mode and content of the files.
+    /// Path, mode and contents of all files.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, u32, &[u8])> {
         let all = self.0.iter();
         all.filter_map(|(path, entry)| match &entry.node {
@@ -76,16 +76,16 @@ impl Tree {
         })
     }
 
-    /// Bytes of all files, as a package manager counts them: in whole KiB each.
+    /// Size of all files in KiB, each rounded up, as package managers count it.
     pub(super) fn kib(&self) -> u64 {
         let sizes = self.files().map(|(_, _, bytes)| bytes.len());
         sizes.map(|size| size.div_ceil(1024) as u64).sum()
     }
 
-    /// The tar file (POSIX ustar), paths with `before` in front, all times `epoch` (seconds).
+    /// The tar file (POSIX ustar), with `before` in front of paths and all times set to `epoch` (seconds).
     ///
     /// # Errors
-    /// When a path is too long for the format.
+    /// A path is too long for the format.
     pub(super) fn tar(&self, before: &str, epoch: u64) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for (path, entry) in &self.0 {
@@ -113,7 +113,7 @@ fn header(name: &str, entry: &Entry, kind: u8, size: usize, epoch: u64) -> Resul
     put(116, format!("{:07o}", entry.owner).as_bytes());
     put(124, format!("{size:011o}").as_bytes());
     put(136, format!("{epoch:011o}").as_bytes());
-    // The sum is made with blanks in its own place.
+    // The checksum field counts as blanks.
     put(148, b"        ");
     put(156, &[kind]);
     put(257, b"ustar\x0000");
@@ -127,7 +127,7 @@ fn header(name: &str, entry: &Entry, kind: u8, size: usize, epoch: u64) -> Resul
     Ok(block)
 }
 
-/// Prefix and name of a path: at most 155 and 100 bytes, divided at a slash.
+/// Splits a path at a slash into a prefix of at most 155 and a name of at most 100 bytes.
 fn split(path: &str) -> Result<(&str, &str)> {
     if path.len() <= 100 {
         return Ok(("", path));
@@ -140,12 +140,12 @@ fn split(path: &str) -> Result<(&str, &str)> {
     }
 }
 
-/// `bytes` compressed, without name and time.
+/// Compresses `bytes`, without a name or time.
 ///
 /// # Errors
-/// None in practice: writing into memory does not fail.
+/// None in practice: writing to memory does not fail.
 pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    // 255: the system that made it is unknown, whatever it is.
+    // 255 means unknown operating system, so that the bytes are the same everywhere.
     let made = GzBuilder::new().operating_system(255);
     let mut out = made.write(Vec::new(), Compression::default());
     let written = out.write_all(bytes).and_then(|()| out.finish());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_sorted_and_say_what_they_are() {
+    fn entries_are_sorted_with_their_types() {
         let bytes = tree().tar("./", 1_700_000_000).unwrap();
         let mut lines = Vec::new();
         let mut rest = &bytes[..];
@@ -201,7 +201,7 @@ mod tests {
             lines.push(format!("{kind} {mode:o} {owner} {user} {size} {path}"));
             rest = &after[usize::try_from(size).unwrap().next_multiple_of(512)..];
         }
-        // Two empty blocks are the end.
+        // Two empty blocks mark the end.
         assert_eq!(rest, [0; 1024]);
         let expected = [
             "5 755 0 root 0 ./a/".to_owned(),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_putting_changes_nothing() {
+    fn insertion_order_does_not_matter() {
         let mut other = Tree::default();
         other.file("a/b", 0o644, "");
         other.dir("work", 0o750, 65532);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_bytes_name_no_time_and_no_system() {
+    fn compressed_bytes_contain_no_time_and_no_system() {
         let packed = gzip(b"text").unwrap();
         assert_eq!(packed[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
         let mut text = String::new();

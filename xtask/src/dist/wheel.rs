@@ -1,6 +1,4 @@
-//! A Python wheel that carries a program: `pip install` puts it on the path. A wheel is a zip file with a list of what is
-
-//! in it.
+//! A Python wheel with a program, which `pip install` puts on PATH. A wheel is a zip file with a list of its files.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,26 +10,26 @@ use flate2::{Compression, Crc};
 use sha2::{Digest as _, Sha256};
 
 use super::elf::Version;
-use super::when::When;
+use super::when::SourceTime;
 use crate::sh::Result;
 
 /// A wheel of a program.
 pub(super) struct Wheel<'a> {
-    /// Name of package and program.
+    /// Name of the package and the program.
     pub(super) name: &'a str,
     /// Its version.
     pub(super) version: &'a str,
     /// The oldest glibc that runs it.
     pub(super) floor: Version,
-    /// Machine, as `uname -m` says it.
+    /// Machine, as `uname -m` prints it.
     pub(super) machine: &'a str,
-    /// What it is, a line.
+    /// One-line summary.
     pub(super) summary: &'a str,
-    /// Its description, Markdown.
+    /// Description in Markdown.
     pub(super) readme: &'a str,
-    /// Licence of the package, SPDX.
+    /// Licence of the package as an SPDX expression.
     pub(super) license: &'a str,
-    /// File name and text of licences.
+    /// File name and text of each licence.
     pub(super) licenses: &'a [(&'a str, &'a str)],
     /// The program.
     pub(super) program: &'a [u8],
@@ -43,16 +41,16 @@ impl Wheel<'_> {
         format!("py3-none-manylinux_{major}_{minor}_{}", self.machine)
     }
 
-    /// The file's name, which installers read.
+    /// The file name, which installers parse.
     pub(super) fn file_name(&self) -> String {
         format!("{}-{}-{}.whl", self.name, self.version, self.tag())
     }
 
-    /// The wheel, all times `when`.
+    /// The bytes of the wheel, with all times set to `when`.
     ///
     /// # Errors
-    /// When a file is too large for a zip file.
-    pub(super) fn bytes(&self, when: When) -> Result<Vec<u8>> {
+    /// A file is too large for a zip file.
+    pub(super) fn bytes(&self, when: SourceTime) -> Result<Vec<u8>> {
         let stem = format!("{}-{}", self.name, self.version);
         let info = format!("{stem}.dist-info");
         let mut files: BTreeMap<String, (u32, Vec<u8>)> = BTreeMap::new();
@@ -81,7 +79,7 @@ impl Wheel<'_> {
             let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
             lines.push_str(&format!("{path},sha256={digest},{}\n", bytes.len()));
         }
-        // It cannot hold its own sum.
+        // The record cannot contain its own hash.
         lines.push_str(&format!("{record},,\n"));
         let files = files
             .into_iter()
@@ -91,8 +89,8 @@ impl Wheel<'_> {
     }
 }
 
-/// A zip file of path, mode and content.
-fn zip(files: impl Iterator<Item = (String, u32, Vec<u8>)>, when: When) -> Result<Vec<u8>> {
+/// A zip file of entries with path, mode and contents.
+fn zip(files: impl Iterator<Item = (String, u32, Vec<u8>)>, when: SourceTime) -> Result<Vec<u8>> {
     let large = |_| "a zip file holds at most 4 GiB".to_owned();
     let (date, time) = when.dos();
     let (mut out, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
@@ -147,9 +145,9 @@ mod tests {
     use base64::Engine as _;
     use sha2::{Digest as _, Sha256};
 
-    use super::{URL_SAFE_NO_PAD, Wheel, When};
+    use super::{SourceTime, URL_SAFE_NO_PAD, Wheel};
 
-    /// Mode and content of the files by name, as the directory at the end names them.
+    /// Mode and contents of the files by name, according to the central directory.
     fn unzip(bytes: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
         let number = |at: usize, length: usize| {
             let digits = bytes[at..at + length].iter().rev();
@@ -170,7 +168,7 @@ mod tests {
                 (number(at + 20, 4), number(at + 24, 4), number(at + 28, 2));
             let mode = u32::try_from(number(at + 40, 2)).unwrap();
             let start = number(at + 42, 4);
-            // What stands before the file is the same.
+            // The local header repeats the central one.
             assert_eq!(bytes[start..start + 4], *b"PK\x03\x04");
             assert_eq!(bytes[start + 4..start + 30], bytes[at + 6..at + 32]);
             // 2024-02-29 23:59:58
@@ -207,8 +205,8 @@ mod tests {
         let name = wheel.file_name();
         assert_eq!(name, "tool-0.1.0-py3-none-manylinux_2_34_x86_64.whl");
         // 2024-02-29 23:59:59
-        let bytes = wheel.bytes(When(1_709_251_199)).unwrap();
-        assert_eq!(bytes, wheel.bytes(When(1_709_251_199)).unwrap());
+        let bytes = wheel.bytes(SourceTime(1_709_251_199)).unwrap();
+        assert_eq!(bytes, wheel.bytes(SourceTime(1_709_251_199)).unwrap());
         let files = unzip(&bytes);
         assert_eq!(
             files["tool-0.1.0.data/scripts/tool"],

@@ -1,6 +1,5 @@
-//! The instant that packages carry in place of the time at which they were made, so that the same source gives the same
-
-//! bytes: `SOURCE_DATE_EPOCH`, else that of the last commit.
+//! The time that packages carry instead of their build time, so that the same source gives the same bytes:
+//! `SOURCE_DATE_EPOCH`, or else the time of the last commit.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -11,26 +10,26 @@ const VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
 /// Seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct When(pub(super) u64);
+pub(super) struct SourceTime(pub(super) u64);
 
-impl When {
-    /// The instant of the source.
+impl SourceTime {
+    /// The time of the source.
     ///
     /// # Errors
-    /// When neither the variable nor a commit says it.
+    /// Neither the variable nor a commit gives a time.
     pub(super) fn of_source() -> Result<Self> {
         if let Ok(text) = std::env::var(VARIABLE) {
             let seconds = text.trim().parse();
             return seconds.map(Self).map_err(|_| {
                 format!(
-                    "{VARIABLE}={text}: is no number of seconds since 1970; set another or none"
+                    "{VARIABLE}={text}: not a number of seconds since 1970; correct or unset it"
                 )
             });
         }
         let commit = output(&mut cmd("git", ["log", "-1", "--format=%ct"]));
         let seconds = commit.ok().and_then(|text| text.trim().parse().ok());
         seconds.map(Self).ok_or_else(|| {
-            format!("there is no commit that gives packages their time; set {VARIABLE} to seconds since 1970")
+            format!("no commit gives packages a time; set {VARIABLE} to seconds since 1970")
         })
     }
 
@@ -40,12 +39,12 @@ impl When {
         instant.unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 
-    /// The instant as `2024-02-29T23:59:59Z`.
+    /// The time as `2024-02-29T23:59:59Z`.
     pub(super) fn rfc3339(self) -> String {
         self.utc().format(&Rfc3339).unwrap_or_default()
     }
 
-    /// Date and time as MS-DOS and zip files have them: from 1980 on, in steps of two seconds.
+    /// Date and time in MS-DOS form, as in zip files: from 1980 on, in steps of two seconds.
     pub(super) fn dos(self) -> (u16, u16) {
         let utc = self.utc();
         let Ok(since) = u16::try_from(utc.year() - 1980) else {
@@ -61,17 +60,17 @@ impl When {
 
 #[cfg(test)]
 mod tests {
-    use super::When;
+    use super::SourceTime;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
-        assert_eq!(When(0).rfc3339(), "1970-01-01T00:00:00Z");
-        assert_eq!(When(951_782_400).rfc3339(), "2000-02-29T00:00:00Z");
-        assert_eq!(When(1_735_689_599).rfc3339(), "2024-12-31T23:59:59Z");
+    fn dates_follow_the_calendar() {
+        assert_eq!(SourceTime(0).rfc3339(), "1970-01-01T00:00:00Z");
+        assert_eq!(SourceTime(951_782_400).rfc3339(), "2000-02-29T00:00:00Z");
+        assert_eq!(SourceTime(1_735_689_599).rfc3339(), "2024-12-31T23:59:59Z");
         let at = |y: u16, m: u16, d: u16| (y - 1980) << 9 | m << 5 | d;
-        assert_eq!(When(0).dos(), (33, 0));
-        assert_eq!(When(315_532_800).dos(), (at(1980, 1, 1), 0));
+        assert_eq!(SourceTime(0).dos(), (33, 0));
+        assert_eq!(SourceTime(315_532_800).dos(), (at(1980, 1, 1), 0));
         let last = (at(2024, 12, 31), 23 << 11 | 59 << 5 | 29);
-        assert_eq!(When(1_735_689_599).dos(), last);
+        assert_eq!(SourceTime(1_735_689_599).dos(), last);
     }
 }

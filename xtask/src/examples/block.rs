@@ -1,19 +1,20 @@
-//! The command lines of a document: which lines of its code blocks a reader would type, and what they promise.
+//! The command lines of a document: the lines of its code blocks that a reader would type, and the files that they
+//! promise to write.
 
 use crate::manual::markdown;
 
-/// A command of a document, as it stands there.
+/// A command of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Example {
-    /// Line of the document, from 1.
+    /// Line number in the document, from 1.
     pub(super) line: usize,
-    /// The command, without the prompt and with its continuation lines.
+    /// The command without its prompt, including continuation lines.
     pub(super) text: String,
-    /// `export` lines of the same block before it.
+    /// Earlier `export` lines of the same block.
     pub(super) before: Vec<String>,
 }
 
-/// The commands of a text in order, and the lines of its shell blocks that are none that we know.
+/// The commands of a text in order, and unknown lines of its shell blocks.
 pub(super) fn examples(text: &str) -> (Vec<Example>, Vec<(usize, String)>) {
     let mut found = Vec::new();
     let mut unknown = Vec::new();
@@ -24,7 +25,7 @@ pub(super) fn examples(text: &str) -> (Vec<Example>, Vec<(usize, String)>) {
         let fence = usize::from(text[code.at..].trim_start().starts_with("```"));
         let first = text[..code.at].matches('\n').count() + 1 + fence;
         let lines = joined(&code.text);
-        // in output and help, only what is surely a command is one
+        // Output and help texts may contain other lines.
         let is_shell = code.language == "sh"
             || code.language.is_empty() && lines.iter().any(|(_, line)| is_ours(line));
         let mut before = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn examples(text: &str) -> (Vec<Example>, Vec<(usize, String)>) {
     (found, unknown)
 }
 
-/// The lines with those that a backslash continues, each with its offset.
+/// The lines, joined where a backslash continues them, each with its offset.
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -71,25 +72,25 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     out
 }
 
-/// Programs of others that stand first in a line of the documents.
+/// Third-party programs that start a line in the documents.
 const FOREIGN: [&str; 10] = [
     "alias", "bzip2", "cargo", "kubectl", "mkdir", "mpirun", "openssl", "sbatch", "srun", "./",
 ];
 
-/// Whether a line calls a program of others that the documents use.
+/// True if the line calls a known third-party program.
 fn is_foreign(line: &str) -> bool {
     let word = words(line).next().unwrap_or_default();
-    // sentences may begin with such a word, but not go on with an argument
+    // `./` stands for every script.
     FOREIGN.iter().any(|name| {
         word == *name || *name == "./" && word.starts_with("./") && word.ends_with(".sh")
     })
 }
 
-/// Whether a line calls the program, by its name or through cargo.
+/// True if the line calls our program, by its name or through cargo.
 fn is_ours(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches("$ ");
     if line.contains("[OPTIONS]") || line.starts_with("bucketload study <COMMAND>") {
-        return false; // a synopsis
+        return false; // A synopsis.
     }
     let mut words = words(line);
     match words.next() {
@@ -99,7 +100,7 @@ fn is_ours(line: &str) -> bool {
     }
 }
 
-/// The words of a line behind its assignments of variables.
+/// The words of a line after its variable assignments.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().skip_while(|word| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -116,7 +117,7 @@ pub(super) fn without_comment(line: &str) -> &str {
     comment(line).map_or(line, |at| line[..at].trim_end())
 }
 
-/// Where a comment begins: a `#` behind a blank, outside quotes.
+/// The position of a comment: a `#` after a blank, outside quotes.
 fn comment(line: &str) -> Option<usize> {
     let mut quote = None;
     let mut blank = true;
@@ -133,11 +134,11 @@ fn comment(line: &str) -> Option<usize> {
     None
 }
 
-/// The options whose value is a file or a directory that the command makes.
+/// Options whose value is a file or directory that the command creates.
 const MADE: [&str; 4] = ["--out", "--write", "--report", "--cosbench-artifacts"];
 
-/// The files that a command promises: where its output goes, the values of options that name files to write, and
-/// a comment that is nothing but a path.
+/// The files that a command promises to write: redirected output, values of options that name output files, and a
+/// comment that is only a path.
 pub(super) fn promised(command: &str) -> Vec<String> {
     let mut files = Vec::new();
     let is_path = |word: &str| word.contains(['/', '.']) && !word.ends_with('.') && word != "…";
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn help_has_commands_among_words() {
+    fn commands_are_found_in_help_texts() {
         let text = "```text\nExamples:\n  bucketload get\n      Load of `bucketload agent`; then\n  \
                     bzip2 -dc x | bucketload replay -\n```\n\n```text\nbucketload run [OPTIONS]\n```\n";
         let expected = [
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_shell_block_that_nobody_knows_is_told() {
+    fn unknown_lines_of_shell_blocks_are_reported() {
         let (_, unknown) = examples("    bucketload run x\n    frobnicate\n");
         assert_eq!(unknown, [(2, "frobnicate".to_owned())]);
         assert_eq!(examples("    frobnicate\n").1, []);

@@ -1,8 +1,8 @@
-# Makes, in the current directory, what the documents' examples begin with: workloads, logs, runs, tokens.
-# Called once for each run of `cargo xtask examples`; each page gets a copy.
+# Makes the input files of the documents' examples in the current directory: workloads, logs, runs, tokens. Called
+# once for each run of `cargo xtask examples`; each page gets a copy.
 set -eu
 
-# workloads
+# Workloads.
 bucketload show smoke | sed 's/^duration = .*/duration = "1s"/' >my.toml
 cp my.toml workload.toml
 cat >workload.xml <<XML
@@ -35,7 +35,7 @@ resultdir = $PWD/results
 stonewall-time = 1
 INI
 
-# logs of three seconds each
+# Logs of three seconds each.
 ibm() {
     i=0
     while [ $i -lt 300 ]; do
@@ -66,7 +66,7 @@ while [ $i -lt 60 ]; do
     i=$((i + 1))
 done >dump.csv
 
-# runs
+# Runs.
 bucketload run my.toml --rate 50/s --op-log --out runs/before >/dev/null 2>run.log || { cat run.log >&2; exit 1; }
 bucketload run my.toml --rate 50/s --op-log --out runs/after >/dev/null 2>run.log || { cat run.log >&2; exit 1; }
 for name in mon tue main my-run; do cp -a runs/before runs/$name; done
@@ -82,12 +82,12 @@ cp -a runs/before bucketload-runs/get-20260131T235959Z
 bucketload sweep get --objects 16 --size 1KiB --over workers=1,2 --duration 500ms --repetitions 1 --no-calibration \
     --out runs/my-sweep >/dev/null 2>run.log || { cat run.log >&2; exit 1; }
 
-# secrets and certificates
+# Secrets and certificates.
 head -c 24 /dev/urandom | base64 >token
 cp token agents
 cp token FILE
 chmod 600 token agents FILE
 printf '[lab]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$AWS_ACCESS_KEY_ID" "$AWS_SECRET_ACCESS_KEY" >aws-credentials
 
-# directories that the documents take for granted
+# Directories that the documents assume.
 mkdir -p mnt/fs mnt/data mnt/lustre/bench mnt/objects srv/objects scratch/bench shm/bench DIR completions datadir

@@ -1,4 +1,4 @@
-//! The commands of README, manual and `--help`, run as they stand there.
+//! The commands of README, manual and `--help`, run exactly as written.
 //!
 //! ```text
 //! pages ── block: commands of code blocks, and the files that they promise
@@ -6,9 +6,8 @@
 //!         ── shell: run in the directory of its page, in the order of the page
 //! ```
 //!
-//! What a command promises is its exit code (0 unless the table says otherwise), the files that it names for its
-
-//! output, and the report that it says it wrote. A command that does not run has a reason in `table`.
+//! A command promises its exit code (0 unless the table says otherwise), the output files that it names, and the
+//! report that it says it wrote. The `table` gives a reason for every command that does not run.
 
 mod block;
 mod places;
@@ -20,21 +19,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use block::Example;
-use places::Places;
+use places::StandIns;
 use shell::{Ended, Served, Shell};
-use table::{How, RULES};
+use table::{Handling, RULES};
 
 use crate::files;
-use crate::sh::{Result, ensure, root};
+use crate::sh::{Result, ensure, no_faults, root};
 
-/// The pages whose commands are a user's.
+/// Pages outside `docs` whose commands are run.
 const PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "servers/README.md"];
 
-/// Longest that a command may take: a quick one, and one of conformance.
+/// Time limits of quick commands, and of those that only conformance runs.
 const QUICK: Duration = Duration::from_secs(300);
 const LONG: Duration = Duration::from_secs(45 * 60);
 
-/// Runs the quick commands of all pages, or of those that are named; with `--long` the others, too.
+/// Runs the quick commands of all pages, or of the named ones; `--long` adds the other commands.
 pub(crate) fn main(args: &[String]) -> Result {
     let (flags, names): (Vec<_>, Vec<_>) = args.iter().partition(|arg| arg.starts_with("--"));
     if let Some(unknown) = flags.iter().find(|flag| **flag != "--long") {
@@ -57,22 +56,22 @@ pub(crate) fn main(args: &[String]) -> Result {
     run(&pages, !flags.is_empty(), names.is_empty())
 }
 
-/// Every command of every page, for conformance.
+/// Runs every command of every page, for conformance.
 pub(crate) fn all() -> Result {
     run(&pages()?, true, true)
 }
 
-/// The pages with commands, relative to the root.
+/// The pages that may have commands, relative to the root.
 fn pages() -> Result<Vec<PathBuf>> {
     let mut pages: Vec<PathBuf> = PAGES.iter().map(PathBuf::from).collect();
     let docs = files::below(&root().join("docs"))?;
     let docs = docs.into_iter().map(|path| Path::new("docs").join(path));
-    pages.extend(docs.filter(|path| path.extension().is_some_and(|end| end == "md")));
+    pages.extend(docs.filter(|path| files::is_kind(path, "md")));
     Ok(pages)
 }
 
 fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
-    let places = Places::start()?;
+    let places = StandIns::start()?;
     let (slow, others): (Vec<_>, Vec<_>) = pages.iter().enumerate().partition(|(_, path)| {
         let path = path.to_string_lossy();
         table::BESIDE.iter().any(|page| table::page_is(&path, page))
@@ -89,28 +88,24 @@ fn run(pages: &[PathBuf], long: bool, whole: bool) -> Result {
     if whole {
         let stale = RULES.iter().enumerate().filter(|(n, _)| !used.contains(n));
         faults.extend(stale.map(|(_, (page, words, _))| {
-            format!("xtask/src/examples/table.rs: no command has the rule for {page:?}, {words:?}")
+            format!(
+                "xtask/src/examples/table.rs: no command matches the rule for {page:?}, {words:?}"
+            )
         }));
     }
-    ensure(faults.is_empty(), || {
-        format!(
-            "{} faults in examples:\n{}",
-            faults.len(),
-            faults.join("\n")
-        )
-    })
+    no_faults("faults in examples", &faults)
 }
 
-/// Pages whose commands run one after another.
+/// Results of pages whose commands run one after another.
 #[derive(Default)]
 struct Lane {
-    /// The rules of the table that a command has.
+    /// Rules of the table that matched a command.
     used: BTreeSet<usize>,
     faults: Vec<String>,
 }
 
 impl Lane {
-    fn run(pages: &[(usize, &PathBuf)], places: &Places, long: bool) -> Result<Self> {
+    fn run(pages: &[(usize, &PathBuf)], places: &StandIns, long: bool) -> Result<Self> {
         let mut lane = Self::default();
         for (n, path) in pages {
             let text = files::read(root().join(path))?;
@@ -145,16 +140,16 @@ impl Lane {
     }
 }
 
-/// The commands of one page.
+/// A run of one page's commands.
 struct Page<'a> {
     path: &'a Path,
-    places: &'a Places,
+    places: &'a StandIns,
     dir: PathBuf,
     long: bool,
     served: Vec<Served>,
-    /// How many were left to whom.
+    /// Number of skipped commands, by reason.
     left: BTreeMap<String, usize>,
-    /// The files that its commands have promised so far.
+    /// Files that its commands have promised so far.
     made: BTreeSet<String>,
     ran: usize,
     mapped: usize,
@@ -174,10 +169,10 @@ impl Page<'_> {
         for example in examples {
             let rule = table::rule(&name, &example.text);
             used.extend(rule);
-            let how = rule.map_or(How::Quick, |n| RULES[n].2);
+            let how = rule.map_or(Handling::Quick, |n| RULES[n].2);
             let left = match how {
-                How::Never(why) => Some(format!("not here: {why}")),
-                How::Long(why) if !self.long => Some(format!("conformance: {why}")),
+                Handling::Never(why) => Some(format!("not here: {why}")),
+                Handling::Long(why) if !self.long => Some(format!("conformance: {why}")),
                 _ => None,
             };
             if let Some(left) = left {
@@ -199,7 +194,7 @@ impl Page<'_> {
                 self.faults.push(fault);
             }
         }
-        // who asks a server goes before it
+        // Clients of a server started after it and end first.
         for served in std::mem::take(&mut self.served).into_iter().rev() {
             if let Err(fault) = served.end() {
                 self.faults.push(format!("{name}: {fault}"));
@@ -207,7 +202,7 @@ impl Page<'_> {
         }
     }
 
-    fn one(&mut self, example: &Example, how: How) -> Result {
+    fn one(&mut self, example: &Example, how: Handling) -> Result {
         let command = self.places.mapped(&example.text, &self.dir);
         self.mapped += usize::from(command != example.text);
         let before: String = example
@@ -215,22 +210,22 @@ impl Page<'_> {
             .iter()
             .map(|line| self.places.mapped(line, &self.dir) + "; ")
             .collect();
-        if matches!(how, How::Serves) {
+        if matches!(how, Handling::Serves) {
             return self.serve(&format!("{before}{command}"));
         }
         let shell = Shell {
             dir: &self.dir,
             env: &self.places.env,
         };
-        let deadline = if matches!(how, How::Long(_)) {
+        let deadline = if matches!(how, Handling::Long(_)) {
             LONG
         } else {
             QUICK
         };
         let promised = block::promised(&command);
         for file in &promised {
-            // A page's directory may have a file of this name for other pages: it would pass for what this command
-            // wrote, and some commands refuse to replace a file.
+            // The page's directory may contain a file of this name that other pages need. It would pass for the
+            // command's output, and some commands refuse to replace a file.
             let path = self.dir.join(file);
             if self.made.insert(file.clone()) && path.starts_with(&self.dir) {
                 let _ = std::fs::remove_file(path);
@@ -265,7 +260,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Fails unless a file that was promised is there and has something in it. The name may end in `*`.
+    /// Fails unless a promised file exists and is not empty. The name may end in `*`.
     fn expect(&self, file: &str) -> Result {
         let path = self.dir.join(file);
         let there = match file.strip_suffix('*') {
@@ -276,11 +271,11 @@ impl Page<'_> {
             None => std::fs::metadata(&path).is_ok_and(|meta| meta.is_dir() || meta.len() > 0),
         };
         ensure(there, || {
-            format!("{file} is missing or empty, which it promises to write")
+            format!("it promises to write {file}, which is missing or empty")
         })
     }
 
-    /// How many commands ran, and who runs the others.
+    /// The number of commands that ran, and why others were skipped.
     fn summary(&self) -> String {
         let mut text = format!(
             "{}: {} ran, {} of them with hosts, keys or directories of this machine",
@@ -289,17 +284,17 @@ impl Page<'_> {
             self.mapped
         );
         for (why, count) in &self.left {
-            text += &format!("\n  {count} left: {why}");
+            text += &format!("\n  {count} skipped: {why}");
         }
         text
     }
 }
 
-/// Fails unless a command ended as it must.
-fn judge(ended: &Ended, how: How) -> Result {
+/// Fails unless a command ended as expected.
+fn judge(ended: &Ended, how: Handling) -> Result {
     let allowed = match (ended.code, how) {
         (Some(0), _) => true,
-        (Some(code), How::Or(other, says)) => code == other && ended.stderr.contains(says),
+        (Some(code), Handling::Or(other, says)) => code == other && ended.stderr.contains(says),
         _ => false,
     };
     if allowed {
@@ -318,21 +313,21 @@ fn judge(ended: &Ended, how: How) -> Result {
 mod tests {
     use super::judge;
     use super::shell::Ended;
-    use super::table::How;
+    use super::table::Handling;
 
     #[test]
-    fn a_command_ends_well_or_as_the_table_says() {
+    fn commands_end_with_success_or_as_the_table_says() {
         let ended = |code, stderr: &str| Ended {
             code,
             stdout: String::new(),
             stderr: stderr.to_owned(),
         };
-        let or = How::Or(2, "refused");
-        assert!(judge(&ended(Some(0), ""), How::Quick).is_ok());
+        let or = Handling::Or(2, "refused");
+        assert!(judge(&ended(Some(0), ""), Handling::Quick).is_ok());
         assert!(judge(&ended(Some(2), "refused"), or).is_ok());
         assert!(judge(&ended(Some(2), "another"), or).is_err());
         assert!(judge(&ended(Some(1), "refused"), or).is_err());
-        assert!(judge(&ended(Some(2), "refused"), How::Quick).is_err());
-        assert!(judge(&ended(None, ""), How::Quick).is_err());
+        assert!(judge(&ended(Some(2), "refused"), Handling::Quick).is_err());
+        assert!(judge(&ended(None, ""), Handling::Quick).is_err());
     }
 }

@@ -1,29 +1,29 @@
-//! What stands for the documents' hosts here: stores, agents and keys of the task's own.
+//! Local replacements for the documents' hosts: the task's own stores, agents and keys.
 
 use std::path::{Path, PathBuf};
 
 use super::shell::{Served, Shell};
-use super::table::{BUCKETS, PLACES};
+use super::table::{BUCKETS, PLACEHOLDERS};
 use crate::files;
 use crate::files::TempDir;
-use crate::own::program;
+use crate::program::program;
 use crate::server::free_port;
 use crate::sh::{Result, root};
 
 const ID: &str = "examplesaccesskey001";
 const SECRET: &str = "examplessecretkey0000000000000000001";
 
-/// The servers of one run of the task, and the environment of every command.
-pub(super) struct Places {
-    // ended before the directory goes
+/// The servers of one run of the task, and the environment of all commands.
+pub(super) struct StandIns {
+    // Declared before the directory, so that they end first.
     served: Vec<Served>,
     values: Vec<(&'static str, String)>,
     pub(super) env: Vec<(String, String)>,
     home: TempDir,
 }
 
-impl Places {
-    /// Starts two stores and two agents, and makes what the examples begin with.
+impl StandIns {
+    /// Starts two stores and two agents, and makes the examples' input files.
     pub(super) fn start() -> Result<Self> {
         crate::sh::need_programs(&[
             ("bzip2", "bzip2"),
@@ -70,7 +70,7 @@ impl Places {
             env,
             home,
         };
-        // the same directory on four addresses, for ranges of hosts
+        // One directory on four addresses, for ranges of hosts.
         for host in 1..=4 {
             let line =
                 format!("exec bucketload serve --store posix:store --listen 127.0.0.{host}:{port}");
@@ -85,7 +85,7 @@ impl Places {
         places.inputs()?;
         let token = std::fs::read_to_string(places.home.path().join("inputs/token"));
         let token = token.map_err(|e| format!("inputs/token: {e}"))?;
-        // for the examples that leave it to the environment
+        // For examples that take the token from the environment.
         let token = ("BUCKETLOAD_AGENT_TOKEN".to_owned(), token.trim().to_owned());
         places.env.push(token);
         let mut agents = Vec::new();
@@ -108,7 +108,7 @@ impl Places {
         Ok(address)
     }
 
-    /// Makes what the examples begin with.
+    /// Makes the examples' input files.
     fn inputs(&self) -> Result {
         let dir = self.home.path().join("inputs");
         let script = root().join("xtask/src/examples/inputs.sh");
@@ -123,20 +123,20 @@ impl Places {
         if ended.code != Some(0) {
             return Err(format!("inputs.sh: {:?}\n{}", ended.code, ended.stderr));
         }
-        crate::own::self_signed(
+        crate::program::self_signed(
             &dir.join("cert.pem").to_string_lossy(),
             &dir.join("key.pem").to_string_lossy(),
         )
     }
 
-    /// A directory for the commands of page number `n`, with what they begin with.
+    /// A directory for the commands of page number `n`, with the input files.
     pub(super) fn page_dir(&self, n: usize) -> Result<PathBuf> {
         let dir = self.home.path().join(format!("page{n}"));
         let from = self.home.path().join("inputs/.");
         crate::sh::output(&mut crate::sh::cmd("cp", [Path::new("-a"), &from, &dir])).map(|_| dir)
     }
 
-    /// The command with what stands here for its placeholders.
+    /// The command with its placeholders replaced.
     pub(super) fn mapped(&self, command: &str, dir: &Path) -> String {
         let values: Vec<(&str, String)> = self
             .values
@@ -148,14 +148,14 @@ impl Places {
     }
 }
 
-/// `command` with every placeholder of the table replaced, and `values` in what replaces them.
+/// Replaces every placeholder of the table in `command`, and then `values` in the replacements.
 fn mapped(command: &str, values: &[(&str, String)]) -> String {
-    // what was put in is not looked at again
+    // Replaced text is not searched again.
     let mut out = String::new();
     let mut rest = command;
     while !rest.is_empty() {
-        let place = PLACES.iter().find(|(from, _)| {
-            // a directory begins a word or follows a scheme, a list or an assignment
+        let place = PLACEHOLDERS.iter().find(|(from, _)| {
+            // A directory starts a word or follows a scheme, a list separator or an assignment.
             let begins = !from.starts_with('/')
                 || out.ends_with(|c: char| c.is_whitespace() || ":=,'\"".contains(c))
                 || out.ends_with("//");

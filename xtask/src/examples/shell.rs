@@ -1,4 +1,4 @@
-//! Commands by a shell: run to their end within a deadline, or started and ended again.
+//! Shell commands: run to their end within a deadline, or started as servers and ended later.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::sh::Result;
 
-/// What the program says when it serves.
+/// The program's messages once it serves.
 const SERVING: [&str; 4] = ["serving S3 at", "agent at", "console:", "gateway to"];
 
-/// How long a server may take to begin, and to end.
+/// Time limit for a server to start, and to end.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Where commands run and what they find in their environment.
+/// Directory and environment of commands.
 pub(super) struct Shell<'a> {
     /// Directory of the page.
     pub(super) dir: &'a Path,
@@ -28,13 +28,13 @@ pub(super) struct Shell<'a> {
 pub(super) struct Ended {
     /// Exit code; `None` when it was killed at its deadline or by a signal.
     pub(super) code: Option<i32>,
-    /// What it wrote to both outputs.
+    /// Standard output; standard error follows.
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
 impl Shell<'_> {
-    /// The command in a process group of its own, its outputs in files.
+    /// Starts the command in its own process group, with its outputs in files.
     fn spawn(&self, line: &str, name: &str) -> Result<Child> {
         let at = |e: std::io::Error| format!("{line}: {e}");
         let log = |end: &str| File::create(self.dir.join(format!("{name}.{end}"))).map_err(at);
@@ -51,7 +51,7 @@ impl Shell<'_> {
             .map_err(at)
     }
 
-    /// Runs to the end, or kills what is left at the deadline.
+    /// Runs the command to its end, or kills it at the deadline.
     pub(super) fn run(&self, line: &str, deadline: Duration) -> Result<Ended> {
         let mut child = self.spawn(line, ".example")?;
         let code = wait(&mut child, deadline)?;
@@ -70,7 +70,7 @@ impl Shell<'_> {
         })
     }
 
-    /// Starts what serves, and waits until it says so. `name` tells its outputs apart.
+    /// Starts a server and waits until it says that it serves. `name` distinguishes its output files.
     pub(super) fn serve(&self, line: &str, name: &str) -> Result<Served> {
         let name = format!(".{name}");
         let child = self.spawn(line, &name)?;
@@ -95,7 +95,7 @@ impl Shell<'_> {
     }
 }
 
-/// A command that goes on until it is ended; killed when dropped.
+/// A running server; killed when dropped.
 pub(super) struct Served {
     child: Child,
     line: String,
@@ -103,28 +103,31 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// The `HOST:PORT` that it listens on, as it said.
+    /// The `HOST:PORT` that the server printed.
     pub(super) fn address(&self) -> Result<&str> {
-        let start = self.said.find("127.0.0.").ok_or("no address was told")?;
+        let start = self
+            .said
+            .find("127.0.0.")
+            .ok_or("the server printed no address")?;
         let rest = &self.said[start..];
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
         Ok(&rest[..end.unwrap_or(rest.len())])
     }
 
-    /// Ends it by SIGTERM.
+    /// Ends the server with SIGTERM.
     ///
     /// # Errors
-    /// It had ended before, ended otherwise than well, or did not end.
+    /// The server ended before, did not end, or ended with a failure.
     pub(super) fn end(mut self) -> Result {
         let line = self.line.clone();
         if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {
-            return Err(format!("{line}: ended by itself: {status}"));
+            return Err(format!("{line}: ended early: {status}"));
         }
         signal(&self.child, Signal::TERM);
         match wait(&mut self.child, SOON)? {
             Some(0 | 130 | 143) => Ok(()),
             Some(code) => Err(format!("{line}: exit code {code} on SIGTERM")),
-            None => Err(format!("{line}: SIGTERM does not end it")),
+            None => Err(format!("{line}: ignores SIGTERM")),
         }
     }
 }
@@ -144,7 +147,7 @@ fn signal(child: &Child, signal: Signal) {
     }
 }
 
-/// The exit code of a child; `None` when it does not end in time. A signal counts as in a shell: 128 and its number.
+/// The exit code of a child, or 128 plus the signal's number as in a shell; `None` if it does not end in time.
 fn wait(child: &mut Child, deadline: Duration) -> Result<Option<i32>> {
     let end = Instant::now() + deadline;
     loop {

@@ -1,27 +1,26 @@
-//! What the documents' examples need beside themselves: placeholders and what stands for them here, and the
+//! Tables for the documents' examples: placeholders with their local replacements, and the commands that end
+//! differently, take long, or cannot run on one machine.
 
-//! commands that end otherwise, take long, or cannot run on one machine.
-
-/// What becomes of a command.
+/// How a command is run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum How {
-    /// Runs to its end in every run of the task.
+pub(super) enum Handling {
+    /// Run to its end in every run of the task.
     Quick,
-    /// Takes minutes: runs in conformance.
+    /// Takes minutes; run only by conformance.
     Long(&'static str),
-    /// Does not run here at all.
+    /// Never run here.
     Never(&'static str),
-    /// Goes on until it is ended, at the end of its page.
+    /// A server, ended at the end of its page.
     Serves,
-    /// May end with this code where its error output says so, besides with 0.
+    /// May end with 0, or with this code if its standard error contains the text.
     Or(i32, &'static str),
 }
 
-/// A rule: the end of the page's path (empty: any), words of the command, and what becomes of it. The first that fits
+/// A rule: the end of the page's path (empty for any), words of the command, and how to run it. The first match
 /// counts; a command without a rule is quick.
-pub(super) type Rule = (&'static str, &'static str, How);
+pub(super) type Rule = (&'static str, &'static str, Handling);
 
-use How::{Long, Never, Or, Serves};
+use Handling::{Long, Never, Or, Serves};
 
 const CLUSTER: &str = "needs a cluster: conformance parts slurm, mpi and k8s";
 const OTHER_STEP: &str = "a step of CI of its own";
@@ -30,7 +29,7 @@ const IO500: &str =
     "300 s a phase by IO500's rules, about an hour: conformance part io500 shortens them";
 
 pub(super) const RULES: &[Rule] = &[
-    // others' programs
+    // Third-party programs.
     ("", "sbatch ", Never(CLUSTER)),
     ("", "srun ", Never(CLUSTER)),
     ("", "kubectl ", Never(CLUSTER)),
@@ -49,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         "./",
         Never("conformance starts each server by its script"),
     ),
-    // services that no server of servers/ is
+    // Services that no script in servers/ provides.
     ("", "https://storage.googleapis.com", Never("a real cloud")),
     (
         "drivers/gcs.md",
@@ -61,19 +60,19 @@ pub(super) const RULES: &[Rule] = &[
         "",
         Never("a real cloud; conformance part azure runs the driver"),
     ),
-    ("drivers/swift.md", "report out", How::Quick),
+    ("drivers/swift.md", "report out", Handling::Quick),
     (
         "drivers/swift.md",
         "",
         Never("a Swift cluster; conformance part swift runs driver and placement"),
     ),
-    ("drivers/hdfs.md", "report out", How::Quick),
+    ("drivers/hdfs.md", "report out", Handling::Quick),
     (
         "drivers/hdfs.md",
         "",
         Never("an HDFS cluster; conformance part hdfs runs driver and placement"),
     ),
-    ("drivers/seaweedfs.md", "report RUN", How::Quick),
+    ("drivers/seaweedfs.md", "report RUN", Handling::Quick),
     (
         "drivers/seaweedfs.md",
         "",
@@ -120,40 +119,40 @@ pub(super) const RULES: &[Rule] = &[
         "study-grid --rows all --scale 1",
         Never("files of 10 GB by 16 processes"),
     ),
-    // commands that only look
-    ("", "--dry-run", How::Quick),
-    ("", "config show", How::Quick),
-    ("", "slurm --nodes", How::Quick),
-    ("", "k8s --name", How::Quick),
-    ("", "bucketload submit", How::Quick),
-    // what serves
+    // Commands that only print something.
+    ("", "--dry-run", Handling::Quick),
+    ("", "config show", Handling::Quick),
+    ("", "slurm --nodes", Handling::Quick),
+    ("", "k8s --name", Handling::Quick),
+    ("", "bucketload submit", Handling::Quick),
+    // Servers.
     ("", "bucketload agent --listen", Serves),
     ("", "bucketload serve", Serves),
     ("", "bucketload gateway", Serves),
     ("", "bucketload controller", Serves),
-    ("", "top bucketload-runs/", How::Quick),
+    ("", "top bucketload-runs/", Handling::Quick),
     ("", "top --controller", Serves),
     ("commands/bucketload-top.md", "bucketload top", Serves),
-    // runs of others' lengths
+    // Long runs.
     ("", "io500 --config io500.ini", Long("IO500's sizes")),
     (
         "",
         "io500 --verify",
-        Never("needs the directory of a run, which is named after its instant"),
+        Never("needs the directory of a run, which is named after its start time"),
     ),
     (
         "commands/bucketload-io500.md",
         "stonewall-time=1",
         Long("the same as that of docs/io500.md"),
     ),
-    ("", "stonewall-time=1", How::Quick),
+    ("", "stonewall-time=1", Handling::Quick),
     ("", "io500 ", Never(IO500)),
     (
         "docs/README.md",
         "run online-service",
         Long("the same as README.md's"),
     ),
-    ("README.md", "-- run online-service", How::Quick),
+    ("README.md", "-- run online-service", Handling::Quick),
     (
         "howto/install.md",
         "-- run online-service",
@@ -193,10 +192,10 @@ pub(super) const RULES: &[Rule] = &[
     ("", "bucketload run get", Long("30 s and more")),
 ];
 
-/// Placeholders of the documents and what stands for them, in this order; `{…}` are filled in by the task.
-pub(super) const PLACES: &[(&str, &str)] = &[
+/// Placeholders of the documents and their replacements, in this order; the task fills in `{…}`.
+pub(super) const PLACEHOLDERS: &[(&str, &str)] = &[
     ("cargo run --release -- ", "bucketload "),
-    // servers
+    // Servers.
     ("http://node{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
     ("http://host{1...4}:9000", "http://127.0.0.{1...4}:{PORT}"),
     ("http://new:9000", "http://{OTHER}"),
@@ -209,23 +208,23 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("http://old:9000", "http://{STORE}"),
     ("--endpoint-url …", "--endpoint-url http://{STORE}"),
     ("h1:7400,h2:7400", "{AGENTS}"),
-    // addresses to listen on: loopback, and free
+    // Listening addresses: loopback with a free port.
     ("0.0.0.0:7400", "127.0.0.1:0"),
     ("0.0.0.0:9000", "127.0.0.1:0"),
     ("0.0.0.0:9020", "127.0.0.1:0"),
     ("127.0.0.1:9020", "127.0.0.1:0"),
-    // a second server of a page cannot have the default port, too
+    // A page's second server cannot use the default port.
     (
         "serve --store null",
         "serve --listen 127.0.0.1:0 --store null",
     ),
-    // a second controller beside the one of the page needs a port and a directory of its own
+    // A page's second controller needs its own port and directory.
     ("0.0.0.0:19088", "127.0.0.1:0 --data {DIR}/second"),
     (
         "controller --agents",
         "controller --listen 127.0.0.1:0 --data {DIR}/third --agents",
     ),
-    // keys
+    // Keys.
     (
         "AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…",
         "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
@@ -234,7 +233,7 @@ pub(super) const PLACES: &[(&str, &str)] = &[
         "AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...",
         "AWS_ACCESS_KEY_ID={ID} AWS_SECRET_ACCESS_KEY={SECRET}",
     ),
-    // directories
+    // Directories.
     ("/mnt/", "{DIR}/mnt/"),
     ("/dev/shm/", "{DIR}/shm/"),
     ("/srv/", "{DIR}/srv/"),
@@ -253,16 +252,16 @@ pub(super) const PLACES: &[(&str, &str)] = &[
 /// Buckets of the examples.
 pub(super) const BUCKETS: [&str; 7] = ["BUCKET", "bench", "bucket", "c", "my-bucket", "new", "old"];
 
-/// Pages whose commands wait so long that the others run beside them.
+/// Pages whose commands wait so long that the others run at the same time.
 pub(super) const BESIDE: [&str; 1] = ["README.md"];
 
-/// Pages whose commands talk to a controller that another page starts.
+/// Pages whose commands need a controller that another page starts.
 pub(super) const WITH_CONTROLLER: [&str; 2] = [
     "commands/bucketload-submit.md",
     "commands/bucketload-top.md",
 ];
 
-/// Files that the text beside a command promises: page, words of the command, file.
+/// Files that the surrounding text promises: page, words of the command, file.
 pub(super) const FILES: &[(&str, &str, &str)] = &[
     ("", "bucketload run ossperf", "results.csv"),
     ("", "-L /tmp/latency", "latency*"),
@@ -275,9 +274,9 @@ pub(super) fn rule(page: &str, command: &str) -> Option<usize> {
         .position(|(of, words, _)| page_is(page, of) && command.contains(words))
 }
 
-/// Whether `end` names `page`: it is the end of its path.
+/// True if `page` is named by `end`, the end of its path.
 pub(super) fn page_is(page: &str, end: &str) -> bool {
-    // many directories have a page of this name; alone it is the one of the root
+    // Many directories have such a page; the bare name means the one in the root.
     if end == "README.md" {
         return page == end;
     }
@@ -289,7 +288,7 @@ mod tests {
     use super::{page_is, rule};
 
     #[test]
-    fn the_first_rule_that_fits_counts() {
+    fn the_first_matching_rule_counts() {
         let dry = rule("docs/io500.md", "bucketload io500 --dry-run");
         let io500 = rule("docs/io500.md", "bucketload io500 --ranks 16");
         assert!(dry.is_some() && io500.is_some() && dry < io500);
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_page_is_not_every_page_of_its_name() {
+    fn a_bare_readme_means_the_root_page_only() {
         assert!(page_is("README.md", "README.md"));
         assert!(!page_is("servers/README.md", "README.md"));
         assert!(page_is("servers/README.md", "servers/README.md"));

@@ -1,43 +1,42 @@
-//! How late the program starts what is due, beside how late the machine itself wakes a sleeper.
+//! How late the program starts due requests, compared with how late the machine itself wakes a sleeper.
 //!
-//! The goal holds on an idle core. Whether the core was idle is measured, not assumed: before and after each run a bare
-//! timer keeps the same kind of instants on the same core. A hypervisor that gives the core to others is
-//! late for the bare timer as well, and then the program is held to what the machine can do. One that gives
-
-//! the core away for many milliseconds at a time says nothing of the program: such a turn is taken again.
+//! The goal applies to an idle core. The gate measures whether the core was idle: before and after each run, a bare
+//! timer waits for the same kind of times on the same core. If a hypervisor gives the core to others, the bare timer
+//! is late too, and the program is judged by what the machine can do. If the core is gone for many milliseconds at a
+//! time, the run says nothing about the program and is repeated.
 
 use std::time::{Duration, Instant};
 
 use super::null_run;
 use crate::files::TempDir;
 use crate::machine::{Late, bare_timer};
-use crate::own::{percentile_ns, run_phase};
+use crate::program::{percentile_ns, run_phase};
 use crate::sh::Result;
 
 /// Arrivals per second.
 const RATE: u32 = 10_000;
-/// Goals on an idle core, µs at the median and at the 99th percentile.
+/// Goals on an idle core: lateness in µs at the median and the 99th percentile.
 const GOAL: Late = Late {
     p50: 50.0,
     p99: 200.0,
 };
-/// What the program may add to a sleeper's lateness at the median, µs: its event loop, and the operations that
-/// fell due in the same moment.
+/// Lateness that the program may add to a sleeper's median, in µs: its event loop, and other operations due at the
+/// same moment.
 const ADDED: f64 = 20.0;
-/// What it may multiply the 99th percentile by: where others take the core, a program that does something on it
+/// Factor by which the program may exceed a sleeper's 99th percentile: if others use the core, a program that works
 /// waits longer for its turn than one that only sleeps.
 const TIMES: f64 = 2.5;
-/// How long the bare timer is watched.
+/// Duration of a bare timer measurement.
 const TIMED: Duration = Duration::from_secs(2);
-/// Runs before the program is judged by the machine.
+/// Number of runs before the program is judged by the machine.
 const TURNS: usize = 7;
-/// 99th percentile of the bare timer, µs, beyond which a turn is taken again.
+/// 99th percentile of the bare timer, in µs, above which a run is repeated.
 const AWAY: f64 = 10_000.0;
-/// How long the machine may take to come back; after that every turn counts.
+/// Time limit for repeated runs; after it every run counts.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Passes with the first run that meets the goal, or when a run of the quieter quarter is late by little more than
-/// the median bare timer: others can only make a run later, and they seldom spare all of them.
+/// Passes with the first run that meets the goal, or if the runs' lower quartile is little later than the median bare
+/// timer: others can only make a run later, and rarely spare all runs.
 pub(super) fn lateness() -> Result {
     let dir = TempDir::new("lateness")?;
     let begun = Instant::now();
@@ -52,7 +51,7 @@ pub(super) fn lateness() -> Result {
         let after = bare_timer(RATE, TIMED)?;
         let away = before.p99.max(after.p99) > AWAY;
         if away && begun.elapsed() < PATIENCE {
-            eprintln!("the machine gave the core away; the turn is taken again");
+            eprintln!("others had the core for too long; the run is repeated");
         } else {
             runs.push(run);
             timers.push(before);

@@ -1,15 +1,15 @@
-//! Gates of the request path: what noise cannot touch, or is measured beside, so that CI can hold the line.
+//! Gates of the request path: figures that noise cannot change, or that are compared with the noise, so that CI can
+//! enforce them.
 //!
-//! System calls and instructions are differences of two runs of different length, so that start-up
-//! cancels. The remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary
-
-//! tests of the drivers and the runner.
+//! System calls and instructions are differences of two runs of different length, so that start-up cancels out. The
+//! remaining gates of the performance plan (allocations, SHA-256 blocks) are ordinary tests of the drivers and the
+//! runner.
 
 mod lateness;
 use serde_json::Value;
 
 use crate::files::{self, TempDir};
-use crate::own::{Env, Serve, done, measured, own_with, program, run_phase};
+use crate::program::{Env, Serve, done, measured, program, run_bucketload, run_phase};
 use crate::sh::{Result, ensure, line, need_programs, none_of, step, words};
 
 type Gate = (&'static str, fn() -> Result);
@@ -46,7 +46,8 @@ fn hold(what: &str, measured: f64, limit: f64) -> Result {
     })
 }
 
-/// A gate that is not at its goal yet: CI holds what is reached, so that it can only get better.
+/// Like [`hold`], for a gate that misses its goal: CI enforces the figure reached so far, so that it can only
+/// improve.
 fn hold_towards(what: &str, measured: f64, limit: f64, goal: f64) -> Result {
     if measured > goal {
         eprintln!("{what}: {measured:.3} misses the goal of {goal}");
@@ -67,7 +68,7 @@ fn closed(server: &Serve, out: &str, verb: &str, size: &str, workers: u32, ops: 
     )
 }
 
-/// Runs the program behind a tool.
+/// Runs the program under a tool.
 fn behind(tool: &str, args: &str, server: &Serve) -> Result {
     let mut command = line(tool);
     command.arg(program()?).args(words(args));
@@ -99,7 +100,7 @@ fn syscalls(verb: &str, size: &str, workers: u32, counts: [u64; 2]) -> Result<f6
     Ok((totals[1] - totals[0]) / (counts[1] - counts[0]) as f64)
 }
 
-/// The least of at most three tries, the first within `limit` being the last: other work can only add.
+/// The smallest of at most three tries; stops at the first within `limit`. Other work can only add.
 fn least_within(limit: f64, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
     let mut least = f64::MAX;
     for _ in 0..3 {
@@ -114,7 +115,7 @@ fn least_within(limit: f64, mut measure: impl FnMut() -> Result<f64>) -> Result<
 fn small_syscalls() -> Result {
     const LIMIT: f64 = 2.10;
     for verb in ["get", "put"] {
-        // A run that takes longer under strace has more seconds, each of which costs some calls of its own.
+        // A longer run under strace has more seconds, each of which adds some calls.
         let calls = least_within(LIMIT, || syscalls(verb, "4KiB", 32, [5_000, 25_000]))?;
         hold(
             &format!("system calls per 4 KiB {verb}, c=32"),
@@ -133,7 +134,7 @@ fn large_syscalls() -> Result {
     )
 }
 
-/// Instructions of every thread, by valgrind's numbers of them, which go by the order in which they start.
+/// Instructions of every thread, in valgrind's numbering: the order in which the threads start.
 fn thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<Vec<f64>> {
     let log = dir.file(&format!("log{ops}"));
     let out = dir.file(&format!("run{ops}"));
@@ -153,13 +154,13 @@ fn thread_instructions(server: &Serve, dir: &TempDir, ops: u64) -> Result<Vec<f6
         .collect()
 }
 
-/// Instructions of a request on the load thread. Other threads work by the second, and under valgrind a second
-/// holds few requests: the load thread is the one that the longer run kept busiest.
+/// Instructions per request on the load thread. Other threads work per second, and a second holds few requests under
+/// valgrind; so the load thread is the one with the largest difference.
 fn request_instructions(server: &Serve, counts: [u64; 2]) -> Result<f64> {
     let dir = TempDir::new("callgrind")?;
     let few = thread_instructions(server, &dir, counts[0])?;
     let many = thread_instructions(server, &dir, counts[1])?;
-    // The first is the main thread, which renders the result.
+    // The first is the main thread, which writes the result.
     let per_request = few
         .iter()
         .zip(&many)
@@ -176,11 +177,10 @@ fn request_instructions(server: &Serve, counts: [u64; 2]) -> Result<f64> {
 
 fn instructions() -> Result {
     let server = null_store("4KiB")?;
-    // Under callgrind a second holds few operations, and what a second costs (a tally to deliver, the
-    // first answer with a new date) falls on them: between runs the figure moves by 3 %. The least of
-    // three is the path itself.
+    // Under callgrind a second holds few operations, which also pay the costs of a second (delivering a tally, the
+    // first answer with a new date): the figure varies by 3 % between runs. The smallest of three is the path itself.
     let least = best(3, || request_instructions(&server, [2_000, 6_000]))?;
-    // Of these, 14,300 are the blocks of SHA-256: valgrind's processor has no instructions for them.
+    // 14,300 of these are the blocks of SHA-256: valgrind's processor has no instructions for them.
     hold(
         "instructions per signed 4 KiB GET, with software SHA-256",
         least,
@@ -194,11 +194,11 @@ fn number(value: &Value, name: &str) -> Result<f64> {
         .ok_or_else(|| format!("the result has no {name}"))
 }
 
-/// The most that was resident at a time of a run with so many workers, bytes.
+/// Peak resident memory of a run with this many workers, in bytes.
 fn resident(dir: &TempDir, server: &Serve, workers: u32, turn: u32) -> Result<f64> {
     let out = dir.file(&format!("run{workers}-{turn}"));
     let args = closed(server, &out, "get", "4KiB", workers, 200_000);
-    let outcome = own_with(&format!("{args} --duration 20s"), &server.aws_env())?;
+    let outcome = run_bucketload(&format!("{args} --duration 20s"), &server.aws_env())?;
     number(
         &run_phase(&outcome.json()?)?["client"]["rss_max_bytes"],
         "rss_max_bytes",
@@ -206,8 +206,8 @@ fn resident(dir: &TempDir, server: &Serve, workers: u32, turn: u32) -> Result<f6
 }
 
 fn memory() -> Result {
-    // The same program's peak differs by one MiB from run to run: what a connection needs is told by many. And what of
-    // the program is resident only with many of them (code, tables) is no connection's: both runs have many.
+    // The peak varies by one MiB from run to run, so the memory per connection is measured with many. Some parts of
+    // the program (code, tables) are resident only with many connections, so both runs have many.
     const FEW: u32 = 64;
     const SOME: u32 = 2_064;
     const MANY: u32 = 12_064;
@@ -224,7 +224,7 @@ fn memory() -> Result {
     hold_towards("KiB per connection", kib, LIMIT, 2.0)
 }
 
-/// The best of a few tries: preemption by other work can only make these figures worse.
+/// The smallest of a few tries: preemption by other work can only make these figures worse.
 fn best(tries: u32, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
     (0..tries)
         .map(|_| measure())

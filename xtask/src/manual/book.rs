@@ -1,23 +1,22 @@
-//! mdBook: the pinned version, installed below `target` by cargo on first use.
+//! mdBook: the pinned version, which cargo installs below `target` on first use.
 //!
-//! It is a tool, not a dependency: nothing of ours links it, and a machine that has the toolchain can
-
-//! build it (0.5.4 without its web server: about a minute of CPU time).
+//! mdBook is a tool, not a dependency: nothing of ours links it, and any machine with the toolchain can build it
+//! (0.5.4 without its web server: about a minute of CPU time).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::sh::{Result, cargo, output, root, run};
 
-/// The version that the book is built with.
+/// The mdBook version.
 const VERSION: &str = "0.5.4";
 
-/// Builds the book of `stage` into `out`, which is replaced.
+/// Builds the book from `stage` into `out`, replacing it.
 pub(super) fn build(stage: &Path, out: &Path) -> Result {
     let program = installed()?;
     let mut command = Command::new(program);
     command.arg("build").arg(stage).arg("--dest-dir").arg(out);
-    // A chapter that is missing or a directive that does not expand is an error in the log only.
+    // mdBook reports a missing chapter or an unknown directive only in its log.
     eprintln!("$ {}", crate::sh::show(&command));
     let done = command.output().map_err(|e| format!("mdbook: {e}"))?;
     let log = String::from_utf8_lossy(&done.stderr);
@@ -34,7 +33,7 @@ pub(super) fn build(stage: &Path, out: &Path) -> Result {
     }
 }
 
-/// Where mdBook is, which is built if it has to be.
+/// Path of mdBook; builds it if necessary.
 pub(super) fn installed() -> Result<PathBuf> {
     let home = root().join("target/tools");
     let program = home.join("bin/mdbook");
@@ -55,7 +54,7 @@ pub(super) fn installed() -> Result<PathBuf> {
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(&mut install)?;
-    // half a gigabyte that nobody needs again
+    // Half a gigabyte that is not needed again.
     let _ = std::fs::remove_dir_all(&objects);
     if has_version(&program) {
         Ok(program)

@@ -1,19 +1,19 @@
-//! Citations: every page that sources and documents cite is in the repository, and so is the section they name.
+//! Citations: every page that sources and documents cite is in the repository and has the cited section.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{links, normal};
 use crate::files;
-use crate::sh::{Result, root};
+use crate::sh::{Result, no_faults, root};
 
-/// Where sources are looked for.
+/// Directories of sources.
 const PLACES: [&str; 4] = ["crates", "xtask", "workloads", "studies"];
 
-/// What stands between a page and the numbers of its sections.
+/// Words between a page and its section numbers.
 const WORDS: [&str; 4] = [" sections ", " section ", ", parts ", ", part "];
 
-/// Checks every citation; the error names each that leads nowhere.
+/// Checks every citation; the error names each one that leads nowhere.
 pub(super) fn check() -> Result {
     let mut pages = BTreeMap::new();
     let mut paths = links::paths()?;
@@ -34,15 +34,9 @@ pub(super) fn check() -> Result {
             }
         }
     }
-    if faults.is_empty() {
-        eprintln!("{count} citations, all of pages and sections that exist");
-        return Ok(());
-    }
-    Err(format!(
-        "{} faults in citations:\n  {}",
-        faults.len(),
-        faults.join("\n  ")
-    ))
+    no_faults("faults in citations", &faults)?;
+    eprintln!("{count} citations, all of existing pages and sections");
+    Ok(())
 }
 
 fn is_source(path: &Path) -> bool {
@@ -50,7 +44,7 @@ fn is_source(path: &Path) -> bool {
     extension.is_some_and(|e| ["rs", "toml", "py", "sh"].contains(&e))
 }
 
-/// A page that is cited by its sections, or a specification.
+/// A citation of sections of a page, or of a specification.
 #[derive(Debug, PartialEq)]
 struct Citation {
     page: String,
@@ -58,7 +52,7 @@ struct Citation {
     line: usize,
 }
 
-/// What is wrong with a citation in the file `by`.
+/// Returns the fault of a citation in the file `by`, if any.
 fn fault(
     by: &Path,
     citation: &Citation,
@@ -76,7 +70,7 @@ fn fault(
     Some(format!("{} has no section {missing}", citation.page))
 }
 
-/// The numbers of the sections of a page: `2` of `## 2. Title`, `A.1` of `### A.1 Title`, `A` of `## Part A: Title`.
+/// The section numbers of a page: `2` of `## 2. Title`, `A.1` of `### A.1 Title`, `A` of `## Part A: Title`.
 fn sections(page: &str) -> BTreeSet<String> {
     let headings = page.lines().filter(|line| line.starts_with('#'));
     headings
@@ -88,11 +82,11 @@ fn sections(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The number of a section at the beginning of `text`, and what follows it.
+/// The section number at the start of `text`, and the text after it.
 fn number(text: &str) -> Option<(&str, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase() || c == '.';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    // "Title" begins with no number.
+    // "Title" does not start with a number.
     if text[end..].starts_with(char::is_alphanumeric) {
         return None;
     }
@@ -104,7 +98,7 @@ fn number(text: &str) -> Option<(&str, &str)> {
     ((letter || digits(first)) && parts.all(digits)).then(|| (number, &text[number.len()..]))
 }
 
-/// The citations of a text. They may go on in the next line of a comment.
+/// The citations of a text; they may continue on the next line of a comment.
 fn citations(text: &str) -> Vec<Citation> {
     let mut joined = String::new();
     let mut starts = Vec::new();
@@ -162,7 +156,7 @@ mod tests {
 
     use super::{Citation, citations, fault, sections};
 
-    /// With `.md` for `~`: written out, the pages would be citations of this file.
+    /// Replaces `~` with `.md`: written out, the pages would be citations in this file.
     fn md(text: &str) -> String {
         text.replace('~', ".md")
     }
@@ -190,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_or_section_that_is_missing_is_a_fault() {
+    fn missing_pages_and_sections_are_faults() {
         let text = "# Title\n## Part A: first\n### A.1 One\n## 2. Two\n### 2.1 More\n";
         let known = sections(text);
         assert_eq!(

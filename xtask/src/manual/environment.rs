@@ -1,8 +1,7 @@
-//! The page of environment variables: what each means, and a proof that the list is complete.
+//! The page of environment variables: the meaning of each, and a check that the list is complete.
 //!
-//! The sources are searched for the names of variables; a name without a meaning here, or a meaning whose
-
-//! name the sources do not have, is an error.
+//! The sources are searched for names of variables. A name without a meaning here is an error, and so is a meaning
+//! whose name does not occur in the sources.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +9,7 @@ use std::fmt::Write as _;
 use crate::files;
 use crate::sh::{Result, root};
 
-/// Beginnings of names that are environment variables where they stand alone in a string.
+/// A string that is one word with such a prefix names an environment variable.
 const PREFIXES: [&str; 18] = [
     "AWS_",
     "AZURE_",
@@ -32,10 +31,10 @@ const PREFIXES: [&str; 18] = [
     "WEBHDFS_",
 ];
 
-/// Names that no prefix tells.
+/// Names without such a prefix.
 const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
 
-/// Sources that set variables for programs that they start, build scripts, tests and examples.
+/// Skipped sources: they set variables for other programs, or are build scripts, tests or examples.
 const LEFT_OUT: [&str; 6] = [
     "/engines/cli/",
     "/bucketload-cli/src/study/",
@@ -45,7 +44,7 @@ const LEFT_OUT: [&str; 6] = [
     "tests.rs",
 ];
 
-/// Headings with name and meaning of their variables.
+/// Headings with the names and meanings of their variables.
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "The program",
@@ -61,7 +60,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "BUCKETLOAD_CONTROLLER",
-                "`submit`, `cancel`, `info`, `top`: URL of the controller. Processes that a scheduler started: `HOST:PORT` of number 0",
+                "`submit`, `cancel`, `info`, `top`: URL of the controller. Processes started by a scheduler: `HOST:PORT` of process 0",
             ),
             (
                 "BUCKETLOAD_SERVE_ACCESS_KEY",
@@ -79,11 +78,11 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "BUCKETLOAD_AGENTS",
-                "number of processes, where the launcher does not tell it",
+                "number of processes, if the launcher does not provide it",
             ),
             (
                 "BUCKETLOAD_SSH",
-                "program in place of `ssh` for `--launch ssh:`",
+                "program to use instead of `ssh` for `--launch ssh:`",
             ),
             ("OMPI_COMM_WORLD_RANK", "Open MPI: number of the process"),
             ("OMPI_COMM_WORLD_SIZE", "Open MPI: number of processes"),
@@ -91,7 +90,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("SLURM_STEP_NUM_TASKS", "Slurm: tasks of the step"),
             (
                 "SLURM_NTASKS",
-                "Slurm: tasks of the job, where the step does not tell",
+                "Slurm: tasks of the job, if the step does not provide them",
             ),
             (
                 "SLURM_STEP_ID",
@@ -101,10 +100,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "SLURM_STEP_NODELIST",
                 "Slurm: the first node of the step holds task 0",
             ),
-            (
-                "SLURM_JOB_ID",
-                "Slurm: the port of number 0 follows from it",
-            ),
+            ("SLURM_JOB_ID", "Slurm: determines the port of process 0"),
             (
                 "SLURM_JOB_NODELIST",
                 "Slurm: the first node of a job whose processes Open MPI started",
@@ -121,26 +117,26 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         "S3",
         &[
             ("AWS_ACCESS_KEY_ID", "access key"),
-            ("AWS_ACCESS_KEY", "the same by its older name"),
+            ("AWS_ACCESS_KEY", "older name for the access key"),
             ("AWS_SECRET_ACCESS_KEY", "secret key"),
             ("AWS_SESSION_TOKEN", "token of temporary credentials"),
             ("AWS_PROFILE", "profile of the configuration files"),
-            ("AWS_DEFAULT_PROFILE", "the same by its older name"),
-            ("AWS_CONFIG_FILE", "file in place of `~/.aws/config`"),
+            ("AWS_DEFAULT_PROFILE", "older name for the profile"),
+            ("AWS_CONFIG_FILE", "file to use instead of `~/.aws/config`"),
             (
                 "AWS_SHARED_CREDENTIALS_FILE",
-                "file in place of `~/.aws/credentials`",
+                "file to use instead of `~/.aws/credentials`",
             ),
             ("AWS_REGION", "region"),
-            ("AWS_DEFAULT_REGION", "region where `AWS_REGION` is not set"),
+            ("AWS_DEFAULT_REGION", "region if `AWS_REGION` is not set"),
             ("AWS_ENDPOINT_URL_S3", "URL of the service"),
             (
                 "AWS_ENDPOINT_URL",
-                "URL of the service where the one before is not set",
+                "URL of the service if `AWS_ENDPOINT_URL_S3` is not set",
             ),
             (
                 "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
-                "`true`: no endpoint from environment and files",
+                "`true`: ignore endpoints in environment and files",
             ),
             (
                 "AWS_CA_BUNDLE",
@@ -155,13 +151,13 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "Swift",
         &[
-            ("OS_CLOUD", "cloud of `clouds.yaml`"),
+            ("OS_CLOUD", "cloud in `clouds.yaml`"),
             (
                 "OS_CLIENT_CONFIG_FILE",
-                "file in place of `clouds.yaml` in its usual places",
+                "file to use instead of `clouds.yaml` in its usual locations",
             ),
-            ("OS_AUTH_URL", "Keystone"),
-            ("OS_AUTH_TYPE", "way to log in"),
+            ("OS_AUTH_URL", "URL of Keystone"),
+            ("OS_AUTH_TYPE", "authentication method"),
             ("OS_USERNAME", "user"),
             ("OS_USER_ID", "user by identifier"),
             ("OS_PASSWORD", "password"),
@@ -180,14 +176,14 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("OS_INTERFACE", "interface of the catalogue"),
             (
                 "OS_STORAGE_URL",
-                "account's URL: no catalogue is asked; with `OS_AUTH_TOKEN` nobody logs in",
+                "account's URL, used instead of the catalogue's; with `OS_AUTH_TOKEN` there is no login",
             ),
             ("OS_AUTH_TOKEN", "token for `OS_STORAGE_URL`"),
             ("OS_CACERT", "certificates to trust, PEM"),
-            ("ST_AUTH", "URL of the older way to log in (v1)"),
-            ("ST_AUTH_VERSION", "its version"),
-            ("ST_USER", "its user"),
-            ("ST_KEY", "its key"),
+            ("ST_AUTH", "URL of the older authentication (v1)"),
+            ("ST_AUTH_VERSION", "version of the older authentication"),
+            ("ST_USER", "user of the older authentication"),
+            ("ST_KEY", "key of the older authentication"),
         ],
     ),
     (
@@ -206,7 +202,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "AZURE_CLIENT_ID",
-                "a way to log in that is not offered: named in the message when nothing else is set",
+                "an unsupported authentication method: the error names it if nothing else is set",
             ),
             ("AZURE_TENANT_ID", "likewise"),
             ("AZURE_FEDERATED_TOKEN_FILE", "likewise"),
@@ -218,21 +214,21 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("GOOGLE_OAUTH_ACCESS_TOKEN", "access token"),
             (
                 "CLOUDSDK_AUTH_ACCESS_TOKEN",
-                "access token, as gcloud takes it",
+                "access token, under gcloud's name",
             ),
             (
                 "GOOGLE_APPLICATION_CREDENTIALS",
                 "file of a service account or a login",
             ),
-            ("GOOGLE_CLOUD_PROJECT", "project in which buckets are made"),
+            ("GOOGLE_CLOUD_PROJECT", "project for new buckets"),
             (
                 "CLOUDSDK_CONFIG",
-                "folder of gcloud's login in place of `~/.config/gcloud`",
+                "folder with gcloud's login, instead of `~/.config/gcloud`",
             ),
             ("GCE_METADATA_HOST", "metadata server"),
             (
                 "STORAGE_EMULATOR_HOST",
-                "emulator: its URL; requests are not signed",
+                "URL of an emulator; requests are not signed",
             ),
         ],
     ),
@@ -241,16 +237,16 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         &[
             (
                 "HADOOP_CONF_DIR",
-                "folder of `core-site.xml` and `hdfs-site.xml`",
+                "folder with `core-site.xml` and `hdfs-site.xml`",
             ),
             (
                 "HADOOP_HOME",
-                "installation whose `etc/hadoop` is that folder",
+                "installation whose `etc/hadoop` is used as that folder",
             ),
             ("HADOOP_USER_NAME", "user"),
             (
                 "HADOOP_PROXY_USER",
-                "user to act for; only the client library of `hdfs://` knows it, which is then used",
+                "user to impersonate; only the client library of `hdfs://` supports it, and is then used",
             ),
             (
                 "HADOOP_TOKEN_FILE_LOCATION",
@@ -282,7 +278,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("BUCKETLOAD_S3_ROOT", "directory of the objects"),
             (
                 "BUCKETLOAD_S3_REMOTE",
-                "gateway in place of a directory: `tcp://HOST:PORT` or `unix:PATH`",
+                "gateway to use instead of a directory: `tcp://HOST:PORT` or `unix:PATH`",
             ),
             (
                 "BUCKETLOAD_S3_REMOTE_TOKEN_FILE",
@@ -295,7 +291,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ),
             (
                 "BUCKETLOAD_S3_INDEX_ENTRIES",
-                "most names kept in memory to list large directories",
+                "largest number of names kept in memory to list large directories",
             ),
         ],
     ),
@@ -314,7 +310,7 @@ pub(super) fn page() -> Result<String> {
         .collect();
     if !unexplained.is_empty() {
         return Err(format!(
-            "{unexplained:?} are read, but xtask/src/manual/environment.rs has no meaning for them"
+            "{unexplained:?} are read, but xtask/src/manual/environment.rs does not explain them"
         ));
     }
     let unused: Vec<&&str> = explained
@@ -323,13 +319,13 @@ pub(super) fn page() -> Result<String> {
         .collect();
     if !unused.is_empty() {
         return Err(format!(
-            "{unused:?} have a meaning in xtask/src/manual/environment.rs, but no source has them"
+            "{unused:?} are explained in xtask/src/manual/environment.rs, but no source reads them"
         ));
     }
     let mut out = String::from("# Environment variables\n\n");
-    out += "Flags come before variables, variables before configuration files. `bucketload config show` \
-            prints every effective setting and where it comes from; secrets are never shown. With \
-            `--engine cli:PROGRAM` the program gets an environment of its own: see \
+    out += "Flags take precedence over variables, and variables over configuration files. `bucketload config show` \
+            prints every effective setting and its source; it never shows secrets. With \
+            `--engine cli:PROGRAM` the program gets a separate environment: see \
             [other clients](../engines.md#command-line-clients).\n";
     for (heading, variables) in GROUPS {
         let _ = write!(out, "\n## {heading}\n\n| variable | |\n|---|---|\n");
@@ -340,7 +336,7 @@ pub(super) fn page() -> Result<String> {
     Ok(out)
 }
 
-/// Every name of a variable that the sources have.
+/// The names of all variables in the sources.
 fn used() -> Result<BTreeSet<String>> {
     let crates = root().join("crates");
     let mut names = BTreeSet::new();
@@ -350,7 +346,7 @@ fn used() -> Result<BTreeSet<String>> {
             continue;
         }
         let text = files::read(crates.join(&file))?;
-        // Tests inside a module stand at its end.
+        // A module's inner tests come last.
         let code = text
             .split("#[cfg(test)]\nmod tests {")
             .next()
@@ -383,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_other_words() {
+    fn variable_names_are_recognised() {
         assert!(is_variable("OS_CLOUD") && is_variable("NO_COLOR"));
         assert!(!is_variable("OS_") && !is_variable("O_DIRECT") && !is_variable("os_cloud"));
     }

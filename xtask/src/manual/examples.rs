@@ -1,6 +1,4 @@
-//! Examples in the documents: every command line names a command and options that exist, and every workload
-
-//! resolves.
+//! Examples in the documents: every command line uses commands and options that exist, and every workload resolves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,10 +6,10 @@ use std::path::Path;
 use super::markdown::{self, Code};
 use super::{links, work_dir};
 use crate::files;
-use crate::own::{own, quoted};
+use crate::program::{quoted, try_bucketload};
 use crate::sh::{Result, ensure, no_faults, root};
 
-/// The options of each command, by its name without the program's.
+/// The options of each command, by the command's name without `bucketload`.
 pub(super) type Commands = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks the examples of every document against the options of the commands.
@@ -39,13 +37,11 @@ pub(super) fn check(commands: &Commands) -> Result {
         }
     }
     no_faults("faults in examples", &faults)?;
-    eprintln!(
-        "{lines} command lines and {workloads} workloads in examples, all as the program has them"
-    );
+    eprintln!("{lines} command lines and {workloads} workloads in examples, all valid");
     Ok(())
 }
 
-/// The options of each command, from the pages of the commands.
+/// Reads the options of each command from the commands' pages.
 pub(super) fn commands(pages: &[(String, String)]) -> Commands {
     let mut commands = Commands::new();
     let mut global = BTreeSet::from(["help".to_owned(), "version".to_owned()]);
@@ -87,12 +83,12 @@ fn long_option(form: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Lines that end in a backslash, together with the next.
+/// Joins lines that end in a backslash with the next line.
 pub(super) fn joined(text: &str) -> String {
     text.replace("\\\n", " ")
 }
 
-/// What is wrong with a line, where it calls the program.
+/// Returns the fault of a line that calls the program, if any.
 pub(super) fn check_line(line: &str, commands: &Commands) -> Option<String> {
     let line = unquoted(line);
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -101,7 +97,7 @@ pub(super) fn check_line(line: &str, commands: &Commands) -> Option<String> {
         .enumerate()
         .filter(|(_, word)| **word == "bucketload")
     {
-        // The package of that name.
+        // The package name in a cargo command.
         if at > 0 && words[at - 1] == "-p" {
             continue;
         }
@@ -124,7 +120,7 @@ pub(super) fn check_line(line: &str, commands: &Commands) -> Option<String> {
         for word in rest {
             match *word {
                 "|" | "||" | "&&" | ">" | "<" | "#" | ";" | "bucketload" => break,
-                // What follows belongs to the run that is submitted or rendered.
+                // The options after `--` belong to the submitted or rendered run.
                 "--" => name = "run".to_owned(),
                 word => {
                     let Some(option) = word.strip_prefix("--").and(long_option(word)) else {
@@ -140,7 +136,7 @@ pub(super) fn check_line(line: &str, commands: &Commands) -> Option<String> {
     None
 }
 
-/// The line without what stands in quotes, which is for somebody else.
+/// The line without its quoted parts, which are meant for other programs.
 fn unquoted(line: &str) -> String {
     let mut out = String::new();
     let mut quote = None;
@@ -155,7 +151,7 @@ fn unquoted(line: &str) -> String {
     out
 }
 
-/// Whether a block of the manual is a whole workload.
+/// True if a block of the manual is a whole workload.
 fn is_workload(path: &Path, code: &Code) -> bool {
     let ours = path.starts_with("docs") && !path.starts_with("docs/reference");
     ours && code.language == "toml" && code.text.contains("[phases.")
@@ -164,9 +160,9 @@ fn is_workload(path: &Path, code: &Code) -> bool {
 fn check_workload(text: &str) -> Result {
     let file = work_dir().join("example.toml");
     files::write(&file, text)?;
-    let done = own(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
+    let done = try_bucketload(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
     ensure(done.code == 0, || {
-        format!("a workload that is refused: {}", done.stderr.trim())
+        format!("the program refuses this workload: {}", done.stderr.trim())
     })
 }
 

@@ -1,15 +1,14 @@
-//! Flags in the documents: each that stands in code or in a table is one of the program, or of a program of others
-
-//! that is named here.
+//! Flags in the documents: each flag in code or in a table belongs to the program, or to a third-party program listed
+//! here.
 
 use std::collections::BTreeSet;
 
 use super::examples::{Commands, check_line, joined};
 use super::{links, markdown};
 use crate::files;
-use crate::sh::{Result, root};
+use crate::sh::{Result, no_faults, root};
 
-/// Programs of others whose lines may name any flag.
+/// Third-party programs; their lines may contain any flag.
 const FOREIGN: [&str; 17] = [
     "aws",
     "cargo",
@@ -30,7 +29,7 @@ const FOREIGN: [&str; 17] = [
     "wrk",
 ];
 
-/// Flags of others that the documents name without their program, and whose they are.
+/// Third-party flags that the documents mention alone, and the program of each.
 const LONE: &[(&str, &str)] = &[
     ("S3-libs3", "IOR"),
     ("all", "cargo xtask conformance"),
@@ -70,20 +69,18 @@ pub(super) fn check(commands: &Commands) -> Result {
         }
     }
     let stale = LONE.iter().filter(|(flag, _)| !used.contains(*flag));
-    faults.extend(stale.map(|(flag, of)| format!("no document names --{flag} of {of} any more")));
-    if faults.is_empty() {
-        eprintln!("{count} flags in code and tables, all of the program or of a known other");
-        return Ok(());
-    }
-    Err(format!(
-        "{} faults in flags; `bucketload VERB --help` lists those of a verb, and xtask/src/manual/flags.rs those of \
-         others:\n  {}",
-        faults.len(),
-        faults.join("\n  ")
-    ))
+    faults
+        .extend(stale.map(|(flag, of)| format!("no document mentions --{flag} of {of} any more")));
+    no_faults(
+        "faults in flags; `bucketload VERB --help` lists a verb's flags, xtask/src/manual/flags.rs those of \
+         third-party programs",
+        &faults,
+    )?;
+    eprintln!("{count} flags in code and tables, all of the program or of a known third party");
+    Ok(())
 }
 
-/// The lines of code and the rows of tables of a text, with their numbers.
+/// The lines of code and the table rows of a text, with line numbers.
 fn pieces(text: &str) -> Vec<(usize, String)> {
     let mut pieces = Vec::new();
     for code in markdown::code(text) {
@@ -93,7 +90,7 @@ fn pieces(text: &str) -> Vec<(usize, String)> {
     }
     let without_code = text.lines().enumerate().filter_map(|(at, line)| {
         let row = line.strip_prefix('|')?;
-        // what stands in code was seen in its own right
+        // Code was checked above.
         let outside: Vec<&str> = row.split('`').step_by(2).collect();
         Some((at + 1, outside.join(" ")))
     });
@@ -101,7 +98,7 @@ fn pieces(text: &str) -> Vec<(usize, String)> {
     pieces
 }
 
-/// The flags that a piece names, without their dashes.
+/// The flags in a piece of text, without their dashes.
 fn flags(piece: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (at, _) in piece.match_indices("--") {
@@ -120,7 +117,7 @@ fn flags(piece: &str) -> BTreeSet<String> {
     found
 }
 
-/// What is wrong with the flags of a piece.
+/// Returns the fault of a piece of text, if any.
 fn fault(piece: &str, commands: &Commands) -> Option<String> {
     let piece = piece.trim_start().trim_start_matches("$ ");
     let is_setting = |word: &&str| {
@@ -164,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_rows_are_looked_at_and_prose_is_not() {
+    fn code_and_table_rows_are_checked_and_prose_is_not() {
         let text = "see --prose and `--inline`\n\n    x \\\n      --block\n\n| a | `--code` --cell |\n|---|---|\n";
         let all: BTreeSet<String> = pieces(text)
             .iter()
@@ -175,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_of_its_verb_or_alone_of_any() {
+    fn a_flag_belongs_to_its_verb_or_stands_alone() {
         let options = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let commands = BTreeMap::from([
             ("run".to_owned(), options(&["rate", "prometheus"])),

@@ -1,6 +1,5 @@
-//! The finished pages: every link leads to a file of the book, every anchor to an element with that
-
-//! identifier, every picture is there.
+//! The finished pages: every link leads to a file of the book, every anchor to an element with that ID, and every
+//! picture exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::links::well_formed;
 use super::normal;
 use crate::files;
-use crate::sh::Result;
+use crate::sh::{Result, no_faults};
 
-/// What a page offers and what it asks for.
+/// The IDs that a page defines and the links that it contains.
 #[derive(Debug, Default, PartialEq)]
 struct Page {
     ids: BTreeSet<String>,
@@ -22,9 +21,8 @@ pub(super) fn check(dir: &Path) -> Result {
     let files: BTreeSet<PathBuf> = files::below(dir)?.into_iter().collect();
     let mut pages = BTreeMap::new();
     for path in &files {
-        let is_html = path.extension().is_some_and(|end| end == "html");
-        // Copies of the repository's files are no pages of ours.
-        if is_html && !path.starts_with("files") {
+        // Copies of the repository's files are not pages of the book.
+        if files::is_kind(path, "html") && !path.starts_with("files") {
             pages.insert(path.clone(), scan(&files::read(dir.join(path))?));
         }
     }
@@ -41,13 +39,7 @@ pub(super) fn check(dir: &Path) -> Result {
     if pages.len() < 2 || checked == 0 {
         return Err(format!("no book in {}", dir.display()));
     }
-    if !faults.is_empty() {
-        return Err(format!(
-            "{} dead links:\n  {}",
-            faults.len(),
-            faults.join("\n  ")
-        ));
-    }
+    no_faults("dead links", &faults)?;
     eprintln!("{} pages, {checked} links, none dead", pages.len());
     Ok(())
 }
@@ -85,7 +77,7 @@ fn check_link(
     }
 }
 
-/// The identifiers and links of a page, from the attributes of its tags. Scripts are left out.
+/// The IDs and links of a page, from the attributes of its tags; scripts are skipped.
 fn scan(html: &str) -> Page {
     let mut page = Page::default();
     let mut rest = html;
@@ -102,7 +94,7 @@ fn scan(html: &str) -> Page {
             let value = unescaped(value);
             match attribute {
                 "id" | "name" => drop(page.ids.insert(value)),
-                // A canonical address or a hint for a search engine is no link that somebody follows.
+                // Canonical addresses and hints for search engines are not links to follow.
                 "href" | "src" if !value.is_empty() => drop(page.links.insert(value)),
                 _ => {}
             }
@@ -115,7 +107,7 @@ fn scan(html: &str) -> Page {
     page
 }
 
-/// A tag up to its `>`, which may stand inside quotes, and what follows.
+/// A tag up to its `>`, which may also occur inside quotes, and the text after it.
 fn tag(text: &str) -> (&str, &str) {
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -147,7 +139,7 @@ fn attributes(mut text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The character references that mdBook writes into attributes, and percent-encoding.
+/// Decodes the character references that mdBook writes into attributes, and percent-encoding.
 fn unescaped(value: &str) -> String {
     let text = value
         .replace("&quot;", "\"")

@@ -1,6 +1,5 @@
-//! Links of the repository's Markdown files: files and anchors exist, pictures are small, URLs are well
-
-//! formed, and every page of `docs` is a chapter of the book.
+//! Links of the repository's Markdown files: files and anchors exist, pictures are small, URLs are well formed, and
+//! every page of `docs` is a chapter of the book.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,15 +7,15 @@ use std::path::{Path, PathBuf};
 use super::markdown::{self, Link};
 use super::normal;
 use crate::files;
-use crate::sh::{Result, ensure, root};
+use crate::sh::{Result, ensure, no_faults, root};
 
-/// Largest picture, bytes: pages are read over slow lines, too, and history keeps every version.
+/// Largest picture in bytes: some readers have slow connections, and history keeps every version.
 const LARGEST_PICTURE: u64 = 280_000;
 
-/// Where Markdown files are looked for, besides the root itself.
+/// Directories with Markdown files, besides the root itself.
 const PLACES: [&str; 2] = ["docs", "servers"];
 
-/// Checks them all; the error names every fault.
+/// Checks all files; the error names every fault.
 pub(super) fn check() -> Result {
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
     for path in paths()? {
@@ -59,12 +58,10 @@ pub(super) fn check() -> Result {
             faults.push(format!("{}: not in {}", path.display(), summary.display()));
         }
     }
-    ensure(faults.is_empty(), || {
-        format!("{} faults:\n  {}", faults.len(), faults.join("\n  "))
-    })
+    no_faults("faults in links", &faults)
 }
 
-/// Every Markdown file of the repository's documents, relative to its root.
+/// Every Markdown file of the documents, relative to the repository's root.
 pub(super) fn paths() -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let at = |e: std::io::Error| format!("{}: {e}", root().display());
@@ -75,18 +72,18 @@ pub(super) fn paths() -> Result<Vec<PathBuf>> {
         let below = files::below(&root().join(place))?;
         paths.extend(below.into_iter().map(|path| Path::new(place).join(path)));
     }
-    paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    paths.retain(|path| files::is_kind(path, "md"));
     Ok(paths)
 }
 
-/// As [`paths`], without the specifications: they are about programs of others.
+/// Like [`paths`], without the specifications, which describe third-party programs.
 pub(super) fn own_paths() -> Result<Vec<PathBuf>> {
     let mut paths = paths()?;
     paths.retain(|path| !path.starts_with("docs/spec"));
     Ok(paths)
 }
 
-/// The text with what it includes, for its anchors.
+/// The text with its inclusions expanded, to collect anchors.
 fn expanded(path: &Path, text: &str, pages: &BTreeMap<PathBuf, String>) -> String {
     let lines = text.lines().map(|line| {
         let file = markdown::included(line).and_then(|file| beside(path, file));
@@ -96,7 +93,7 @@ fn expanded(path: &Path, text: &str, pages: &BTreeMap<PathBuf, String>) -> Strin
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The path, from the root, of what `path` calls `link`.
+/// The path, relative to the root, of the `link` in the file `path`.
 fn beside(path: &Path, link: &str) -> Option<PathBuf> {
     normal(&path.parent()?.join(link))
 }
@@ -135,7 +132,7 @@ fn check_link(from: &Path, link: &Link, anchors: &BTreeMap<&Path, BTreeSet<Strin
     }
 }
 
-/// What an address in the network must look like; it is not visited.
+/// Checks the form of a URL, without visiting it.
 pub(super) fn well_formed(url: &str) -> Result {
     if url.starts_with("mailto:") {
         return ensure(url.contains('@'), || "no address");
@@ -157,7 +154,7 @@ pub(super) fn well_formed(url: &str) -> Result {
     match (named, clean) {
         (true, true) => Ok(()),
         (false, _) => Err("no host".to_owned()),
-        (_, false) => Err("a character that no URL has".to_owned()),
+        (_, false) => Err("a character not allowed in a URL".to_owned()),
     }
 }
 

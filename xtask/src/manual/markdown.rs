@@ -1,4 +1,4 @@
-//! Links, anchors, code and inclusions of a Markdown text.
+//! Finds links, anchors, code and inclusions in a Markdown text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -7,27 +7,27 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// A link or picture.
 pub(super) struct Link {
-    /// Where it leads.
+    /// The destination.
     pub(super) to: String,
-    /// Whether it is a picture.
+    /// True for a picture.
     pub(super) is_image: bool,
-    /// The bytes of the text that it takes.
+    /// Its byte range in the text.
     pub(super) range: Range<usize>,
 }
 
-/// Code in a text.
+/// A piece of code in a text.
 pub(crate) struct Code {
-    /// What it says.
+    /// The code itself.
     pub(crate) text: String,
-    /// The language of a fenced block; else empty.
+    /// The language of a fenced block, otherwise empty.
     pub(crate) language: String,
-    /// Whether it is a block, not a part of a line.
+    /// True for a block, false for code inside a line.
     pub(crate) is_block: bool,
-    /// Where it begins, in bytes.
+    /// Its byte offset in the text.
     pub(crate) at: usize,
 }
 
-/// Blocks of code and code inside lines, in order.
+/// Code blocks and inline code, in order.
 pub(crate) fn code(text: &str) -> Vec<Code> {
     let mut found: Vec<Code> = Vec::new();
     let mut inside = false;
@@ -87,7 +87,7 @@ pub(super) fn links(text: &str) -> Vec<Link> {
         .collect()
 }
 
-/// The anchors of a text's headings, as code hosts and mdBook make them.
+/// The anchors of a text's headings, as code hosts and mdBook generate them.
 pub(super) fn anchors(text: &str) -> BTreeSet<String> {
     let mut heading: Option<String> = None;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -115,7 +115,7 @@ pub(super) fn anchors(text: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The anchor of a heading: lower case, blanks as hyphens, nothing but letters, digits, `-` and `_`.
+/// The anchor of a heading: lower case, hyphens for blanks, only letters, digits, `-` and `_`.
 pub(super) fn slug(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|c| match c {
         ' ' => Some('-'),
@@ -125,7 +125,12 @@ pub(super) fn slug(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// The file that a line includes as a whole: `{{#include FILE}}`.
+/// `text` on one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The file that the line includes: `{{#include FILE}}`.
 pub(super) fn included(line: &str) -> Option<&str> {
     let inner = line
         .trim()
@@ -134,10 +139,10 @@ pub(super) fn included(line: &str) -> Option<&str> {
     Some(inner.trim())
 }
 
-/// `text` with the destinations of its links replaced where `change` says so.
+/// Replaces the link destinations in `text` for which `change` returns a new one.
 pub(super) fn with_links(text: &str, change: impl Fn(&Link) -> Option<String>) -> String {
     let mut out = text.to_owned();
-    // From the end, so that earlier ranges stay right; a picture inside a link comes before the link.
+    // Replaced from the end, so that earlier ranges stay valid; the link around a picture starts before the picture.
     let mut changes = Vec::new();
     for link in links(text) {
         let Some(new) = change(&link) else { continue };

@@ -1,18 +1,17 @@
-//! The manual: its generated pages, its links, its pictures, and the book.
+//! The manual: its generated pages, links, pictures, and the book.
 //!
 //! ```text
 //! the program, the sources ── reference ─► docs/reference/  (committed; compared, or written with --write)
 //! *.md of the repository ── links: every file, anchor and picture exists, URLs are well formed
 //! their examples ── examples: commands and options exist, workloads resolve
-//! their code and tables ── flags: every flag is one of the program, or of a known other
-//! sources and documents ── citations: every page that they cite exists, with its section
+//! their code and tables ── flags: every flag belongs to the program or a known third party
+//! sources and documents ── citations: every cited page exists, with its section
 //! docs/ and what it includes ── stage ─► target/manual/stage ── book (mdBook) ─► target/manual/book
 //! target/manual/book ── html: every link, anchor and picture of the finished pages
 //! ```
 //!
-//! Chapters are written for the repository: their links are right on a code host. `stage` turns what
-
-//! leads out of `docs` into chapters, so the same text is right in the book, too.
+//! Chapters are written for the repository, and their links work on a code host. `stage` rewrites links that lead out
+//! of `docs`, so that the same text also works in the book.
 
 mod book;
 mod citations;
@@ -34,7 +33,7 @@ use crate::sh::{Result, cmd, root, run};
 
 /// Checks the generated pages and every link, and builds the book.
 ///
-/// `--write` brings the generated pages up to date first; `--open` shows the book.
+/// `--write` first updates the generated pages; `--open` shows the book.
 pub(crate) fn main(args: &[String]) -> Result {
     let mut write = false;
     let mut open = false;
@@ -63,17 +62,17 @@ pub(crate) fn main(args: &[String]) -> Result {
     Ok(())
 }
 
-/// Makes sure that the program that builds the book is there.
+/// Installs mdBook if it is missing.
 pub(crate) fn need_mdbook() -> Result {
     book::installed().map(drop)
 }
 
-/// Where stage and book lie.
+/// Directory of the staged sources and the book.
 fn work_dir() -> PathBuf {
     root().join("target/manual")
 }
 
-/// `path` without `.` and `..`; `None` when it leads above its beginning.
+/// Resolves `.` and `..` in `path`; `None` if it leads above its start.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for part in path.components() {

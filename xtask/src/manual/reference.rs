@@ -1,35 +1,33 @@
-//! The pages of the reference that follow from the code, and the chapters of commands in the contents.
+//! The reference pages generated from the code, and the commands' chapters in the table of contents.
 //!
-//! They are committed, so that a code host shows them; [`update`] writes them, or fails when what is
-
-//! committed differs.
+//! The pages are committed so that a code host shows them. [`update`] writes them, or fails if the committed pages
+//! differ.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::rust::{self, Item};
-use super::{environment, results, schema, work_dir};
+use super::{environment, markdown, results, schema, work_dir};
 use crate::files;
-use crate::own;
+use crate::program;
 use crate::sh::{Result, root, run};
 
-/// What makes a page.
+/// Generates a page.
 type Page = fn() -> Result<String>;
 
-/// What every page of ours begins with.
+/// The first line of every generated page.
 const MARK: &str = "<!-- Made from the code by `cargo xtask manual --write`: do not edit. -->\n\n";
 
-/// The chapters of commands stand between these lines of the contents.
+/// The table of contents lists the commands' chapters between these lines.
 const BEGIN: &str = "<!-- commands -->\n";
 const END: &str = "<!-- end of commands -->\n";
 
-/// Chapters that nobody has given a place stand between these.
+/// The table of contents lists chapters without a place of their own between these lines.
 const MORE: &str = "<!-- further pages -->\n";
 const END_OF_MORE: &str = "<!-- end of further pages -->\n";
 
-/// Writes the pages (`write`), or compares them with what is committed. Returns file name and text of the page
-/// of each command.
+/// Writes the pages, or compares them with the committed ones. Returns file name and text of each command's page.
 pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
     let docs = root().join("docs");
     let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -94,17 +92,17 @@ pub(super) fn update(write_pages: bool) -> Result<Vec<(String, String)>> {
         .map(|path| format!("docs/{}", path.display()))
         .collect();
     Err(format!(
-        "out of date: {}\nrun `cargo xtask manual --write` and commit what it changes",
+        "out of date: {}\nrun `cargo xtask manual --write` and commit the changes",
         names.join(", ")
     ))
 }
 
-/// File name and text of the page of each command, by the program itself.
+/// File name and text of each command's page, as the program writes them.
 fn commands() -> Result<Vec<(String, String)>> {
     let dir = work_dir().join("commands");
     let _ = std::fs::remove_dir_all(&dir);
-    let out = own::quoted(&dir)?;
-    run(&mut own::bucketload(&format!(
+    let out = program::quoted(&dir)?;
+    run(&mut program::bucketload(&format!(
         "man --markdown --out {out}"
     ))?)?;
     let mut pages = Vec::new();
@@ -118,7 +116,7 @@ fn commands() -> Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// The contents with a chapter per command.
+/// The table of contents with a chapter per command.
 fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String> {
     let (before, after) = around(summary, BEGIN, END)?;
     let mut list = String::new();
@@ -134,7 +132,7 @@ fn with_commands(summary: &str, commands: &[(String, String)]) -> Result<String>
     Ok(format!("{before}{BEGIN}{list}{END}{after}"))
 }
 
-/// The contents with a chapter for every page that stands in no other place of them.
+/// The table of contents with a chapter for every page that it does not list elsewhere.
 fn with_further(summary: &str, docs: &Path) -> Result<String> {
     let (before, after) = around(summary, MORE, END_OF_MORE)?;
     let mut list = String::new();
@@ -153,7 +151,7 @@ fn with_further(summary: &str, docs: &Path) -> Result<String> {
     Ok(format!("{before}{MORE}{list}{END_OF_MORE}{after}"))
 }
 
-/// What stands before `begin` and behind `end`.
+/// The text before `begin` and after `end`.
 fn around<'a>(summary: &'a str, begin: &str, end: &str) -> Result<(&'a str, &'a str)> {
     let parts = summary.split_once(begin);
     let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
@@ -171,7 +169,7 @@ fn language() -> Result<String> {
     schema::page(&serde_json::from_str(&text).map_err(|e| e.to_string())?)
 }
 
-/// Every built-in workload: what it is, its variants, its text.
+/// Every built-in workload: its description, profiles and text.
 fn workloads() -> Result<String> {
     let list = files::read(root().join("crates/bucketload-workload/src/spec/builtin.rs"))?;
     let list = list
@@ -182,9 +180,9 @@ fn workloads() -> Result<String> {
         .ok_or("no list of built-in workloads")?;
     let names: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
     let mut out = String::from("# Built-in workloads\n\n");
-    out += "What they model is told in [Scenarios and tests](../scenarios.md); the words are those of the \
-            [workload language](workload-language.md). `bucketload show NAME > my.toml` begins a workload of \
-            your own.\n\n| workload | |\n|---|---|\n";
+    out += "[Scenarios and tests](../scenarios.md) explains what they model, the \
+            [workload language](workload-language.md) their fields. `bucketload show NAME > my.toml` gives you a \
+            workload to change.\n\n| workload | |\n|---|---|\n";
     let mut texts = String::new();
     for name in &names {
         let text = files::read(root().join(format!("workloads/{name}.toml")))?;
@@ -217,20 +215,20 @@ fn workloads() -> Result<String> {
     Ok(out + &texts)
 }
 
-/// Doc comments of variants as rows of a table.
+/// Adds the doc comments of variants as table rows.
 fn rows<'a>(out: &mut String, items: impl Iterator<Item = (&'a Item, String)>) {
     for (item, name) in items {
-        let about = item.docs.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(out, "| `{name}` | {} |", about.replace('|', "\\|"));
+        let about = markdown::one_line(&item.docs).replace('|', "\\|");
+        let _ = writeln!(out, "| `{name}` | {about} |");
     }
 }
 
 fn operations() -> Result<String> {
     let class = rust::declared("crates/bucketload-core/src/op.rs", "OpClass")?;
     let mut out = String::from("# Operations\n\n");
-    out += "What a mix may consist of ([workload language](workload-language.md#mix)); reports and exports \
-            use the same names. Which of them an API offers, and what it makes of them, stands on \
-            [its page](../drivers/README.md); what a target does not offer is refused before anything runs.\n\n\
+    out += "A mix consists of these operations ([workload language](workload-language.md#mix)); reports and exports \
+            use the same names. Each API's [page](../drivers/README.md) says which of them it offers, and how. \
+            Bucketload refuses operations that a target does not offer before anything runs.\n\n\
             | operation | |\n|---|---|\n";
     rows(
         &mut out,
@@ -239,7 +237,7 @@ fn operations() -> Result<String> {
             .iter()
             .map(|item| (item, rust::hyphenated(&item.name))),
     );
-    out += "\nOperations of several requests are one operation: their response time ends with the last \
+    out += "\nAn operation with several requests counts as one: its response time ends with the last \
             answer, and every attempt is counted.\n";
     Ok(out)
 }
@@ -247,10 +245,10 @@ fn operations() -> Result<String> {
 fn errors() -> Result<String> {
     let kinds = rust::declared("crates/bucketload-core/src/error.rs", "ErrorKind")?;
     let mut out = String::from("# Kinds of failures\n\n");
-    out += "A failed operation is never throughput. Its kind says what it means, whatever the API; result \
-            and report count failures by kind and by status, and show the first of each in full. Nothing is \
-            repeated unless the workload has a policy for it \
-            ([`retry`](workload-language.md#retryspec)), and then every attempt is counted.\n\n\
+    out += "A failed operation never counts as throughput. Its kind has the same meaning for every API. Result \
+            and report count failures by kind and by status, and show the first of each in full. Bucketload \
+            retries only if the workload has a policy for it \
+            ([`retry`](workload-language.md#retryspec)), and then counts every attempt.\n\n\
             | kind | |\n|---|---|\n";
     rows(
         &mut out,
@@ -259,7 +257,7 @@ fn errors() -> Result<String> {
             .iter()
             .map(|item| (item, rust::hyphenated(&item.name))),
     );
-    out += "\nThe findings of the consistency oracle have names of their own: \
+    out += "\nThe consistency oracle has its own names for findings: \
             [Consistency and durability](../integrity.md#what-a-read-may-return).\n";
     Ok(out)
 }
@@ -277,7 +275,7 @@ fn exit_codes() -> Result<String> {
         let (code, _) = code.ok_or_else(|| format!("{file} has no code for {}", item.name))?;
         let _ = writeln!(out, "| {code} | {} |", item.docs.replace('\n', " "));
     }
-    out += "\n[`compare`](../comparison.md#output-and-exit-codes) and the checks of a run \
+    out += "\nThe pages on [`compare`](../comparison.md#output-and-exit-codes) and on the checks of a run \
             ([integrity](../integrity.md)) say what fails a gate.\n";
     Ok(out)
 }
@@ -286,8 +284,8 @@ fn verdict() -> Result<String> {
     let file = "crates/bucketload-core/src/verdict/mod.rs";
     let word = rust::declared(file, "Word")?;
     let mut out = String::from("# Verdict\n\n");
-    out += "Every result has one. Its reasons name the rule, the condition, what was measured and what to \
-            do; the gravest decides the word. Why these rules: [How it is measured](../method.md#validity).\n\n\
+    out += "Every result has a verdict. Its reasons name the rule, the condition, the measured value and the remedy; \
+            the most serious reason decides the word. [How it is measured](../method.md#validity) explains the rules.\n\n\
             | word | |\n|---|---|\n";
     let named = |item: &Item| word.json_name(item).unwrap_or_default();
     rows(&mut out, word.items.iter().map(|item| (item, named(item))));

@@ -1,4 +1,4 @@
-//! The page of `result.json`: the structures of the results crate, from the run's result down.
+//! The page of `result.json`: the structures of the results crate, starting at the result of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,17 +8,17 @@ use super::rust::{self, Type};
 use crate::files;
 use crate::sh::{Result, root};
 
-/// Where structures are declared; the earlier place is meant when two share a name.
+/// Directories that declare structures; if two structures share a name, the earlier directory counts.
 const PLACES: [&str; 3] = [
     "crates/bucketload-results/src",
     "crates/bucketload-core/src",
     "crates/bucketload-agents/src",
 ];
 
-/// Where the result itself is declared.
+/// The file that declares the result itself.
 const RESULT: &str = "crates/bucketload-results/src/result/mod.rs";
 
-/// Where figures are declared; those without a field are read from there.
+/// The file that declares figures; those without a field of their own are read from it.
 const FIGURES: &str = "crates/bucketload-results/src/result/figure.rs";
 
 /// The page.
@@ -26,8 +26,8 @@ pub(super) fn page() -> Result<String> {
     let sources = sources()?;
     let mut out = String::from("# Result as JSON\n\n");
     out += "`bucketload run … --output json` prints one document of this form; `bucketload report DIR \
-            --output json` computes it again from a run directory.\n\n";
-    // The module's comment begins with a title and the names of Rust's types.
+            --output json` recomputes it from a run directory.\n\n";
+    // The module's comment starts with a title and names of Rust types.
     let docs = rust::module_docs(RESULT)?;
     let rules = docs.split("\n\n").nth(1).unwrap_or_default();
     let _ = write!(
@@ -77,15 +77,12 @@ pub(super) fn page() -> Result<String> {
         out.push('\n');
     }
     if seen.len() < 20 {
-        return Err(format!(
-            "{RESULT}: only {} structures were found",
-            seen.len()
-        ));
+        return Err(format!("{RESULT}: found only {} structures", seen.len()));
     }
     Ok(out)
 }
 
-/// Rows of the figures that stand beside the fields of a class, as their declarations say.
+/// Table rows for computed figures, which a class has besides its fields, from their declarations.
 fn computed() -> Result<String> {
     let source = files::read(root().join(FIGURES))?;
     let mut rows = String::new();
@@ -101,18 +98,15 @@ fn computed() -> Result<String> {
     Ok(rows)
 }
 
-/// Every structure and choice that is declared in [`PLACES`], by name.
+/// Every structure and enum declared in [`PLACES`], by name.
 fn sources() -> Result<BTreeMap<String, Type>> {
     let mut found: BTreeMap<String, Type> = BTreeMap::new();
     for place in PLACES {
         let dir = root().join(place);
         let mut files = files::below(&dir)?;
-        // The result's own modules before the rest of their crate.
+        // The result's own modules come before the rest of their crate.
         files.sort_by_key(|file| !file.starts_with("result"));
-        for file in files
-            .iter()
-            .filter(|file| file.extension().is_some_and(|end| end == "rs"))
-        {
+        for file in files.iter().filter(|file| files::is_kind(file, "rs")) {
             let text = files::read(dir.join(file))?;
             for line in text.lines() {
                 let rest = line
@@ -133,7 +127,7 @@ fn sources() -> Result<BTreeMap<String, Type>> {
     Ok(found)
 }
 
-/// The names of types in a type.
+/// The type names inside a type.
 fn names(of: &str) -> Vec<String> {
     let parts = of.split(|c: char| !c.is_alphanumeric() && c != '_');
     parts
@@ -142,7 +136,7 @@ fn names(of: &str) -> Vec<String> {
         .collect()
 }
 
-/// A type of Rust as what stands in JSON.
+/// Describes the JSON form of a Rust type.
 fn kind(of: &str, sources: &BTreeMap<String, Type>) -> String {
     let inner = |prefix: &str| {
         of.strip_prefix(prefix)
@@ -174,11 +168,8 @@ fn kind(of: &str, sources: &BTreeMap<String, Type>) -> String {
     }
 }
 
-/// A doc comment on one line, with angle brackets that are no markup.
+/// A doc comment on one line, with escaped angle brackets.
 fn prose(docs: &str) -> String {
     let docs = docs.split("\n\n# ").next().unwrap_or_default();
-    docs.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('<', "\\<")
+    markdown::one_line(docs).replace('<', "\\<")
 }

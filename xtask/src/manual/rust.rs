@@ -1,8 +1,7 @@
-//! What the sources say about a type: its doc comment and those of its variants or fields.
+//! Reads a type from the sources: its doc comment and those of its variants or fields.
 //!
-//! Enough of Rust's syntax for declarations as rustfmt writes them; a declaration that is not found is an
-
-//! error of the caller, never an empty page.
+//! Understands enough Rust for declarations formatted by rustfmt. A missing declaration is an error of the caller,
+//! never an empty page.
 
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use crate::sh::{Result, root};
 /// A declared type.
 #[derive(Debug, PartialEq)]
 pub(super) struct Type {
-    /// What it is for, as Markdown.
+    /// Doc comment as Markdown.
     pub(super) docs: String,
     /// Its attributes, each on one line.
     pub(super) attributes: Vec<String>,
@@ -23,19 +22,18 @@ pub(super) struct Type {
 /// A variant or a field.
 #[derive(Debug, PartialEq)]
 pub(super) struct Item {
-    /// Its name in the source.
+    /// Name in the source.
     pub(super) name: String,
     /// The type of a field; empty for variants.
     pub(super) of: String,
-    /// What it means, as Markdown.
+    /// Doc comment as Markdown.
     pub(super) docs: String,
     /// Its attributes, each on one line.
     pub(super) attributes: Vec<String>,
 }
 
 impl Type {
-    /// The name of an item in JSON, by the attributes of serde; `None` when it is left out or has none of
-    /// its own (`flatten`).
+    /// The name of an item in JSON according to its serde attributes; `None` if it is skipped or flattened.
     pub(super) fn json_name(&self, item: &Item) -> Option<String> {
         if item.attribute("skip").is_some() || item.attribute("flatten").is_some() {
             return None;
@@ -61,7 +59,7 @@ impl Item {
     }
 }
 
-/// The value of `name` in a serde attribute; empty for one without value.
+/// The value of `name` in a serde attribute; empty if it has none.
 fn serde_value(attribute: &str, name: &str) -> Option<String> {
     let inner = attribute.strip_prefix("#[serde(")?.strip_suffix(")]")?;
     inner.split(',').map(str::trim).find_map(|part| {
@@ -85,13 +83,13 @@ pub(super) fn hyphenated(name: &str) -> String {
     out
 }
 
-/// The type that `file` (from the root) declares as `struct NAME` or `enum NAME`.
+/// The type that `file` (relative to the root) declares as `struct NAME` or `enum NAME`.
 pub(super) fn declared(file: &str, name: &str) -> Result<Type> {
     let text = files::read(root().join(Path::new(file)))?;
     find(&text, name).ok_or_else(|| format!("{file} declares no {name}"))
 }
 
-/// The comment at the head of a module, as Markdown.
+/// The leading comment of a module, as Markdown.
 pub(super) fn module_docs(file: &str) -> Result<String> {
     let text = files::read(root().join(Path::new(file)))?;
     let lines = text.lines().take_while(|line| line.starts_with("//!"));
@@ -138,7 +136,7 @@ struct Above {
 }
 
 impl Above {
-    /// Takes note of a line; says whether it belongs to what stands above a declaration.
+    /// Records a line; returns true if it is a doc comment or attribute.
     fn see(&mut self, line: &str) -> bool {
         let brackets = |text: &str, c: char| text.chars().filter(|&x| x == c).count();
         if self.open > 0 {
@@ -165,7 +163,7 @@ impl Above {
     }
 }
 
-/// Variants or fields up to the brace that closes the declaration.
+/// The variants or fields up to the closing brace of the declaration.
 fn items<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Item> {
     let mut above = Above::default();
     let mut items = Vec::new();
@@ -190,7 +188,7 @@ fn items<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Item> {
             .take_while(|c| c.is_alphanumeric() || *c == '_')
             .collect();
         let mut rest = bare[name.len()..].to_owned();
-        // A variant with fields, or a type on several lines.
+        // A variant with fields, or a type that spans lines.
         let depth = |text: &str| {
             let count = |set: &[char]| text.chars().filter(|c| set.contains(c)).count();
             count(&['{', '(', '<']).saturating_sub(count(&['}', ')', '>']))
@@ -210,7 +208,7 @@ fn items<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Item> {
     items
 }
 
-/// Links of rustdoc to items, as plain code.
+/// Turns rustdoc links to items into plain code.
 fn plain_links(docs: &str) -> String {
     let mut out = String::with_capacity(docs.len());
     let mut rest = docs;

@@ -1,12 +1,12 @@
-//! The page of the workload language, from its JSON Schema.
+//! The page of the workload language, generated from its JSON Schema.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::markdown::slug;
+use super::markdown::{one_line, slug};
 
-/// Tables of the file first, in the order in which they nest; other definitions follow by name.
+/// The definitions that come first: the tables of the file, in nesting order. Others follow by name.
 const TABLES: [&str; 12] = [
     "TargetSpec",
     "KeysetSpec",
@@ -22,19 +22,19 @@ const TABLES: [&str; 12] = [
     "ProfileSpec",
 ];
 
-/// The page that explains a schema: a table per structure, a list per choice.
+/// The page that explains a schema: a table per structure, a list per enum.
 ///
 /// # Errors
-/// When it has another form than this code understands.
+/// The schema has a form that this code does not understand.
 pub(super) fn page(schema: &Value) -> Result<String, String> {
     let defs = schema["$defs"]
         .as_object()
         .ok_or("the schema has no definitions")?;
     let mut out = String::from("# Workload language\n\n");
     out += "A workload is a TOML file; `bucketload show NAME` prints those that ship with the program \
-            ([built-in workloads](workloads.md)). Every field may be left out unless it is marked. A wrong \
-            name, value or combination is refused with file, line, field and remedy. The same as a \
-            [JSON Schema](../workload.schema.json), for editors: `bucketload schema`.\n\n";
+            ([built-in workloads](workloads.md)). Every field is optional unless marked as required. For a wrong \
+            name, value or combination, the error names file, line, field and remedy. Editors can use the same \
+            definitions as a [JSON Schema](../workload.schema.json): `bucketload schema`.\n\n";
     out += "Most fields have an option of [`bucketload run`](commands/bucketload-run.md), and \
             `--set PATH=VALUE` sets any of them.\n\n## The file\n\n";
     structure(&mut out, schema);
@@ -140,16 +140,12 @@ fn is_required(def: &Value, name: &str) -> bool {
         .is_some_and(|all| all.iter().any(|one| one == name))
 }
 
-/// A description on one line, with angle brackets that are no markup.
+/// A description on one line, with escaped angle brackets.
 fn text(value: &Value) -> String {
-    let text = value["description"].as_str().unwrap_or_default();
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('<', "\\<")
+    one_line(value["description"].as_str().unwrap_or_default()).replace('<', "\\<")
 }
 
-/// What a value looks like, in words.
+/// The form of a value in words.
 fn kind(value: &Value) -> String {
     if let Some(name) = value["$ref"]
         .as_str()

@@ -1,8 +1,7 @@
-//! The book's sources: `docs` with its inclusions expanded and every link leading to a chapter.
+//! The book's sources: `docs` with inclusions expanded and every link leading to a chapter.
 //!
-//! Links are written as they must be in the repository. One that leads out of `docs` becomes a link to
-
-//! the chapter that includes that file, or to a copy of the file in the book.
+//! Links are written for the repository. A link that leads out of `docs` becomes a link to the chapter that includes
+//! the file, or to a copy of the file in the book.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,14 +11,12 @@ use super::normal;
 use crate::files;
 use crate::sh::{Result, root};
 
-/// Where copies of files that are no chapters lie in the book.
+/// Directory in the book for copies of files that are not chapters.
 const COPIES: &str = "files";
 
-/// Makes the sources anew in `stage`.
+/// Rebuilds the sources in `stage`.
 pub(super) fn make(stage: &Path) -> Result {
-    if stage.exists() {
-        std::fs::remove_dir_all(stage).map_err(|e| format!("{}: {e}", stage.display()))?;
-    }
+    files::remove_dir(stage)?;
     let docs = root().join("docs");
     let files = files::below(&docs)?;
     let mut chapters = BTreeMap::new();
@@ -62,15 +59,15 @@ pub(super) fn make(stage: &Path) -> Result {
 }
 
 fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "md")
+    files::is_kind(path, "md")
 }
 
-/// The path, from the root, of what the chapter `file` of `docs` calls `link`.
+/// The path, relative to the root, of the `link` in the chapter `file` of `docs`.
 fn beside(file: &Path, link: &str) -> Option<PathBuf> {
     normal(&Path::new("docs").join(file).parent()?.join(link))
 }
 
-/// `text` of the repository's file `from`, as the chapter `chapter` (relative to `docs`).
+/// Rewrites the links in `text`, from the repository's file `from`, for the chapter `chapter` (relative to `docs`).
 fn relinked(
     text: &str,
     from: &Path,
@@ -89,7 +86,7 @@ fn relinked(
             (Some(chapter), _) => chapter.clone(),
             (None, Ok(inside)) if root().join(&path).is_dir() => inside.join("README.md"),
             (None, Ok(inside)) => inside.to_owned(),
-            // The chapter's own text, once more: what was an inclusion is right already.
+            // The chapter's own text is processed after its inclusions, whose links are correct already.
             (None, Err(_)) if path.starts_with(COPIES) || !root().join(&path).is_file() => {
                 return None;
             }
@@ -106,7 +103,7 @@ fn relinked(
     })
 }
 
-/// The name of a chapter in the book, where the page of a directory is called `index`.
+/// The file name of a chapter in the book, where the page of a directory is `index.md`.
 fn page(path: &Path) -> PathBuf {
     if path.ends_with("README.md") {
         path.with_file_name("index.md")
@@ -115,7 +112,7 @@ fn page(path: &Path) -> PathBuf {
     }
 }
 
-/// How the file `from` calls the file `to`, both relative to one directory.
+/// The relative path from the file `from` to the file `to`, both given relative to one directory.
 fn relative(from: &Path, to: &Path) -> String {
     let depth = from.components().count().saturating_sub(1);
     let from_dir: Vec<_> = from.components().take(depth).collect();
@@ -140,7 +137,7 @@ mod tests {
     use super::{relative, relinked};
 
     #[test]
-    fn files_call_each_other_by_the_shortest_way() {
+    fn relative_paths_are_the_shortest() {
         let call = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
         assert_eq!(call("a.md", "b.md"), "b.md");
         assert_eq!(call("x/a.md", "b.md"), "../b.md");
@@ -149,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_the_book_leads_into_it() {
+    fn links_out_of_docs_lead_to_chapters_or_copies() {
         let chapters = BTreeMap::from([(
             PathBuf::from("ARCHITECTURE.md"),
             PathBuf::from("project/architecture.md"),

@@ -1,4 +1,4 @@
-//! Times of builds, in a directory of their own.
+//! Build times, measured in a separate target directory.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,19 +7,19 @@ use std::time::{Instant, SystemTime};
 
 use super::Row;
 use crate::files;
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, cargo, output, root, run, words};
 
-/// A file of a driver, as somebody changes it who works on one.
+/// A driver's file, standing for any change of a driver.
 const DRIVER: &str = "crates/bucketload-drivers/src/azblob/checksum.rs";
 
-/// What the kernel counts processor time in (`sysconf(_SC_CLK_TCK)`), the same on every Linux.
+/// The kernel's unit of processor time (`sysconf(_SC_CLK_TCK)`), the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// A target directory that is empty at first and removed when dropped.
-pub(super) struct Place(PathBuf);
+/// A target directory, empty at first and removed when dropped.
+pub(super) struct BuildDir(PathBuf);
 
-impl Place {
+impl BuildDir {
     pub(super) fn new() -> Result<Self> {
         let path = target().join("weight");
         files::remove_dir(&path)?;
@@ -30,7 +30,7 @@ impl Place {
         &self.0
     }
 
-    /// Calls `cargo rustc` as a row shows it: options of rustc stand behind ` -- `.
+    /// Runs `cargo rustc` as a row shows it: rustc's options follow ` -- `.
     pub(super) fn rustc(&self, line: &str) -> Result {
         let (before, after) = line.split_once(" -- ").unwrap_or((line, ""));
         run(cargo(before)
@@ -40,13 +40,12 @@ impl Place {
             .args(words(after)))
     }
 
-    /// The release build of the program.
     pub(super) fn program(&self) -> PathBuf {
         self.0.join("release/bucketload")
     }
 }
 
-impl Drop for Place {
+impl Drop for BuildDir {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             eprintln!("xtask: {}: {error}", self.0.display());
@@ -54,14 +53,14 @@ impl Drop for Place {
     }
 }
 
-/// Wall time and processor time of a command and all that it started, seconds.
+/// Wall time and processor time of a command and its child processes, in seconds.
 struct Cost {
     wall_s: f64,
     cpu_s: f64,
 }
 
-/// Builds from nothing, then after a driver's file was touched.
-pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
+/// Builds from nothing, and again after a change of a driver's file.
+pub(super) fn rows(place: &BuildDir) -> Result<Vec<Row>> {
     const RELEASE: &str = "build --release --locked";
     const CHECK: &str = "check --locked";
     let driver = Touched::new(&root().join(DRIVER))?;
@@ -85,7 +84,7 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
     let touch = format!("touch {DRIVER}; ");
     let what = "build after a driver's file was touched";
     row(what, place.path(), RELEASE, &touch)?;
-    // Makes what the check of one change finds done.
+    // The next check then compiles only the change.
     timed(place.path(), CHECK)?;
     driver.touch()?;
     let what = "check after a driver's file was touched";
@@ -93,8 +92,8 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The options that choose the procedural macros of the program's build. They are compiled for this machine and without
-/// optimisation whatever the profile, so two builds do alike with them: their times compare two machines, or two days.
+/// The options that select the procedural macros of the program's build. Macros are compiled for this machine without
+/// optimisation in every profile, so their times compare two machines, or one machine on two days.
 fn macros() -> Result<String> {
     let tree = output(&mut cargo(
         "tree --locked -p bucketload -e normal,build --prefix none -f {p}",
@@ -114,7 +113,7 @@ fn chosen_macros(tree: &str) -> String {
     named.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// A file whose time of change is put back when dropped, so that nobody's build begins anew.
+/// A file whose modification time is restored when dropped, so that no other build is affected.
 struct Touched {
     file: File,
     before: SystemTime,
@@ -147,7 +146,7 @@ fn timed(target: &Path, line: &str) -> Result<Cost> {
     run(cargo(line)
         .arg("--target-dir")
         .arg(target)
-        // as a user has it, whatever CI sets
+        // The defaults of a user, whatever CI sets.
         .env_remove("CARGO_INCREMENTAL")
         .env_remove("CARGO_PROFILE_DEV_DEBUG"))?;
     Ok(Cost {
@@ -156,7 +155,7 @@ fn timed(target: &Path, line: &str) -> Result<Cost> {
     })
 }
 
-/// Processor time of all child processes that have ended, with theirs, seconds.
+/// Processor time in seconds of all child processes that have ended, including their children.
 fn children_s() -> Result<f64> {
     let path = "/proc/self/stat";
     let stat = files::read(path)?;
@@ -164,8 +163,8 @@ fn children_s() -> Result<f64> {
     Ok(ticks as f64 / TICKS_PER_S)
 }
 
-/// `cutime` and `cstime`, the fields 16 and 17 (proc_pid_stat(5)). The name, which is the second field, may hold
-/// anything, but its closing parenthesis is the last one.
+/// `cutime` and `cstime`, fields 16 and 17 (proc_pid_stat(5)). The name in the second field may contain anything, but
+/// its closing parenthesis is the last one.
 fn children_ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(13);
@@ -182,7 +181,7 @@ mod tests {
     use crate::files::TempDir;
 
     #[test]
-    fn time_of_children_is_read_whatever_the_name() {
+    fn child_time_is_read_whatever_the_process_name() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 0 11 12 13 14 150 160 1700 18 20 0";
         assert_eq!(children_ticks(stat), Some(1718));
         assert_eq!(children_ticks("7 (x) S 1"), None);
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_touched_file_gets_its_time_back() {
+    fn touched_files_regain_their_time() {
         let dir = TempDir::new("weight-touched").unwrap();
         let path = dir.path().join("file");
         std::fs::write(&path, "text").unwrap();

@@ -1,21 +1,20 @@
-//! The intermediate code of the last crate, the program: how many lines rustc hands to LLVM, and of which functions.
-
-//! A generic function is there once per set of types that it is compiled for.
+//! The intermediate representation (IR) of the last crate: how many lines rustc hands to LLVM, and for which
+//! functions. A generic function occurs once per set of types that it is compiled for.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::build::Place;
+use super::build::BuildDir;
 use super::{Row, grouped};
 use crate::files;
 use crate::sh::Result;
 
-/// How many functions are named.
+/// Number of functions to list.
 const NAMED: usize = 10;
 
-/// What makes the code: as rustc hands it over, before LLVM changes it, in one unit.
+/// The command that writes the IR in one unit, as rustc hands it over and before LLVM changes it.
 const BUILD: &str = "rustc --release --locked -p bucketload-cli --lib -- --emit=llvm-ir \
                      -Ccodegen-units=1 -Cno-prepopulate-passes";
 
@@ -28,7 +27,7 @@ pub(super) struct Function {
 }
 
 /// Compiles the program once more and counts.
-pub(super) fn of_the_program(place: &Place) -> Result<Vec<Function>> {
+pub(super) fn of_the_program(place: &BuildDir) -> Result<Vec<Function>> {
     place.rustc(BUILD)?;
     let folder = place.path().join("release/deps");
     for path in files::list(&folder)? {
@@ -43,7 +42,7 @@ pub(super) fn of_the_program(place: &Place) -> Result<Vec<Function>> {
     ))
 }
 
-/// Reads what `--emit=llvm-ir` writes: a function has its name in a comment before it, and its lines are indented.
+/// Reads the output of `--emit=llvm-ir`: a comment before each function names it, and its lines are indented.
 fn count(mut text: impl BufRead) -> std::io::Result<Vec<Function>> {
     let mut found: HashMap<String, Function> = HashMap::new();
     let (mut name, mut lines) = (String::new(), None);
@@ -65,7 +64,7 @@ fn count(mut text: impl BufRead) -> std::io::Result<Vec<Function>> {
         } else if line.starts_with(b"define ") {
             lines = Some(0);
             if name.is_empty() {
-                // Such as `main`, which is made for the linker.
+                // A function such as `main`, generated for the linker.
                 let text = String::from_utf8_lossy(&line);
                 let symbol = text.split_once('@').map_or("", |(_, rest)| rest);
                 symbol
@@ -85,11 +84,11 @@ fn count(mut text: impl BufRead) -> std::io::Result<Vec<Function>> {
     Ok(found.into_values().collect())
 }
 
-/// The sums.
+/// The totals.
 pub(super) fn rows(functions: &[Function]) -> Vec<Row> {
     let command = format!("cargo {BUILD}");
     let sum = |figure: fn(&Function) -> u64| functions.iter().map(figure).sum::<u64>();
-    // By their last name, whatever they are generic over: the loop of a worker, and an operation of a session.
+    // Compares last path segments, ignoring generic parameters: a worker's loop, and a session's operation.
     let copies = |end: &str| {
         let of_it = functions.iter().filter(|f| is_called(&f.name, end));
         of_it.map(|f| f.copies).max().unwrap_or(0)
@@ -113,13 +112,13 @@ pub(super) fn rows(functions: &[Function]) -> Vec<Row> {
     ]
 }
 
-/// Whether `path` is a function `name`, or the body of it where it is asynchronous.
+/// True if `path` is a function `name`, or its body if it is asynchronous.
 fn is_called(path: &str, name: &str) -> bool {
     let path = path.trim_end_matches("::{{closure}}");
     path.rsplit("::").next() == Some(name)
 }
 
-/// The functions with most lines, the heaviest first.
+/// The functions with the most lines, largest first.
 pub(super) fn heaviest(mut functions: Vec<Function>) -> Vec<Function> {
     functions.sort_by(|a, b| b.lines.cmp(&a.lines).then_with(|| a.name.cmp(&b.name)));
     functions.truncate(NAMED);

@@ -1,4 +1,4 @@
-//! Lines of code of each crate, and its programs of tests.
+//! Lines of code and test programs of each crate.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,17 +9,17 @@ use super::{Row, grouped};
 use crate::files;
 use crate::sh::Result;
 
-/// What is counted of a crate.
+/// Counts of a crate.
 pub(super) struct Crate {
     name: String,
     code: u64,
-    /// Programs of `tests/`.
+    /// Test programs in `tests/`.
     tests: u64,
-    /// Libraries and programs whose own tests are linked into a program each.
+    /// Libraries and programs with inner tests; each links a test program.
     harnesses: u64,
 }
 
-/// Counts all members of the workspace that `cargo metadata` names.
+/// Counts all workspace members in the output of `cargo metadata`.
 pub(super) fn crates(metadata: &Value) -> Result<Vec<Crate>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let mut found = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn crates(metadata: &Value) -> Result<Vec<Crate>> {
     Ok(found)
 }
 
-/// The programs that `cargo test --workspace` links.
+/// The test programs that `cargo test --workspace` links.
 pub(super) fn tests(crates: &[Crate]) -> Row {
     let sum = |figure: fn(&Crate) -> u64| crates.iter().map(figure).sum::<u64>();
     Row::new(
@@ -72,7 +72,7 @@ pub(super) fn table(crates: &[Crate]) -> String {
     {
         let _ = writeln!(text, "| `{name}` | {} | {tests} |", grouped(*code));
     }
-    // The tasks are shipped to nobody.
+    // xtask is not shipped.
     let (tasks, shipped): (Vec<&Crate>, Vec<&Crate>) =
         crates.iter().partition(|c| c.name == "xtask");
     let sum = |of: &[&Crate]| of.iter().map(|c| c.code).sum::<u64>();
@@ -82,7 +82,7 @@ pub(super) fn table(crates: &[Crate]) -> String {
     text
 }
 
-/// Lines of code in a folder of sources and those below, tests left out.
+/// Lines of code in a source folder and its subfolders, without tests.
 fn folder(path: &Path) -> Result<u64> {
     let at = |e: std::io::Error| format!("{}: {e}", path.display());
     let mut sum = 0;
@@ -101,8 +101,8 @@ fn folder(path: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// Lines that are neither empty nor comment alone nor part of an item that only tests have. As rustfmt leaves them:
-/// an item ends with a line that is indented as it begins.
+/// Lines that are not empty, not only a comment, and not part of a test-only item. Relies on rustfmt: an item ends
+/// with a line indented like its first line.
 fn lines(text: &str) -> u64 {
     let mut count = 0;
     let (mut in_comment, mut test_item) = (false, None);

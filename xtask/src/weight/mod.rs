@@ -1,6 +1,5 @@
-//! What the project weighs for who builds it: times of builds, packages, intermediate code, the program, lines of
-
-//! code. `cargo xtask weight` prints it, each row with its command; `docs/project/weight.md` keeps the last table.
+//! What a build costs: build times, packages, intermediate code, size of the program, lines of code. `cargo xtask
+//! weight` prints it, each row with its command; `docs/project/weight.md` keeps the last table.
 
 mod build;
 mod ir;
@@ -11,16 +10,16 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::own::target;
+use crate::program::target;
 use crate::sh::{Result, cargo, cmd, need_programs, output, root, write_between};
 
-/// Where the last table is kept.
+/// The page with the last table.
 const PAGE: &str = "docs/project/weight.md";
 
-/// The program as a release build makes it, with its symbols.
+/// Builds the release program with its symbols.
 const SYMBOLS: &str = "rustc --release --locked -p bucketload --bin bucketload -- -Cstrip=none";
 
-/// A figure and how to get it.
+/// A figure and the command that produces it.
 struct Row {
     what: String,
     value: String,
@@ -37,10 +36,10 @@ impl Row {
     }
 }
 
-/// Prints the table. `--quick` leaves out what compiles from nothing, `--write` puts the table into the page.
+/// Prints the table. `--quick` leaves out rows that compile from nothing, `--write` puts the table into the page.
 ///
 /// # Errors
-/// A build that failed, or options that are unknown or do not fit together.
+/// A build fails, or options are unknown or contradict each other.
 pub(crate) fn main(args: &[String]) -> Result {
     let (mut quick, mut write) = (false, false);
     for arg in args {
@@ -68,7 +67,7 @@ pub(crate) fn main(args: &[String]) -> Result {
             eprintln!("no size of the program: {} is missing", built.display());
         }
     } else {
-        let place = build::Place::new()?;
+        let place = build::BuildDir::new()?;
         rows.extend(build::rows(&place)?);
         rows.push(size(&place.program())?);
         rows.push(functions(&place)?);
@@ -94,7 +93,7 @@ pub(crate) fn main(args: &[String]) -> Result {
     Ok(())
 }
 
-/// How many packages a build of the program compiles, ours among them.
+/// Number of packages that a build of the program compiles, including ours.
 fn packages() -> Result<Row> {
     const LINE: &str = "tree --locked -p bucketload -e normal,build --prefix none -f";
     let tree = output(cargo(LINE).arg("{p}"))?;
@@ -125,8 +124,8 @@ fn size(path: &Path) -> Result<Row> {
     ))
 }
 
-/// Number of functions of the program. A release build has no symbols, so it is linked once more with them.
-fn functions(place: &build::Place) -> Result<Row> {
+/// Number of functions of the program. A release build has no symbols, so the program is linked again with them.
+fn functions(place: &build::BuildDir) -> Result<Row> {
     place.rustc(SYMBOLS)?;
     let program = place.program();
     let symbols = output(&mut cmd(
@@ -146,8 +145,7 @@ fn functions(place: &build::Place) -> Result<Row> {
     ))
 }
 
-/// How many lines of `nm` are of code: the kind of a symbol stands before its name, and `t`, `w` and `i` are code
-/// (nm(1)).
+/// Number of code symbols in the output of `nm`: the letters `t`, `w` and `i` before a name mean code (nm(1)).
 fn code_symbols(symbols: &str) -> u64 {
     let is_code = |line: &&str| {
         let kind = line.split_whitespace().nth(1);
@@ -165,14 +163,14 @@ fn table(rows: &[Row]) -> String {
         command,
     } in rows
     {
-        // A bar would end the cell.
+        // A bar would end the table cell.
         let command = command.replace('|', "\\|");
         let _ = writeln!(text, "| {what} | {value} | `{command}` |");
     }
     text
 }
 
-/// A number with a comma between thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_from_data() {
+    fn functions_are_distinguished_from_data() {
         let symbols =
             "0000 T main\n0010 t helper\n0020 D table\n0030 W weak\n                 U outside\n";
         assert_eq!(code_symbols(symbols), 3);
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_fit_are_refused() {
+    fn contradicting_options_are_refused() {
         let refused = |args: &[&str], words: &str| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
             let error = main(&args).unwrap_err();

@@ -1,5 +1,5 @@
-//! The console over simulated runs (the example `simulated_console`): a run of a day in the browser and in the
-//! server, and a comparison of VALID runs on a machine that may be busy.
+//! The console with simulated runs (the example `simulated_console`): the memory that a run of a day takes in browser
+//! and server, and a comparison of VALID runs even on a busy machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::super::devtools::Browser;
 use super::submit;
-use crate::files::{self, TempDir};
-use crate::own;
-use crate::process::Process;
+use crate::files::TempDir;
+use crate::process::{Process, status_bytes};
+use crate::program;
 use crate::sh::{Result, ensure};
 
-/// Environment variable with the example's executable, instead of the build of the tests.
+/// Environment variable that names the example's executable, in place of the test build.
 const INSTEAD: &str = "BUCKETLOAD_SIMULATED_CONSOLE";
-/// Largest heap of a page, and most resident memory of the server, bytes.
+/// Largest heap of a page and resident memory of the server, in bytes.
 const MOST: f64 = 50e6;
-/// Longest time in which a day may go by.
+/// Longest time to simulate a day.
 const A_DAY: Duration = Duration::from_secs(900);
 
 /// The simulated controller; ended when dropped.
@@ -28,10 +28,10 @@ impl Simulated {
     fn start(data: &str) -> Result<Self> {
         let mut command = match std::env::var_os(INSTEAD) {
             Some(program) => Command::new(program),
-            None => Command::new(own::tested_example("simulated_console")?),
+            None => Command::new(program::tested_example("simulated_console")?),
         };
-        // Its standard input ends with us. The program sets this threshold itself (bucketload's `memory`), so
-        // that zeroed histograms take no memory before they are touched.
+        // Its standard input closes when we end. The real program sets this threshold itself (bucketload's `memory`),
+        // so that zeroed histograms take no memory until they are used.
         let piped = command
             .arg(data)
             .env("MALLOC_MMAP_THRESHOLD_", "131072")
@@ -48,15 +48,11 @@ impl Simulated {
         })
     }
 
-    /// A field of the process's status such as `VmRSS`, bytes (proc(5)).
+    /// A field of the process's status such as `VmRSS`, in bytes.
     fn memory(&self, field: &str) -> Result<f64> {
-        let path = format!("/proc/{}/status", self.process.child.id());
-        let text = files::read(&path)?;
-        text.lines()
-            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-            .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<f64>().ok())
-            .map(|kb| kb * 1024.0)
-            .ok_or_else(|| format!("{path}: no {field}"))
+        let pid = self.process.child.id();
+        let bytes = status_bytes(pid, field).map(|bytes| bytes as f64);
+        bytes.ok_or_else(|| format!("/proc/{pid}/status: no {field}"))
     }
 }
 
@@ -71,7 +67,7 @@ fn named(name: &str) -> String {
     format!("{{text: 'name = \"{name}\"\\n'}}")
 }
 
-/// Two equal sides and two different ones, three runs each; every run is VALID by the ordinary rules.
+/// Two equal sides and two different ones, three runs each; every run is VALID by the usual rules.
 fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
     let names = [
         "base-1", "base-2", "base-3", "same-1", "same-2", "same-3", "slower-1", "slower-2",
@@ -81,7 +77,7 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
         submit(browser, url, &named(name))?;
         browser.wait("location.pathname.startsWith('/jobs/')")?;
     }
-    // The list of the overview follows by itself.
+    // The overview's list updates by itself.
     browser.open(&format!("{url}/"))?;
     browser.wait(
         "[...document.querySelectorAll('#history tbody tr')].length === 8 && document.querySelector('#queue .empty') !== null",
@@ -115,7 +111,7 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
         ensure(words.iter().any(|word| first.contains(word)), || {
             format!("{side}: the verdict is not shown:\n{shown}")
         })?;
-        // The frame draws in its own time; it cannot be looked into from here, which is its purpose.
+        // The frame draws in its own time. It is isolated on purpose, so the page cannot tell when it is ready.
         std::thread::sleep(Duration::from_secs(3));
         browser.pictures(&pictures.join(picture))?;
     }
@@ -149,6 +145,6 @@ fn a_day(browser: &mut Browser, console: &Simulated, picture: &Path) -> Result {
     browser.see("cancelled")?;
     ensure(
         heap < MOST && most < MOST && points <= 360.0 && points > 180.0,
-        || "the page of a day needs more than 50 MB, or has lost its points",
+        || "page or server of a day need more than 50 MB, or the page lost points",
     )
 }
