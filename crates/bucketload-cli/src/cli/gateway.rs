@@ -13,10 +13,12 @@ Examples:
   bucketload gateway --root /srv/objects --listen unix:/run/user/1000/bucketload
   bucketload gateway --root /srv/objects --listen 0.0.0.0:9020 --token-file token
 
+To serve the same objects over HTTP:
+  bucketload serve --store posix:DIR
+
 Programs that use libs3 reach the gateway through libs3-bucketload with
-BUCKETLOAD_S3_REMOTE=tcp://HOST:PORT or unix:PATH, and with BUCKETLOAD_S3_REMOTE_TOKEN_FILE if the
-gateway has a token. `bucketload serve --store posix:DIR` serves the same objects over HTTP. Traffic
-is not encrypted: use the gateway on trusted networks only.";
+BUCKETLOAD_S3_REMOTE=tcp://HOST:PORT or unix:PATH, and with BUCKETLOAD_S3_REMOTE_TOKEN_FILE if it
+requires a token. Traffic is not encrypted: use the gateway on trusted networks only.";
 
 /// Serve a directory of objects over a compact binary protocol, for the libs3 library
 #[derive(Clone, Debug, Args)]
