@@ -34,6 +34,9 @@ pub(super) struct Item {
 
 impl Type {
     /// The name of an item in JSON according to its serde attributes; `None` if it is skipped or flattened.
+    ///
+    /// # Panics
+    /// If the type is renamed by a rule that is not known here, because the manual would show wrong names.
     pub(super) fn json_name(&self, item: &Item) -> Option<String> {
         if item.attribute("skip").is_some() || item.attribute("flatten").is_some() {
             return None;
@@ -47,8 +50,10 @@ impl Type {
             .find_map(|a| serde_value(a, "rename_all"));
         Some(match rule.as_deref() {
             Some("kebab-case") => hyphenated(&item.name),
+            Some("SCREAMING-KEBAB-CASE") => hyphenated(&item.name).to_uppercase(),
             Some("lowercase") => item.name.to_lowercase(),
-            _ => item.name.clone(),
+            Some(rule) => panic!("{}: unknown rule {rule} of `rename_all`", item.name),
+            None => item.name.clone(),
         })
     }
 }
