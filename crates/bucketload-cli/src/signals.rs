@@ -57,15 +57,14 @@ pub(crate) fn watched() -> Result<StopHandle, Failure> {
 /// # Errors
 /// When the handlers cannot be installed.
 pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
-    let runtime = runtime().map_err(|e| format!("signal handling: {e}"))?;
+    let failed = |e: std::io::Error| format!("signal handling: {e}");
+    let runtime = runtime().map_err(failed)?;
+    // Installed before this returns, so that a signal never finds the run without handlers.
+    let mut signals = runtime.block_on(async { Signals::new() }).map_err(failed)?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                let Ok(mut signals) = Signals::new() else {
-                    eprintln!("bucketload: cannot handle signals; Ctrl-C will end the run at once, without clean-up");
-                    return;
-                };
                 loop {
                     signals.next().await;
                     stop.stop();
@@ -76,7 +75,7 @@ pub(crate) fn watch(stop: StopHandle) -> Result<(), String> {
             });
         })
         .map(drop)
-        .map_err(|e| format!("signal handling: {e}"))
+        .map_err(failed)
 }
 
 /// Starts a thread that stops the run when standard input closes.

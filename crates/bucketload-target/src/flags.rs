@@ -30,7 +30,7 @@ pub static CA_BUNDLE: Flag = Flag::new(
     "--ca-bundle",
     Value::File("FILE"),
     Scope::Service,
-    "Certificates to trust instead of the system's, PEM; unless given AWS_CA_BUNDLE",
+    "Certificates to trust instead of the system's, PEM (default: AWS_CA_BUNDLE)",
 );
 
 /// Certificate of the client.
@@ -56,7 +56,7 @@ pub static SOURCE_ADDRESS: Flag = Flag::new(
     "--source-address",
     Value::List("IP,...", Value::parses::<IpAddr>),
     Scope::Service,
-    "Local addresses to connect from, in turn",
+    "Local addresses to connect from, used in rotation",
 );
 
 /// The flags of every service over HTTP.
@@ -74,7 +74,7 @@ pub static PROFILE: Flag = Flag::new(
     "--profile",
     Value::Text("NAME"),
     Scope::Service,
-    "Profile of the AWS configuration files; unless given AWS_PROFILE or `default`",
+    "Profile of the AWS configuration files (default: AWS_PROFILE, else `default`)",
 );
 
 /// Region of the service.
@@ -82,7 +82,7 @@ pub static REGION: Flag = Flag::new(
     "--region",
     Value::Text("NAME"),
     Scope::Service,
-    "Region; unless given AWS_REGION, AWS_DEFAULT_REGION or the region of the AWS profile",
+    "Region (default: AWS_REGION, AWS_DEFAULT_REGION, else the region of the AWS profile)",
 );
 
 /// Anonymous access.
@@ -104,7 +104,7 @@ pub static ADDRESSING: Flag = Flag::new(
         ],
     ),
     Scope::Service,
-    "Where requests carry the bucket's name; unless given `path` with an endpoint URL",
+    "Where requests carry the bucket's name (default: `path` with an endpoint URL, else `virtual`)",
 );
 
 /// Checksum of content.

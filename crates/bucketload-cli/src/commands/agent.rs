@@ -70,6 +70,9 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             .await
             .map_err(usage)?;
         let listening = listener.local_addr().map_err(usage)?;
+        // Before anybody learns the address: whoever reads it may send a signal at once.
+        let signals = Signals::new()
+            .map_err(|e| AgentsError::usage(format!("cannot handle signals: {e}")))?;
         if args.announce {
             // The agent works even if nobody reads the announcement.
             let _ = Announcement::print(listening);
@@ -81,14 +84,12 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
         }
         let (stop, stopped) = oneshot::channel();
         let served = listen(options, listener, args.once, async {
-            // Without signal handlers, the sender is dropped at once, but then signals end the process anyway.
-            if stopped.await.is_err() {
-                std::future::pending().await
-            }
+            // The sender outlives the server, so this is the first signal.
+            let _ = stopped.await;
         });
         tokio::select! {
             outcome = served => outcome.map(|()| Exit::Ok),
-            () = second_signal(stop) => Ok(Exit::Interrupted),
+            () = second_signal(signals, stop) => Ok(Exit::Interrupted),
         }
     });
     // Does not wait for load threads.
@@ -130,10 +131,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 /// Returns after the second Ctrl-C or SIGTERM; `first` is notified of the first.
-async fn second_signal(first: oneshot::Sender<()>) {
-    let Ok(mut signals) = Signals::new() else {
-        return std::future::pending().await;
-    };
+async fn second_signal(mut signals: Signals, first: oneshot::Sender<()>) {
     signals.next().await;
     // The server may have ended already.
     let _ = first.send(());

@@ -25,7 +25,7 @@ static LARGE_OBJECT: Flag = Flag::new(
         ],
     ),
     Scope::Service,
-    "How to assemble Swift objects of several parts; unless given `slo`",
+    "How to assemble Swift objects of several parts (default: slo)",
 );
 
 /// The driver of `swift://`.
