@@ -2,27 +2,14 @@
 
 use crate::kit::{Page, Section, Table};
 use crate::result::RunResult;
-use bucketload_core::verdict::Verdict;
+use bucketload_core::verdict::{Reason, Verdict};
 
 /// Number of occurrences from which on an explanation moves to the head of the page; also the minimum number of phases.
 pub(super) const SEVERAL: usize = 3;
 
 /// The reasons and notes of the verdict, with those of several phases combined.
 pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
-    // Everything a reason says except its figures, and the figures.
-    let mut grouped: Vec<([String; 2], Vec<&str>)> = Vec::new();
-    for reason in &verdict.reasons {
-        let head = format!("{} ({}): {}", reason.word, reason.rule, reason.condition);
-        let key = [head, reason.advice.clone()];
-        match grouped.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, figures)) => figures.push(&reason.measured),
-            None => grouped.push((key, vec![&reason.measured])),
-        }
-    }
-    let mut out: Vec<String> = grouped
-        .into_iter()
-        .map(|([head, advice], figures)| format!("{head} {} {advice}", figures.join("; ")))
-        .collect();
+    let mut out = sentences(&verdict.reasons);
     let phases: Vec<&str> = result.measured().map(|phase| phase.name.as_str()).collect();
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for note in &verdict.notes {
@@ -41,6 +28,35 @@ pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
         _ => format!("Note: {}: {text}", of.join(", ")),
     }));
     out
+}
+
+/// A line per reason; reasons that differ only in their figures share one.
+fn sentences(reasons: &[Reason]) -> Vec<String> {
+    let mut grouped: Vec<(&Reason, Vec<&str>)> = Vec::new();
+    for reason in reasons {
+        let same = |known: &Reason| {
+            (known.word, &known.rule, &known.condition, &known.advice)
+                == (reason.word, &reason.rule, &reason.condition, &reason.advice)
+        };
+        match grouped.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, figures)) => figures.push(&reason.measured),
+            None => grouped.push((reason, vec![&reason.measured])),
+        }
+    }
+    grouped
+        .into_iter()
+        .map(|(reason, figures)| {
+            let Reason {
+                word,
+                rule,
+                condition,
+                advice,
+                ..
+            } = reason;
+            let figures = figures.join("; ");
+            format!("{word} ({rule}): {figures}. Expected: {condition}. {advice}")
+        })
+        .collect()
 }
 
 /// Moves the explanations that several sections, tables or charts share into a section of their own. Returns it;
@@ -85,8 +101,29 @@ fn each(page: &mut Page, mut look: impl FnMut(&str, &mut String)) {
 
 #[cfg(test)]
 mod tests {
-    use super::gather;
+    use bucketload_core::verdict::{Reason, Word};
+
+    use super::{gather, sentences};
     use crate::kit::{Page, Section, Table};
+
+    #[test]
+    fn a_reason_reads_as_sentences() {
+        let reason = |measured: &str| Reason {
+            word: Word::ClientBound,
+            rule: "V4".to_owned(),
+            condition: "the machine uses at most 80 % of its cores".to_owned(),
+            measured: measured.to_owned(),
+            advice: "Lower the rate.".to_owned(),
+            figures: Vec::new(),
+        };
+        assert_eq!(
+            sentences(&[reason("machine: 95 %"), reason("machine: 97 %")]),
+            [
+                "CLIENT-BOUND (V4): machine: 95 %; machine: 97 %. Expected: the machine uses at most 80 % of its \
+                 cores. Lower the rate."
+            ]
+        );
+    }
 
     #[test]
     fn shared_explanations_appear_once() {
