@@ -4,7 +4,7 @@
 //! measured window has grown by a tenth since the last check, and only a steady window counts.
 
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{ModelPlan, PhasePlan, StopRule};
+use bucketload_core::plan::{PhasePlan, StopRule};
 use bucketload_core::stats::batch::estimate;
 use bucketload_core::stats::steady::{Correlation, State, assess};
 use bucketload_core::tally::Interval;
@@ -54,10 +54,12 @@ impl Convergence {
     /// The state of `phase` before its first interval; `None` without a stopping rule.
     #[must_use]
     pub fn new(phase: &PhasePlan) -> Option<Self> {
-        let open = |model: &ModelPlan| model.open_cap().is_some();
         phase.stop.map(|rule| Self {
             rule,
-            open_loop: phase.works.iter().any(|work| open(&work.model)),
+            open_loop: phase
+                .works
+                .iter()
+                .any(|work| work.model.open_cap().is_some()),
             points: Fold::new(BINS),
             service: Histogram::new(),
             elapsed_ns: 0,
@@ -125,9 +127,7 @@ impl Convergence {
 #[cfg(test)]
 mod tests {
     use bucketload_core::op::OpClass;
-    use bucketload_core::plan::{
-        Accounting, ClosedPlan, GapLaw, Limits, PhaseKind, StopRule, WorkPlan,
-    };
+    use bucketload_core::plan::{Accounting, ClosedPlan, Limits, PhaseKind, StopRule, WorkPlan};
     use bucketload_core::tally::{Gauges, Tally};
 
     use super::*;
@@ -138,10 +138,7 @@ mod tests {
             kind: PhaseKind::Run,
             works: vec![WorkPlan {
                 name: "w".to_owned(),
-                model: ModelPlan::Closed(ClosedPlan {
-                    workers: 4,
-                    think: GapLaw::None,
-                }),
+                model: ClosedPlan::without_pauses(4).into(),
                 mix: Vec::new(),
             }],
             limits: Limits::default(),

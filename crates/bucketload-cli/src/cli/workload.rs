@@ -152,7 +152,7 @@ impl WorkloadArgs {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::plan::{ArrivalLaw, ModelPlan, OpenPlan, PhaseKind, Plan};
+    use bucketload_core::plan::{ArrivalLaw, OpenPlan, PhaseKind, Plan};
     use bucketload_workload::resolve::{ResolveContext, resolve};
     use bucketload_workload::spec::WorkloadFile;
     use clap::Parser;
@@ -180,10 +180,10 @@ mod tests {
         Ok(resolved.plan)
     }
 
-    fn run_model(plan: &Plan) -> &ModelPlan {
+    fn open(plan: &Plan) -> &OpenPlan {
         let mut phases = plan.phases.iter();
         let run = phases.find(|phase| phase.kind == PhaseKind::Run).unwrap();
-        &run.works[0].model
+        run.works[0].model.open().unwrap()
     }
 
     /// Every flag has an effect: alone, it changes the plan.
@@ -233,9 +233,7 @@ mod tests {
             "lognormal(cv=3)",
         ];
         let plan = plan(&line).unwrap();
-        let ModelPlan::Open(OpenPlan { arrival, .. }) = run_model(&plan) else {
-            panic!("a closed loop");
-        };
+        let arrival = &open(&plan).arrival;
         assert_eq!(*arrival, ArrivalLaw::LognormalGaps { rate: 5.0, cv: 3.0 });
     }
 

@@ -4,8 +4,8 @@ use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::named::NamedPlan;
 use bucketload_core::plan::{
-    Accounting, KeyNaming, KeysetPlan, Limits, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
-    SizeAssign, SizeKind, SizeLaw, WorkPlan,
+    Accounting, KeyNaming, KeysetPlan, Limits, PhaseKind, PhasePlan, Plan, RetryPlan, SizeAssign,
+    SizeKind, SizeLaw, WorkPlan,
 };
 use bucketload_cosbench::{Work, WorkKind, Workload};
 
@@ -182,7 +182,7 @@ fn work(work: &Work, known: &WrittenSizes, strict: bool) -> Result<WorkPlan, Str
     let normal = |n: u64| if walk { 0 } else { n };
     Ok(WorkPlan {
         name: work.name.clone(),
-        model: ModelPlan::Named(NamedPlan {
+        model: NamedPlan {
             workers: work.workers,
             driver: work.driver.clone().unwrap_or_default(),
             walk,
@@ -197,7 +197,8 @@ fn work(work: &Work, known: &WrittenSizes, strict: bool) -> Result<WorkPlan, Str
             max_bytes_per_s: work.max_bytes_per_s,
             max_failed_ppm: work.afr,
             legacy_sequences: strict,
-        }),
+        }
+        .into(),
         mix,
     })
 }

@@ -5,8 +5,7 @@ use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
 use bucketload_core::plan::buckets::MOST_BUCKETS;
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
-    BucketService, BucketsPlan, KeysetPlan, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan,
-    WorkPlan,
+    BucketService, BucketsPlan, KeysetPlan, MixEntry, PhaseKind, PhasePlan, Plan, WorkPlan,
 };
 use bucketload_results::io500::measure::SECOND;
 use bucketload_results::io500::{Phase, Tool, phases};
@@ -91,7 +90,7 @@ pub(crate) fn plan(
             PlannedPhase::Work(work) => plan.phases.push(measuring(*work)),
             PlannedPhase::Twice(first) => {
                 let mut second = (*first).clone();
-                if let ModelPlan::Ranks(ranks) = &mut second.model {
+                if let Some(ranks) = second.model.get_mut::<RanksPlan>() {
                     // The first iteration has advanced the queues.
                     ranks.after.extend(u16::try_from(plan.phases.len()));
                 }
@@ -510,7 +509,7 @@ fn work(
     }
     Ok(PlannedPhase::Work(Box::new(WorkPlan {
         name: phase.name.to_owned(),
-        model: ModelPlan::Ranks(plan),
+        model: plan.into(),
         mix,
     })))
 }

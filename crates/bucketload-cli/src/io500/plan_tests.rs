@@ -1,8 +1,8 @@
 //! Plans of whole benchmarks, and settings that cannot be planned.
 
 use bucketload_core::op::OpClass;
+use bucketload_core::plan::PhaseKind;
 use bucketload_core::plan::ranks::RankMapping;
-use bucketload_core::plan::{ModelPlan, PhaseKind};
 
 use super::{Planned, plan};
 use crate::cli::target::TargetArgs;
@@ -92,7 +92,7 @@ fn reads_follow_writes_and_shifts_are_those_of_the_tools() {
     let planned = planned(RankMapping::Native, Target::Null, &[]).unwrap();
     let phases = &planned.plan.phases;
     for phase in phases.iter().filter(|phase| phase.kind == PhaseKind::Run) {
-        let ModelPlan::Ranks(plan) = &phase.works[0].model else {
+        let Some(plan) = phase.works[0].model.ranks() else {
             panic!("{}", phase.name)
         };
         let shift = match phase.name.rsplit('-').next().unwrap() {
@@ -165,7 +165,7 @@ fn impossible_settings_are_refused_or_skipped() {
     assert!(large.err().unwrap().contains("dataPacketType"));
     // The load fits into the embedded server's memory.
     let memory = planned(RankMapping::Native, Target::Memory, &[]).unwrap();
-    let ModelPlan::Ranks(easy) = &memory.plan.phases[1].works[0].model else {
+    let Some(easy) = memory.plan.phases[1].works[0].model.ranks() else {
         panic!()
     };
     assert_eq!(easy.steps * 4 * (2 << 20), 128 << 20);

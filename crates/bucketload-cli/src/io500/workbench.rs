@@ -3,7 +3,7 @@
 
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::ranks::{Fraction, RankMapping, RankTask, RanksPlan, WorkbenchStage};
-use bucketload_core::plan::{MixEntry, ModelPlan, PhasePlan, WorkPlan};
+use bucketload_core::plan::{MixEntry, PhasePlan, WorkPlan};
 
 use super::Config;
 use super::config::Deletes;
@@ -90,7 +90,7 @@ pub(super) fn work(
     let work = Box::new(WorkPlan {
         name: name.to_owned(),
         mix: mix(config, plan.mapping, stage)?,
-        model: ModelPlan::Ranks(plan),
+        model: plan.into(),
     });
     Ok(match stage {
         WorkbenchStage::Benchmark => PlannedPhase::Twice(work),

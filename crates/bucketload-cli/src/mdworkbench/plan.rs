@@ -4,9 +4,7 @@
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Pattern, PatternSet, PayloadKind};
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan, WorkbenchStage};
-use bucketload_core::plan::{
-    Accounting, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, WorkPlan,
-};
+use bucketload_core::plan::{Accounting, MixEntry, PhaseKind, PhasePlan, Plan, WorkPlan};
 
 use crate::cli::mdworkbench::{PacketType, WorkbenchOptions};
 use crate::rank_plan::{self, MOST_BUFFERS, control, entry, measuring};
@@ -58,7 +56,7 @@ fn phase(name: &str, ranks: RanksPlan, mix: Vec<MixEntry>, errors_allowed: bool)
         },
         ..measuring(WorkPlan {
             name: name.to_owned(),
-            model: ModelPlan::Ranks(ranks),
+            model: ranks.into(),
             mix,
         })
     }
@@ -245,7 +243,7 @@ fn payload(options: &WorkbenchOptions, ranks: u32, seed: i32) -> Result<PayloadK
 #[cfg(test)]
 mod tests {
     use bucketload_core::plan::ranks::RankTask;
-    use bucketload_core::plan::{ModelPlan, PhaseKind, Plan};
+    use bucketload_core::plan::{PhaseKind, Plan};
     use clap::Parser;
 
     use super::{Parts, plan};
@@ -282,10 +280,7 @@ mod tests {
             &["audit", "cleanup", "sweep"],
         ];
         assert_eq!(names(&plan), all.concat());
-        let ranks = |at: usize| match &plan.phases[at].works[0].model {
-            ModelPlan::Ranks(ranks) => ranks.clone(),
-            other => panic!("{other:?}"),
-        };
+        let ranks = |at: usize| plan.phases[at].works[0].model.ranks().unwrap().clone();
         assert_eq!(
             (ranks(1).steps, ranks(2).steps, ranks(6).steps),
             (3000, 1000, 30_000)
@@ -314,10 +309,8 @@ mod tests {
         assert_eq!(adaptive.phases[7].name, "benchmark-0-4.0000");
         let reading = planned("-2 --read-only").unwrap();
         assert_eq!(reading.phases[0].works[0].mix.len(), 2);
-        let ModelPlan::Ranks(last) = &reading.phases[2].works[0].model else {
-            panic!()
-        };
-        assert!(last.after.is_empty());
+        let last = reading.phases[2].works[0].model.ranks();
+        assert!(last.unwrap().after.is_empty());
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The workload models: their plans and the questions that every model answers.
+//! The workload models: their list, and the questions that every model answers.
+
+use std::any::Any;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ArrivalLaw, ClosedPlan, JobsPlan, NamedPlan, OpenPlan, Plan, RanksPlan, ReplayPlan, RoundsPlan,
-};
+use super::{ArrivalLaw, Plan};
 use crate::generate::LawError;
 
 /// Properties of a workload model known before the run starts.
@@ -52,75 +52,78 @@ pub trait Model {
     ) -> Result<(), LawError>;
 }
 
-/// When operations are due: the workload model of a work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum ModelPlan {
-    /// A fixed number of workers with think times.
-    Closed(ClosedPlan),
-    /// Arrivals at absolute instants, independent of the store.
-    Open(OpenPlan),
-    /// Jobs of several stages arrive; a stage begins when the previous one has ended.
-    Jobs(JobsPlan),
-    /// The requests of a recorded trace.
-    Replay(ReplayPlan),
-    /// Workers write together, one of them lists until everything appears, all delete a share together, and
-    /// one lists until the deleted objects are gone. Then the next round begins.
-    Rounds(RoundsPlan),
-    /// Workers on buckets and objects that the user names.
-    Named(NamedPlan),
-    /// Workers that go through the same steps at the same time.
-    Ranks(RanksPlan),
-}
-
-/// Access to the selected model; a new model adds one line here.
-impl std::ops::Deref for ModelPlan {
-    type Target = dyn Model;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Closed(plan) => plan,
-            Self::Open(plan) => plan,
-            Self::Jobs(plan) => plan,
-            Self::Replay(plan) => plan,
-            Self::Rounds(plan) => plan,
-            Self::Named(plan) => plan,
-            Self::Ranks(plan) => plan,
+/// From the list of models: [`ModelPlan`], access to the selected plan, and the macro by which other crates implement
+/// their own traits for it. `$d` is a dollar sign, for that macro.
+macro_rules! models {
+    ($d:tt $($(#[$doc:meta])+ $name:ident: $variant:ident($plan:ident),)+) => {
+        /// When operations are due: the workload model of a work.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", tag = "kind")]
+        pub enum ModelPlan {
+            $($(#[$doc])+ $variant(super::$plan),)+
         }
-    }
-}
 
-/// Accessors of the variants.
-macro_rules! variants {
-    ($($doc:literal $name:ident: $variant:ident($plan:ty),)+) => {
+        /// The plan of the selected model, as the trait object that the surrounding function returns.
+        #[macro_export]
+        macro_rules! selected_model {
+            ($d model:expr) => {
+                match $d model {
+                    $($crate::plan::ModelPlan::$variant(plan) => plan,)+
+                }
+            };
+        }
+
+        impl std::ops::Deref for ModelPlan {
+            type Target = dyn Model;
+
+            fn deref(&self) -> &Self::Target {
+                selected_model!(self)
+            }
+        }
+
         impl ModelPlan {
             $(
-                #[doc = $doc]
+                #[doc = concat!("The [`", stringify!($plan), "`](super::", stringify!($plan), "), if it is one.")]
                 #[must_use]
-                pub const fn $name(&self) -> Option<&$plan> {
+                pub const fn $name(&self) -> Option<&super::$plan> {
                     match self {
                         Self::$variant(plan) => Some(plan),
                         _ => None,
                     }
                 }
             )+
+
+            /// The plan, to be changed, if it is a `P`.
+            pub fn get_mut<P: Model + 'static>(&mut self) -> Option<&mut P> {
+                let plan: &mut dyn Any = selected_model!(self);
+                plan.downcast_mut()
+            }
         }
+
+        $(
+            impl From<super::$plan> for ModelPlan {
+                fn from(plan: super::$plan) -> Self {
+                    Self::$variant(plan)
+                }
+            }
+        )+
     };
 }
 
-variants! {
-    "The closed loop, if it is one."
+models! { $
+    /// A fixed number of workers with think times.
     closed: Closed(ClosedPlan),
-    "The open loop, if it is one."
+    /// Arrivals at absolute instants, independent of the store.
     open: Open(OpenPlan),
-    "The jobs, if the work consists of them."
+    /// Jobs of several stages arrive; a stage begins when the previous one has ended.
     jobs: Jobs(JobsPlan),
-    "The replay of a trace, if it is one."
+    /// The requests of a recorded trace.
     replay: Replay(ReplayPlan),
-    "The rounds, if the work consists of them."
+    /// Workers write together, one of them lists until everything appears, all delete a share together, and
+    /// one lists until the deleted objects are gone. Then the next round begins.
     rounds: Rounds(RoundsPlan),
-    "The work on names chosen by the user, if it is one."
+    /// Workers on buckets and objects that the user names.
     named: Named(NamedPlan),
-    "The ranks, if the work consists of them."
+    /// Workers that go through the same steps at the same time.
     ranks: Ranks(RanksPlan),
 }

@@ -6,8 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, ModelPlan, PhaseKind, PhasePlan,
-    SizeAssign,
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, PhaseKind, PhasePlan, SizeAssign,
 };
 use super::{Plan, RetryPlan, SizeLaw, WorkPlan};
 use crate::generate::LawError;
@@ -218,7 +217,7 @@ pub fn plan(request: &ReplayRequest) -> Plan {
     };
     let work = |name: &str, replay: ReplayPlan, ops: &[TraceOp]| WorkPlan {
         name: name.to_owned(),
-        model: ModelPlan::Replay(replay),
+        model: replay.into(),
         mix: mix(ops),
     };
     let mut phases = vec![phase("init", PhaseKind::Init, Vec::new(), 0)];

@@ -54,7 +54,7 @@ impl RunModel for JobsPlan {
             }
             closed @ JobStart::Closed { .. } => closed.clone(),
         };
-        ModelPlan::Jobs(Self {
+        Self {
             start,
             pace: match self.pace {
                 StagePace::Poisson { rate } => StagePace::Poisson {
@@ -64,12 +64,13 @@ impl RunModel for JobsPlan {
             },
             limit: 0,
             ..self.clone()
-        })
+        }
+        .into()
     }
 
     /// Jobs without pauses, and enough at a time to keep all workers busy.
     fn saturating(&self, workers: u32) -> ModelPlan {
-        ModelPlan::Jobs(Self {
+        Self {
             start: JobStart::Closed { jobs: workers },
             pace: StagePace::Burst,
             limit: 0,
@@ -77,6 +78,7 @@ impl RunModel for JobsPlan {
             retain: self.retain.min(1),
             max_in_flight: workers,
             ..self.clone()
-        })
+        }
+        .into()
     }
 }

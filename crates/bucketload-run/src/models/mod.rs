@@ -1,7 +1,7 @@
 //! How each workload model is carried out: what it refuses, where its operations come from, how its tasks start, and
 //! what calibration runs in its place.
 //!
-//! Each model is one file here; [`of`] is the registry. Its methods are called once per phase or thread, never per
+//! Each model is one file here. Its methods are called once per phase or thread, never per
 //! operation.
 
 mod closed;
@@ -24,15 +24,7 @@ use crate::thread::Starting;
 
 /// The implementation of a model.
 pub(crate) fn of(model: &ModelPlan) -> &dyn RunModel {
-    match model {
-        ModelPlan::Closed(plan) => plan,
-        ModelPlan::Open(plan) => plan,
-        ModelPlan::Jobs(plan) => plan,
-        ModelPlan::Replay(plan) => plan,
-        ModelPlan::Rounds(plan) => plan,
-        ModelPlan::Named(plan) => plan,
-        ModelPlan::Ranks(plan) => plan,
-    }
+    bucketload_core::selected_model!(model)
 }
 
 /// A work to check, with its surroundings.
@@ -84,7 +76,7 @@ pub(crate) trait RunModel: Model {
 
 /// A closed loop without pauses.
 fn closed(workers: u32) -> ModelPlan {
-    ModelPlan::Closed(ClosedPlan::without_pauses(workers))
+    ClosedPlan::without_pauses(workers).into()
 }
 
 /// Refuses a plan for the reason `text`.

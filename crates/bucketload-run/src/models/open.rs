@@ -32,10 +32,8 @@ impl RunModel for OpenPlan {
     }
 
     fn faster(&self, _: &Stretch) -> ModelPlan {
-        ModelPlan::Open(Self {
-            arrival: faster_arrivals(&self.arrival),
-            max_in_flight: self.max_in_flight,
-        })
+        let arrival = faster_arrivals(&self.arrival);
+        Self { arrival, ..*self }.into()
     }
 
     fn saturating(&self, workers: u32) -> ModelPlan {

@@ -58,10 +58,10 @@ impl RunModel for ReplayPlan {
     }
 
     fn faster(&self, stretch: &Stretch) -> ModelPlan {
-        ModelPlan::Replay(stretch.paced(self, twice(stretch.rate)))
+        stretch.paced(self, twice(stretch.rate)).into()
     }
 
     fn saturating(&self, workers: u32) -> ModelPlan {
-        ModelPlan::Replay(Stretch::saturating(self, workers))
+        Stretch::saturating(self, workers).into()
     }
 }

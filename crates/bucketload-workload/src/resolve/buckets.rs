@@ -6,7 +6,7 @@ use super::phases::RunPhase;
 use crate::spec::{KeysetSpec, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::buckets::{LONGEST_STEM, MOST_BUCKETS};
-use bucketload_core::plan::{BucketsPlan, ClosedPlan, JobsPlan, KeyLaw, MixEntry, ModelPlan};
+use bucketload_core::plan::{BucketsPlan, ClosedPlan, JobsPlan, KeyLaw, MixEntry};
 
 /// A run identifier of the length that the program generates, for checking names.
 const SAMPLE_ID: &str = "1769903999-5c1f09aa";
@@ -148,7 +148,7 @@ impl PlanBuilder<'_> {
                 self.error(&path, message, "put each work into a separate phase");
                 continue;
             };
-            let ModelPlan::Closed(ClosedPlan { workers, .. }) = &mut work.model else {
+            let Some(ClosedPlan { workers, .. }) = work.model.get_mut() else {
                 let message = "only a closed loop goes through its objects once";
                 self.error(&path, message, "use `workers`, or limit the phase by `ops`");
                 continue;

@@ -9,8 +9,7 @@ use crate::spec::{Errors, NotFound, WorkloadSpec};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::PayloadKind;
 use bucketload_core::plan::{
-    ClosedPlan, KeyLaw, Limits, MixEntry, ModelPlan, PhaseKind, PhasePlan, Plan, RetryPlan,
-    WorkPlan,
+    ClosedPlan, KeyLaw, Limits, MixEntry, PhaseKind, PhasePlan, Plan, RetryPlan, WorkPlan,
 };
 
 /// The state while turning one workload into a plan.
@@ -179,7 +178,7 @@ impl PlanBuilder<'_> {
             };
             let work = WorkPlan {
                 name: name.clone(),
-                model: ModelPlan::Closed(ClosedPlan::without_pauses(workers)),
+                model: ClosedPlan::without_pauses(workers).into(),
                 mix: vec![entry],
             };
             let limits = Limits {

@@ -358,7 +358,7 @@ impl PlanBuilder<'_> {
             );
         }
         if !open {
-            return ModelPlan::Closed(ClosedPlan {
+            return ModelPlan::from(ClosedPlan {
                 workers: work.workers.unwrap_or(1),
                 think: work.think.map_or(GapLaw::None, |think| think.0),
             });
@@ -374,7 +374,7 @@ impl PlanBuilder<'_> {
                 "give at least 1, or remove it for 10 s worth of arrivals",
             );
         }
-        ModelPlan::Open(OpenPlan {
+        ModelPlan::from(OpenPlan {
             arrival,
             max_in_flight,
         })

@@ -122,7 +122,7 @@ impl PlanBuilder<'_> {
             }
         };
         let paths = vec![format!("{path}.jobs"); mix.len()];
-        (ModelPlan::Jobs(jobs), mix, paths)
+        (jobs.into(), mix, paths)
     }
 
     /// Rejects fields that only other models have.
@@ -273,7 +273,7 @@ impl PlanBuilder<'_> {
                 *bound = sizes::bytes(*bound, factor);
             }
             for work in &mut run.plan.works {
-                let ModelPlan::Jobs(jobs) = &mut work.model else {
+                let Some(jobs) = work.model.get_mut::<JobsPlan>() else {
                     continue;
                 };
                 let mut sets = vec![jobs.temp, jobs.results];

@@ -1,7 +1,7 @@
 //! The workload models in the language: how a workload specifies each, its expected load, and its description
 //! in results.
 //!
-//! Each model is one file here; [`of`] is the registry.
+//! Each model is one file here.
 
 mod closed;
 mod jobs;
@@ -18,15 +18,7 @@ use super::dryrun::{Rates, mix_rates, ops_by_limits};
 
 /// The description of a model.
 pub(super) fn of(model: &ModelPlan) -> &dyn DescribedModel {
-    match model {
-        ModelPlan::Closed(plan) => plan,
-        ModelPlan::Open(plan) => plan,
-        ModelPlan::Jobs(plan) => plan,
-        ModelPlan::Replay(plan) => plan,
-        ModelPlan::Rounds(plan) => plan,
-        ModelPlan::Named(plan) => plan,
-        ModelPlan::Ranks(plan) => plan,
-    }
+    bucketload_core::selected_model!(model)
 }
 
 /// A workload model in words, as shown in results.

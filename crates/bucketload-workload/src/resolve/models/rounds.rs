@@ -80,7 +80,7 @@ impl PlanBuilder<'_> {
         let Some(keyset) = keyset else {
             let remedy = format!("add `keyset`, one of {}", names.join(", "));
             self.error(path, "the rounds need a key set to work on", remedy);
-            return (ModelPlan::Rounds(plan), (Vec::new(), Vec::new()));
+            return (plan.into(), (Vec::new(), Vec::new()));
         };
         let entry = |class: OpClass, keys| MixEntry::new(class, keyset as u16, keys);
         let mix = vec![
@@ -92,7 +92,7 @@ impl PlanBuilder<'_> {
             entry(OpClass::Delete, KeyLaw::Sequential),
         ];
         let paths = vec![path.to_owned(); mix.len()];
-        (ModelPlan::Rounds(plan), (mix, paths))
+        (plan.into(), (mix, paths))
     }
 
     /// Sets the object counts and prefixes that the rounds need in their key sets.
