@@ -14,8 +14,9 @@ Examples:
   bucketload capacity get --size 4KiB --slo 'get.p99.9<20ms' --start-rate 500/s --quick
 
 An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHARE; or
-[CLASS.]throughput > RATE or SIZE/s. Durations are response times from the intended start; a failed
-operation counts as the timeout. Without an objective for errors, errors<=0.1% applies.
+[CLASS.]throughput > RATE or SIZE/s. The metrics of studies are accepted by their names too: bandwidth,
+first-byte, p999. Durations are response times from the intended start; a failed operation counts as
+the timeout. Without an objective for errors, errors<=0.1% applies.
 
 The search doubles the rate from --start-rate until an objective is missed, halves the gap until
 its ends are 5 % apart, and confirms both ends in random order. Trials last long enough for the

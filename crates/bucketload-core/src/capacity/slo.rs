@@ -8,11 +8,14 @@
 //!           | "throughput"                                     bound: N/s, or a size per second
 //! ```
 //!
+//! The names that studies have for metrics are accepted too: `bandwidth`, `first-byte` and `p999`.
+//!
 //! Durations are *response times* (from the intended start), of all operations or of one class. Bounds on
 //! durations and errors are ceilings, bounds on throughput are floors. An SLO without an objective for errors
 //! gets `errors<=0.1%` (docs/spec/statistics.md section 6).
 
 use std::fmt;
+use std::mem::discriminant;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -140,7 +143,8 @@ impl FromStr for Slo {
         let mut objectives: Vec<Objective> = Vec::new();
         for part in text.split(',') {
             let objective = part.parse::<Objective>()?;
-            if objectives.iter().any(|o| o.metric() == objective.metric()) {
+            let kind = |o: &Objective| (o.metric(), discriminant(&o.bound));
+            if objectives.iter().any(|o| kind(o) == kind(&objective)) {
                 return Err(Invalid::new(
                     format!("`{}` is limited twice", objective.metric()),
                     "keep the stricter of the two bounds",
@@ -190,14 +194,15 @@ impl FromStr for Objective {
         };
         let (of, name) = match metric.strip_prefix("ttfb.") {
             Some(name) => (Timing::Ttfb, name),
+            None if metric == "first-byte" => (Timing::Ttfb, "mean"),
             None => (Timing::Response, metric),
         };
         let bound = match (name, of) {
             ("errors", Timing::Response) => Bound::Errors {
                 share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
             },
-            ("throughput", Timing::Response) => {
-                throughput(value).map_err(|e| wrong(e.to_string()))?
+            ("throughput" | "bandwidth", Timing::Response) => {
+                throughput(name, value).map_err(|e| wrong(e.to_string()))?
             }
             _ => Bound::Duration {
                 of,
@@ -229,6 +234,7 @@ fn statistic(name: &str) -> Option<Statistic> {
     match name {
         "mean" => Some(Statistic::Mean),
         "max" => Some(Statistic::Max),
+        "p999" => Some(Statistic::Quantile(0.999)),
         _ => {
             let digits = name.strip_prefix('p')?;
             let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -239,9 +245,11 @@ fn statistic(name: &str) -> Option<Statistic> {
     }
 }
 
-fn throughput(value: &str) -> Result<Bound, Invalid> {
-    if let Ok(per_s) = parse_rate(value) {
-        return Ok(Bound::Operations { per_s });
+/// The bound of `throughput`, in operations or bytes, or of `bandwidth`, in bytes.
+fn throughput(name: &str, value: &str) -> Result<Bound, Invalid> {
+    match parse_rate(value) {
+        Ok(per_s) if name == "throughput" => return Ok(Bound::Operations { per_s }),
+        _ => {}
     }
     let wrong = || {
         Invalid::new(
@@ -404,6 +412,7 @@ mod tests {
             ("errors>5%", "limited with <"),
             ("throughput<5/s", "limited with >"),
             ("throughput>fast", "is not a throughput"),
+            ("throughput>1MiB/s,bandwidth>2MiB/s", "limited twice"),
             ("p99<5ms,p99<6ms", "`p99` is limited twice"),
             ("p99<5ms,", "it contains no < or >"),
         ] {

@@ -141,7 +141,7 @@ mod tests {
                 quantity: Quantity {
                     id: "x".into(),
                     name: "x".into(),
-                    unit: Unit::OpsPerS,
+                    unit: Unit::PerS,
                     better: Better::Higher,
                     effect: Effect::Ratio,
                     primary: true,

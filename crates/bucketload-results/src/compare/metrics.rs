@@ -5,8 +5,21 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
-use crate::result::figure::PHASE;
+use crate::result::metric::{Figures, Metric};
 use crate::result::{Latency, PhaseResult};
+
+/// The metrics of a whole phase that are compared, with their names in comparisons: those of which more is better, then
+/// the others.
+const COMPARED: [[(&str, Metric); 2]; 2] = [
+    [
+        ("operations", Metric::Throughput),
+        ("throughput", Metric::Bandwidth),
+    ],
+    [
+        ("client CPU per operation", Metric::ClientCpu),
+        ("error share", Metric::Errors),
+    ],
+];
 
 /// A quantity in one run.
 type Value = (Quantity, f64);
@@ -86,13 +99,15 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
         out.push((quantity, value));
     };
     let closed = !phase.open_loop;
-    let figures = |wanted: Better| {
-        let of_phase = PHASE.iter().filter(move |f| f.better == Some(wanted));
-        of_phase.filter_map(|f| Some((f, f.value(phase)?)))
+    let all = Figures::of_phase(phase);
+    let figures = |of: [(&'static str, Metric); 2]| {
+        of.into_iter()
+            .filter_map(|(name, metric)| Some((name, metric, metric.value(&all)?)))
     };
-    for (f, value) in figures(Better::Higher) {
-        let primary = closed && f.id == "operations";
-        add(f.title, f.unit, Better::Higher, primary, true, value);
+    let [rates, costs] = COMPARED;
+    for (name, metric, value) in figures(rates) {
+        let primary = closed && metric == Metric::Throughput;
+        add(name, metric.unit, Better::Higher, primary, true, value);
     }
     for class in phase.classes.iter().filter(|_| latencies) {
         let name = phase.class_name(class);
@@ -109,7 +124,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
             let mut duration = |figure: &str, primary, value| {
                 add(
                     &format!("{name} {kind} {figure}"),
-                    Unit::Nanoseconds,
+                    Unit::Ns,
                     Better::Lower,
                     primary,
                     true,
@@ -127,10 +142,15 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
             }
         }
     }
-    for (f, value) in figures(Better::Lower) {
+    for (name, metric, value) in figures(costs) {
         // The client's own cost is shown, but it is not a property of the store.
-        let gate = !f.id.starts_with("client_");
-        add(f.title, f.unit, Better::Lower, false, gate, value);
+        let gate = metric != Metric::ClientCpu;
+        let (unit, value) = match metric.unit {
+            // Comparisons give all times in nanoseconds.
+            Unit::UsPerOp => (Unit::Ns, value * 1e3),
+            unit => (unit, value),
+        };
+        add(name, unit, Better::Lower, false, gate, value);
     }
 }
 

@@ -250,7 +250,7 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
             let mut row = vec![Cell::from("offered")];
             for figure in shown() {
                 row.push(match figure.unit {
-                    Unit::OpsPerS => units::rate(rates.offered_ops_per_s).into(),
+                    Unit::PerS => units::rate(rates.offered_ops_per_s).into(),
                     Unit::BytesPerS => figure.unit.show(rates.offered_bytes_per_s).into(),
                     _ => Cell::default(),
                 });
@@ -271,7 +271,7 @@ fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Cell> {
         return cells;
     };
     cells[0] = match figure.unit {
-        Unit::OpsPerS => units::rate(value),
+        Unit::PerS => units::rate(value),
         unit => unit.show(value),
     }
     .into();
@@ -430,8 +430,8 @@ fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
             Some(match figure.unit {
                 // Memory use is never 0: the reading is missing.
                 Unit::Bytes if value == 0.0 => return None,
-                Unit::Microseconds => format!("{} {}", figure.unit.show(value), figure.brief),
-                Unit::Factor => format!("{} {value:.1}x", figure.brief),
+                Unit::UsPerOp => format!("{} {}", figure.unit.show(value), figure.brief),
+                Unit::Times => format!("{} {value:.1}x", figure.brief),
                 unit => format!("{} {}", figure.brief, unit.show(value)),
             })
         })

@@ -218,7 +218,7 @@ fn throughput(phase: &PhaseResult) -> Table {
 /// A figure with its interval. The column heading has the unit of rates.
 fn cell(figure: &Figure<Outcome>, of: &Outcome) -> String {
     let show = |value: f64| match figure.unit {
-        Unit::OpsPerS => units::number(value),
+        Unit::PerS => units::number(value),
         Unit::BytesPerS => units::bytes(value),
         unit => unit.show(value),
     };

@@ -11,53 +11,7 @@ use bucketload_core::stats::decide::Better;
 use serde::{Deserialize, Serialize};
 
 use super::{ClassResult, ClientUse, Latency, PhaseResult, Totals};
-use crate::units;
-
-/// Unit of a figure. The order is that of tables sorted by unit: costs before shares, sizes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum Unit {
-    /// A number of things.
-    #[serde(rename = "count")]
-    Count,
-    /// Nanoseconds.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Microseconds.
-    #[serde(rename = "us")]
-    Microseconds,
-    /// Operations per second.
-    #[serde(rename = "ops/s")]
-    OpsPerS,
-    /// Bytes per second.
-    #[serde(rename = "bytes/s")]
-    BytesPerS,
-    /// A multiple of something else.
-    #[serde(rename = "x")]
-    Factor,
-    /// A share of 1.
-    #[serde(rename = "1")]
-    Share,
-    /// Bytes.
-    #[serde(rename = "bytes")]
-    Bytes,
-}
-
-impl Unit {
-    /// `value` with this unit, for readers.
-    #[must_use]
-    pub fn show(self, value: f64) -> String {
-        match self {
-            Self::Count => units::count(value.round().max(0.0) as u64),
-            Self::Nanoseconds => units::ns(value),
-            Self::Microseconds => units::ns(value * 1e3),
-            Self::OpsPerS => format!("{}/s", units::rate(value)),
-            Self::BytesPerS => format!("{}/s", units::bytes(value)),
-            Self::Factor => format!("{}×", units::number(value)),
-            Self::Share => units::percent(value),
-            Self::Bytes => units::bytes(value),
-        }
-    }
-}
+pub use crate::kit::Unit;
 
 /// Computation of a figure. `None` if the data for it is missing.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +31,7 @@ pub struct Figure<T> {
     pub id: &'static str,
     /// Heading in tables for readers; empty for figures that only programs get.
     pub title: &'static str,
-    /// Name in the terminal's lines; empty for figures omitted there.
+    /// Name in the terminal's lines, or by which users ask for it; empty for figures without one.
     pub brief: &'static str,
     /// Unit of the value.
     pub unit: Unit,
@@ -93,7 +47,12 @@ pub struct Figure<T> {
 }
 
 impl<T> Figure<T> {
-    const fn new(id: &'static str, title: &'static str, unit: Unit, value: Source<T>) -> Self {
+    pub(super) const fn new(
+        id: &'static str,
+        title: &'static str,
+        unit: Unit,
+        value: Source<T>,
+    ) -> Self {
         Self {
             id,
             title,
@@ -107,7 +66,7 @@ impl<T> Figure<T> {
     }
 
     const fn count(id: &'static str, title: &'static str, value: fn(&T) -> u64) -> Self {
-        Self::new(id, title, Unit::Count, Source::Count(value))
+        Self::new(id, title, Unit::Number, Source::Count(value))
     }
 
     /// A figure without a field of its own.
@@ -124,18 +83,18 @@ impl<T> Figure<T> {
         }
     }
 
-    const fn brief(self, brief: &'static str) -> Self {
+    pub(super) const fn brief(self, brief: &'static str) -> Self {
         Self { brief, ..self }
     }
 
-    const fn better(self, better: Better) -> Self {
+    pub(super) const fn better(self, better: Better) -> Self {
         Self {
             better: Some(better),
             ..self
         }
     }
 
-    const fn doc(self, doc: &'static str) -> Self {
+    pub(super) const fn doc(self, doc: &'static str) -> Self {
         Self { doc, ..self }
     }
 
@@ -265,7 +224,7 @@ pub static CLASS: [Figure<Outcome>; 8] = [
     Figure::new(
         "ops_per_s",
         "ops/s",
-        Unit::OpsPerS,
+        Unit::PerS,
         Source::Estimate(|o: &Outcome| o.ops_per_s),
     )
     .better(Better::Higher),
@@ -293,57 +252,19 @@ pub static PROGRESS: [Figure<Totals>; 4] = [
     Figure::count("connects", "", |t: &Totals| t.connects).doc("Connections made."),
 ];
 
-/// Figures of a phase that comparisons compare.
-pub static PHASE: [Figure<PhaseResult>; 4] = [
-    Figure::new(
-        "operations",
-        "operations",
-        Unit::OpsPerS,
-        Source::Estimate(|p: &PhaseResult| Some(p.rates.ops_per_s)),
-    )
-    .better(Better::Higher),
-    // Operations that move no bytes have no throughput, rather than a throughput of 0.
-    Figure::new(
-        "throughput",
-        "throughput",
-        Unit::BytesPerS,
-        Source::Estimate(|p: &PhaseResult| {
-            Some(p.rates.bytes_per_s).filter(|rate| rate.mean > 0.0)
-        }),
-    )
-    .better(Better::Higher),
-    Figure::new(
-        "client_cpu_ns_per_op",
-        "client CPU per operation",
-        Unit::Nanoseconds,
-        Source::Number(|p: &PhaseResult| p.client.cpu_us_per_op.map(|us| us * 1e3)),
-    )
-    .better(Better::Lower),
-    Figure::new(
-        "error_share",
-        "error share",
-        Unit::Share,
-        Source::Number(|p: &PhaseResult| {
-            let ended = (p.totals.ok + p.totals.failed).max(1);
-            Some(p.totals.failed as f64 / ended as f64)
-        }),
-    )
-    .better(Better::Lower),
-];
-
 /// Cost of the client, in the order of the terminal's line.
 pub static CLIENT: [Figure<ClientUse>; 9] = [
     Figure::new(
         "cpu_us_per_op",
         "client CPU per operation",
-        Unit::Microseconds,
+        Unit::UsPerOp,
         Source::Number(|c: &ClientUse| c.cpu_us_per_op),
     )
     .brief("CPU per operation"),
     Figure::new(
         "load_cpu_us_per_op",
         "of that, load threads",
-        Unit::Microseconds,
+        Unit::UsPerOp,
         Source::Number(|c: &ClientUse| c.load_cpu_us_per_op),
     ),
     Figure::new(
@@ -382,7 +303,7 @@ pub static CLIENT: [Figure<ClientUse>; 9] = [
     Figure::new(
         "headroom",
         "headroom against the null target",
-        Unit::Factor,
+        Unit::Times,
         Source::Number(|c: &ClientUse| c.headroom),
     )
     .brief("headroom"),

@@ -13,6 +13,7 @@ pub mod accounting;
 pub mod balance;
 pub mod figure;
 pub mod latency;
+pub mod metric;
 pub mod model;
 pub mod oracle;
 pub mod ossperf;

@@ -10,7 +10,6 @@ use bucketload_results::compare::{
     Comparison, Effect, Meaning, Options, Quantity, Refusal, Run, Sample, Unit, compare, find,
     judge,
 };
-use bucketload_results::result::figure::PHASE;
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status};
 use bucketload_results::{output, report};
 
@@ -57,7 +56,7 @@ fn samples(
             quantity: Quantity {
                 id: (*name).to_owned(),
                 name: (*name).to_owned(),
-                unit: Unit::Nanoseconds,
+                unit: Unit::Ns,
                 better: if *name == "operations" {
                     Better::Higher
                 } else {
@@ -207,10 +206,14 @@ fn run_directories_are_compared_in_every_format() {
     let (a, b) = (runs(dir.path(), "a", 3, 1.0), runs(dir.path(), "b", 3, 1.2));
     let c = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!(c.decision, Decision::Slower, "{c:?}");
-    let phase = a[0].result.measured().next().unwrap();
-    for figure in PHASE.iter().filter(|f| f.value(phase).is_some()) {
-        let q = quantity(&c, &format!("main/{}", figure.title.replace(' ', "/")));
-        assert_eq!(q.sample.quantity.unit, figure.unit);
+    for (id, unit) in [
+        ("operations", Unit::PerS),
+        ("throughput", Unit::BytesPerS),
+        ("client/CPU/per/operation", Unit::Ns),
+        ("error/share", Unit::Share),
+    ] {
+        let q = quantity(&c, &format!("main/{id}"));
+        assert_eq!(q.sample.quantity.unit, unit);
     }
     let p50 = quantity(&c, "main/get/response/p50");
     assert!(p50.sample.quantity.primary && p50.decision == Decision::Slower);

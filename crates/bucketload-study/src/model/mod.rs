@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use view::{Figure, FigureKind, Metric, Table, TableKind, View};
+pub use bucketload_results::result::metric::Metric;
+pub use view::{Figure, FigureKind, Table, TableKind, View};
 
 /// Declares an enumeration with the names that studies use for its variants.
 macro_rules! named {

@@ -1,5 +1,6 @@
 //! The figures and tables that a report shows of an experiment, and their metrics.
 
+use bucketload_results::result::metric::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::named;
@@ -91,43 +92,5 @@ named! {
         Clients => "clients",
         /// Every cell with its verdict.
         Verdicts => "verdicts",
-    }
-}
-
-named! {
-    /// A metric of a run, for a class of operations in a phase.
-    Metric {
-        /// Successful operations per second.
-        Throughput => "throughput",
-        /// Object bytes per second.
-        Bandwidth => "bandwidth",
-        /// Mean response time.
-        Mean => "mean",
-        /// Median response time.
-        P50 => "p50",
-        /// 95th percentile of the response time.
-        P95 => "p95",
-        /// 99th percentile of the response time.
-        P99 => "p99",
-        /// 99.9th percentile of the response time.
-        P999 => "p999",
-        /// Mean time to the first byte.
-        FirstByte => "first-byte",
-        /// Share of failed operations.
-        Errors => "errors",
-        /// CPU time of the client per operation.
-        ClientCpu => "client-cpu",
-        /// Operations of all processes of a grid over the time from the first start to the last end.
-        WallThroughput => "wall-throughput",
-        /// Bytes of all processes of a grid over the time from the first start to the last end.
-        WallBandwidth => "wall-bandwidth",
-    }
-}
-
-impl Metric {
-    /// True if only grids have it.
-    #[must_use]
-    pub const fn is_of_grids(self) -> bool {
-        matches!(self, Self::WallThroughput | Self::WallBandwidth)
     }
 }

@@ -10,66 +10,10 @@ use bucketload_core::histogram::Histogram;
 use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Word;
 use bucketload_results::analyze::examine;
+pub use bucketload_results::result::metric::Figures;
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::Manifest;
 use bucketload_results::units;
-
-use crate::model::Metric;
-
-/// Figures of operations of one class (or all) in one phase.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
-    /// Operations that succeeded.
-    pub ok: u64,
-    /// Operations that failed.
-    pub failed: u64,
-    /// Operations that succeeded, per second.
-    pub ops_per_s: f64,
-    /// Object bytes of these, per second.
-    pub bytes_per_s: f64,
-    /// Mean response time, nanoseconds; 0 without operations, like the others.
-    pub mean_ns: f64,
-    /// Shortest response time, nanoseconds.
-    pub min_ns: f64,
-    /// Longest response time, nanoseconds.
-    pub max_ns: f64,
-    /// Percentiles 50, 95, 99, 99.9 of the response time, nanoseconds; `None` with too few values beyond it.
-    pub quantiles_ns: [Option<f64>; 4],
-    /// Mean time to the first byte, nanoseconds; `None` if it was not recorded.
-    pub first_byte_ns: Option<f64>,
-    /// CPU time of the client per operation, microseconds; of all classes together.
-    pub cpu_us_per_op: Option<f64>,
-    /// For a grid: operations per second from the first start of a process to the last end.
-    pub wall_ops_per_s: Option<f64>,
-    /// For a grid: object bytes per second over the same time.
-    pub wall_bytes_per_s: Option<f64>,
-}
-
-impl Figures {
-    /// The metric; `None` if the run lacks it.
-    #[must_use]
-    pub fn metric(&self, metric: Metric) -> Option<f64> {
-        let some = |value: f64| (self.ok > 0).then_some(value);
-        match metric {
-            Metric::Throughput => Some(self.ops_per_s),
-            // Operations that move no bytes have no bandwidth, rather than a bandwidth of 0.
-            Metric::Bandwidth => Some(self.bytes_per_s).filter(|b| *b > 0.0),
-            Metric::Mean => some(self.mean_ns),
-            Metric::P50 => self.quantiles_ns[0],
-            Metric::P95 => self.quantiles_ns[1],
-            Metric::P99 => self.quantiles_ns[2],
-            Metric::P999 => self.quantiles_ns[3],
-            Metric::FirstByte => self.first_byte_ns,
-            Metric::Errors => {
-                let ended = self.ok + self.failed;
-                (ended > 0).then(|| self.failed as f64 / ended as f64)
-            }
-            Metric::ClientCpu => self.cpu_us_per_op,
-            Metric::WallThroughput => self.wall_ops_per_s,
-            Metric::WallBandwidth => self.wall_bytes_per_s.filter(|b| *b > 0.0),
-        }
-    }
-}
 
 /// Figures with their phase and class.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,10 +164,7 @@ fn phase_slots(
     let totals = Figures {
         ok: phase.classes.iter().map(|c| c.ok).sum(),
         failed: phase.classes.iter().map(|c| c.failed).sum(),
-        ops_per_s: phase.rates.ops_per_s.mean,
-        bytes_per_s: phase.rates.bytes_per_s.mean,
-        cpu_us_per_op: cpu,
-        ..Figures::default()
+        ..Figures::of_phase(phase)
     };
     let mut put = |class: &str, figures: Figures, response: Histogram, ttfb: &Histogram| {
         slots.push(Slot {

@@ -31,7 +31,7 @@ pub struct Ops<'a> {
 /// Values of `metric`, one per counted run.
 #[must_use]
 pub fn values(group: &Group, metric: Metric, ops: Ops<'_>) -> Vec<f64> {
-    each(group, ops, |figures| figures.metric(metric))
+    each(group, ops, |figures| metric.value(figures))
 }
 
 /// A figure of each counted run.
@@ -49,7 +49,7 @@ pub type Blocks = Vec<(u32, f64)>;
 /// Values of `metric` with the block (repetition) of their run, for ratios.
 #[must_use]
 pub fn blocks(group: &Group, metric: Metric, ops: Ops<'_>) -> Blocks {
-    let value = |run: &Run| run.figures(ops.phase, ops.class)?.metric(metric);
+    let value = |run: &Run| metric.value(run.figures(ops.phase, ops.class)?);
     let counted = group.counted();
     counted
         .filter_map(|run| Some((run.repetition, value(run)?)))
@@ -75,69 +75,20 @@ pub const fn is_percentile(metric: Metric) -> bool {
     )
 }
 
-/// Name for readers, name in CSV with the unit, and unit.
-const fn facts(metric: Metric) -> (&'static str, &'static str, Unit) {
-    use Unit::{BytesPerS, Ns, PerS, Share, UsPerOp};
-    match metric {
-        Metric::Throughput => ("throughput", "ops_per_s", PerS),
-        Metric::Bandwidth => ("bandwidth", "bytes_per_s", BytesPerS),
-        Metric::Mean => ("mean response time", "mean_ns", Ns),
-        Metric::P50 => ("median response time", "p50_ns", Ns),
-        Metric::P95 => ("p95 response time", "p95_ns", Ns),
-        Metric::P99 => ("p99 response time", "p99_ns", Ns),
-        Metric::P999 => ("p99.9 response time", "p999_ns", Ns),
-        Metric::FirstByte => ("mean time to first byte", "first_byte_ns", Ns),
-        Metric::Errors => ("share of failed operations", "error_share", Share),
-        Metric::ClientCpu => (
-            "client CPU time per operation",
-            "client_cpu_us_per_op",
-            UsPerOp,
-        ),
-        Metric::WallThroughput => (
-            "throughput from first start to last end",
-            "wall_ops_per_s",
-            PerS,
-        ),
-        Metric::WallBandwidth => (
-            "bandwidth from first start to last end",
-            "wall_bytes_per_s",
-            BytesPerS,
-        ),
-    }
-}
-
-/// Its unit.
-#[must_use]
-pub const fn unit(metric: Metric) -> Unit {
-    facts(metric).2
-}
-
-/// Its name for readers.
-#[must_use]
-pub const fn name(metric: Metric) -> &'static str {
-    facts(metric).0
-}
-
-/// Its name in CSV, with the unit.
-#[must_use]
-pub const fn key(metric: Metric) -> &'static str {
-    facts(metric).1
-}
-
 /// Its name with the unit, for axes.
 #[must_use]
 pub fn label(metric: Metric) -> String {
-    match unit(metric) {
-        Unit::PerS => format!("{} (operations/s)", name(metric)),
-        Unit::UsPerOp => format!("{} (µs)", name(metric)),
-        _ => name(metric).to_owned(),
+    match metric.unit {
+        Unit::PerS => format!("{} (operations/s)", metric.title),
+        Unit::UsPerOp => format!("{} (µs)", metric.title),
+        _ => metric.title.to_owned(),
     }
 }
 
 /// A table cell with the metric's figure.
 #[must_use]
 pub fn figure(group: &Group, metric: Metric, ops: Ops<'_>) -> Cell {
-    Estimate::cell(estimate(group, metric, ops), |v| unit(metric).show(v))
+    Estimate::cell(estimate(group, metric, ops), |v| metric.unit.show(v))
 }
 
 /// A table cell: the figure, or why there is none; marked if a run is not VALID.

@@ -201,7 +201,7 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         {
             reader.problem(
                 key,
-                format!("{} is a metric of study-grid", metric.name()),
+                format!("{} is a metric of study-grid", metric.brief),
                 "choose another metric",
             );
         }
@@ -314,7 +314,7 @@ fn view<K: Copy + Default>(
     }
     let view = View {
         kind: one_of(&reader, "kind", kinds, name).unwrap_or_default(),
-        metric: one_of(&reader, "metric", Metric::ALL, Metric::name),
+        metric: one_of(&reader, "metric", Metric::ALL, |metric| metric.brief),
         class: reader.text("class").unwrap_or_default(),
         phase: reader.text("phase").unwrap_or_default(),
         title: reader.text("title").unwrap_or_default(),

@@ -1,4 +1,8 @@
-use crate::model::{Command, FigureKind, OptionValue, Order};
+use bucketload_core::capacity::Slo;
+use bucketload_core::stats::decide::Better;
+use bucketload_results::kit::Unit;
+
+use crate::model::{Command, FigureKind, Metric, OptionValue, Order};
 
 use super::{BUILTIN_STUDIES, SpecError, parse};
 
@@ -41,6 +45,38 @@ fn refused(change: (&str, &str), line: usize, field: &str, words: &[&str]) {
     }
     for word in words {
         assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+/// One vocabulary: what a study calls a metric may also stand in an SLO, if the store is to answer for it.
+#[test]
+fn every_metric_is_known_to_studies_and_objectives() {
+    for metric in Metric::ALL {
+        let name = format!("metric = \"{}\"", metric.brief);
+        let text = SMALL.replacen("metric = \"throughput\"", &name, 1);
+        let study = parse("s.toml", &text, false);
+        if metric.is_of_grids() {
+            assert!(study.is_err(), "{name}");
+            continue;
+        }
+        assert_eq!(
+            study.unwrap().experiments[0].figures[0].metric,
+            Some(*metric)
+        );
+        let bound = match metric.unit {
+            Unit::PerS => ">5/s",
+            Unit::BytesPerS => ">5MiB/s",
+            Unit::Ns => "<5ms",
+            Unit::Share => "<5%",
+            // The client's cost is no property of the store.
+            _ => continue,
+        };
+        let slo: Slo = format!("{}{bound}", metric.brief).parse().unwrap();
+        assert_eq!(
+            bound.starts_with('>'),
+            metric.better == Some(Better::Higher)
+        );
+        assert_eq!(slo.objectives[0].class, None);
     }
 }
 

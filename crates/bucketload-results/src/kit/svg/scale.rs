@@ -1,32 +1,44 @@
 //! Axes: positions of values, and the choice of ticks.
 
+use serde::Serialize;
+
 use super::px;
 use crate::units;
 
-/// Unit of an axis's numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Unit of a figure or of an axis. The order is that of tables sorted by unit: costs before shares, sizes last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Unit {
     /// A plain number.
     #[default]
+    #[serde(rename = "count")]
     Number,
     /// Nanoseconds.
+    #[serde(rename = "ns")]
     Ns,
     /// Seconds.
+    #[serde(rename = "s")]
     Seconds,
-    /// Bytes.
-    Bytes,
-    /// Bytes per second.
-    BytesPerS,
+    /// Microseconds per operation.
+    #[serde(rename = "us")]
+    UsPerOp,
     /// Operations per second.
+    #[serde(rename = "ops/s")]
     PerS,
     /// 10^6 bits per second.
+    #[serde(rename = "Mbit/s")]
     MbitPerS,
-    /// Microseconds per operation.
-    UsPerOp,
-    /// A share of 1, shown in percent.
-    Share,
-    /// A factor.
+    /// Bytes per second.
+    #[serde(rename = "bytes/s")]
+    BytesPerS,
+    /// A multiple of something else.
+    #[serde(rename = "x")]
     Times,
+    /// A share of 1, shown in percent.
+    #[serde(rename = "1")]
+    Share,
+    /// Bytes.
+    #[serde(rename = "bytes")]
+    Bytes,
 }
 
 impl Unit {
@@ -37,13 +49,13 @@ impl Unit {
             Self::Number => grouped(value),
             Self::Ns => units::ns(value),
             Self::Seconds => units::seconds(value),
-            Self::Bytes => units::bytes(value),
-            Self::BytesPerS => format!("{}/s", units::bytes(value)),
-            Self::PerS => format!("{}/s", grouped(value)),
+            Self::UsPerOp => units::ns(value * 1e3),
+            Self::PerS => format!("{}/s", units::rate(value)),
             Self::MbitPerS => format!("{} Mbit/s", grouped(value)),
-            Self::UsPerOp => format!("{} µs", grouped(value)),
-            Self::Share => units::percent(value),
+            Self::BytesPerS => format!("{}/s", units::bytes(value)),
             Self::Times => format!("{}×", grouped(value)),
+            Self::Share => units::percent(value),
+            Self::Bytes => units::bytes(value),
         }
     }
 

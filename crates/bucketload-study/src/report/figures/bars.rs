@@ -34,9 +34,9 @@ pub(super) fn bars(context: &Context<'_>) -> Vec<Chart> {
 
 /// The chart of a metric in a phase.
 fn of_metric(context: &Context<'_>, metric: Metric, ops: Ops<'_>, bars: Bars) -> Chart {
-    let x = Axis::fitting(&show::label(metric), show::unit(metric), bars.values());
-    let parts = [show::key(metric), ops.class, ops.phase];
-    let title = show::titled(show::name(metric), ops.phase, ops.class);
+    let x = Axis::fitting(&show::label(metric), metric.unit, bars.values());
+    let parts = [metric.id, ops.class, ops.phase];
+    let title = show::titled(metric.title, ops.phase, ops.class);
     let chart = context.chart(&parts, &title, (x.clone(), x), Body::Bars(bars));
     chart.noted(context.note(metric))
 }
@@ -87,7 +87,7 @@ fn bar(group: &Group, metric: Metric, ops: Ops<'_>) -> Option<Bar> {
         look: group.look,
         value: estimate.value,
         ci: estimate.ci,
-        text: show::with_mark(show::unit(metric).show(estimate.value), group),
+        text: show::with_mark(metric.unit.show(estimate.value), group),
         flawed: group.flawed(),
     })
 }
@@ -121,8 +121,8 @@ pub(in super::super) fn rows(
     for class in show::classes(groups, phase, class) {
         out.extend(metrics.iter().map(|metric| {
             let name = match class {
-                "" => show::name(*metric).to_owned(),
-                class => format!("{class}: {}", show::name(*metric)),
+                "" => metric.title.to_owned(),
+                class => format!("{class}: {}", metric.title),
             };
             (name, *metric, class.to_owned())
         }));

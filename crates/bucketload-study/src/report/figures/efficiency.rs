@@ -137,12 +137,12 @@ fn chart(
         "" => "efficiency".to_owned(),
         of => format!("efficiency on {of}"),
     };
-    let parts = [show::key(metric), &context.figure.class, ops.phase, of];
+    let parts = [metric.id, &context.figure.class, ops.phase, of];
     let title = show::titled(&title, ops.phase, &context.figure.class);
     let chart = context.chart(&parts, &title, (x, y), Body::Lines(lines));
     Some(chart.noted(format!(
         "Ratio of the {} per unit, 95 % interval of the ratios inside the blocks (t, logarithms).{}",
-        show::name(metric),
+        metric.title,
         hollow(groups)
     )))
 }

@@ -32,7 +32,7 @@ pub(super) fn curve(context: &Context<'_>) -> Vec<Chart> {
             "" => ops.phase,
             requested => requested,
         };
-        let parts = [show::key(metric), ops.class, phase];
+        let parts = [metric.id, ops.class, phase];
         of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
     context.selections().into_iter().map(chart).collect()
@@ -47,8 +47,8 @@ fn of_metric(
     (x, lines): (Axis, Vec<Series>),
 ) -> Chart {
     let values = lines.iter().flat_map(|s| s.points.iter().map(|p| p.y));
-    let y = Axis::fitting(&show::label(metric), show::unit(metric), values);
-    let title = show::titled(show::name(metric), ops.phase, ops.class);
+    let y = Axis::fitting(&show::label(metric), metric.unit, values);
+    let title = show::titled(metric.title, ops.phase, ops.class);
     context.chart(parts, &title, (x, y), Body::Lines(lines))
 }
 
@@ -173,7 +173,7 @@ pub(super) fn scaling(context: &Context<'_>) -> Vec<Chart> {
                 }
             };
         }
-        let parts = [show::key(metric), ops.class];
+        let parts = [metric.id, ops.class];
         of_metric(context, metric, ops, &parts, (x, lines)).noted(note)
     };
     metrics.into_iter().map(chart).collect()

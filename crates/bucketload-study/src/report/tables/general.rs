@@ -50,7 +50,7 @@ impl<'a> Sheet<'a, Row<'a>> {
     /// One column per metric, without marks, for tables with a verdict column.
     fn metrics(self, metrics: &[(&str, Metric)]) -> Self {
         metrics.iter().fold(self, |sheet, &(title, metric)| {
-            let column = Column::figure(title, show::key(metric));
+            let column = Column::figure(title, metric.id);
             sheet.column(column, move |row| show::figure(row.group, metric, row.ops))
         })
     }
@@ -92,7 +92,7 @@ impl Row<'_> {
 
 /// The metrics with their names as titles.
 fn titled<const N: usize>(metrics: [Metric; N]) -> [(&'static str, Metric); N] {
-    metrics.map(|metric| (show::name(metric), metric))
+    metrics.map(|metric| (metric.title, metric))
 }
 
 /// A table with one row per group and phase.
@@ -252,15 +252,17 @@ pub(super) fn ladder(request: &Request<'_>) -> Vec<Table> {
     let made = |phase| {
         let ops = Ops { phase, class };
         let mut columns = vec![Column::text(heading, "value")];
-        columns.extend(targets.iter().map(|(name, label, _)| {
-            Column::figure(label, &format!("{name}_{}", show::key(metric)))
-        }));
+        columns.extend(
+            targets
+                .iter()
+                .map(|(name, label, _)| Column::figure(label, &format!("{name}_{}", metric.id))),
+        );
         let shown = match request.table.phase.as_str() {
             "" => phase,
             name => name,
         };
-        let what = show::titled(show::name(metric), phase, class);
-        let mut table = request.table(&[show::key(metric), class, shown], &what, columns);
+        let what = show::titled(metric.title, phase, class);
+        let mut table = request.table(&[metric.id, class, shown], &what, columns);
         for (value, processes) in &rows {
             let mut row = vec![Cell::Text(line_name(value, *processes, several))];
             row.extend(targets.iter().map(|(target, _, _)| {

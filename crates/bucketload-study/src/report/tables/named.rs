@@ -280,7 +280,7 @@ pub(super) fn grid(request: &Request<'_>) -> Vec<Table> {
     let made = |phase| {
         let ops = Ops { phase, class: "" };
         let title = format!("{phase} by row, target and number of processes ({figure})");
-        let mut table = request.table(&[show::key(metric), phase], &title, columns.clone());
+        let mut table = request.table(&[metric.id, phase], &title, columns.clone());
         for (row, (count, bytes)) in &rows {
             let of_row: Vec<&Group> = groups.iter().filter(|g| g.value == *row).collect();
             let estimate = |group: &Group| show::estimate(group, metric, ops);

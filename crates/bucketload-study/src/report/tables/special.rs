@@ -294,11 +294,11 @@ pub(in super::super) fn cells(files: &Files, all: &[Measured]) -> Table {
             of_slot(l, &|slot| Cell::Count(slot.figures.failed))
         });
     let sheet = Metric::ALL.iter().copied().fold(sheet, |sheet, metric| {
-        let column = Column::number(show::name(metric), show::key(metric));
+        let column = Column::number(metric.title, metric.id);
         sheet.column(column, move |l| {
             of_slot(l, &|slot| {
-                let value = slot.figures.metric(metric).map(Estimate::plain);
-                Estimate::cell(value, |v| show::unit(metric).show(v))
+                let value = metric.value(&slot.figures).map(Estimate::plain);
+                Estimate::cell(value, |v| metric.unit.show(v))
             })
         })
     });
