@@ -24,6 +24,7 @@ pub mod error;
 pub mod grid;
 pub mod hpc;
 pub mod io500;
+pub mod journal;
 pub mod kit;
 pub mod mdworkbench;
 pub mod oplog;

@@ -10,15 +10,15 @@
 //! A killed study keeps every trial that had ended.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::Path;
 
 use bucketload_core::stats::knee::{Knee, Saturation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ResultsError;
+use crate::journal::{self, Journal};
 use crate::units;
 
 /// Name of the file of trials.
@@ -38,86 +38,23 @@ pub trait Study {
     type Record: Serialize + DeserializeOwned;
 }
 
-/// A study that is being written.
-#[derive(Debug)]
-pub struct StudyWriter<S> {
-    path: PathBuf,
-    trials: File,
-    kind: PhantomData<S>,
-}
-
-impl<S: Study> StudyWriter<S> {
-    /// Creates the study's files in `dir`, and `dir` itself if necessary.
-    ///
-    /// # Errors
-    /// When a file cannot be written or exists already.
-    pub fn create(dir: &Path, header: &S::Header) -> Result<Self, ResultsError> {
-        std::fs::create_dir_all(dir).map_err(ResultsError::io(dir, "create"))?;
-        let text = serde_json::to_string_pretty(header).unwrap_or_default();
-        let path = dir.join(S::HEADER);
+/// Creates the study's files in `dir`, and `dir` itself if necessary. Returns the journal of its trials.
+///
+/// # Errors
+/// When a file cannot be written or exists already.
+pub fn create<S: Study>(
+    dir: &Path,
+    header: &S::Header,
+) -> Result<Journal<S::Record>, ResultsError> {
+    std::fs::create_dir_all(dir).map_err(ResultsError::io(dir, "create"))?;
+    let text = serde_json::to_string_pretty(header).unwrap_or_default();
+    for (name, text) in [(S::HEADER, text.as_str()), (TRIALS, "")] {
+        let path = dir.join(name);
         File::create_new(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(ResultsError::io(&path, "create"))?;
-        let path = dir.join(TRIALS);
-        let trials = File::create_new(&path).map_err(ResultsError::io(&path, "create"))?;
-        Ok(Self {
-            path,
-            trials,
-            kind: PhantomData,
-        })
     }
-
-    /// Reopens the interrupted study in `dir` to append further trials. Cuts off a line that a killed process
-    /// left unfinished.
-    ///
-    /// # Errors
-    /// When the file of trials cannot be read or written.
-    pub fn resume(dir: &Path) -> Result<Self, ResultsError> {
-        let path = dir.join(TRIALS);
-        Ok(Self {
-            trials: open_lines(&path)?,
-            path,
-            kind: PhantomData,
-        })
-    }
-
-    /// Appends a trial that has ended.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn append(&mut self, record: &S::Record) -> Result<(), ResultsError> {
-        append_line(&mut self.trials, record).map_err(ResultsError::io(&self.path, "write"))
-    }
-}
-
-/// Opens a file of lines for appending, new if necessary. Cuts off a line that a killed process left unfinished.
-///
-/// # Errors
-/// When the file cannot be read or written.
-pub fn open_lines(path: &Path) -> Result<File, ResultsError> {
-    let open = || {
-        let mut file = File::options()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)?;
-        let last = text.iter().rposition(|byte| *byte == b'\n');
-        file.set_len(last.map_or(0, |at| at as u64 + 1))?;
-        Ok(file)
-    };
-    open().map_err(ResultsError::io(path, "open"))
-}
-
-/// Appends `value` to `file` as a line of JSON.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn append_line(file: &mut File, value: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_string(value).unwrap_or_default();
-    line.push('\n');
-    file.write_all(line.as_bytes())
+    Journal::open(&dir.join(TRIALS))
 }
 
 /// True if `dir` holds a study of this kind.
@@ -150,18 +87,11 @@ pub fn read<S: Study>(dir: &Path) -> Result<StudyFiles<S>, ResultsError> {
         column: e.column(),
         message: e.to_string(),
     })?;
-    let path = dir.join(TRIALS);
-    let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
-    let (mut trials, mut damaged) = (Vec::new(), 0);
-    for line in text.lines() {
-        match serde_json::from_str(line) {
-            Ok(record) => trials.push(record),
-            Err(_) => damaged += 1,
-        }
-    }
+    let lines = journal::read(&dir.join(TRIALS))?;
+    let damaged = lines.iter().filter(|line| line.is_err()).count() as u64;
     Ok(StudyFiles {
         header,
-        trials,
+        trials: lines.into_iter().flatten().collect(),
         damaged,
     })
 }
@@ -183,11 +113,9 @@ pub fn rederive_trials<S: Study>(
     rederive: &mut Rederive<'_, S>,
 ) -> Result<String, ResultsError> {
     let header = read::<S>(dir)?.header;
-    let path = dir.join(TRIALS);
-    let text = std::fs::read_to_string(&path).map_err(ResultsError::io(&path, "read"))?;
     let mut out = String::new();
-    for line in text.split_inclusive('\n') {
-        match serde_json::from_str(line) {
+    for line in journal::read(&dir.join(TRIALS))? {
+        match line {
             Ok(record) => {
                 if let Some(record) = rederive(&header, &record)? {
                     out += &serde_json::to_string(&record).unwrap_or_default();
@@ -195,7 +123,7 @@ pub fn rederive_trials<S: Study>(
                 }
             }
             // A killed process leaves its last line incomplete.
-            Err(_) => out += line,
+            Err(line) => out += &line,
         }
     }
     Ok(out)

@@ -2,46 +2,20 @@
 //! done, so a killed study resumes where it stopped.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bucketload_results::{ResultsError, study};
+use bucketload_results::ResultsError;
+use bucketload_results::journal::{self, Journal};
 
 use crate::layout::{CELLS, JOURNAL};
 use crate::model::{Cell, JournalLine};
 
-/// A journal that is being written.
-#[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
-}
-
-impl Journal {
-    /// Opens the journal of the study in `dir` for appending. Cuts off a line that a killed process left unfinished.
-    ///
-    /// # Errors
-    /// When the file cannot be read or written.
-    pub fn open(dir: &Path) -> Result<Self, ResultsError> {
-        let path = dir.join(JOURNAL);
-        let file = study::open_lines(&path)?;
-        // The file's directory entry must be on disk as well.
-        File::open(dir)
-            .and_then(|dir| dir.sync_all())
-            .map_err(ResultsError::io(dir, "sync"))?;
-        Ok(Self { path, file })
-    }
-
-    /// Appends a line and waits until it is on disk.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn append(&mut self, line: &JournalLine) -> Result<(), ResultsError> {
-        study::append_line(&mut self.file, line)
-            .and_then(|()| self.file.sync_data())
-            .map_err(ResultsError::io(&self.path, "write"))
-    }
+/// Opens the journal of the study in `dir` for appending.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn open(dir: &Path) -> Result<Journal<JournalLine>, ResultsError> {
+    Journal::open(&dir.join(JOURNAL))
 }
 
 /// The lines of the study in `dir`; unreadable lines are skipped. A study that was never started has none.
@@ -50,13 +24,9 @@ impl Journal {
 /// When the file cannot be read.
 pub fn read(dir: &Path) -> Result<Vec<JournalLine>, ResultsError> {
     let path = dir.join(JOURNAL);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(ResultsError::io(&path, "read")(e)),
+    match path.exists() {
+        true => Ok(journal::read(&path)?.into_iter().flatten().collect()),
+        false => Ok(Vec::new()),
     }
 }
 
@@ -221,7 +191,7 @@ pub const fn instant(line: &JournalLine) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{End, Journal, State, read};
+    use super::{End, State, open, read};
     use crate::layout::JOURNAL;
     use crate::model::{Cell, Command, JournalLine};
 
@@ -273,7 +243,7 @@ mod tests {
     #[test]
     fn an_incomplete_line_is_cut_and_a_started_cell_runs_again_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(dir.path()).unwrap();
+        let mut journal = open(dir.path()).unwrap();
         for line in [
             session(10),
             started("a", 11),
@@ -284,11 +254,13 @@ mod tests {
         }
         drop(journal);
         let path = dir.path().join(JOURNAL);
-        let mut text = std::fs::read_to_string(&path).unwrap();
-        text.push_str("{\"event\":\"finished\",\"at_unix_");
+        let mut text = std::fs::read(&path).unwrap();
+        // The line ends within a character.
+        text.extend(b"{\"event\":\"failed\",\"reason\":\"\xc3");
         std::fs::write(&path, text).unwrap();
 
-        let mut journal = Journal::open(dir.path()).unwrap();
+        assert_eq!(read(dir.path()).unwrap().len(), 4);
+        let mut journal = open(dir.path()).unwrap();
         let state = State::of(&read(dir.path()).unwrap());
         assert!(!state.is_open("a", true));
         assert!(state.is_open("b", false) && state.is_open("c", false));

@@ -3,7 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use bucketload_results::study::{REPORT, StudyWriter};
+use bucketload_results::journal;
+use bucketload_results::study::{self, REPORT, TRIALS};
 use bucketload_run::StopHandle;
 use bucketload_workload::spec::WorkloadFile;
 
@@ -80,7 +81,7 @@ impl<'a> Session<'a> {
     /// When it cannot be written, or the directory holds one already.
     pub(crate) fn create<E: Experiment>(&self, header: &E::Header) -> Result<Journal<E>, Failure> {
         Ok(Journal {
-            writer: StudyWriter::create(&self.dir, header).or_aborted()?,
+            writer: study::create::<E>(&self.dir, header).or_aborted()?,
             earlier: Vec::new(),
             quiet: self.quiet,
         })
@@ -95,7 +96,7 @@ impl<'a> Session<'a> {
         earlier: Vec<E::Record>,
     ) -> Result<Journal<E>, Failure> {
         Ok(Journal {
-            writer: StudyWriter::resume(&self.dir).or_aborted()?,
+            writer: journal::Journal::open(&self.dir.join(TRIALS)).or_aborted()?,
             earlier,
             quiet: self.quiet,
         })
@@ -152,7 +153,7 @@ fn trials_in(dir: &Path) -> u32 {
 
 /// The journal of an experiment: one line per trial, appended when the trial has ended.
 pub(crate) struct Journal<E: Experiment> {
-    writer: StudyWriter<E>,
+    writer: journal::Journal<E::Record>,
     /// Trials of an interrupted session.
     pub(crate) earlier: Vec<E::Record>,
     quiet: bool,

@@ -6,8 +6,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
+use bucketload_results::journal::Journal;
 use bucketload_run::{StopHandle, StopLevel};
-use bucketload_study::journal::{self, End, Journal, State};
+use bucketload_study::journal::{self, End, State};
 use bucketload_study::layout;
 use bucketload_study::model::{Cell, Experiment, JournalLine, Plan, Study};
 use bucketload_study::report;
@@ -58,7 +59,7 @@ pub(super) fn execute(
         scripts,
         quiet,
         stop,
-        journal: Journal::open(dir).or_aborted()?,
+        journal: journal::open(dir).or_aborted()?,
         state: State::of(&journal::read(dir).or_aborted()?),
         started: Instant::now(),
         ready: None,
@@ -152,7 +153,7 @@ struct Execution<'a> {
     scripts: Scripts,
     quiet: bool,
     stop: StopHandle,
-    journal: Journal,
+    journal: Journal<JournalLine>,
     state: State,
     started: Instant,
     /// Name and handle of the current target.

@@ -7,7 +7,8 @@ use bucketload_core::capacity::{
 };
 use bucketload_core::verdict::Word;
 use bucketload_results::capacity::{self, CapacityResult, CapacityStudy, Percentile};
-use bucketload_results::study::{self, StudyWriter};
+use bucketload_results::journal::Journal;
+use bucketload_results::study;
 use bucketload_results::sweep::{self, Axis, SweepResult, SweepStudy};
 
 struct Dir(PathBuf);
@@ -99,7 +100,7 @@ fn record(trial: Trial, limit: Option<f64>) -> capacity::Record {
 /// Runs a search into `dir`, with at most `most` trials.
 fn search(dir: &Path, most: usize, limit: Option<f64>) {
     let header = header();
-    let mut writer = StudyWriter::<CapacityStudy>::create(dir, &header).unwrap();
+    let mut writer = study::create::<CapacityStudy>(dir, &header).unwrap();
     let mut search = Search::new(header.settings);
     for _ in 0..most {
         let Some(trial) = search.ask() else { return };
@@ -153,7 +154,7 @@ fn a_search_is_reported_from_its_directory() {
     assert!(!capacity::page::html(&bare).contains("Latency against load"));
     study::write_result(&dir, "{}", &page).unwrap();
     // The files of a study are never overwritten.
-    assert!(StudyWriter::<CapacityStudy>::create(&dir, &header()).is_err());
+    assert!(study::create::<CapacityStudy>(&dir, &header()).is_err());
 }
 
 #[test]
@@ -175,6 +176,12 @@ fn an_interrupted_search_has_no_capacity_but_its_trials() {
     );
     assert!(capacity::text::text(&result, false).contains("interrupted after 6 trials"));
     assert!(capacity::page::html(&result).contains("INTERRUPTED"));
+    // The next session cuts the unfinished line off and appends after it.
+    let trial = result.trials[0].clone();
+    Journal::open(&path).unwrap().append(&trial).unwrap();
+    let resumed = read(&dir);
+    assert_eq!((resumed.trials.len(), resumed.damaged), (7, 0));
+    assert_eq!(resumed.trials[6], trial);
     assert!(serde_json::to_string(&result).is_ok());
 }
 
@@ -208,7 +215,7 @@ fn sweep(values: &[f64], axis: Axis, x: impl Fn(f64, u32) -> f64) -> SweepResult
         repetitions: 3,
         command_line: Vec::new(),
     };
-    let mut writer = StudyWriter::<SweepStudy>::create(&dir, &header).unwrap();
+    let mut writer = study::create::<SweepStudy>(&dir, &header).unwrap();
     for repetition in 0..3 {
         for (name, &number) in names.iter().zip(values) {
             let ok_per_s = x(number, repetition);

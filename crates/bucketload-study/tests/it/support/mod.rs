@@ -12,7 +12,7 @@ use bucketload_core::plan::{ClosedPlan, GapLaw, ModelPlan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_results::RunDirSink;
 use bucketload_results::rundir::{RunEnd, Status};
-use bucketload_study::journal::Journal;
+use bucketload_study::journal;
 use bucketload_study::layout;
 use bucketload_study::model::{
     Cell, Command, Experiment, Figure, FigureKind, JournalLine, Metric, Order, Placement, Plan,
@@ -288,7 +288,7 @@ impl Builder {
             let path = layout::target(root, &facts.name);
             fs::write(path, serde_json::to_string(facts).unwrap()).unwrap();
         }
-        let mut journal = Journal::open(root).unwrap();
+        let mut journal = journal::open(root).unwrap();
         for line in &self.lines {
             journal.append(line).unwrap();
         }
