@@ -100,8 +100,11 @@ struct Way<'a> {
     connect: Duration,
 }
 
-fn milliseconds(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+fn lasting(time: Duration) -> String {
+    match time.as_secs_f64() * 1e3 {
+        ms if ms < 1.0 => format!("{:.0} µs", ms * 1e3),
+        ms => format!("{ms:.1} ms"),
+    }
 }
 
 impl Way<'_> {
@@ -134,7 +137,7 @@ impl Way<'_> {
                     let shown = shown.collect::<Vec<_>>().join(", ");
                     words.push(match dns::literal(host) {
                         Some(_) => format!("{shown} needs no lookup"),
-                        None => format!("{host}: {shown} in {}", milliseconds(found.took)),
+                        None => format!("{host}: {shown} in {}", lasting(found.took)),
                     });
                     if found.took > SLOW_LOOKUP {
                         state = state.max(State::Differs);
@@ -177,7 +180,7 @@ impl Way<'_> {
                     let took = began.elapsed();
                     self.connect = self.connect.min(took);
                     self.addresses.push((i, addr));
-                    words.push(format!("{addr} in {}", milliseconds(took)));
+                    words.push(format!("{addr} in {}", lasting(took)));
                 }
                 Ok(Err(error)) => words.push(format!("{addr}: {error}")),
                 Err(_) => {
@@ -270,10 +273,10 @@ impl Way<'_> {
         let words = format!(
             "{} at least, {} at the median of {} requests, beside {} for a connection: one worker sends at most {each:.0} \
              small requests a second",
-            milliseconds(least),
-            milliseconds(median),
+            lasting(least),
+            lasting(median),
             times.len(),
-            milliseconds(self.connect),
+            lasting(self.connect),
         );
         // What the network takes is no fault of the server.
         let thinks = least.saturating_sub(self.connect);

@@ -171,9 +171,9 @@ pub(super) async fn bucket(lab: &mut Lab) -> Verdict {
         Ok(answer) if answer.status == 404 => {
             Verdict::failed(format!("`{}`: {}", lab.bucket, answer.words()))
         }
-        Ok(answer) if answer.status >= 500 && answer.status != 501 => {
+        Ok(answer) if answer.status >= 300 && !matches!(answer.status, 403 | 405 | 501) => {
             Verdict::failed(format!("{said}; HEAD: {}", answer.words()))
-                .remedy("see what the server logs")
+                .remedy("correct the bucket's name, or see what the server logs")
         }
         Ok(_) => Verdict::ok(format!("`{}` exists", lab.bucket)),
         Err(error) => Verdict::failed(error.to_string()),

@@ -135,11 +135,16 @@ impl Lab {
     /// # Errors
     /// When no complete answer arrived in time.
     pub(super) async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, OpError> {
+        let mut new = false;
         if matches!(ask.method, "PUT" | "POST") && !ask.key.is_empty() {
-            self.keys.insert(ask.key.to_owned());
+            new = self.keys.insert(ask.key.to_owned());
         }
         let bucket = self.bucket.clone();
         let answer = self.send(&bucket, ask).await?;
+        // A refusal writes nothing; after any other failure, nobody knows.
+        if new && (400..500).contains(&answer.status) {
+            self.keys.remove(ask.key);
+        }
         Ok(answer.complete(|text| self.scrub(text)))
     }
 
