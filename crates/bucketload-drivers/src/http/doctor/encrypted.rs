@@ -199,7 +199,7 @@ const fn remedy(reason: &TlsError) -> &'static str {
         }
         TlsError::CertificateRefused(_) => "give a certificate with --client-cert and --client-key",
         TlsError::BadCertificate(_) | TlsError::ClosedInHandshake | TlsError::Handshake(_) => {
-            "repair the server's TLS, or write the port that clients use"
+            "repair the server's TLS, or write the port that clients use; for a certificate of your own: --ca-bundle FILE"
         }
     }
 }
