@@ -3,8 +3,11 @@
 use std::net::IpAddr;
 
 use bucketload_core::driver::AnyDriver;
+use bucketload_core::op::OpClass;
+use bucketload_results::rundir::SettingOrigin;
+use bucketload_results::rundir::redact::MASK;
 use bucketload_run::Leftovers;
-use bucketload_target::{Service, flags};
+use bucketload_target::{Service, Settings, flags};
 use bucketload_workload::spec::TargetSpec;
 
 use crate::caches;
@@ -22,6 +25,10 @@ pub(crate) struct Connection {
     pub(crate) target: Target,
     /// Whether to empty the machine's caches before each measured phase.
     pub(crate) drops_caches: bool,
+    /// Operations that the store's dialect refuses, each with the reason.
+    pub(crate) refused: Vec<(OpClass, String)>,
+    /// The target's settings and where each came from.
+    pub(crate) origins: Vec<SettingOrigin>,
     /// Whether requests carry credentials.
     signs_in: bool,
     /// The flags that `cleanup` needs to reach the target.
@@ -83,6 +90,7 @@ impl Connection {
                 endpoints: Vec::new(),
             }),
         };
+        let origins = origins(&target, settings);
         let drops_caches = settings.has(&flags::DROP_CACHES);
         if drops_caches {
             caches::check().or_usage()?;
@@ -92,6 +100,8 @@ impl Connection {
             driver,
             target,
             drops_caches,
+            refused: settings.dialect.refused.clone(),
+            origins,
             signs_in: !settings.has(&flags::NO_SIGN_REQUEST),
             endpoints,
             server,
@@ -158,6 +168,25 @@ impl Connection {
             }
         }
     }
+}
+
+/// The settings of a service or file system and where they came from, for the result.
+fn origins(target: &Target, settings: &Settings) -> Vec<SettingOrigin> {
+    let known = drivers::ask(target, settings, None, |driver, request| {
+        (driver.origins)(request)
+    });
+    // The target is open by now, so there is nothing left to refuse.
+    let known = known.ok().flatten().unwrap_or_default().into_iter();
+    let shown = known.map(|origin| SettingOrigin {
+        name: origin.name.to_owned(),
+        // Results are passed on; who asked is nobody's business.
+        value: match origin.name {
+            "credentials" => MASK.to_owned(),
+            _ => origin.value,
+        },
+        source: origin.source.to_string(),
+    });
+    shown.collect()
 }
 
 /// The target named by the flags, else by the workload, else the embedded server over memory.

@@ -124,12 +124,24 @@ fn local_files(settings: &Settings) -> Result<Option<AnyDriver>, Failure> {
     Ok(Some(service.driver))
 }
 
-/// The driver of the embedded server. Flags on how to send requests apply; flags that locate a service were refused
-/// before.
+/// The driver of the embedded server.
 ///
 /// # Errors
 /// When the driver fails.
 pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<Service, Failure> {
+    ask_embedded(server, settings, |driver, request| (driver.open)(request))
+}
+
+/// Calls the driver of the embedded server. Flags on how to send requests apply; flags that locate a service were refused
+/// before.
+///
+/// # Errors
+/// When the driver fails.
+pub(crate) fn ask_embedded<T>(
+    server: &EmbeddedServer,
+    settings: &Settings,
+    call: impl FnOnce(&'static Descriptor, &OpenRequest<'_>) -> Result<T, OpenError>,
+) -> Result<T, Failure> {
     let driver = Api::s3().descriptor();
     refuse_engine(driver, settings, "an embedded server")?;
     let mut settings = settings.clone();
@@ -148,7 +160,7 @@ pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<S
         endpoints: None,
         files: local_files(&settings)?,
     };
-    Ok((driver.open)(&request)?)
+    Ok(call(driver, &request)?)
 }
 
 /// Refuses flags that do not apply to a target without a service: those that locate a service, name its user, or
@@ -157,6 +169,11 @@ pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<S
 /// # Errors
 /// The first such flag.
 pub(crate) fn refuse_all(settings: &Settings, target: &str) -> Result<(), Failure> {
+    if !settings.dialect.is_empty() {
+        return Err(Failure::usage(format!(
+            "--dialect is for services and file systems and does not apply to target {target}; remove it"
+        )));
+    }
     let matters = |flag: &&&Flag| matches!(flag.scope, Scope::Service | Scope::Files);
     let flags = registry().flags();
     match flags.iter().filter(matters).find(|flag| settings.has(flag)) {
@@ -208,6 +225,16 @@ fn refuse_engine(driver: &Descriptor, settings: &Settings, target: &str) -> Resu
 fn refuse_foreign(driver: &Descriptor, settings: &Settings) -> Result<(), Failure> {
     let target = format!("{}://", driver.scheme());
     refuse_engine(driver, settings, &target)?;
+    let mut set = settings.dialect.settings.iter();
+    if let Some((name, (_, line))) =
+        set.find(|(name, _)| !driver.dialect.iter().any(|f| f.name == *name))
+    {
+        return Err(Failure::usage(format!(
+            "{}:{line}: [settings] {}: a dialect of {target} targets cannot set it; remove the line",
+            settings.dialect.file,
+            name.trim_start_matches('-')
+        )));
+    }
     let mut flags = registry().flags().into_iter();
     let foreign =
         flags.find(|flag| flag.scope != Scope::Client && settings.has(flag) && !driver.reads(flag));

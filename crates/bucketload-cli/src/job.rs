@@ -352,6 +352,9 @@ pub(crate) fn failure(error: &RunError) -> Failure {
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
             Failure::usage(message)
         }
+        RunError::Refused { .. } => Failure::usage(format!(
+            "{message}; leave it out of the mix, or run without --dialect"
+        )),
         RunError::InUse { .. } => Failure::usage(format!(
             "{message}; choose other names (cprefix, oprefix), or allow changes with --delete-named"
         )),

@@ -61,6 +61,9 @@ pub(crate) fn flags(target: &Target, args: &TargetArgs) -> Vec<String> {
         }
     }
     let mut out = Vec::new();
+    if !settings.dialect.is_empty() {
+        out.extend(["--dialect".to_owned(), settings.dialect.file.clone()]);
+    }
     for flag in registry().flags() {
         if !matches!(flag.scope, Scope::Service | Scope::Content) || !settings.has(flag) {
             continue;

@@ -2,7 +2,7 @@
 //!
 //! `cli` defines the command line; `commands` has a module per command. The other modules:
 //!
-//! - One run: `target`, `drivers` and `connection` find and open the target, `embedded` starts our own server as a
+//! - One run: `target`, `drivers`, `dialect` and `connection` find and open the target, `embedded` starts our own server as a
 //!   child process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and
 //!   `sinks` follow it, `signals` stops it. `olddata` reads the objects of an earlier run, `caches` empties the
 //!   machine's caches, `leftover` says how to remove what clean-up left.
@@ -19,6 +19,7 @@ mod cli;
 mod commands;
 mod connection;
 mod cosbench;
+mod dialect;
 mod distributed;
 mod drivers;
 mod embedded;
@@ -131,6 +132,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Cancel(args) => commands::controller::cancel(args),
         Command::Info(args) => commands::controller::info(args),
         Command::Top(args) => commands::controller::top(args),
+        Command::Doctor(args) => commands::doctor::execute(args),
         Command::Cleanup(args) => commands::cleanup::execute(args),
         Command::Config(args) => match &args.command {
             ConfigCommand::Show {

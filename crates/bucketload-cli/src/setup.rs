@@ -130,6 +130,7 @@ pub(crate) fn options(load: &LoadArgs, run_id: &str, connection: &Connection) ->
         },
         check_writes: load.check_writes,
         leftovers: connection.leftovers(run_id),
+        refused: connection.refused.clone(),
         before_measuring: connection.drops_caches.then(caches::hook),
         create_bucket: load.create_bucket || !matches!(target, Target::Service { .. }),
         ..RunOptions::default()
@@ -180,6 +181,7 @@ pub(crate) fn manifest(
 ) -> Result<Manifest, Failure> {
     let mut manifest = Manifest::new(run_id, env!("CARGO_PKG_VERSION"), plan.clone());
     manifest.target = connection.describe();
+    manifest.settings.clone_from(&connection.origins);
     manifest.client = ClientFacts {
         threads: options.load_threads().or_usage()? as u32,
         spinning: options.pacing == Pacing::BusyPoll,

@@ -226,6 +226,7 @@ fn drive(
         leftovers: Leftovers::Vanish,
         left: RefCell::default(),
         check_writes: false,
+        refused: Vec::new(),
         before_measuring: None,
         converged: None,
         op_log: None,

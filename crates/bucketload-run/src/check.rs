@@ -120,6 +120,23 @@ pub(crate) fn check_capabilities(
     })
 }
 
+/// Refuses plans that need an operation that the store is known not to perform.
+pub(crate) fn check_refused(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
+    let works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let needed = |class: OpClass| {
+        works
+            .clone()
+            .any(|w| w.mix.iter().any(|e| e.class == class))
+    };
+    match options.refused.iter().find(|(class, _)| needed(*class)) {
+        None => Ok(()),
+        Some((class, why)) => Err(RunError::Refused {
+            class: *class,
+            why: why.clone(),
+        }),
+    }
+}
+
 /// Whether any read checks the checksum at the end of the object.
 fn judges_trailers(plan: &Plan) -> bool {
     let mut works = plan.phases.iter().flat_map(|phase| &phase.works);

@@ -16,6 +16,14 @@ pub enum RunError {
         /// The missing operation classes or features.
         what: String,
     },
+    /// The store is known not to perform an operation of the plan.
+    #[error("the workload needs {class}, which the store does not perform: {why}")]
+    Refused {
+        /// Class of the operation.
+        class: bucketload_core::op::OpClass,
+        /// Where that is written, and what the store said.
+        why: String,
+    },
     /// No session could be opened to check the target.
     #[error("cannot reach the target: {0}")]
     Unreachable(OpError),
@@ -145,7 +153,10 @@ impl RunError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Options(_) | Self::Unsupported { .. } | Self::InUse { .. } => 2,
+            Self::Options(_)
+            | Self::Unsupported { .. }
+            | Self::Refused { .. }
+            | Self::InUse { .. } => 2,
             Self::Unreachable(_)
             | Self::NoBucket { .. }
             | Self::Bucket { .. }

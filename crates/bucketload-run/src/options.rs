@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bucketload_core::op::OpClass;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::plan::PhasePlan;
 use bucketload_core::plan::crews::{Pins, crew};
@@ -154,6 +155,8 @@ pub struct RunOptions {
     /// Whether to read each object back and compare it right after its write was acknowledged, outside the operation's
     /// time. A difference makes the write a failure.
     pub check_writes: bool,
+    /// Operations that the store is known not to perform, each with the reason. A plan that needs one is refused.
+    pub refused: Vec<(OpClass, String)>,
     /// What happens to objects that the run should delete but does not.
     pub leftovers: Leftovers,
     /// Output, set however the run ends: what it left in the target by mistake and how to remove it, in words.
@@ -201,6 +204,7 @@ impl Default for RunOptions {
             allow_foreign: false,
             change_existing: false,
             check_writes: false,
+            refused: Vec::new(),
             failures_per_kind: 20,
             op_log: None,
             oracle_keys: crate::oracle::MOST_KEYS,

@@ -16,7 +16,7 @@ use crate::affinity;
 use crate::buckets::{self, WorkloadBuckets};
 use crate::check::{
     check_capabilities, check_divisible, check_existing, check_generators, check_plan,
-    most_sessions,
+    check_refused, most_sessions,
 };
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
@@ -69,6 +69,7 @@ pub fn run(
     check_plan(plan, options)?;
     let (capabilities, name) = (driver.capabilities(), driver.facts().driver);
     check_capabilities(plan, &capabilities, &name)?;
+    check_refused(plan, options)?;
     check_existing(plan, options)?;
     buckets::check(plan, options, &name)?;
     readback::check(plan, options, (&capabilities, &name))?;

@@ -8,7 +8,6 @@
 //! Nothing here waits: if the body arrived with the head, one call begins, feeds and finishes the
 //! request from the receive buffer.
 
-use bucketload_wire::clock;
 use bucketload_wire::http::{self, Request};
 
 use super::body::BodyReader;
@@ -18,6 +17,7 @@ use super::error::{Code, S3Error, S3Result};
 use super::headers::{Headers, Name};
 use super::ops::{self, conditions, metadata};
 use super::pending::{Pending, Purpose, Reply, Sink, context, render};
+use super::quirks;
 use super::respond::Body;
 use super::router::{self, Operation, STATS_PATH};
 use super::thread::{RequestBuffers, ServerState, Thread};
@@ -126,7 +126,7 @@ fn start(
     reply: &mut Reply,
 ) -> S3Result<Started> {
     let server = &*thread.server;
-    let headers = Headers::new(request.headers.fields())?;
+    let mut headers = Headers::new(request.headers.fields())?;
     if request.version > 0 && !headers.has(Name::Host) {
         return Err(S3Error::new(
             Code::InvalidRequest,
@@ -147,17 +147,17 @@ fn start(
         reply.operation = Some(Operation::Stats);
         return stats_page(server, buffers);
     }
-    let verified = {
+    let mut verified = {
         let mut verifier = thread.verifier.borrow_mut();
-        verifier.verify(
-            request.method,
-            &mut buffers.target,
-            &headers,
-            clock::wall_seconds(),
-        )?
+        verifier.verify(request.method, &mut buffers.target, &headers, thread.now())?
     };
-    let operation = router::route(request.method, &buffers.target, &headers)?;
+    let mut operation = router::route(request.method, &buffers.target, &headers)?;
     reply.operation = Some(operation);
+    if !server.config.quirks.is_empty() {
+        let target = &mut buffers.target;
+        quirks::request(server, &mut operation, target, &mut headers, &mut verified)?;
+        reply.operation = Some(operation);
+    }
     if !server.faults.is_empty() {
         let key = buffers.target.key();
         server.faults.arrived(operation, key);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bucketload_wire::tls::ServerOptions;
 
 use super::faults::FaultRule;
+use super::quirks::Quirks;
 pub use super::sigv4::KeyPair;
 
 /// The configuration of a [`Server`](super::Server).
@@ -38,6 +39,8 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// Fault rules. All of them apply to each request.
     pub faults: Vec<FaultRule>,
+    /// Where the server differs from S3. Default: nowhere.
+    pub quirks: Quirks,
     /// Log file to create, with one line per response that a delay, queue or stall rule held back:
     /// `operation,ready_ns,due_ns,released_ns,key`, in nanoseconds since the server's start.
     pub fault_log: Option<PathBuf>,
@@ -73,6 +76,7 @@ impl ServerConfig {
             idle_timeout: Duration::from_secs(60),
             max_connections: 16_384,
             faults: Vec::new(),
+            quirks: Quirks::default(),
             fault_log: None,
             stats_page: false,
         }

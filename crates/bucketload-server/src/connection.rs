@@ -6,7 +6,6 @@
 
 use std::rc::Rc;
 
-use bucketload_wire::clock;
 use bucketload_wire::http::{self, parse_request};
 use bucketload_wire::{Conn, Error, Sock, Step};
 
@@ -14,6 +13,7 @@ use super::begin::{self, Next};
 use super::error::{Code, S3Error};
 use super::pace::Pace;
 use super::pending::{Pending, Reply};
+use super::quirks;
 use super::respond::{Body, ObjectBytes};
 use super::send;
 use super::thread::{RequestBuffers, Thread, Watchdog};
@@ -128,7 +128,7 @@ async fn exchange(thread: &Thread, watchdog: &Watchdog, conn: &mut Conn) -> Resu
 /// Handles received bytes. Returns `None` while the head is incomplete.
 fn parse_and_begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuffers>, Next)>> {
     let parsed = parse_request(bytes, |request| {
-        let mut buffers = thread.take_buffers(clock::wall_seconds());
+        let mut buffers = thread.take_buffers();
         let (used, next) = begin::request(thread, &mut buffers, request, &bytes[request.len..]);
         Step::Done(request.len + used, (buffers, next))
     });
@@ -138,7 +138,7 @@ fn parse_and_begin(thread: &Thread, bytes: &[u8]) -> Option<Step<(Box<RequestBuf
         Ok(None) => Code::RequestHeaderSectionTooLarge.into(),
         Err(error) => S3Error::from(error),
     };
-    let mut buffers = thread.take_buffers(clock::wall_seconds());
+    let mut buffers = thread.take_buffers();
     thread.counters().unknown.add(1);
     let reply = begin::malformed(&mut buffers, &error);
     Some(Step::Done(bytes.len(), (buffers, Next::Answer(reply))))
@@ -211,10 +211,14 @@ async fn answer(
     watchdog: &Watchdog,
     conn: &mut Conn,
     buffers: &mut RequestBuffers,
-    reply: Reply,
+    mut reply: Reply,
 ) -> Result<Flow, Error> {
     thread.rearm(watchdog);
     thread.counters().answer(buffers.head.status());
+    let quirks = thread.server.config.quirks;
+    if !quirks.is_empty() {
+        Box::pin(quirks::answer(quirks, buffers, &mut reply)).await;
+    }
     if let (Some(operation), false) = (reply.operation, thread.server.faults.is_empty()) {
         Box::pin(send::hold(
             thread,

@@ -155,6 +155,11 @@ impl<'h, 'b> Headers<'h, 'b> {
         self.at[name as usize] != 0
     }
 
+    /// Forgets the header `name`: from here on, the request lacks it.
+    pub(crate) fn forget(&mut self, name: Name) {
+        self.at[name as usize] = 0;
+    }
+
     /// The value of `name`; `None` if it is missing or empty.
     ///
     /// # Errors

@@ -30,6 +30,7 @@
 //! ops         the operations on the store
 //! respond xml send                         build and send responses
 //! faults delay                             inject faults
+//! quirks                                   differ from S3 where the configuration asks for it
 //! ```
 //!
 //! A small request costs one receive and one send. Its response leaves in one vectored write, with
@@ -60,6 +61,7 @@ mod headers;
 mod ops;
 mod pace;
 mod pending;
+pub mod quirks;
 mod respond;
 mod router;
 mod send;
@@ -86,6 +88,7 @@ use tokio::sync::oneshot;
 
 pub use config::{Access, KeyPair, ServerConfig};
 pub use faults::{FaultError, FaultRule, FaultStats};
+pub use quirks::{Quirk, Quirks};
 pub use router::Operation;
 pub use stats::ServerStats;
 
@@ -134,7 +137,11 @@ impl Server {
     ///
     /// # Errors
     /// If the address, the TLS files, the threads or the fault log fail, or a setting is invalid.
-    pub fn start(config: ServerConfig, store: Arc<dyn Store>) -> Result<ServerHandle, StartError> {
+    pub fn start(
+        mut config: ServerConfig,
+        store: Arc<dyn Store>,
+    ) -> Result<ServerHandle, StartError> {
+        quirks::configure(&mut config);
         if config.threads == 0 {
             return Err(StartError::Config(
                 "threads: a server needs at least one thread",
@@ -249,6 +256,12 @@ impl ServerHandle {
             "http"
         };
         format!("{scheme}://{}", self.address)
+    }
+
+    /// The region that signatures must name.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.server.config.region
     }
 
     /// The server's counters so far.

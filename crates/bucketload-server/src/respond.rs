@@ -117,6 +117,16 @@ impl Head {
         self.end_line()
     }
 
+    /// Removes the headers whose names start with `prefix`.
+    pub(crate) fn remove(&mut self, prefix: &str) {
+        let lines = std::mem::take(&mut self.out);
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            if !line.starts_with(prefix.as_bytes()) {
+                self.out.extend_from_slice(line);
+            }
+        }
+    }
+
     /// Adds a header with a number.
     pub(crate) fn number(&mut self, name: &str, value: u64) -> &mut Self {
         self.name(name);

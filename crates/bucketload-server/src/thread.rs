@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bucketload_s3::date;
+use bucketload_wire::clock;
 use bucketload_wire::listen::{Listener, Port};
 use bucketload_wire::tls::ServerTls;
 use tokio::sync::oneshot;
@@ -148,8 +149,14 @@ impl Thread {
         &self.server.counters[self.number]
     }
 
-    /// Takes buffers for a request that arrived at `now` (seconds since 1970).
-    pub(crate) fn take_buffers(&self, now: u64) -> Box<RequestBuffers> {
+    /// The server's clock, in seconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        clock::wall_seconds() + self.server.config.quirks.clock_lead()
+    }
+
+    /// Takes buffers for a request that arrives now.
+    pub(crate) fn take_buffers(&self) -> Box<RequestBuffers> {
+        let now = self.now();
         let mut buffers = self.spare_buffers.borrow_mut().pop().unwrap_or_default();
         let mut date = self.date.borrow_mut();
         let (second, text) = &mut *date;

@@ -166,6 +166,19 @@ impl Target {
         self.param(name).is_some()
     }
 
+    /// Forgets the parameters called `name`.
+    pub(crate) fn forget(&mut self, name: &str) {
+        let text = &self.text;
+        self.params
+            .retain(|&(start, mid, _)| &text[start..mid] != name);
+    }
+
+    /// Turns each plus sign of the key into a space.
+    pub(crate) fn plus_to_space(&mut self) {
+        let key = self.key().replace('+', " ");
+        self.text.replace_range(self.key_start..self.path_len, &key);
+    }
+
     /// Every parameter in the order of the request.
     pub(crate) fn params(&self) -> impl Iterator<Item = (&str, &str)> {
         self.params

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bucketload_core::driver::AnyDriver;
 
+use crate::doctor::Doctor;
 use crate::{Flag, Locators, OpenError, OpenRequest, Origin, Semantics};
 
 /// A driver and where its requests go.
@@ -62,6 +63,8 @@ pub struct Descriptor {
     pub semantics: Semantics,
     /// The flags that it reads.
     pub flags: &'static [&'static [&'static Flag]],
+    /// The flags whose values a dialect may set.
+    pub dialect: &'static [&'static Flag],
     /// Environment variables that hold the endpoint, shown in the command that cleans up after a run.
     pub endpoint_variables: &'static [&'static str],
     /// Configuration files that it reads.
@@ -76,6 +79,8 @@ pub struct Descriptor {
     pub origins: fn(&OpenRequest<'_>) -> Result<Vec<Origin>, OpenError>,
     /// Refuses a clean-up of the bucket if the driver cannot list the objects that earlier runs left.
     pub check_cleanup: fn(&OpenRequest<'_>, &str) -> Result<(), OpenError>,
+    /// Examines the service for `bucketload doctor`, as far as its sessions cannot.
+    pub doctor: Doctor,
 }
 
 impl Descriptor {

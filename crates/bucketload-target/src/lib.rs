@@ -11,6 +11,8 @@
 //! ```
 
 mod descriptor;
+mod dialect;
+pub mod doctor;
 mod flag;
 pub mod flags;
 mod locate;
@@ -21,6 +23,7 @@ mod settings;
 pub use descriptor::{
     ConfigFile, Descriptor, Registry, Service, UrlForm, any_bucket, any_cleanup, no_directory,
 };
+pub use dialect::Dialect;
 pub use flag::{Check, Flag, Scope, Value};
 pub use locate::{CephStore, Locate, Locators, OnCopy, RingStore};
 pub use origin::{Origin, Source};

@@ -11,6 +11,8 @@ pub enum Source {
     Env(&'static str),
     /// `FILE:LINE [section] field` of a configuration file.
     File(String),
+    /// `FILE:LINE` of the file named by `--dialect`.
+    Dialect(String),
     /// Built in.
     Default,
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Source {
         match self {
             Self::Flag(name) | Self::Env(name) => f.write_str(name),
             Self::File(place) => f.write_str(place),
+            Self::Dialect(place) => write!(f, "dialect {place}"),
             Self::Default => f.write_str("default"),
         }
     }

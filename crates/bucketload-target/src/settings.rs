@@ -7,7 +7,7 @@ use std::str::FromStr;
 use bucketload_core::driver::AnyDriver;
 use serde::{Deserialize, Serialize};
 
-use crate::Flag;
+use crate::{Dialect, Flag};
 
 /// Why a target cannot be opened, in words for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,9 @@ pub struct Settings {
     pub given: Given,
     /// Where COSBench's `localwrite` writes files.
     pub local_files: Option<PathBuf>,
+    /// What the store does otherwise than its API says.
+    #[serde(default, skip_serializing_if = "Dialect::is_empty")]
+    pub dialect: Dialect,
 }
 
 impl Settings {
@@ -128,6 +131,9 @@ impl Settings {
         }
         if other.local_files.is_some() {
             all.local_files.clone_from(&other.local_files);
+        }
+        if !other.dialect.is_empty() {
+            all.dialect = other.dialect.clone();
         }
         all
     }

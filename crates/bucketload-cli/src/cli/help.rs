@@ -51,14 +51,23 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
     ),
     (
         "maintain",
-        "Clean up, explain settings, help editors and shells",
-        &["cleanup", "config", "schema", "man", "completions", "help"],
+        "Examine stores, clean up, explain settings, help editors and shells",
+        &[
+            "doctor",
+            "cleanup",
+            "config",
+            "schema",
+            "man",
+            "completions",
+            "help",
+        ],
     ),
 ];
 
 /// The flags that `-h` shows of the groups in [`SHARED`].
-const USUAL: [&str; 23] = [
+const USUAL: [&str; 24] = [
     "target",
+    "dialect",
     "endpoint-url",
     "region",
     "profile",

@@ -20,6 +20,7 @@
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
 //!                  ├─ config   effective settings and where they come from
+//!                  ├─ doctor   DoctorArgs: what a store does otherwise
 //!                  └─ workloads, show, report, cleanup, schema, man, completions, help
 //! ```
 //!
@@ -34,6 +35,7 @@ pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
+pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod help;
@@ -62,6 +64,7 @@ use capacity::CapacityArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
+use doctor::DoctorArgs;
 use gateway::GatewayArgs;
 use grid::GridArgs;
 use help::HelpArgs;
@@ -209,6 +212,7 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     Info(InfoArgs),
     Top(TopArgs),
+    Doctor(Box<DoctorArgs>),
     Cleanup(CleanupArgs),
     Config(ConfigArgs),
     Schema(SchemaArgs),

@@ -3,6 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bucketload_server::Quirk;
+use bucketload_workload::spec::closest;
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueHint};
 
 use super::values::{CoreList, listen_address, size};
@@ -15,7 +18,8 @@ Examples:
 
 A fault rule is KIND,NAME=VALUE,...; kinds are delay, queue, stall, slow, status, reset, full,
 truncate, corrupt, stale, lost, torn, resurrect and stale-list. The settings every=N, prob=P,
-op=NAME, prefix=KEY, contains=TEXT and count=N say when a rule applies.
+op=NAME, prefix=KEY, contains=TEXT and count=N say when a rule applies. A quirk applies always;
+`bucketload serve --help` lists them.
 
 Clients sign with the key pair in BUCKETLOAD_SERVE_ACCESS_KEY and BUCKETLOAD_SERVE_SECRET_KEY. If
 these are not set, the server generates a random pair and prints it.";
@@ -47,6 +51,10 @@ pub(crate) struct ServeArgs {
     /// Inject a fault (may be repeated)
     #[arg(long, value_name = "RULE")]
     pub(crate) fault: Vec<String>,
+
+    /// Differ from S3 in this respect (may be repeated)
+    #[arg(long, value_name = "NAME", value_parser = QuirkName, hide_short_help = true)]
+    pub(crate) quirk: Vec<Quirk>,
 
     /// File to create, with a line per answer that a fault delayed: operation, ready_ns, due_ns,
     /// released_ns, key
@@ -100,6 +108,39 @@ pub(crate) struct ServeArgs {
     /// Exit when standard input closes
     #[arg(long, hide = true)]
     pub(crate) exit_with_stdin: bool,
+}
+
+/// Reads the name of a quirk. The help lists all of them, an error only the nearest.
+#[derive(Clone)]
+struct QuirkName;
+
+impl TypedValueParser for QuirkName {
+    type Value = Quirk;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Quirk, clap::Error> {
+        let read = |name: &str| {
+            let unknown = |_| {
+                let known = Quirk::ALL.iter().map(|quirk| quirk.name());
+                let advice = match closest(name, known) {
+                    Some(near) => format!("did you mean `{near}`? "),
+                    None => String::new(),
+                };
+                format!("there is no such quirk; {advice}`bucketload serve --help` lists them")
+            };
+            name.parse::<Quirk>().map_err(unknown)
+        };
+        read.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let named = |quirk: &Quirk| PossibleValue::new(quirk.name()).help(quirk.help());
+        Some(Box::new(Quirk::ALL.iter().map(named)))
+    }
 }
 
 /// Where a server stores objects.
@@ -163,7 +204,7 @@ impl ServeArgs {
 mod tests {
     use std::path::PathBuf;
 
-    use super::{ServeArgs, StoreKind};
+    use super::{Quirk, ServeArgs, StoreKind};
     use crate::cli::{Command, command};
 
     fn parse(line: &str) -> Result<ServeArgs, String> {
@@ -182,6 +223,20 @@ mod tests {
             parse("--listen 0.0.0.0:1").unwrap().listen.to_string(),
             "0.0.0.0:1"
         );
+    }
+
+    #[test]
+    fn quirks_are_known_by_name() {
+        let args = parse("--quirk list-unsorted --quirk range-no-416").unwrap();
+        assert_eq!(args.quirk, [Quirk::ListUnsorted, Quirk::RangeNo416]);
+        let refused = parse("--quirk list-unsorte").unwrap_err();
+        assert!(refused.contains("`list-unsorted`?"), "{refused}");
+        let refused = parse("--quirk nonsense").unwrap_err();
+        assert!(refused.contains("--help` lists them"), "{refused}");
+        let help = command("bucketload serve --help").unwrap_err();
+        for quirk in Quirk::ALL {
+            assert!(help.contains(quirk.name()), "{help}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Flags for the target and the way to reach it: `--target`, and the flags of the registered drivers.
 
-use bucketload_target::{Flag, Scope, Settings, Value};
+use bucketload_target::{Dialect, Flag, Scope, Settings, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
+use crate::dialect;
 use crate::drivers::registry;
 
 /// The target of the load. Flags take precedence over environment variables, which take precedence over configuration
@@ -41,8 +42,21 @@ impl Args for TargetArgs {
                 "{TARGET}\n\nThe default is the workload's target, else the embedded server over memory."
             ))
             .help_heading("Target options");
+        let dialect = Arg::new("dialect")
+            .long("dialect")
+            .value_name("FILE")
+            .help("What the store does otherwise than its API says, as `bucketload doctor` writes it")
+            .long_help(
+                "What the store does otherwise than its API says, as `bucketload doctor --write-dialect FILE` writes it. \
+                 Its settings precede configuration files and defaults, not flags and environment variables; workloads \
+                 that need an operation that it refuses are refused.",
+            )
+            .help_heading("Target options")
+            .value_hint(ValueHint::FilePath)
+            .value_parser(dialect::read);
         command
             .arg(target)
+            .arg(dialect)
             .args(registry().flags().into_iter().map(arg))
     }
 
@@ -61,6 +75,9 @@ impl FromArgMatches for TargetArgs {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         if let Some(url) = matches.get_one::<String>("target") {
             self.target = Some(url.clone());
+        }
+        if let Some(dialect) = matches.get_one::<Dialect>("dialect") {
+            self.settings.dialect = dialect.clone();
         }
         for flag in registry().flags() {
             let id = flag.long();

@@ -32,6 +32,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     config.domain.clone_from(&args.domain);
     config.stats_page = args.stats_page;
     config.fault_log.clone_from(&args.fault_log);
+    config.quirks = args.quirk.iter().copied().collect();
     for rule in &args.fault {
         let parsed = rule
             .parse()
@@ -69,7 +70,7 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
     } else {
         eprintln!(
             "bucketload: serving S3 at {scheme}://{listening}, region {}",
-            args.region
+            server.region()
         );
         if let Some((access, secret)) = shown {
             eprintln!(

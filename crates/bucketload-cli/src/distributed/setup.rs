@@ -83,7 +83,7 @@ impl TargetSetup {
             }
         }
         Ok(Self {
-            command_line: std::env::args().collect(),
+            command_line: without_dialect(std::env::args()),
             target: target.clone(),
             settings: args.settings.clone(),
             variables: environment::consulted(),
@@ -163,6 +163,16 @@ fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
     }
 }
 
+/// The command line without the dialect's file, which the settings contain.
+fn without_dialect(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut skip = false;
+    let kept = words.filter(|word| {
+        let value = std::mem::replace(&mut skip, word == "--dialect");
+        !value && !skip && !word.starts_with("--dialect=")
+    });
+    kept.collect()
+}
+
 /// Flags that name files; agents get the contents of these.
 fn file_flags() -> impl Iterator<Item = &'static Flag> {
     let all = drivers::registry().flags().into_iter();
@@ -197,7 +207,21 @@ fn in_memory(contents: &[u8], files: &mut Vec<File>) -> Result<String, Failure> 
 
 #[cfg(test)]
 mod tests {
-    use super::in_memory;
+    use super::{in_memory, without_dialect};
+
+    #[test]
+    fn agents_do_not_read_the_dialects_file() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in [
+            "run get --dialect d.toml --keep",
+            "run get --dialect=d.toml --keep",
+        ] {
+            assert_eq!(
+                without_dialect(words(line).into_iter()),
+                words("run get --keep")
+            );
+        }
+    }
 
     #[test]
     fn files_in_memory_can_be_read_repeatedly() {

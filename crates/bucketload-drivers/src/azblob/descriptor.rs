@@ -1,12 +1,13 @@
 //! The descriptor of the Azure Blob driver.
 
+use bucketload_target::doctor::Examined;
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
 
 use super::{AzureConfig, AzureDriver, AzureOverrides};
 use crate::engines;
-use crate::http::TlsConfig;
+use crate::http::{TlsConfig, doctor};
 
 /// The driver of `az://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
@@ -29,6 +30,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM],
         &engines::FLAGS,
     ],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -36,6 +38,11 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
+    doctor: |request, exam| {
+        let config = config(request)?;
+        doctor::way(&config.endpoints, &config.tls, exam)?;
+        Ok(Examined::Way)
+    },
 };
 
 /// Flags, then environment, then defaults.

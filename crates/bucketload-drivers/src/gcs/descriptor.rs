@@ -1,5 +1,6 @@
 //! The descriptor of the Google Cloud Storage driver.
 
+use bucketload_target::doctor::Examined;
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
     Value, any_bucket, any_cleanup, flags,
@@ -7,7 +8,7 @@ use bucketload_target::{
 
 use super::{GcsConfig, GcsDriver, GcsOverrides};
 use crate::engines;
-use crate::http::TlsConfig;
+use crate::http::{TlsConfig, doctor};
 
 static TOKEN_FILE: Flag = Flag::new(
     "--token-file",
@@ -54,6 +55,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &[&flags::NO_SIGN_REQUEST, &TOKEN_FILE, &LARGE_OBJECT],
         &engines::FLAGS,
     ],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[ConfigFile::whole(
         "GOOGLE_APPLICATION_CREDENTIALS",
@@ -64,6 +66,11 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
+    doctor: |request, exam| {
+        let config = config(request)?;
+        doctor::way(&config.endpoints, &config.tls, exam)?;
+        Ok(Examined::Way)
+    },
 };
 
 /// Flags, then environment, then the files of Google's tools, then defaults.

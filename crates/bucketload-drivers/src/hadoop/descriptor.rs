@@ -1,5 +1,8 @@
 //! The descriptors of the HDFS drivers.
 
+use bucketload_target::doctor::Examined;
+#[cfg(feature = "hdfs")]
+use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
@@ -7,7 +10,7 @@ use bucketload_target::{
 use super::HadoopOverrides;
 #[cfg(feature = "hdfs")]
 use crate::hdfs::{HdfsConfig, HdfsDriver};
-use crate::http::{Endpoint, TlsConfig};
+use crate::http::{Endpoint, TlsConfig, doctor};
 use crate::webhdfs::{WebHdfsConfig, WebHdfsDriver};
 
 const REPLACED: &str =
@@ -30,6 +33,7 @@ pub static WEBHDFS: Descriptor = Descriptor {
         delete_many: Semantics::NONE,
     },
     flags: &[&flags::HTTP],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -45,6 +49,11 @@ pub static WEBHDFS: Descriptor = Descriptor {
     },
     origins: |request| Ok(webhdfs_config(request)?.origins),
     check_cleanup: any_cleanup,
+    doctor: |request, exam| {
+        let config = webhdfs_config(request)?;
+        doctor::way(&config.endpoints, &config.tls, exam)?;
+        Ok(Examined::Way)
+    },
 };
 
 /// The driver of `hdfs://`.
@@ -72,6 +81,7 @@ pub static HDFS: Descriptor = Descriptor {
         })
     },
     origins: |request| Ok(hdfs_config(request)?.origins),
+    doctor: no_doctor,
     ..WEBHDFS
 };
 

@@ -17,6 +17,7 @@ pub(crate) mod config;
 pub(crate) mod connect;
 pub(crate) mod connection;
 pub(crate) mod control;
+pub(crate) mod doctor;
 pub(crate) mod endpoint;
 pub(crate) mod exchange;
 pub(crate) mod outgoing;

@@ -5,6 +5,7 @@ use bucketload_target::{
     Value, any_bucket, any_cleanup, flags,
 };
 
+use super::discover::S3Dialect;
 use super::{S3Config, S3Driver, S3Overrides};
 use crate::engines;
 use crate::http::TlsConfig;
@@ -59,6 +60,12 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         ],
         &engines::FLAGS,
     ],
+    dialect: &[
+        &flags::REGION,
+        &flags::ADDRESSING,
+        &PAYLOAD_SIGNING,
+        &flags::CHECKSUM,
+    ],
     endpoint_variables: &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
     files: &[
         ConfigFile {
@@ -78,6 +85,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
+    doctor: |request, exam| super::doctor::examine(config(request)?, exam),
 };
 
 /// Reads the settings: flags take precedence over the environment, then profile files, then defaults.
@@ -96,6 +104,12 @@ fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
         payload: settings.parse(&PAYLOAD_SIGNING)?,
         checksum: settings.parse(&flags::CHECKSUM)?,
         source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
+        dialect: S3Dialect {
+            region: settings.dialect.get(&flags::REGION),
+            addressing: settings.dialect.get(&flags::ADDRESSING),
+            payload: settings.dialect.get(&PAYLOAD_SIGNING),
+            checksum: settings.dialect.get(&flags::CHECKSUM),
+        },
         ..S3Overrides::default()
     };
     Ok(S3Config::discover(

@@ -42,6 +42,21 @@ pub struct S3Overrides {
     pub source_addresses: Vec<IpAddr>,
     /// Credentials from another source, such as those of the embedded server.
     pub credentials: Option<Credentials>,
+    /// `--dialect`.
+    pub dialect: S3Dialect,
+}
+
+/// Values from a dialect, which precede profiles and defaults.
+#[derive(Clone, Debug, Default)]
+pub struct S3Dialect {
+    /// Region.
+    pub region: Option<(String, Source)>,
+    /// Addressing style.
+    pub addressing: Option<(String, Source)>,
+    /// Payload mode.
+    pub payload: Option<(String, Source)>,
+    /// Checksum algorithm.
+    pub checksum: Option<(String, Source)>,
 }
 
 impl S3Config {
@@ -63,6 +78,7 @@ impl S3Config {
             None => finder
                 .env("AWS_REGION")
                 .or_else(|| finder.env("AWS_DEFAULT_REGION"))
+                .or_else(|| overrides.dialect.region.clone())
                 .or_else(|| finder.profile_value("region"))
                 .unwrap_or_else(|| ("us-east-1".to_owned(), Source::Default)),
         };

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, S3Overrides};
+use super::{
+    Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, S3Dialect, S3Overrides,
+    Source,
+};
 
 const CONFIG: &str = "\
 [default]
@@ -309,4 +312,44 @@ fn files_elsewhere() {
     let lookup = |name: &str| (name == "AWS_SHARED_CREDENTIALS_FILE").then(|| path.clone());
     let config = S3Config::discover(&S3Overrides::default(), &lookup, None::<&Path>).unwrap();
     assert_eq!(access_key(&config), "a");
+}
+
+#[test]
+fn a_dialect_precedes_files_and_nothing_else() {
+    let of = |value: &str| {
+        let place = Source::Dialect("d.toml:2".to_owned());
+        Some((value.to_owned(), place))
+    };
+    let mut overrides = S3Overrides {
+        profile: Some("dev".to_owned()),
+        dialect: S3Dialect {
+            region: of("eu-dialect"),
+            addressing: of("path"),
+            payload: of("unsigned"),
+            checksum: of("crc32"),
+        },
+        ..S3Overrides::default()
+    };
+    let region = |config: &S3Config| {
+        let origin = config.origins.iter().find(|o| o.name == "region").unwrap();
+        (origin.value.clone(), origin.source.to_string())
+    };
+    let config = discover(&overrides, &KEYS, true).unwrap();
+    let expected = ("eu-dialect".to_owned(), "dialect d.toml:2".to_owned());
+    assert_eq!(region(&config), expected);
+    assert_eq!(config.addressing, Addressing::Path);
+    assert_eq!(config.payload, PayloadMode::Unsigned);
+    assert_eq!(config.checksum, Some(ChecksumAlgorithm::Crc32));
+    let env = [KEYS[0], KEYS[1], ("AWS_REGION", "eu-env")];
+    let config = discover(&overrides, &env, true).unwrap();
+    assert_eq!(region(&config).1, "AWS_REGION");
+    overrides.region = Some("eu-flag".to_owned());
+    overrides.addressing = Some(Addressing::Virtual);
+    let config = discover(&overrides, &env, true).unwrap();
+    assert_eq!(region(&config).1, "--region");
+    assert_eq!(config.addressing, Addressing::Virtual);
+    overrides.addressing = None;
+    overrides.dialect.addressing = of("host");
+    let error = discover(&overrides, &env, true).unwrap_err().to_string();
+    assert!(error.starts_with("dialect d.toml:2"), "{error}");
 }

@@ -128,6 +128,9 @@ impl Finder<'_> {
         if let Some(style) = overrides.addressing {
             return Ok((style, Source::Flag("--addressing")));
         }
+        if let Some((text, source)) = &overrides.dialect.addressing {
+            return Ok((parse_enum(text, source)?, source.clone()));
+        }
         if let Some((text, source)) = self.profile_s3_value("addressing_style")
             && text != "auto"
         {
@@ -149,6 +152,9 @@ impl Finder<'_> {
         if let Some(mode) = overrides.payload {
             return Ok((mode, Source::Flag("--payload")));
         }
+        if let Some((text, source)) = &overrides.dialect.payload {
+            return Ok((parse_enum(text, source)?, source.clone()));
+        }
         if let Some((text, source)) = self.profile_s3_value("payload_signing_enabled")
             && !anonymous
             && parse_bool(&text, &source)?
@@ -166,9 +172,12 @@ impl Finder<'_> {
         if let Some(algorithm) = overrides.checksum {
             return Ok((Some(algorithm), Source::Flag("--checksum")));
         }
-        let calculation = self
-            .env("AWS_REQUEST_CHECKSUM_CALCULATION")
-            .or_else(|| self.profile_value("request_checksum_calculation"));
+        let calculation = self.env("AWS_REQUEST_CHECKSUM_CALCULATION");
+        if let (None, Some((text, source))) = (&calculation, &overrides.dialect.checksum) {
+            return Ok((Some(parse_enum(text, source)?), source.clone()));
+        }
+        let calculation =
+            calculation.or_else(|| self.profile_value("request_checksum_calculation"));
         match calculation {
             Some((text, source)) if text.eq_ignore_ascii_case("when_supported") => {
                 Ok((Some(ChecksumAlgorithm::Crc64Nvme), source))

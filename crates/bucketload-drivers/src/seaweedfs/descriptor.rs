@@ -1,12 +1,13 @@
 //! The descriptor of the SeaweedFS driver.
 
+use bucketload_target::doctor::Examined;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm, Value,
     any_bucket, flags,
 };
 
 use super::{Mode, SeaweedConfig, SeaweedDriver, SeaweedOverrides};
-use crate::http::TlsConfig;
+use crate::http::{TlsConfig, doctor};
 
 static MODE: Flag = Flag::new(
     "--seaweedfs-mode",
@@ -48,6 +49,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         delete_many: Semantics::NONE,
     },
     flags: &[&flags::HTTP, &[&MODE, &OBJECTS]],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -55,6 +57,11 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: |request, bucket| check_cleanup(request, bucket),
+    doctor: |request, exam| {
+        let config = config(request)?;
+        doctor::way(&config.endpoints, &config.tls, exam)?;
+        Ok(Examined::Way)
+    },
 };
 
 /// Flags, then our own variables, then SeaweedFS's default ports.

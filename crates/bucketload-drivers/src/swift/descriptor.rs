@@ -1,5 +1,6 @@
 //! The Swift driver's description of itself.
 
+use bucketload_target::doctor::Examined;
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
     Value, any_cleanup, flags,
@@ -7,7 +8,7 @@ use bucketload_target::{
 
 use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
 use crate::engines;
-use crate::http::TlsConfig;
+use crate::http::{TlsConfig, doctor};
 
 static LARGE_OBJECT: Flag = Flag::new(
     "--swift-large-object",
@@ -55,6 +56,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         ],
         &engines::FLAGS,
     ],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[
         ConfigFile::whole("OS_CLIENT_CONFIG_FILE", ".config/openstack/clouds.yaml"),
@@ -65,6 +67,13 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
+    doctor: |request, exam| {
+        let config = config(request)?;
+        let tls = config.tls.clone();
+        let driver = sign_in(config)?;
+        doctor::way(driver.endpoint_list(), &tls, exam)?;
+        Ok(Examined::Way)
+    },
 };
 
 /// Reads the settings: flags take precedence over the environment or `clouds.yaml`, then defaults.
@@ -109,12 +118,16 @@ fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
     let engine = engines::of_cloud(request, engines::cli::Tool::Swift, |retries| {
         engines::cli::CliEngine::swift(&config, retries)
     })?;
-    let driver = SwiftDriver::sign_in(config).map_err(|error| match error {
-        SignInError::Config(error) => error.into(),
-        SignInError::Refused(error) => OpenError::target(error),
-    })?;
+    let driver = sign_in(config)?;
     Ok(Service {
         endpoints: driver.endpoints(),
         driver: engines::in_front_of(driver, engine),
+    })
+}
+
+fn sign_in(config: SwiftConfig) -> Result<SwiftDriver, OpenError> {
+    SwiftDriver::sign_in(config).map_err(|error| match error {
+        SignInError::Config(error) => error.into(),
+        SignInError::Refused(error) => OpenError::target(error),
     })
 }

@@ -108,6 +108,11 @@ impl SwiftDriver {
         &self.inner.config
     }
 
+    /// The hosts that requests go to.
+    pub(crate) fn endpoint_list(&self) -> &[Endpoint] {
+        self.inner.client.endpoints()
+    }
+
     /// The account's URL on each host that requests go to.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {

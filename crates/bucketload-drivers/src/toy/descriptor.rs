@@ -1,5 +1,6 @@
 //! The driver's description of itself: everything that the rest of the program knows about it.
 
+use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Origin, Semantics, Service, Source, UrlForm, any_bucket,
     any_cleanup, flags,
@@ -28,6 +29,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         delete_many: Semantics::NONE,
     },
     flags: &[&flags::HTTP],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -42,6 +44,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         }])
     },
     check_cleanup: any_cleanup,
+    doctor: no_doctor,
 };
 
 /// The endpoint URL, and where it comes from.

@@ -1,5 +1,6 @@
 //! The descriptor of the driver for libs3 libraries.
 
+use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
     Value, any_bucket, any_cleanup, flags,
@@ -42,6 +43,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &flags::REGION,
         &flags::ADDRESSING,
     ]],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -49,6 +51,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| config(request).map(|(_, origins)| origins),
     check_cleanup: any_cleanup,
+    doctor: no_doctor,
 };
 
 /// The configuration and the origin of each setting: flags, then variables, then the library's defaults.

@@ -1,6 +1,7 @@
 //! The descriptor of the file system driver.
 
 use bucketload_core::units;
+use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
     Value, any_bucket, any_cleanup, flags,
@@ -105,6 +106,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &SLOT,
         &THREADS,
     ]],
+    dialect: &[],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -117,6 +119,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     },
     origins: |request| origins(request),
     check_cleanup: any_cleanup,
+    doctor: no_doctor,
 };
 
 fn check_size(text: &str) -> Result<(), String> {

@@ -58,6 +58,17 @@ impl From<&Verdict> for VerdictSummary {
     }
 }
 
+/// A setting of the target and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingOrigin {
+    /// Name of the setting.
+    pub name: String,
+    /// Its value; secrets are masked.
+    pub value: String,
+    /// Flag, variable, place in a file or dialect, or `default`.
+    pub source: String,
+}
+
 /// The trace that a replay reads, for readers and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceInput {
@@ -108,6 +119,9 @@ pub struct Manifest {
     pub target: String,
     /// The driver and its settings.
     pub driver: DriverFacts,
+    /// The target's settings and where each came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<SettingOrigin>,
     /// The load generator.
     pub client: ClientFacts,
     /// The machine it ran on.
@@ -150,6 +164,7 @@ impl Manifest {
             data_note: String::new(),
             target: String::new(),
             driver: DriverFacts::default(),
+            settings: Vec::new(),
             client: ClientFacts {
                 threads: 0,
                 spinning: false,
@@ -172,6 +187,9 @@ impl Manifest {
         self.error = self.error.as_deref().map(redact::text);
         for endpoint in &mut self.driver.endpoints {
             *endpoint = redact::text(endpoint);
+        }
+        for setting in &mut self.settings {
+            setting.value = redact::text(&setting.value);
         }
         for (name, value) in self.driver.settings.iter_mut().chain(&mut self.facts) {
             *value = if redact::is_secret_name(name) {

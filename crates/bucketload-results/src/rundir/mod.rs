@@ -37,7 +37,7 @@ pub(crate) use line::{IntervalLine, Metric};
 pub(crate) use read::empty_interval;
 
 pub use follow::Follow;
-pub use manifest::{ClientFacts, Manifest, Status, TraceInput, VerdictSummary};
+pub use manifest::{ClientFacts, Manifest, SettingOrigin, Status, TraceInput, VerdictSummary};
 pub use read::{Damage, RunDir};
 pub use sink::{RunDirSink, RunEnd, write_verdict};
 

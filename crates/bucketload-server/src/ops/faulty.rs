@@ -3,6 +3,7 @@
 
 use super::Ctx;
 use crate::error::S3Result;
+use crate::quirks::{self, Quirk};
 use crate::router::Operation;
 use bucketload_store::{
     Commit, Condition, ETag, ListEntry, ListRequest, Listing, Object, ObjectUpload, PutOptions,
@@ -17,8 +18,8 @@ impl Ctx<'_> {
         commit: Commit,
     ) -> S3Result<Written> {
         let (server, bucket, key) = (self.server, self.target.bucket(), self.target.key());
-        let faults = &server.faults;
-        if faults.is_empty() {
+        let (faults, quirks) = (&server.faults, server.config.quirks);
+        if faults.is_empty() && quirks.is_empty() {
             return Ok(upload.commit(commit)?);
         }
         if commit.condition == Condition::None && faults.loses(Operation::Put, key) {
@@ -28,7 +29,7 @@ impl Ctx<'_> {
                 modified: std::time::SystemTime::now(),
             });
         }
-        let lag = faults.longest_lag();
+        let lag = faults.longest_lag().max(quirks.list_lag());
         let new = lag.is_some() && self.store().head(bucket, key).is_err();
         let previous = faults
             .may_tear(Operation::Put, key)
@@ -77,6 +78,9 @@ impl Ctx<'_> {
     ) -> S3Result<()> {
         let (server, bucket) = (self.server, self.target.bucket());
         let faults = &server.faults;
+        if operation == Operation::DeleteMany && server.config.quirks.has(Quirk::DeleteManySilent) {
+            return Ok(());
+        }
         if faults.is_empty() {
             self.store().delete(bucket, key, condition)?;
             return Ok(());
@@ -114,14 +118,14 @@ impl Ctx<'_> {
         }
     }
 
-    /// A page of a listing; a rule may show it as it was some time ago.
+    /// A page of a listing; a rule may show it as it was some time ago, and a quirk may bend it.
     pub(crate) fn page(
         &self,
         operation: Operation,
         request: &ListRequest<'_>,
     ) -> S3Result<Listing> {
         let (server, bucket) = (self.server, self.target.bucket());
-        if server.faults.is_empty() {
+        if server.faults.is_empty() && server.config.quirks.is_empty() {
             return Ok(self.store().list(bucket, request)?);
         }
         let deleted = &server.history.resurrections;
@@ -133,6 +137,7 @@ impl Ctx<'_> {
                 .changes
                 .undo(bucket, request, &mut listing, lag);
         }
+        quirks::listing(server, bucket, request, &mut listing);
         Ok(listing)
     }
 }

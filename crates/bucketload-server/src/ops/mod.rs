@@ -5,6 +5,7 @@
 
 use super::error::S3Result;
 use super::headers::Headers;
+use super::quirks::Quirk;
 use super::respond::{Body, Head, ObjectBytes};
 use super::router::Operation;
 use super::thread::ServerState;
@@ -76,10 +77,11 @@ impl<'a> Ctx<'a> {
         Body::Empty
     }
 
-    /// Keeps the version that a write or delete is about to replace, if a rule injects stale reads.
+    /// Keeps the version that a write or delete is about to replace, if reads may be stale.
     pub(crate) fn keep_previous(&self, key: &str) {
         let server = self.server;
-        if !server.faults.is_empty() && server.faults.keeps_history(key) {
+        let stale = !server.faults.is_empty() && server.faults.keeps_history(key);
+        if stale || server.config.quirks.has(Quirk::ReadStale) {
             let bucket = self.target.bucket();
             if let Ok(previous) = server.store.open(bucket, key) {
                 server.history.keep(bucket, key, previous);

@@ -6,6 +6,7 @@ use super::{Ctx, list, metadata};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, parse_u64};
+use crate::quirks::Quirk;
 use crate::respond::Body;
 use crate::uri::Target;
 use crate::xml::Doc;
@@ -82,7 +83,10 @@ pub(crate) fn complete(
     condition: &Condition,
     announced: Option<&Checksum>,
 ) -> S3Result<Body> {
-    let parts = xml_in::completion(input)?;
+    let mut parts = xml_in::completion(input)?;
+    if ctx.server.config.quirks.has(Quirk::ChecksumsIgnored) {
+        parts.iter_mut().for_each(|part| part.checksums.clear());
+    }
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let (etag, sums) = match assemble(ctx, &parts, condition, announced) {
         Err(error) if error.code == Code::NoSuchUpload => {

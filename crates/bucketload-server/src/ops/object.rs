@@ -7,6 +7,7 @@ use super::{Ctx, metadata, multipart, range};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
+use crate::quirks::{self, Quirk};
 use crate::respond::{Body, Head, ObjectBytes, Source};
 use crate::router::Operation;
 use crate::uri::Target;
@@ -33,13 +34,17 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
     }
 }
 
-/// The version before the current one, if a rule injects a stale read.
+/// The version before the current one, if a rule or a quirk makes the read stale.
 fn previous(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
     let server = ctx.server;
-    if server.faults.is_empty() || !server.faults.keeps_history(key) {
+    let quirky = server.config.quirks.has(Quirk::ReadStale);
+    if !quirky && (server.faults.is_empty() || !server.faults.keeps_history(key)) {
         return None;
     }
     let (ago, previous) = server.history.previous(bucket, key)?;
+    if quirky && ago < quirks::STALE && ctx.object_info().is_ok() {
+        return Some(Source::Previous(previous));
+    }
     server
         .faults
         .is_stale(Operation::Get, key, ago)

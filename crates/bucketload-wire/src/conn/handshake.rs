@@ -109,4 +109,18 @@ impl Conn {
     pub fn tls_facts(&self) -> Option<TlsFacts> {
         self.tls.as_ref().map(|layer| layer.facts())
     }
+
+    /// The certificates that the peer showed, its own first, in DER; empty for a plain connection and after a resumed
+    /// handshake of some servers.
+    #[must_use]
+    pub fn peer_certificates(&self) -> Vec<Vec<u8>> {
+        let shown = self
+            .tls
+            .as_ref()
+            .and_then(|layer| layer.state().peer_certificates());
+        let shown = shown.unwrap_or_default().iter();
+        shown
+            .map(|certificate| certificate.as_ref().to_vec())
+            .collect()
+    }
 }

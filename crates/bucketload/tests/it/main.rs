@@ -12,6 +12,7 @@ mod convert;
 mod cosbench;
 mod cosbench_agents;
 mod diagnosis;
+mod doctor;
 mod engines;
 mod failures;
 mod gateway;

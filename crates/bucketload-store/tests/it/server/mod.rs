@@ -9,6 +9,7 @@ mod framing;
 mod listing;
 mod multipart;
 mod objects;
+mod quirks;
 mod signer;
 mod stores;
 mod tls;

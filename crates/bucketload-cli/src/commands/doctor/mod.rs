@@ -1,0 +1,150 @@
+//! `bucketload doctor`: examines a target and says what differs.
+//!
+//! The driver examines the way to its service, and what only it can ask for (`Descriptor::doctor`). Drivers without
+//! checks of their own are examined through their sessions (`operations`). `report` prints the findings.
+
+mod operations;
+mod report;
+
+use bucketload_run::{Leftovers, MARKER, Marker};
+use bucketload_target::doctor::{Examination, Examined, Finding, State};
+use bucketload_target::{Descriptor, OpenRequest};
+use tokio::task::LocalSet;
+
+use crate::cli::doctor::DoctorArgs;
+use crate::cli::run::LoadArgs;
+use crate::cli::target::TargetArgs;
+use crate::commands::docs::print;
+use crate::connection::{Connection, target_of};
+use crate::drivers;
+use crate::exit::{Exit, Failure, OrFail};
+use crate::files;
+use crate::target::Target;
+use crate::{dialect, leftover, setup, signals};
+use report::Report;
+
+/// Examines, prints, and writes the dialect.
+pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let mut flags = args.target.clone();
+    flags.target = args.url.clone().or(flags.target);
+    let Some(url) = flags.target.clone() else {
+        return Err(Failure::usage(
+            "doctor: name what to examine, such as s3://BUCKET/PREFIX, file:///DIRECTORY or mem:",
+        ));
+    };
+    let target = target_of(&flags, None)?;
+    if target == Target::Null {
+        return Err(Failure::usage(
+            "doctor: null: is no store; name a service, a directory or mem:",
+        ));
+    }
+    let [engine, _] = drivers::registry().engine;
+    if !matches!(flags.settings.get(engine), None | Some("native")) {
+        return Err(Failure::usage(format!(
+            "{}: doctor examines a store with the native client; remove the flag",
+            engine.name
+        )));
+    }
+    let started = time::OffsetDateTime::now_utc();
+    let id = format!("doctor-{}", setup::new_run_id(started)?);
+    let prefix = target.run_prefix(&id);
+    let marker = format!("{prefix}{MARKER}");
+    let marker_body = |created_bucket: bool| {
+        let marker = Marker {
+            run_id: id.clone(),
+            workload: "doctor".to_owned(),
+            created_bucket,
+            buckets: Vec::new(),
+        };
+        serde_json::to_vec(&marker).unwrap_or_default()
+    };
+    let mut exam = Examination {
+        bucket: target.bucket(),
+        prefix: &prefix,
+        marker: &marker,
+        marker_body: &marker_body,
+        create_bucket: args.create_bucket || !matches!(target, Target::Service { .. }),
+        findings: Vec::new(),
+        left: Vec::new(),
+    };
+    let cleanup = examine(&target, &flags, &mut exam, &id)?;
+    let report = Report::new(&url, &exam, cleanup);
+    let dialect = dialect::write(&url, &exam.findings);
+    let text = match args.json {
+        true => report.json(),
+        false => report.text(&dialect, args.write_dialect.is_none()),
+    };
+    print(text.as_bytes())?;
+    if let Some(path) = &args.write_dialect {
+        files::write(path, &dialect)?;
+    }
+    Ok(report.exit())
+}
+
+/// Examines `target`; returns the command that removes what is left, if any.
+fn examine(
+    target: &Target,
+    flags: &TargetArgs,
+    exam: &mut Examination<'_>,
+    id: &str,
+) -> Result<Option<String>, Failure> {
+    // An embedded server has to be started first; a service is examined even if its driver cannot be opened.
+    let embedded = match target.is_embedded() {
+        true => Some(Connection::open(
+            target.clone(),
+            flags,
+            &LoadArgs::default(),
+        )?),
+        false => None,
+    };
+    let server = embedded.as_ref().and_then(Connection::embedded);
+    let doctor = |driver: &Descriptor, request: &OpenRequest<'_>, exam: &mut Examination<'_>| {
+        (driver.doctor)(request, exam)
+    };
+    let examined = match server {
+        Some(server) => drivers::ask_embedded(server, &flags.settings, |driver, request| {
+            doctor(driver, request, exam)
+        })
+        .map(Some),
+        None => drivers::ask(target, &flags.settings, None, |driver, request| {
+            doctor(driver, request, exam)
+        }),
+    };
+    let examined = match unusable(examined, exam, "open")? {
+        Some(examined) => examined.unwrap_or(Examined::All),
+        None => return Ok(None),
+    };
+    if examined == Examined::Way && !exam.has_failed() {
+        let opened = Connection::open(target.clone(), flags, &LoadArgs::default());
+        let Some(connection) = unusable(opened, exam, "open")? else {
+            return Ok(None);
+        };
+        let runtime = signals::runtime().or_aborted()?;
+        let examining = operations::examine(&connection.driver, exam);
+        LocalSet::new().block_on(&runtime, examining);
+        runtime.shutdown_background();
+    }
+    let removing = leftover::flags(target, flags);
+    Ok(match leftover::of(target, &removing, id) {
+        Leftovers::RemovedBy(command) => Some(command),
+        _ => None,
+    })
+}
+
+/// A target that refuses is a finding, a mistake of the user is none.
+fn unusable<T>(
+    result: Result<T, Failure>,
+    exam: &mut Examination<'_>,
+    id: &'static str,
+) -> Result<Option<T>, Failure> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(failure) if failure.exit == Exit::Target => {
+            let found = Finding::new(id, "the client", State::Failed, failure.message);
+            exam.findings
+                .push(found.remedy("see the page of the driver in the manual"));
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
