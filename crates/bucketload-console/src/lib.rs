@@ -27,6 +27,7 @@ pub mod tui;
 pub mod web;
 
 mod auth;
+mod connections;
 mod live;
 mod matrix;
 mod receiver_stream;

@@ -48,6 +48,8 @@ use crate::upload::MAX_FILE;
 const MAX_STREAMS: usize = 64;
 /// Maximum body size of requests without a workload file, bytes.
 const SMALL_BODY: usize = 64 << 10;
+/// Maximum body size of a login, which anybody may send, bytes.
+const LOGIN_BODY: usize = 4 << 10;
 
 /// The response to a request; `Err` if nothing was done.
 type PageResult = Result<Response, Response>;
@@ -116,7 +118,12 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/jobs/{id}/cancel", post(actions::cancel))
         .route("/jobs/{id}/move", post(actions::shift))
         .route("/jobs/{id}/again", post(actions::again))
-        .route("/login", get(pages::login).post(actions::login))
+        .route(
+            "/login",
+            get(pages::login)
+                .post(actions::login)
+                .layer(DefaultBodyLimit::max(LOGIN_BODY)),
+        )
         .route("/logout", post(actions::logout))
         .route("/events", get(events::stream))
         .route("/metrics", get(metrics::page))
