@@ -21,14 +21,18 @@ mod actions;
 pub mod api;
 mod assets;
 mod cosbench;
+mod differences;
 pub(crate) mod events;
 mod files;
 mod guard;
+mod lists;
+mod live_page;
 mod matrix;
 mod metrics;
 mod pages;
 mod render;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -61,10 +65,14 @@ pub struct ConsoleConfig {
     pub token: Option<AccessToken>,
     /// Whether connections are encrypted.
     pub tls: bool,
+    /// Whether others on the network can read connections: no TLS, on an address other than loopback.
+    pub is_overheard: bool,
     /// Accepted host names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
     /// The agents that runs use.
     pub fleet: Arc<Fleet>,
+    /// Directories of this machine below which targets may lie.
+    pub roots: Vec<PathBuf>,
 }
 
 /// A controller with its pages.
@@ -115,7 +123,10 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/jobs/{id}/report", get(files::report))
         .route("/jobs/{id}/files/{name}", get(files::artifact))
         .route("/archive/{name}", get(files::table))
-        .route("/jobs/{id}/cancel", post(actions::cancel))
+        .route(
+            "/jobs/{id}/cancel",
+            get(pages::cancel).post(actions::cancel),
+        )
         .route("/jobs/{id}/move", post(actions::shift))
         .route("/jobs/{id}/again", post(actions::again))
         .route(

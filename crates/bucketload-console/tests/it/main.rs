@@ -6,5 +6,6 @@ mod events;
 mod fleet;
 mod flows;
 mod queue;
+mod results;
 mod security;
 mod support;
