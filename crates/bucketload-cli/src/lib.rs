@@ -17,6 +17,7 @@ mod caches;
 mod campaign;
 mod cli;
 mod commands;
+mod confine;
 mod connection;
 mod cosbench;
 mod dialect;

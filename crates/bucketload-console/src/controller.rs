@@ -23,6 +23,7 @@ use crate::launcher::{CheckResult, Launcher, RUN, Task, last_messages};
 use crate::live::LiveRun;
 use crate::lock;
 use crate::options::RunOptions;
+use crate::outcome::Outcome;
 use crate::queue::data_dir::DataDir;
 use crate::queue::{Job, JobId, NewJob, ProcessExit, Queue, QueueError};
 use crate::upload::Upload;
@@ -332,6 +333,23 @@ impl Controller {
         }
     }
 
+    /// The result of an ended job, noted for the lists. Reads the whole run directory unless that has been done before.
+    ///
+    /// # Errors
+    /// When there is no result.
+    pub(crate) async fn outcome(&self, id: JobId) -> Result<Outcome, String> {
+        let (job, run) = (self.job_dir(id), self.run_dir(id));
+        let outcome = tokio::task::spawn_blocking(move || Outcome::of(&job, &run))
+            .await
+            .map_err(|_| "the result could not be computed; see the controller's output")??;
+        let known = self.queue().get(id).map(|job| job.figures.is_some());
+        if known == Some(false) {
+            let figures = outcome.figures.clone();
+            self.change(|queue| queue.figures(id, figures));
+        }
+        Ok(outcome)
+    }
+
     /// Saves the queue and notifies all watchers.
     fn changed(&self) {
         let saved = {
@@ -453,6 +471,8 @@ impl Controller {
                 Err(_) => queue.terminate(id, message, self.now_ms()),
             }
         });
+        // Before the next job starts, which this would disturb. Without a result there is nothing to note.
+        let _ = self.outcome(id).await;
     }
 }
 

@@ -11,7 +11,8 @@
 //!
 //! [`controller`] holds the [`queue`] and runs one job after the other with a [`launcher::Launcher`].
 //! [`options`] and `upload` restrict submissions; `matrix` generates workloads from combinations. [`monitor`] keeps
-//! what is known of a run in bounded memory, for [`web`] and [`tui`]. `auth` and the web's guard control access;
+//! what is known of a run in bounded memory, for [`web`] and [`tui`]. `outcome` has what is shown of an ended run.
+//! `auth` and the web's guard control access;
 //! [`server`] serves, [`client`] talks to a controller. [`fleet`] checks the health of the agents.
 
 pub mod agents;
@@ -27,11 +28,14 @@ pub mod tui;
 pub mod web;
 
 mod auth;
+mod connections;
 mod live;
 mod matrix;
+pub(crate) mod outcome;
 mod receiver_stream;
 mod upload;
 
+pub use outcome::Figures;
 pub use web::api::{JobInfo, LiveInfo};
 
 /// Locks a mutex, even if another thread panicked while it held the lock.

@@ -1,7 +1,8 @@
 //! Serves the console: connections, TLS, limits.
 //!
 //! HTTP/1.1 by hyper. The server closes a connection that does not complete its TLS handshake or the head of a
-//! request in time, or that accepts no data for a minute. There are at most [`MAX_CONNECTIONS`].
+//! request in time, or that accepts no data for a minute. There are at most [`MAX_CONNECTIONS`]; the oldest one
+//! whose client has not shown the token makes room for a new one.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -9,7 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
@@ -17,8 +21,10 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+
+use crate::connections::{Connections, Peer};
 
 /// Maximum number of connections.
 pub const MAX_CONNECTIONS: usize = 256;
@@ -75,7 +81,7 @@ impl Server {
         mut stopping: watch::Receiver<bool>,
     ) -> std::io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connections = Connections::new(MAX_CONNECTIONS);
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -86,41 +92,50 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            let Some(place) = connections.admit() else {
                 continue;
             };
             let (tls, router) = (self.tls.clone(), router.clone());
             tokio::spawn(async move {
-                let _slot = slot;
-                connection(stream, tls, router).await;
+                let peer = Arc::clone(&place.peer);
+                tokio::select! {
+                    () = connection(stream, tls, router, peer) => {}
+                    () = place.peer.closing() => {}
+                }
             });
         }
     }
 }
 
-async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, peer: Arc<Peer>) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
     // Drops clients that accept no data, even when only the kernel still has data to send, and bounds that data.
     let _ = sockopt::set_tcp_user_timeout(&stream, STUCK_MS);
     let _ = sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
     match tls {
-        None => http(stream, router).await,
+        None => http(stream, router, peer).await,
         Some(tls) => {
             if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
-                http(stream, router).await;
+                http(stream, router, peer).await;
             }
         }
     }
 }
 
-async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: S, router: Router) {
+async fn http<S: AsyncRead + AsyncWrite + Unpin>(stream: S, router: Router, peer: Arc<Peer>) {
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        // The guard notes on it whether the client is known.
+        request.extensions_mut().insert(Arc::clone(&peer));
+        router.call(request)
+    });
     // Errors of a connection concern only its client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
         .max_buf_size(64 << 10)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 

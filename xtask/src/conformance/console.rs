@@ -73,9 +73,8 @@ fn submit(browser: &mut Browser, url: &str, fields: &str) -> Result {
 const SHORT: &str =
     "{builtin: 'mixed', rate: '300/s', duration: '12s', objects: '200', size: '16KiB'}";
 const LONG: &str = "{builtin: 'get', duration: '300s', objects: '50', size: '1KiB'}";
-/// True once a run has ended: its page shows the report, or links to it.
-const OVER: &str = "document.querySelector('iframe.report') !== null || \
-    (document.querySelector('#over') && !document.querySelector('#over').hidden)";
+/// True once a run has ended: its page shows the result by itself.
+const OVER: &str = "document.querySelector('#result') !== null";
 
 /// Uploads a file and submits the form.
 fn upload(browser: &mut Browser, url: &str, file: &str, text: &str) -> Result {
@@ -152,23 +151,29 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     browser.see("queuing")?;
     browser.wait("Number(document.body.dataset.points) >= 1")?;
     browser.pictures(&picture("overview"))?;
-    // Each click reloads the page; a mark identifies the old one.
-    for button in ["down", "cancel"] {
+    // Each click loads a page; a mark identifies the old one. Cancelling asks first.
+    for button in [
+        format!("#down-{second}"),
+        format!("#cancel-{second}"),
+        "#confirm".to_owned(),
+    ] {
         browser.eval(&format!(
-            "window.old = true; document.querySelector('#{button}-{second}').click()"
+            "window.old = true; document.querySelector('{button}').click()"
         ))?;
         browser.wait("window.old === undefined && document.readyState === 'complete'")?;
     }
     browser.open(&format!("{url}/jobs/{second}"))?;
     browser.see("cancelled")?;
-    // When the first run ends, the page says so and links to the report.
+    // When the first run ends, the page shows the result and links to the report.
     browser.open(&format!("{url}/jobs/{first}"))?;
     browser.wait(OVER)?;
-    browser.open(&format!("{url}/jobs/{first}"))?;
-    browser.wait("document.querySelector('iframe.report') !== null")?;
     browser.see("finished")?;
-    // The frame draws in its own time. It is isolated on purpose, so the page cannot tell when it is ready.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    browser.see("operations per second")?;
+    browser.pictures(&picture("result"))?;
+    browser.click("#report")?;
+    browser.wait(
+        "location.pathname.endsWith('/report') && document.querySelector('svg.chart') !== null",
+    )?;
     browser.pictures(&picture("report"))?;
     cosbench(browser, &url, dir, pictures)?;
     // The third is cancelled while it runs, from its page.
@@ -177,18 +182,20 @@ fn open_console(browser: &mut Browser, dir: &TempDir, pictures: &Path) -> Result
     submit(browser, &url, LONG)?;
     browser.wait("document.body.dataset.live === 'yes'")?;
     browser.click("#cancel")?;
+    browser.wait("document.querySelector('#confirm') !== null")?;
+    browser.click("#confirm")?;
     browser.see("cancelled")?;
     // Compare two runs of the list.
     browser.open(&format!("{url}/compare"))?;
     browser.eval(
         "(() => { const all = [...document.querySelectorAll('tbody tr')].filter(r => r.innerText.includes('finished')); \
-         all[all.length - 1].querySelector('[name=a]').checked = true; all[0].querySelector('[name=b]').checked = true; \
+         document.querySelectorAll('[type=checkbox]').forEach(box => { box.checked = false; }); all[all.length - 1].querySelector('[name=a]').checked = true; all[0].querySelector('[name=b]').checked = true; \
          document.querySelector('[name=differ]').checked = true; document.querySelector('#compare').click(); })()",
     )?;
     // On a busy machine the runs are CLIENT-BOUND; comparisons refuse those and the page says so. The simulated runs
     // cover a comparison of VALID runs.
     browser.wait(
-        "document.querySelector('iframe.report') !== null && document.querySelector('#comparison') !== null \
+        "document.querySelector('#report') !== null && document.querySelector('#comparison') !== null \
          || document.body.innerText.includes('is CLIENT-BOUND')",
     )?;
     browser.pictures(&picture("compare-real"))?;

@@ -23,6 +23,8 @@ Examples:
       Reachable from the network, which takes a token and TLS
   openssl rand -hex 32 > token
       Create a token
+  bucketload controller --allow-root /mnt/bench
+      Also accept targets that are directories below /mnt/bench
   bucketload controller --agents h1:7400,h2:7400 --agent-token-file agents
       Run every workload on two hosts, each with `bucketload agent --listen`";
 
@@ -62,6 +64,12 @@ pub(crate) struct ControllerArgs {
     /// Host name by which browsers may reach the console, besides addresses and localhost (may be repeated)
     #[arg(long = "host", value_name = "NAME", value_hint = ValueHint::Hostname)]
     pub(crate) hosts: Vec<String>,
+
+    /// Directory of this machine below which targets of workloads may lie, such as file:///DIR/x (may be repeated)
+    ///
+    /// Without it, workloads whose target is a directory (file:// or serve://) are refused.
+    #[arg(long = "allow-root", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) allow_roots: Vec<PathBuf>,
 
     /// Addresses of the agents that carry out every workload of the queue (`bucketload agent --listen`)
     ///

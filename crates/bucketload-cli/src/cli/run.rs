@@ -65,6 +65,14 @@ pub(crate) struct RunArgs {
     /// Stop as if interrupted when standard input closes, which happens when the parent process ends
     #[arg(long, help_heading = "Run options")]
     pub(crate) exit_with_stdin: bool,
+
+    /// Refuse targets that are directories of this machine, except below --allow-root; for workloads of others
+    #[arg(long, hide = true)]
+    pub(crate) confined: bool,
+
+    /// With --confined: directory below which targets may lie (may be repeated)
+    #[arg(long, hide = true, requires = "confined", value_name = "DIR")]
+    pub(crate) allow_root: Vec<PathBuf>,
 }
 
 /// Objects of an earlier run.

@@ -1,7 +1,7 @@
 //! `bucketload controller`, and `submit`, `cancel`, `info` and `top`, which talk to one.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,7 +37,13 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
     let token = token(args.token_file.as_deref())?;
     check_exposure(args, token.is_some())?;
     let fleet = Arc::new(Fleet::new(args.agents.clone(), prober(args)?));
-    let launcher = ProcessLauncher::this_program(agent_flags(args)?)
+    let roots = roots(&args.allow_roots)?;
+    let mut common = agent_flags(args)?;
+    common.push("--confined".into());
+    for root in &roots {
+        common.extend(["--allow-root".into(), root.clone().into_os_string()]);
+    }
+    let launcher = ProcessLauncher::this_program(common)
         .map_err(|e| Failure::aborted(format!("cannot find this program: {e}")))?;
     let controller = Controller::open(ControllerConfig {
         data: args.data.clone(),
@@ -54,8 +60,10 @@ pub(crate) fn execute(args: &ControllerArgs, global: &GlobalArgs) -> Result<Exit
         ConsoleConfig {
             token,
             tls: tls.is_some(),
+            is_overheard: tls.is_none() && !address.ip().is_loopback(),
             hosts: args.hosts.clone(),
             fleet: Arc::clone(&fleet),
+            roots,
         },
     )
     .or_aborted()?;
@@ -139,6 +147,22 @@ fn agent_flags(args: &ControllerArgs) -> Result<Vec<OsString>, Failure> {
         }
     }
     Ok(flags)
+}
+
+/// The directories below which targets may lie, absolute because each run has its own working directory.
+fn roots(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let at = |root: &PathBuf| match root.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => Err(Failure::usage(format!(
+            "--allow-root {}: this is no directory; name one",
+            root.display()
+        ))),
+        Err(e) => Err(Failure::usage(format!(
+            "--allow-root {}: {e}; create the directory",
+            root.display()
+        ))),
+    };
+    named.iter().map(at).collect()
 }
 
 /// On addresses other than loopback, a controller needs a token, and TLS unless the user waives that.

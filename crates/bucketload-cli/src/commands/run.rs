@@ -15,7 +15,8 @@ use crate::commands::agent;
 use crate::commands::docs::print;
 use crate::commands::report::print_result;
 use crate::commands::workloads::load;
-use crate::connection::{Connection, flags_of, target_of};
+use crate::confine;
+use crate::connection::{Connection, check_endpoints, flags_of, target_of};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::distributed::fleet;
@@ -39,6 +40,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         target,
         target_args,
     } = load_any(args)?;
+    if args.confined {
+        confine::check(&target, &args.allow_root)?;
+    }
+    check_endpoints(&target_args)?;
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {

@@ -131,6 +131,7 @@ impl RunMonitor {
     pub fn run(&self) -> RunView {
         RunView {
             current: self.current,
+            shown: self.shown(),
             phases: self.phases.iter().map(|phase| phase.view.clone()).collect(),
             signs: self.signs(),
             messages: self.messages.iter().cloned().collect(),
@@ -179,6 +180,17 @@ impl RunMonitor {
         self.current
     }
 
+    /// Index of the phase whose figures are shown by default: the current one, but while it measures nothing (audit,
+    /// clean-up, a pause) the latest one that does.
+    #[must_use]
+    pub fn shown(&self) -> usize {
+        let loads = |phase: &Phase| matches!(phase.view.kind.as_str(), "run" | "prepare");
+        let mut so_far = self.phases.iter().take(self.current + 1).enumerate().rev();
+        so_far
+            .find(|(i, phase)| loads(phase) && (*i == self.current || phase.view.has_series))
+            .map_or(self.current, |(i, _)| i)
+    }
+
     /// Name of the running phase, or of the last one.
     #[must_use]
     pub fn current_name(&self) -> String {
@@ -186,12 +198,12 @@ impl RunMonitor {
         phase.map_or_else(String::new, |phase| phase.view.name.clone())
     }
 
-    /// The run with all points of `phase`, or of the current phase.
+    /// The run with all points of `phase`, or of the [shown](Self::shown) one.
     #[must_use]
     pub fn view(&self, phase: Option<usize>) -> View {
         View {
             run: self.run(),
-            series: self.series(phase.unwrap_or(self.current), 0, 0),
+            series: self.series(phase.unwrap_or_else(|| self.shown()), 0, 0),
         }
     }
 

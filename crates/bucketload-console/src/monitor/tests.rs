@@ -185,6 +185,30 @@ fn a_browser_receives_only_new_points() {
 }
 
 #[test]
+fn the_figures_of_a_run_stay_while_its_objects_are_removed() {
+    let mut plan = plan();
+    let run = plan.phases.iter().position(|p| p.kind == PhaseKind::Run);
+    let run = run.unwrap();
+    let mut last = plan.phases[run].clone();
+    last.kind = PhaseKind::Cleanup;
+    plan.phases.push(last);
+    let cleanup = plan.phases.len() - 1;
+    let mut monitor = RunMonitor::new(&Manifest::new("run", "0", plan));
+    for index in 0..3 {
+        monitor.interval(&interval(run as u16, index, &[OpClass::Get], &[1_000_000]));
+    }
+    assert_eq!((monitor.current(), monitor.shown()), (run, run));
+    monitor.event(&Event::PhaseStarted {
+        phase: cleanup as u16,
+        at_ns: 4 * S,
+    });
+    assert_eq!((monitor.current(), monitor.shown()), (cleanup, run));
+    let mut sent = SentPoints::default();
+    assert_eq!(sent.next(&monitor, None).points.len(), 3);
+    assert_eq!(monitor.view(None).series.phase, run);
+}
+
+#[test]
 fn warning_signs_have_figures() {
     let mut monitor = monitor(1);
     assert!(monitor.run().signs.is_empty());

@@ -113,6 +113,9 @@ pub struct RunView {
     pub verdict: Option<String>,
     /// Index of the running phase, or of the last one.
     pub current: usize,
+    /// Index of the phase whose figures are shown by default.
+    #[serde(default)]
+    pub shown: usize,
     /// All phases of the plan.
     pub phases: Vec<PhaseView>,
     /// Signs of trouble so far.

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::options::RunOptions;
+use crate::outcome::Figures;
 
 /// Maximum number of waiting jobs.
 pub const MAX_WAITING: usize = 1000;
@@ -119,6 +120,9 @@ pub struct Job {
     pub message: String,
     /// The verdict of its run, once there is one.
     pub verdict: Option<String>,
+    /// The figures of its run, once there is a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<Figures>,
     /// Whether the user has cancelled it.
     pub cancelling: bool,
 }
@@ -203,6 +207,7 @@ impl Queue {
                 ended_ms: 0,
                 message: String::new(),
                 verdict: None,
+                figures: None,
                 cancelling: false,
             },
         );
@@ -305,6 +310,13 @@ impl Queue {
     pub fn verdict(&mut self, id: JobId, verdict: Option<String>) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.verdict = verdict;
+        }
+    }
+
+    /// Records the figures of a job's run.
+    pub(crate) fn figures(&mut self, id: JobId, figures: Figures) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.figures = Some(figures);
         }
     }
 

@@ -55,7 +55,7 @@ impl Screen {
             return;
         };
         let last = view.run.phases.len().saturating_sub(1);
-        let at = self.phase.unwrap_or(view.run.current);
+        let at = self.phase.unwrap_or(view.run.shown);
         self.phase = Some(at.saturating_add_signed(step).min(last));
     }
 
@@ -153,7 +153,7 @@ impl Screen {
     }
 
     fn phases(&self, frame: &mut Frame<'_>, area: Rect, view: &View) {
-        let looked_at = self.phase.unwrap_or(view.run.current);
+        let looked_at = self.phase.unwrap_or(view.run.shown);
         let spans: Vec<Span<'_>> = view
             .run
             .phases
@@ -391,6 +391,7 @@ pub(super) mod tests {
                     target: "mem:".into(),
                     status: "running".into(),
                     current: 1,
+                    shown: 1,
                     phases: vec![
                         phase("prepare", PhaseState::Done),
                         phase("run", PhaseState::Running),

@@ -13,6 +13,7 @@ use super::{Console, PageResult};
 use crate::agents::{self, AgentState};
 use crate::auth::Caller;
 use crate::monitor::view::View;
+use crate::outcome::Figures;
 use crate::queue::{Job, JobId};
 
 /// Header with the CSRF token of a browser's session.
@@ -37,6 +38,9 @@ pub struct JobInfo {
     pub message: String,
     /// The verdict of its run.
     pub verdict: Option<String>,
+    /// The figures of its run, once there is a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<Figures>,
     /// Whether it has been cancelled but is still running.
     pub cancelling: bool,
     /// Position in the queue, from 1; 0 if it is not waiting.
@@ -59,6 +63,7 @@ impl JobInfo {
             ended_ms: job.ended_ms,
             message: job.message.clone(),
             verdict: job.verdict.clone(),
+            figures: job.figures.clone(),
             cancelling: job.cancelling,
             place,
             options: job.options.pairs().to_vec(),

@@ -1,8 +1,8 @@
 //! Server-sent events: changes of the queue, and the progress of a run.
 //!
 //! One task per stream waits for changes and sends the latest state; at most one message waits for a browser. A slow
-//! browser gets fewer states, never older ones, and costs no memory. Points that a browser already has are not sent
-//! again, unless the bins have become wider.
+//! browser gets fewer states, never older ones, and costs no memory. The points of the shown phase are kept here, at most
+//! 360, and drawn for each message.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use tokio::sync::{mpsc, watch};
 
 use super::Console;
 use super::guard::plain;
+use super::live_page::Layout;
 use crate::auth::Caller;
 use crate::live::LiveRun;
 use crate::monitor::RunMonitor;
-use crate::monitor::view::{RunView, SeriesView};
+use crate::monitor::view::{PhaseState, RunView, SeriesView};
 use crate::queue::JobId;
 use crate::receiver_stream::ReceiverStream;
 
@@ -29,6 +30,9 @@ use crate::receiver_stream::ReceiverStream;
 const MIN_INTERVAL: Duration = Duration::from_millis(250);
 /// A browser that accepts no data for this long is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Maximum time between two messages about a run whose bins are wide.
+const MAX_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The data that a page asks for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -43,14 +47,64 @@ pub(super) struct StreamQuery {
     /// Whether to send only the table of agents.
     #[serde(default)]
     agents: bool,
+    /// Whether to leave out phases, table and messages.
+    #[serde(default)]
+    compact: bool,
+    /// Whether to draw for a narrow screen.
+    #[serde(default)]
+    narrow: bool,
+}
+
+impl StreamQuery {
+    const fn layout(&self) -> Layout {
+        Layout {
+            compact: self.compact,
+            narrow: self.narrow,
+        }
+    }
 }
 
 /// The latest state of a run.
 #[derive(Debug, Serialize)]
-struct Live<'a> {
+struct Live {
     job: String,
-    run: RunView,
-    series: &'a SeriesView,
+    /// The rendered part of the page.
+    html: String,
+    /// Number of points in the charts.
+    points: usize,
+    /// What a screen reader announces when it changes.
+    spoken: String,
+}
+
+impl Live {
+    fn new(
+        console: &Console,
+        job: JobId,
+        run: &RunView,
+        series: &SeriesView,
+        layout: Layout,
+    ) -> Result<Self, String> {
+        let job = job.to_string();
+        let signs: Vec<&str> = run.signs.iter().map(|sign| sign.name.as_str()).collect();
+        let spoken = run.phases.get(run.current).map(|phase| {
+            let state = match phase.state {
+                PhaseState::Waiting => "waiting",
+                PhaseState::Running => "running",
+                PhaseState::Done => "done",
+            };
+            let text = format!("Workload {job}, phase {} {state}", phase.name);
+            match signs.is_empty() {
+                true => text,
+                false => format!("{text}; {}", signs.join(", ")),
+            }
+        });
+        Ok(Self {
+            html: console.live_part(&job, run, series, layout)?,
+            points: series.points.len(),
+            spoken: spoken.unwrap_or_default(),
+            job,
+        })
+    }
 }
 
 /// The rendered table of agents.
@@ -136,6 +190,7 @@ async fn stream_run(
     let mut stopping = console.controller.stopping();
     let asked: Option<JobId> = wanted.job.as_deref().and_then(|id| id.parse().ok());
     let mut shown: Option<(Arc<LiveRun>, watch::Receiver<u64>, SentPoints)> = None;
+    let mut series = SeriesView::default();
     let mut state = None;
     loop {
         queue.borrow_and_update();
@@ -167,21 +222,18 @@ async fn stream_run(
         loop {
             if let Some((live, changes, sent)) = &mut shown {
                 changes.borrow_and_update();
-                let message = live.with(|monitor| {
-                    let series = sent.next(monitor, wanted.phase);
-                    (monitor.run(), series)
+                let run = live.with(|monitor| {
+                    extend(&mut series, sent.next(monitor, wanted.phase));
+                    monitor.run()
                 });
-                if let Some((run, series)) = message {
-                    let job = live.id.to_string();
-                    let live = Live {
-                        job,
-                        run,
-                        series: &series,
-                    };
-                    send(tx, "live", &live).await?;
+                if let Some(run) = run {
+                    let live = Live::new(console, live.id, &run, &series, wanted.layout());
+                    send(tx, "live", &live.map_err(|_| StreamClosed)?).await?;
                 }
             }
-            tokio::time::sleep(MIN_INTERVAL).await;
+            // Wide bins change slowly.
+            let pause = Duration::from_secs_f64(series.width_s / 4.0);
+            tokio::time::sleep(pause.clamp(MIN_INTERVAL, MAX_INTERVAL)).await;
             tokio::select! {
                 () = tx.closed() => return Err(StreamClosed),
                 _ = stopping.wait_for(|stop| *stop) => return Err(StreamClosed),
@@ -205,7 +257,18 @@ async fn changed(shown: &mut Option<(Arc<LiveRun>, watch::Receiver<u64>, SentPoi
     std::future::pending().await
 }
 
-/// The points of a phase that a browser has received.
+/// Appends new points to the held ones, or replaces these.
+fn extend(held: &mut SeriesView, new: SeriesView) {
+    if new.from == 0 || new.phase != held.phase {
+        *held = new;
+        return;
+    }
+    held.classes = new.classes;
+    held.points.truncate(new.from);
+    held.points.extend(new.points);
+}
+
+/// The points of a phase that a stream has drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SentPoints {
     phase: usize,
@@ -214,9 +277,9 @@ pub(crate) struct SentPoints {
 }
 
 impl SentPoints {
-    /// Returns the points that the browser lacks. The last point it has may have grown and is sent again.
+    /// Returns the points that the stream lacks. The last point it has may have grown and is returned again.
     pub(crate) fn next(&mut self, monitor: &RunMonitor, phase: Option<usize>) -> SeriesView {
-        let phase = phase.unwrap_or_else(|| monitor.current());
+        let phase = phase.unwrap_or_else(|| monitor.shown());
         if self.phase != phase {
             *self = Self::default();
         }

@@ -13,9 +13,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::header::{
-    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS,
+    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
 };
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use bucketload_results::compare::{Options, Run, compare};
 use bucketload_results::{analyze, output, report, rundir};
@@ -24,10 +24,11 @@ use tokio::sync::mpsc;
 
 use super::guard::plain;
 use super::pages::job_id;
-use super::{Console, PageResult};
+use super::{Console, PageResult, differences};
 use crate::auth::Caller;
 use crate::controller::Controller;
 use crate::launcher::LOG;
+use crate::outcome::Outcome;
 use crate::queue::JobId;
 use crate::receiver_stream::ReceiverStream;
 
@@ -52,7 +53,7 @@ const MAX_SIDE: usize = 10;
 const CHUNK: usize = 64 << 10;
 /// Allows a report only to draw.
 const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                             img-src data:; frame-ancestors 'self'; sandbox allow-scripts allow-popups";
+                             img-src data:; frame-ancestors 'none'; sandbox allow-scripts allow-popups";
 
 /// A downloadable file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -124,7 +125,7 @@ impl Artifact {
 }
 
 /// Percent-encodes text for a path or a header (RFC 3986 section 2.3, RFC 8187 section 3.2).
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
 
     let mut out = String::new();
@@ -232,14 +233,8 @@ fn download(file: File, artifact: &Artifact) -> Response {
 
 /// Responds with an HTML page that runs its own script.
 fn sandboxed(html: String) -> Response {
-    let headers: [(HeaderName, HeaderValue); 2] = [
-        (
-            CONTENT_SECURITY_POLICY,
-            HeaderValue::from_static(REPORT_POLICY),
-        ),
-        (X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN")),
-    ];
-    (headers, Html(html)).into_response()
+    let policy = HeaderValue::from_static(REPORT_POLICY);
+    ([(CONTENT_SECURITY_POLICY, policy)], Html(html)).into_response()
 }
 
 /// Sends the report of a run. If the run was cut off, the report is made now.
@@ -276,6 +271,19 @@ pub(super) async fn report(
             "the report could not be made; see the controller's output",
         )),
     }
+}
+
+/// The head of an ended job's result.
+pub(super) async fn outcome(console: &Console, id: JobId) -> Result<Outcome, String> {
+    if let Some(stored) = Outcome::stored(&console.controller.job_dir(id)) {
+        return Ok(stored);
+    }
+    let _turn = console
+        .analyses
+        .acquire()
+        .await
+        .map_err(|e| e.to_string())?;
+    console.controller.outcome(id).await
 }
 
 fn report_of(run: &Path) -> Result<String, String> {
@@ -369,7 +377,7 @@ pub(super) async fn comparison_of(
                 .collect()
         };
         let (a, b) = (load(a)?, load(b)?);
-        let comparison = compare(&a, &b, &options).map_err(|e| e.to_string())?;
+        let comparison = compare(&a, &b, &options).map_err(|e| differences::words(&e))?;
         Ok(if page {
             report::comparison_html(&comparison, &a, &b)
         } else {
@@ -381,7 +389,7 @@ pub(super) async fn comparison_of(
         .await
         .map_err(|_| "the comparison could not be made".to_owned())?
         // Does not reveal where the controller keeps its runs.
-        .map_err(|e| e.replace(&jobs, ""))
+        .map_err(|e| e.replace(&jobs, "").replace("/run", ""))
 }
 
 pub(super) async fn comparison(

@@ -6,6 +6,8 @@
 //! 3. A request that changes something comes from this site, not from another one. (Forms also carry a CSRF token;
 //!    their handlers check it with `Caller::allows_change`.)
 //!
+//! A request without a token may only log in, and has little time for that ([`UNKNOWN_LIMIT`]).
+//!
 //! Every response gets headers that keep browsers from doing more with it than showing it.
 
 use std::net::IpAddr;
@@ -14,8 +16,8 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -23,9 +25,13 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::Console;
 use crate::auth::Caller;
+use crate::connections::Peer;
 
 /// Time limit of a request that changes something, including its body. A workload check takes up to a minute.
 const LIMIT: Duration = Duration::from_secs(150);
+
+/// Time limit of a request of an unknown client, including its body: a login form has a few hundred bytes.
+const UNKNOWN_LIMIT: Duration = Duration::from_secs(10);
 
 /// What pages may load: style, scripts, events and frames of this console, nothing inline.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; \
@@ -37,14 +43,44 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let peer = request.extensions().get::<Arc<Peer>>().cloned();
     let response = match pass(&console, &mut request) {
         Err(response) => response,
-        Ok(()) if is_safe(request.method()) => next.run(request).await,
-        Ok(()) => tokio::time::timeout(LIMIT, next.run(request))
-            .await
-            .unwrap_or_else(|_| plain(StatusCode::REQUEST_TIMEOUT, "the request took too long")),
+        Ok(()) => {
+            let known = request.extensions().get::<Caller>().is_some();
+            let closed = console.auth.is_closed();
+            let note_known = || {
+                if let Some(peer) = peer.as_ref().filter(|_| known) {
+                    peer.set_known();
+                }
+            };
+            // A token identifies a client at once. Without one, anybody may connect, and a complete request does.
+            if closed {
+                note_known();
+            }
+            let answer = answer(request, next, known).await;
+            note_known();
+            answer
+        }
     };
     with_headers(response)
+}
+
+/// Performs a request within its time limit.
+async fn answer(request: Request, next: Next, known: bool) -> Response {
+    let limit = match known {
+        // Events have no end, and files may be large.
+        true if is_safe(request.method()) => return next.run(request).await,
+        true => LIMIT,
+        false => UNKNOWN_LIMIT,
+    };
+    tokio::time::timeout(limit, next.run(request))
+        .await
+        .unwrap_or_else(|_| {
+            let close = [(CONNECTION, "close")];
+            let text = plain(StatusCode::REQUEST_TIMEOUT, "the request took too long");
+            (close, text).into_response()
+        })
 }
 
 fn is_safe(method: &Method) -> bool {

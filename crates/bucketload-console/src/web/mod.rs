@@ -21,14 +21,18 @@ mod actions;
 pub mod api;
 mod assets;
 mod cosbench;
+mod differences;
 pub(crate) mod events;
 mod files;
 mod guard;
+mod lists;
+mod live_page;
 mod matrix;
 mod metrics;
 mod pages;
 mod render;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -48,6 +52,8 @@ use crate::upload::MAX_FILE;
 const MAX_STREAMS: usize = 64;
 /// Maximum body size of requests without a workload file, bytes.
 const SMALL_BODY: usize = 64 << 10;
+/// Maximum body size of a login, which anybody may send, bytes.
+const LOGIN_BODY: usize = 4 << 10;
 
 /// The response to a request; `Err` if nothing was done.
 type PageResult = Result<Response, Response>;
@@ -59,10 +65,14 @@ pub struct ConsoleConfig {
     pub token: Option<AccessToken>,
     /// Whether connections are encrypted.
     pub tls: bool,
+    /// Whether others on the network can read connections: no TLS, on an address other than loopback.
+    pub is_overheard: bool,
     /// Accepted host names, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
     /// The agents that runs use.
     pub fleet: Arc<Fleet>,
+    /// Directories of this machine below which targets may lie.
+    pub roots: Vec<PathBuf>,
 }
 
 /// A controller with its pages.
@@ -113,10 +123,18 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/jobs/{id}/report", get(files::report))
         .route("/jobs/{id}/files/{name}", get(files::artifact))
         .route("/archive/{name}", get(files::table))
-        .route("/jobs/{id}/cancel", post(actions::cancel))
+        .route(
+            "/jobs/{id}/cancel",
+            get(pages::cancel).post(actions::cancel),
+        )
         .route("/jobs/{id}/move", post(actions::shift))
         .route("/jobs/{id}/again", post(actions::again))
-        .route("/login", get(pages::login).post(actions::login))
+        .route(
+            "/login",
+            get(pages::login)
+                .post(actions::login)
+                .layer(DefaultBodyLimit::max(LOGIN_BODY)),
+        )
         .route("/logout", post(actions::logout))
         .route("/events", get(events::stream))
         .route("/metrics", get(metrics::page))

@@ -8,27 +8,32 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 use minijinja::{Value, context};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::api::JobInfo;
 use super::guard::{plain, wants_page};
+use super::lists::{self, HistoryQuery};
 use super::{Console, PageResult, files};
 use crate::agents;
 use crate::auth::Caller;
 use crate::options::{OPTIONS, OptionKind};
-use crate::queue::{Job, JobId};
+use crate::queue::{Job, JobId, JobState};
 
 /// Number of ended jobs on the overview.
 const RECENT: usize = 8;
 
 /// A job as templates see it.
 #[derive(Debug, Serialize)]
-struct JobRow {
+pub(super) struct JobRow {
     #[serde(flatten)]
-    info: JobInfo,
+    pub(super) info: JobInfo,
     file: Option<String>,
-    length_ms: u64,
+    pub(super) length_ms: u64,
     over: bool,
+    /// The target of its run, or of its submission.
+    pub(super) target: String,
+    ops: String,
+    p99: String,
 }
 
 impl JobRow {
@@ -41,17 +46,46 @@ impl JobRow {
             0 => 0,
             started_ms => end_ms.saturating_sub(started_ms),
         };
+        let figures = job.figures.clone().unwrap_or_default();
+        let target = match figures.target.is_empty() {
+            false => figures.target,
+            true => {
+                let options = job.options.pairs().iter();
+                let mut named = options.filter(|(name, _)| name == "target");
+                named
+                    .next()
+                    .map_or_else(|| "–".to_owned(), |(_, target)| target.clone())
+            }
+        };
         Self {
             info: JobInfo::new(job, 0),
             file: job.file.clone(),
             length_ms,
             over: job.state.is_over(),
+            target,
+            ops: lists::ops(figures.ops_per_s),
+            p99: lists::p99(figures.p99_ns),
         }
+    }
+
+    /// The text in which the history searches.
+    pub(super) fn searched(&self) -> String {
+        let info = &self.info;
+        let verdict = info.verdict.as_deref().unwrap_or_default();
+        format!(
+            "{} {} {} {verdict} {}",
+            info.id, info.name, info.state, self.target
+        )
     }
 }
 
+/// Whether a job's run has a result that can be compared: it completed.
+fn is_comparable(job: &Job) -> bool {
+    matches!(job.state, JobState::Finished | JobState::Failed) && job.verdict.is_some()
+}
+
 /// Converts a value for a template.
-fn v(value: &impl Serialize) -> Value {
+pub(super) fn v(value: &impl Serialize) -> Value {
     Value::from(minijinja::value::Serde(value))
 }
 
@@ -114,7 +148,7 @@ impl Console {
     pub(super) fn overview_parts(&self, csrf: &str) -> Result<(String, String), String> {
         let (running, waiting, recent) = self.overview_rows();
         let queue = context! { csrf, running => v(&running), waiting => v(&waiting) };
-        let history = context! { csrf, jobs => v(&recent) };
+        let history = context! { csrf, jobs => v(&recent), heads => v(&lists::plain_headings()), searched => "" };
         Ok((
             self.templates.text("queue.html", queue)?,
             self.templates.text("history_table.html", history)?,
@@ -135,21 +169,67 @@ pub(super) async fn overview(
 ) -> Response {
     let (running, waiting, recent) = console.overview_rows();
     let (ready, agents) = console.config.fleet.ready();
-    let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent), ready, agents };
+    let content = context! { running => v(&running), waiting => v(&waiting), jobs => v(&recent), heads => v(&lists::plain_headings()), searched => "", ready, agents };
     console.page(StatusCode::OK, "overview.html", &who, "overview", content)
 }
 
 pub(super) async fn history(
     State(console): State<Arc<Console>>,
     Extension(who): Extension<Caller>,
+    Query(query): Query<HistoryQuery>,
 ) -> Response {
     let now = console.controller.now_ms();
     let jobs: Vec<JobRow> = console
         .controller
         .with_queue(|queue| queue.history().map(|job| JobRow::new(job, now)).collect());
+    let jobs = query.apply(jobs);
     let tables = files::tables(&console.controller);
-    let content = context! { jobs => v(&jobs), tables => v(&tables) };
+    let content = context! {
+        jobs => v(&jobs),
+        heads => v(&query.headings()),
+        searched => query.q,
+        tables => v(&tables),
+    };
     console.page(StatusCode::OK, "history.html", &who, "history", content)
+}
+
+/// Query of [`cancel`].
+#[derive(Debug, Deserialize)]
+pub(super) struct CancelQuery {
+    #[serde(default)]
+    to: String,
+}
+
+/// Asks for confirmation before a workload is cancelled.
+pub(super) async fn cancel(
+    State(console): State<Arc<Console>>,
+    Extension(who): Extension<Caller>,
+    Path(id): Path<String>,
+    Query(query): Query<CancelQuery>,
+) -> PageResult {
+    let id = job_id(&console, &who, &id)?;
+    let now = console.controller.now_ms();
+    let job = console
+        .controller
+        .with_queue(|queue| queue.get(id).map(|job| JobRow::new(job, now)));
+    match job {
+        Some(job) if !job.over => {
+            let content = context! { job => v(&job), to => query.to };
+            Ok(console.page(StatusCode::OK, "cancel.html", &who, "", content))
+        }
+        Some(_) => Ok(Redirect::to(&format!("/jobs/{id}")).into_response()),
+        None => Err(no_such(&console, &who, id)),
+    }
+}
+
+/// The response to a request about a workload that is not in the list.
+fn no_such(console: &Console, who: &Caller, id: JobId) -> Response {
+    console.message(
+        StatusCode::NOT_FOUND,
+        who,
+        "There is no such workload",
+        &format!("Workload {id} is not in the list."),
+    )
 }
 
 pub(super) async fn job(
@@ -160,28 +240,39 @@ pub(super) async fn job(
     let id = job_id(&console, &who, &id)?;
     let now = console.controller.now_ms();
     let Some((job, others)) = console.controller.with_queue(|queue| {
-        let job = JobRow::new(queue.get(id)?, now);
-        let others: Vec<JobRow> = queue
+        let job = queue.get(id)?;
+        let others = queue
             .history()
-            .filter(|other| other.id != id && other.started_ms > 0)
-            .take(50)
-            .map(|other| JobRow::new(other, now))
-            .collect();
-        Some((job, others))
+            .filter(|other| other.id != id && is_comparable(other));
+        // Runs of the same workload first: the usual baseline is the one before.
+        let (same, different): (Vec<&Job>, Vec<&Job>) =
+            others.partition(|other| other.name == job.name);
+        let before = same.iter().find(|other| other.ended_ms <= job.ended_ms);
+        let baseline = before.or(same.first()).map(|other| other.id.to_string());
+        let rows = |jobs: Vec<&Job>| -> Vec<JobRow> {
+            let jobs = jobs.into_iter().take(50);
+            jobs.map(|other| JobRow::new(other, now)).collect()
+        };
+        let others = is_comparable(job).then(|| (baseline, rows(same), rows(different)));
+        Some((JobRow::new(job, now), others.unwrap_or_default()))
     }) else {
-        return Err(console.message(
-            StatusCode::NOT_FOUND,
-            &who,
-            "There is no such workload",
-            &format!("Workload {id} is not in the list."),
-        ));
+        return Err(no_such(&console, &who, id));
     };
     let run = console.controller.run_dir(id);
     let has_run = run.join("run.json").is_file();
+    let outcome = match has_run && job.over {
+        true => files::outcome(&console, id).await,
+        false => Err(String::new()),
+    };
+    let (baseline, same, different) = others;
     let content = context! {
         job => v(&job),
-        others => v(&others),
+        baseline,
+        same => v(&same),
+        different => v(&different),
         has_run,
+        outcome => v(&outcome.as_ref().ok()),
+        no_outcome => outcome.as_ref().err(),
         files => v(&files::available(&console.controller, id)),
         archive => v(&files::archived(&console.controller, id)),
         agents => v(&agents::of_run(&run)),
@@ -269,6 +360,7 @@ pub(super) fn submit_page(
         builtin => entered_value("builtin"),
         rows => entered_value("text").lines().count().clamp(8, 24),
         text => entered_value("text"),
+        roots => v(&console.config.roots),
     };
     console.page(status, "submit.html", who, "submit", content)
 }
@@ -301,9 +393,14 @@ pub(super) async fn compare(
     let jobs: Vec<JobRow> = console.controller.with_queue(|queue| {
         queue
             .history()
-            .filter(|job| job.started_ms > 0)
+            .filter(|job| is_comparable(job))
             .map(|job| JobRow::new(job, now))
             .collect()
+    });
+    // The latest run against the one before it of the same workload.
+    let usual = jobs.iter().enumerate().find_map(|(i, b)| {
+        let a = jobs[i + 1..].iter().find(|a| a.info.name == b.info.name)?;
+        Some((a.info.id.clone(), b.info.id.clone()))
     });
     let chosen = files::ComparisonQuery::read(&query);
     let outcome = match &chosen {
@@ -312,11 +409,16 @@ pub(super) async fn compare(
         Err(e) => Some(Err(e.clone())),
     };
     let side = |name: &str| -> Vec<String> {
-        query
-            .iter()
-            .filter(|(known, _)| known == name)
-            .map(|(_, value)| value.clone())
-            .collect()
+        match &usual {
+            Some((a, b)) if query.is_empty() => {
+                vec![if name == "a" { a.clone() } else { b.clone() }]
+            }
+            _ => query
+                .iter()
+                .filter(|(known, _)| known == name)
+                .map(|(_, value)| value.clone())
+                .collect(),
+        }
     };
     let frame = chosen
         .as_ref()
@@ -353,7 +455,7 @@ pub(super) async fn login(
 
 /// Renders the login form, with the reason if a login was refused.
 pub(super) fn login_page(console: &Console, status: StatusCode, refusal: &str) -> Response {
-    let content = context! { refusal, plain => !console.config.tls };
+    let content = context! { refusal, plain => console.config.is_overheard };
     console.page(status, "login.html", &Caller::Program, "login", content)
 }
 

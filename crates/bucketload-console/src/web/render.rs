@@ -20,11 +20,13 @@ macro_rules! templates {
 const TEMPLATES: &[(&str, &str)] = templates![
     "agents.html",
     "base.html",
+    "cancel.html",
     "compare.html",
     "fleet.html",
     "history.html",
     "history_table.html",
     "job.html",
+    "live.html",
     "login.html",
     "matrix.html",
     "message.html",

@@ -28,8 +28,8 @@ async fn an_empty_console_has_all_its_pages() {
     for (path, kind) in [
         ("/assets/console.css", "text/css"),
         ("/assets/console.js", "text/javascript"),
-        ("/assets/live.js", "text/javascript"),
-        ("/assets/charts.js", "text/javascript"),
+        ("/assets/hover.js", "text/javascript"),
+        ("/assets/charts.css", "text/css"),
         ("/assets/icon.svg", "image/svg+xml"),
         ("/metrics", "text/plain"),
     ] {
@@ -321,7 +321,7 @@ async fn a_run_that_was_cut_off_has_a_report_and_its_verdict() {
     until(&site.controller, id, JobState::Terminated).await;
     let page = site.get("/jobs/w1", &[HTML]).await.text;
     assert!(
-        page.contains("killed by signal 9") && page.contains("iframe"),
+        page.contains("killed by signal 9") && page.contains("href=\"/jobs/w1/report\""),
         "{page}"
     );
     let report = site.get("/jobs/w1/report", &[]).await;

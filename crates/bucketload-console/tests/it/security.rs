@@ -372,7 +372,7 @@ async fn reports_have_a_separate_origin() {
         "{policy}"
     );
     assert!(!policy.contains("allow-same-origin"));
-    assert_eq!(answer.header("x-frame-options"), "SAMEORIGIN");
+    assert_eq!(answer.header("x-frame-options"), "DENY");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The thread that accepts connections, and the list of open connections.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,9 +22,14 @@ const STACK: usize = 512 << 10;
 /// How long after its last request a connection still counts as in use, milliseconds.
 const IN_USE_MS: u64 = 1000;
 
+/// Maximum wait for the thread of a connection that must make room.
+const ROOM_LIMIT: Duration = Duration::from_secs(1);
+
 /// The part of a connection that other threads use.
 pub(super) struct ConnectionHandle {
     pub(super) socket: Socket,
+    /// Whether the client has completed the handshake.
+    pub(super) greeted: AtomicBool,
     /// Whether a request is in progress.
     pub(super) busy: AtomicBool,
     /// When the connection was last in use, milliseconds since the server started; 0 for never.
@@ -37,7 +42,8 @@ pub(super) struct ServerState {
     pub(super) store: Arc<dyn Store>,
     stopping: AtomicBool,
     next: AtomicU64,
-    open: Mutex<HashMap<u64, Arc<ConnectionHandle>>>,
+    /// Open connections, oldest first.
+    open: Mutex<BTreeMap<u64, Arc<ConnectionHandle>>>,
     began: Instant,
     pub(super) cores: Cores,
     /// Maximum number of connections in use at which their threads still poll.
@@ -68,7 +74,7 @@ impl ServerState {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<ConnectionHandle>>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ConnectionHandle>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,6 +91,27 @@ impl ServerState {
             seen_ms > 0 && now_ms.saturating_sub(seen_ms) <= IN_USE_MS
         };
         self.open().values().filter(in_use).count() > self.max_pollers
+    }
+
+    /// Enters a connection in the list. If the list is full, the oldest connection without a handshake makes room.
+    /// Returns its number; `None` if every client has completed its handshake.
+    fn enter(&self, handle: &Arc<ConnectionHandle>) -> Option<u64> {
+        let end = Instant::now() + ROOM_LIMIT;
+        let mut open = self.open();
+        while open.len() >= self.options.connections {
+            let silent = |other: &&Arc<ConnectionHandle>| !other.greeted.load(Ordering::Relaxed);
+            // Its thread wakes and takes it off the list, so there are never more threads than connections.
+            open.values().find(silent)?.socket.close_both();
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            let waited = self.closed.wait_timeout(open, left);
+            open = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        open.insert(id, Arc::clone(handle));
+        Some(id)
     }
 
     /// Whether connections are TCP.
@@ -141,22 +168,17 @@ pub(super) fn run(state: &Arc<ServerState>, listener: &Listener) {
 fn admit(state: &Arc<ServerState>, socket: Socket) {
     let handle = Arc::new(ConnectionHandle {
         socket,
+        greeted: AtomicBool::new(false),
         busy: AtomicBool::new(false),
         seen_ms: AtomicU64::new(0),
     });
-    let id = state.next.fetch_add(1, Ordering::Relaxed);
-    {
-        let mut open = state.open();
-        if open.len() >= state.options.connections {
-            drop(open);
-            // The client may be gone already.
-            let _ = handle
-                .socket
-                .send(&hello(PROTOCOL_VERSION, Verdict::Full as u8), false);
-            return;
-        }
-        open.insert(id, Arc::clone(&handle));
-    }
+    let Some(id) = state.enter(&handle) else {
+        // The client may be gone already.
+        let _ = handle
+            .socket
+            .send(&hello(PROTOCOL_VERSION, Verdict::Full as u8), false);
+        return;
+    };
     let guard = OpenGuard {
         state: Arc::clone(state),
         id,

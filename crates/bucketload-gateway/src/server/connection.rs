@@ -85,6 +85,7 @@ impl<'s> Connection<'s> {
         if !matches!(greeted, Ok(true)) {
             return;
         }
+        self.handle.greeted.store(true, Ordering::Relaxed);
         if let Err(ConnectionEnd::Malformed(sequence, malformed)) = self.serve() {
             self.replies.push(Outcome::Refused, sequence, 0, |out| {
                 out.extend_from_slice(malformed.0.as_bytes());

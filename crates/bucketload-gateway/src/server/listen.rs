@@ -61,6 +61,8 @@ impl Listener {
                     return Err(StartError::NoToken(address.clone()));
                 }
                 let listener = TcpListener::bind(&addresses[..]).map_err(failed)?;
+                // The standard library's queue of 128 overflows in a burst, and clients then wait for seconds to repeat.
+                listen(&listener, BACKLOG).map_err(|errno| failed(errno.into()))?;
                 let local = listener.local_addr().map_err(failed)?;
                 // Checks the bound address too: the name may have resolved differently the second time.
                 let bound = Address::Tcp(local.to_string());

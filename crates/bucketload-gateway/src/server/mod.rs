@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A slow, dead or malicious client costs its own thread and at most 8 MiB (0.5 MiB except for the longest
-//! listings and completions). There are at most [`ServerOptions::connections`] clients. Objects are never held
-//! in memory.
+//! listings and completions). There are at most [`ServerOptions::connections`] clients; the oldest
+//! one without a handshake makes room for a new one. Objects are never held in memory.
 
 mod accept;
 mod affinity;
@@ -41,7 +41,8 @@ pub struct ServerOptions {
     pub address: Address,
     /// The token that clients must know. Without a token the address must be local.
     pub token: Option<AccessToken>,
-    /// Maximum number of connections; further clients are refused with that reason.
+    /// Maximum number of connections. The oldest client without a handshake makes room for a new one; if all have
+    /// completed it, further clients are refused with that reason.
     pub connections: usize,
     /// Maximum single wait for a client, within a request or while sending an answer.
     pub stall_timeout: Duration,

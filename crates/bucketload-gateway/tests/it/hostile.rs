@@ -287,6 +287,26 @@ fn connections_are_limited() {
     Client::connect(Options::new(server.address().clone())).unwrap();
 }
 
+/// More connections than fit, all silent: accepting goes on, and the oldest of them make room.
+#[test]
+fn silent_connections_do_not_keep_others_out() {
+    let server = Server::start(ServerOptions::new(tcp()), memory()).unwrap();
+    let early = Client::connect(Options::new(server.address().clone())).unwrap();
+    early.create_bucket("bucket").unwrap();
+    let began = Instant::now();
+    let silent: Vec<_> = (0..1500).map(|_| dial(server.address())).collect();
+    let late = Client::connect(Options::new(server.address().clone())).unwrap();
+    late.put("bucket", "k", b"content", Commit::default())
+        .unwrap();
+    // The handshake's time limit would free places only after 10 s.
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(server.connections() <= 1024, "{}", server.connections());
+    // A client that has said who it is stays.
+    assert_eq!(early.head("bucket", "k").unwrap().size, 7);
+    assert_eq!(rest(&silent[0]), b"", "the oldest one was closed");
+}
+
 #[test]
 fn stopping_in_the_middle_of_a_put_leaves_nothing() {
     let gateway = over_files();

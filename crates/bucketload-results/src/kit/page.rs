@@ -7,8 +7,8 @@ use super::svg::{self, Chart};
 use super::table::Table;
 
 const STYLE: &str = include_str!("style.css");
-/// Shows the values under the pointer; the page is complete without it.
-const HOVER: &str = include_str!("hover.js");
+/// Script that shows the values under the pointer; the page is complete without it.
+pub const HOVER: &str = include_str!("hover.js");
 
 /// A whole page.
 #[derive(Clone, Debug, Default)]

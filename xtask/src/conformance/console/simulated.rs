@@ -111,8 +111,6 @@ fn comparison(browser: &mut Browser, url: &str, pictures: &Path) -> Result {
         ensure(words.iter().any(|word| first.contains(word)), || {
             format!("{side}: the verdict is not shown:\n{shown}")
         })?;
-        // The frame draws in its own time. It is isolated on purpose, so the page cannot tell when it is ready.
-        std::thread::sleep(Duration::from_secs(3));
         browser.pictures(&pictures.join(picture))?;
     }
     Ok(())
@@ -142,6 +140,8 @@ fn a_day(browser: &mut Browser, console: &Simulated, picture: &Path) -> Result {
     );
     browser.pictures(picture)?;
     browser.click("#cancel")?;
+    browser.wait("document.querySelector('#confirm') !== null")?;
+    browser.click("#confirm")?;
     browser.see("cancelled")?;
     ensure(
         heap < MOST && most < MOST && points <= 360.0 && points > 180.0,

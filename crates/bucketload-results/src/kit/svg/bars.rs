@@ -28,7 +28,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
             key: Key::Box,
         })
         .collect();
-    let (top, mut out) = legend::draw(&entries);
+    let (top, mut out) = legend::draw(&entries, WIDTH);
     let names = bars.groups.iter().map(|(name, _)| width(name));
     let left = 14.0 + names.fold(40.0, f64::max).min(210.0);
     let texts = all().map(|bar| width(&bar.text));

@@ -1,6 +1,6 @@
 //! The legend: rows above the plot, as many as its texts need.
 
-use super::{WIDTH, colour, fitted, px, width};
+use super::{colour, fitted, px, width};
 use crate::kit::escape::xml;
 
 /// Height of a row, pixels.
@@ -27,17 +27,17 @@ pub(super) enum Key {
     Pale,
 }
 
-/// Height and elements of the legend; without entries only a small gap.
-pub(super) fn draw(entries: &[Entry]) -> (f64, String) {
+/// Height and elements of the legend in a drawing `room` pixels wide; without entries only a small gap.
+pub(super) fn draw(entries: &[Entry], room: f64) -> (f64, String) {
     let (mut x, mut y) = (12.0, 16.0);
     let mut out = String::new();
     if entries.is_empty() {
         return (8.0, out);
     }
     for entry in entries {
-        let name = fitted(&entry.name, WIDTH - 24.0 - KEY);
+        let name = fitted(&entry.name, room - 24.0 - KEY);
         let wide = KEY + width(&name) + 14.0;
-        if x > 12.0 && x + wide > WIDTH {
+        if x > 12.0 && x + wide > room {
             (x, y) = (12.0, y + ROW);
         }
         let class = colour(entry.look);

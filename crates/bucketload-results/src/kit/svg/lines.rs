@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::legend::{self, Key};
 use super::scale::Scale;
-use super::{Axis, Chart, Entry, LOOKS, Point, Series, WIDTH, colour, fitted, px, width};
+use super::{Chart, Entry, LOOKS, Point, Series, colour, fitted, px, width};
 use crate::kit::escape::xml;
 
 /// Height of the plot area, pixels.
@@ -32,13 +32,13 @@ impl Plot {
         xs: impl Iterator<Item = f64>,
         ys: impl Iterator<Item = f64>,
     ) -> Self {
-        let (top, legend) = legend::draw(entries);
+        let (top, legend) = legend::draw(entries, chart.width);
         let top = top + 6.0;
         let bottom = top + PLOT;
         let y = Scale::new(&chart.y, ys, bottom, top);
         let ticks = y.ticks.iter().map(|(_, text)| width(text));
         let left = 34.0 + ticks.fold(24.0, f64::max);
-        let x = Scale::new(&chart.x, xs, left, WIDTH - RIGHT);
+        let x = Scale::new(&chart.x, xs, left, chart.width - RIGHT);
         Self {
             x,
             y,
@@ -52,19 +52,19 @@ impl Plot {
     /// Height and elements of the drawing: axes, then `body`, then marks.
     pub(super) fn finish(self, chart: &Chart, body: &str) -> (f64, String) {
         let (left, top, bottom) = (self.left, self.top, self.bottom);
-        let (below, horizontal) = horizontal_axis(&chart.x, &self.x, left, top, bottom);
+        let (below, horizontal) = horizontal_axis(chart, &self.x, left, top, bottom);
         let scales = format!(
             "<g class=\"scales\" data-x=\"{}\" data-y=\"{}\"></g>\n",
             self.x.encoded(),
             self.y.encoded()
         );
-        let mut out = self.legend + &scales + &vertical_axis(&chart.y, &self.y, left, top, bottom);
+        let mut out = self.legend + &scales + &vertical_axis(chart, &self.y, left, top, bottom);
         out += &horizontal;
         out += body;
         for (value, text) in &chart.marks {
             let x = self.x.at(*value);
             // To the left of the line where the text would leave the drawing.
-            let (at, anchor) = match x + 8.0 + width(text) < WIDTH {
+            let (at, anchor) = match x + 8.0 + width(text) < chart.width {
                 true => (x + 4.0, "start"),
                 false => (x - 4.0, "end"),
             };
@@ -119,7 +119,8 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> (f64, String) {
     plot.finish(chart, &body)
 }
 
-fn vertical_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64) -> String {
+fn vertical_axis(chart: &Chart, scale: &Scale, left: f64, top: f64, bottom: f64) -> String {
+    let (axis, right) = (&chart.y, chart.width - RIGHT);
     let mut out = String::new();
     for (value, text) in &scale.ticks {
         let y = scale.at(*value);
@@ -127,7 +128,7 @@ fn vertical_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64) -
             out,
             "<path class=\"grid\" d=\"M{} {y}H{}\"/>\n<text text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
             px(left),
-            px(WIDTH - RIGHT),
+            px(right),
             px(left - 6.0),
             px(y + 4.0),
             xml(text),
@@ -152,7 +153,14 @@ fn vertical_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64) -
 }
 
 /// Height below the plot, and elements.
-fn horizontal_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64) -> (f64, String) {
+fn horizontal_axis(
+    chart: &Chart,
+    scale: &Scale,
+    left: f64,
+    top: f64,
+    bottom: f64,
+) -> (f64, String) {
+    let (axis, right) = (&chart.x, chart.width - RIGHT);
     let mut out = String::new();
     let places: Vec<f64> = scale
         .ticks
@@ -162,7 +170,7 @@ fn horizontal_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64)
     let gap = places
         .windows(2)
         .map(|w| (w[1] - w[0]).abs())
-        .fold(WIDTH, f64::min);
+        .fold(chart.width, f64::min);
     let widest = scale
         .ticks
         .iter()
@@ -205,12 +213,12 @@ fn horizontal_axis(axis: &Axis, scale: &Scale, left: f64, top: f64, bottom: f64)
         "<path class=\"edge\" fill=\"none\" d=\"M{} {}H{}\"/>",
         px(left),
         px(bottom),
-        px(WIDTH - RIGHT)
+        px(right)
     );
     let _ = writeln!(
         out,
         "<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
-        px(f64::midpoint(left, WIDTH - RIGHT)),
+        px(f64::midpoint(left, right)),
         px(bottom + deep + 17.0),
         xml(&axis.label)
     );

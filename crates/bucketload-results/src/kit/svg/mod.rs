@@ -28,6 +28,8 @@ use legend::Entry;
 
 /// Width of a drawing, pixels.
 const WIDTH: f64 = 640.0;
+/// Width of a drawing for a phone held upright, pixels.
+const NARROW: f64 = 340.0;
 /// Number of distinct looks of series. Further series repeat the colours with other markers and dashes.
 pub const LOOKS: usize = 8;
 
@@ -197,6 +199,8 @@ pub struct Chart {
     pub note: String,
     /// Whether it spans the whole width of a page.
     pub wide: bool,
+    /// Width of the drawing of lines or of a heat map, pixels.
+    pub width: f64,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis; unused by bars.
@@ -215,6 +219,7 @@ impl Chart {
             title: title.into(),
             note: String::new(),
             wide: false,
+            width: WIDTH,
             x,
             y,
             marks: Vec::new(),
@@ -247,6 +252,13 @@ impl Chart {
         self
     }
 
+    /// The same chart of lines, drawn for a narrow screen.
+    #[must_use]
+    pub fn narrow(mut self) -> Self {
+        self.width = NARROW;
+        self
+    }
+
     /// True if the chart has nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -262,11 +274,12 @@ impl Chart {
     #[must_use]
     pub fn figure(&self) -> String {
         let (height, body) = self.draw();
+        let width = self.width;
         let (name, title) = (&self.name, xml(&self.title));
         let mut out = format!(
             "<figure id=\"figure-{name}\"{}>\n<figcaption><b>{title}</b></figcaption>\n\
              <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">\
-             <svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-labelledby=\"fig-{name}-t fig-{name}-d\">\n\
+             <svg class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-labelledby=\"fig-{name}-t fig-{name}-d\">\n\
              <title id=\"fig-{name}-t\">{title}</title>\n<desc id=\"fig-{name}-d\">{}</desc>\n{body}</svg>\n</div>\n",
             if self.wide { " class=\"wide\"" } else { "" },
             xml(&self.description()),
@@ -281,10 +294,11 @@ impl Chart {
     #[must_use]
     pub fn file(&self) -> String {
         let (height, body) = self.draw();
+        let width = self.width;
         // A stand-alone file has no caption around it, so it includes the heading.
         let top = 26.0;
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{WIDTH}\" height=\"{h:.0}\" viewBox=\"0 0 {WIDTH} {h:.0}\" role=\"img\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{width}\" height=\"{h:.0}\" viewBox=\"0 0 {width} {h:.0}\" role=\"img\">\n\
              <title>{title}</title>\n<desc>{}</desc>\n<style>{LIGHT}{CSS}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
              <text class=\"head\" x=\"12\" y=\"19\">{title}</text>\n<g transform=\"translate(0 {top})\">\n{body}</g>\n</svg>\n",
             xml(&self.description()),

@@ -20,7 +20,7 @@ pub(super) fn draw(axis: &Axis, stack: &Stack) -> (f64, String) {
         look: *look,
         key: if pale(*look) { Key::Pale } else { Key::Box },
     });
-    let (top, mut out) = legend::draw(&entries.collect::<Vec<_>>());
+    let (top, mut out) = legend::draw(&entries.collect::<Vec<_>>(), WIDTH);
     let names = stack.rows.iter().map(|(name, _)| width(name));
     let left = 14.0 + names.fold(40.0, f64::max).min(210.0);
     let right = WIDTH - 84.0;

@@ -101,3 +101,49 @@ fn a_workload_is_run_and_reported_and_a_killed_controller_leaves_a_readable_run(
         "{job}"
     );
 }
+
+#[test]
+fn submitted_targets_are_no_directories_of_the_machine_unless_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let root = dir.join("root");
+    std::fs::create_dir(&root).unwrap();
+    let inside = format!("file://{}/x", root.display());
+    let closed = Controller::start(dir, &[]);
+    let toml = workload(
+        dir,
+        "name = \"x\"\n[target]\nurl = \"file:///etc\"\n[keysets.data]\ncount = 2\nsize = \"1KiB\"\n[phases.run]\nmix = { get = 1 }\nworkers = 1\nops = 1\n",
+    );
+    let toml = toml.to_string_lossy();
+    let refused = ["without --allow-root", "start it with --allow-root DIR"];
+    for args in [
+        &["get", "--", "--target=file:///etc"][..],
+        &["get", "--", "--target=/etc"],
+        &["get", "--", "--target=serve:///etc"],
+        &["get", "--", "--target", &inside],
+        &[&toml],
+    ] {
+        closed.submit(dir, args).expect(2, &refused);
+    }
+    let bare = [
+        "get",
+        "--",
+        "--target=s3://b",
+        "--endpoint-url=localhost:9000",
+    ];
+    closed
+        .submit(dir, &bare)
+        .expect(2, &["write http://localhost:9000"]);
+    drop(closed);
+    let open = Controller::start(dir, &["--allow-root", "root"]);
+    open.submit(dir, &["get", "--", "--target=file:///etc"])
+        .expect(2, &["outside the roots"]);
+    let small = ["--ops=5", "--objects=2", "--size=1KiB", "--no-calibration"];
+    let args = [&["get", "--", "--target", &inside], &small[..]].concat();
+    open.submit(dir, &args).expect(0, &[]);
+    let job = open.over(dir, "w1");
+    assert!(
+        ["finished", "failed"].contains(&job["state"].as_str().unwrap()),
+        "{job}"
+    );
+}

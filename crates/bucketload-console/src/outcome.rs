@@ -1,0 +1,102 @@
+//! What lists and pages show of a run that has ended. It is computed once, from the run directory.
+
+use std::path::Path;
+
+use bucketload_core::stats::quantile::Print;
+use bucketload_results::result::RunResult;
+use bucketload_results::{analyze, report};
+use serde::{Deserialize, Serialize};
+
+/// Name of the file in a job's directory.
+const FILE: &str = "outcome.json";
+/// Maximum number of reasons and of figures.
+const MAX_REASONS: usize = 8;
+const MAX_FACTS: usize = 24;
+
+/// The figures of a run in lists.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// The target.
+    pub target: String,
+    /// Smallest and largest rate of the measured phases, successful operations per second.
+    pub ops_per_s: Option<(f64, f64)>,
+    /// Smallest and largest p99 response time of their operation classes, nanoseconds.
+    pub p99_ns: Option<(u64, u64)>,
+}
+
+/// The head of a run's result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// The verdict.
+    pub(crate) word: String,
+    /// `good`, `warn` or `bad`.
+    pub(crate) tone: String,
+    /// What the verdict means.
+    pub(crate) meaning: String,
+    /// Its reasons.
+    pub(crate) reasons: Vec<String>,
+    /// Headline figures as name and value.
+    pub(crate) facts: Vec<(String, String)>,
+    /// The figures for lists.
+    pub(crate) figures: Figures,
+}
+
+impl Outcome {
+    /// The outcome stored in a job's directory, or else computed from its run directory and stored. Reads the whole
+    /// run directory.
+    ///
+    /// # Errors
+    /// When there is no result.
+    pub(crate) fn of(job: &Path, run: &Path) -> Result<Self, String> {
+        if let Some(stored) = Self::stored(job) {
+            return Ok(stored);
+        }
+        let result = analyze(run).map_err(|e| format!("there is no result: {e}"))?;
+        let outcome = Self::new(&result);
+        let text = serde_json::to_vec(&outcome).map_err(|e| e.to_string())?;
+        // If writing fails, it is computed again.
+        let _ = std::fs::write(job.join(FILE), text);
+        Ok(outcome)
+    }
+
+    /// The outcome stored in a job's directory.
+    pub(crate) fn stored(job: &Path) -> Option<Self> {
+        let text = std::fs::read(job.join(FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn new(result: &RunResult) -> Self {
+        let page = report::page(result);
+        let (mut reasons, mut facts) = (page.verdict.reasons, page.facts);
+        reasons.truncate(MAX_REASONS);
+        facts.truncate(MAX_FACTS);
+        Self {
+            word: page.verdict.word,
+            tone: page.verdict.tone.to_owned(),
+            meaning: page.verdict.meaning,
+            reasons,
+            facts,
+            figures: Figures::new(result),
+        }
+    }
+}
+
+impl Figures {
+    fn new(result: &RunResult) -> Self {
+        let rates = result.measured().map(|phase| phase.rates.ops_per_s.mean);
+        let p99 = result.measured().flat_map(|phase| &phase.classes);
+        let p99 = p99
+            .filter_map(|class| class.response.percentile(0.99))
+            .filter(|percentile| percentile.print != Print::Omit)
+            .map(|percentile| percentile.value_ns);
+        Self {
+            target: result.run.target.clone(),
+            ops_per_s: rates
+                .map(|rate| (rate, rate))
+                .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+            p99_ns: p99
+                .map(|ns| (ns, ns))
+                .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+        }
+    }
+}
