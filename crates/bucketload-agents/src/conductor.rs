@@ -12,7 +12,7 @@ use std::time::Duration;
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::oplog::{Batch, OpLog};
 use bucketload_core::ranks::PhaseRanks;
-use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
@@ -225,12 +225,13 @@ impl Conductor {
         Arc::clone(&self.agreement)
     }
 
-    /// Ends phases with a stopping rule when the coordinator finds that all agents together have converged.
+    /// Ends phases when the coordinator finds that all agents together have converged, or fail.
     #[must_use]
     pub fn converged(&self) -> StopHook {
         let converged = Arc::clone(&self.converged);
         RefCell::new(Box::new(move |interval: &Interval| {
-            converged.load(Ordering::Acquire) == u32::from(interval.phase) + 1
+            let told = converged.load(Ordering::Acquire) == u32::from(interval.phase) + 1;
+            told.then_some(PhaseEnd::Converged)
         }))
     }
 

@@ -15,6 +15,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::drivers;
 use crate::embedded::EmbeddedServer;
+use crate::environment;
 use crate::exit::{Failure, OrFail};
 use crate::leftover;
 use crate::target::Target;
@@ -118,9 +119,15 @@ impl Connection {
         self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))
     }
 
+    /// What the user should know about the way to the target.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let proxy = proxy_warning(&self.endpoints, environment::variable);
+        self.clear_warning().into_iter().chain(proxy).collect()
+    }
+
     /// A warning if requests carry a secret over a network without TLS. Anyone who reads such a secret can send
     /// requests with it. Signatures (S3, Azure) carry no secret.
-    pub(crate) fn clear_warning(&self) -> Option<String> {
+    fn clear_warning(&self) -> Option<String> {
         let what = match &self.target {
             Target::Service { api, .. } => api.descriptor().secret?,
             _ => return None,
@@ -268,15 +275,53 @@ fn start_embedded(
     EmbeddedServer::start(&server).map_err(Failure::target)
 }
 
-/// Whether a URL names this machine, so that the target needs its own cores.
-fn is_local(url: &str) -> bool {
+/// A warning if the environment names a proxy for one of these URLs: requests go to the service itself, because a proxy
+/// would be measured too. `variable` reads the environment.
+fn proxy_warning(urls: &[String], variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name: &str| {
+        let names = [name.to_owned(), name.to_lowercase()];
+        names
+            .into_iter()
+            .find(|name| variable(name).is_some_and(|value| !value.is_empty()))
+    };
+    let exempt = variable("NO_PROXY")
+        .or_else(|| variable("no_proxy"))
+        .unwrap_or_default();
+    let is_exempt = |url: &str| {
+        let host = host_of(url);
+        let mut parts = exempt
+            .split(',')
+            .map(|part| part.trim().trim_start_matches('.'));
+        parts.any(|part| part == "*" || !part.is_empty() && host.ends_with(part))
+    };
+    let mut urls = urls.iter().filter(|url| !is_local(url) && !is_exempt(url));
+    urls.find_map(|url| {
+        let name = match url.split_once("://")?.0 {
+            "https" => set("HTTPS_PROXY"),
+            "http" => set("HTTP_PROXY"),
+            _ => return None,
+        };
+        let name = name.or_else(|| set("ALL_PROXY"))?;
+        Some(format!(
+            "{name} is set, but requests go straight to {url}: a proxy would be measured too"
+        ))
+    })
+}
+
+/// The host in a URL, without its port.
+fn host_of(url: &str) -> &str {
     let host = url.split("://").nth(1).unwrap_or(url);
     let host = host.split('/').next().unwrap_or(host);
     let name = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next(),
         None => host.split(':').next(),
     };
-    match name.unwrap_or_default() {
+    name.unwrap_or_default()
+}
+
+/// Whether a URL names this machine, so that the target needs its own cores.
+fn is_local(url: &str) -> bool {
+    match host_of(url) {
         "localhost" => true,
         name => name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
     }
@@ -286,7 +331,7 @@ fn is_local(url: &str) -> bool {
 mod tests {
     use bucketload_target::flags;
 
-    use super::{check_endpoints, is_local};
+    use super::{check_endpoints, is_local, proxy_warning};
     use crate::cli::target::TargetArgs;
 
     #[test]
@@ -298,6 +343,39 @@ mod tests {
         assert!(refused.contains("write http://localhost:9000"), "{refused}");
         args.settings.set(&flags::ENDPOINT_URL, ["https://a"]);
         assert!(check_endpoints(&args).is_ok());
+    }
+
+    #[test]
+    fn a_proxy_that_is_not_used_is_named() {
+        let warning = |url: &str, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let mut variables = variables.iter();
+                variables
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| (*value).to_owned())
+            };
+            proxy_warning(&[url.to_owned()], variable)
+        };
+        let proxy = ("HTTP_PROXY", "http://proxy:3128");
+        let said = warning("http://store.example:9000", &[proxy]).unwrap();
+        assert!(
+            said.starts_with("HTTP_PROXY is set") && said.contains("store.example"),
+            "{said}"
+        );
+        assert!(
+            warning("http://s", &[("all_proxy", "x")])
+                .unwrap()
+                .starts_with("all_proxy")
+        );
+        assert_eq!(warning("https://store.example", &[proxy]), None);
+        assert_eq!(warning("http://127.0.0.1:9000", &[proxy]), None);
+        assert_eq!(warning("http://s", &[("HTTP_PROXY", "")]), None);
+        for exempt in ["*", "other, .example", "store.example"] {
+            assert_eq!(
+                warning("http://store.example", &[proxy, ("NO_PROXY", exempt)]),
+                None
+            );
+        }
     }
 
     #[test]

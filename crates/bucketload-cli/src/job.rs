@@ -9,15 +9,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bucketload_agents::FleetWatch;
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
-use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
+use bucketload_core::tally::Interval;
 use bucketload_core::verdict::Word;
 use bucketload_results::analyze::{self, analyze};
 use bucketload_results::converge::Convergence;
+use bucketload_results::failing::Failing;
 use bucketload_results::oplog::{OpLogFacts, OpLogFormat};
 use bucketload_results::result::{NodeBalance, RunResult};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
 use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
 
+use crate::advice;
 use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
 use crate::drivers;
@@ -154,7 +157,7 @@ impl Job {
             }
             None => None,
         };
-        self.options.converged = convergence(&self.plan);
+        self.options.converged = Some(early_end(&self.plan));
         let log = match self.op_log {
             Some(format) => {
                 self.manifest.op_log = Some(OpLogFacts {
@@ -166,15 +169,19 @@ impl Job {
             }
             None => None,
         };
+        let endpoints = self.manifest.driver.endpoints.clone();
+        let existed = self.out.exists();
         let mut directory = RunDirSink::create(&self.out, self.manifest)
             .map_err(|e| Failure::usage(format!("--out {}: {e}", self.out.display())))?;
         if let Some(agents) = &self.agents {
             agents.set_directory(&self.out);
         }
+        let mut measured = Measured(false);
         let outcome = {
             let mut sinks = FanOut::default();
             sinks.add(&mut directory);
             sinks.add(&mut live);
+            sinks.add(&mut measured);
             if let Some(metrics) = &mut metrics {
                 sinks.add(metrics);
             }
@@ -220,7 +227,7 @@ impl Job {
         let (status, failure) = match &outcome {
             Ok(end) if end.stopped == StopLevel::Run => (Status::Finished, None),
             Ok(_) => (Status::Interrupted, None),
-            Err(error) => (Status::Aborted, Some(failure(error))),
+            Err(error) => (Status::Aborted, Some(failure(error, &endpoints))),
         };
         let end = RunEnd {
             status,
@@ -231,6 +238,10 @@ impl Job {
         // When agents are lost, what was measured until then is reported and labelled.
         let lost = matches!(&outcome, Err(RunError::Agents(_)));
         if let Some(failure) = failure.filter(|f| f.exit != Exit::GateFailed && !lost) {
+            let refused = matches!(failure.exit, Exit::Usage | Exit::Target);
+            if refused && !measured.0 {
+                forget(&self.out, existed).or_aborted()?;
+            }
             return Err(failure.with_leftovers(left.as_deref()));
         }
         let result = report(&self.out)?;
@@ -254,27 +265,61 @@ impl Job {
     }
 }
 
-/// The hook that ends phases with a stopping rule once they have measured precisely enough.
-fn convergence(plan: &Plan) -> Option<StopHook> {
-    if plan.phases.iter().all(|phase| phase.stop.is_none()) {
-        return None;
+/// Whether anything was measured.
+struct Measured(bool);
+
+impl RunSink for Measured {
+    fn event(&mut self, _: &Event) {}
+
+    fn interval(&mut self, _: &Interval) {
+        self.0 = true;
     }
-    let phases = plan.phases.clone();
-    let mut current: Option<(u16, Convergence)> = None;
-    Some(RefCell::new(Box::new(move |interval| {
+}
+
+/// Removes the run directory of a refused run, which would stand in the way of the next attempt. Keeps the directory
+/// itself if it `existed` before, which was then empty, and `bucketload-runs` if it has other runs.
+fn forget(out: &Path, existed: bool) -> std::io::Result<()> {
+    std::fs::remove_dir_all(out)?;
+    if existed {
+        return std::fs::create_dir(out);
+    }
+    let parent = out
+        .parent()
+        .filter(|parent| *parent == Path::new(setup::RUNS));
+    if let Some(parent) = parent {
+        // Fails if it has other runs.
+        let _ = std::fs::remove_dir(parent);
+    }
+    Ok(())
+}
+
+/// The hook that ends phases before their limits: once they have measured as precisely as their stopping rule asks, or
+/// when nearly all operations fail.
+fn early_end(plan: &Plan) -> StopHook {
+    let (phases, absent_fails) = (plan.phases.clone(), plan.not_found_is_failure);
+    let mut current: Option<(u16, Option<Convergence>, Option<Failing>)> = None;
+    RefCell::new(Box::new(move |interval| {
         if current
             .as_ref()
-            .is_none_or(|(phase, _)| *phase != interval.phase)
+            .is_none_or(|(phase, ..)| *phase != interval.phase)
         {
-            let plan = phases.get(usize::from(interval.phase));
-            current = plan
-                .and_then(Convergence::new)
-                .map(|state| (interval.phase, state));
+            let phase = phases.get(usize::from(interval.phase))?;
+            let rules = (Convergence::new(phase), Failing::new(phase, absent_fails));
+            current = Some((interval.phase, rules.0, rules.1));
         }
-        current
+        let (_, convergence, failing) = current.as_mut()?;
+        let converged = convergence
             .as_mut()
-            .is_some_and(|(_, state)| state.interval(interval))
-    })))
+            .is_some_and(|state| state.interval(interval));
+        let fails = failing
+            .as_mut()
+            .is_some_and(|state| state.interval(interval));
+        match (converged, fails) {
+            (true, _) => Some(PhaseEnd::Converged),
+            (_, true) => Some(PhaseEnd::Failing),
+            _ => None,
+        }
+    }))
 }
 
 /// Name of the placement file in a run directory, from `report --placement`.
@@ -322,7 +367,7 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
 
 /// The gates of a run. A run fails if any operation returned wrong bytes, if the store was full, if the consistency
 /// oracle found anything, if the verdict is INCOMPLETE, or if a phase failed more operations than its workload allows
-/// (by default, most of them).
+/// (by default, most of them) or ended early because nearly all failed.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -338,16 +383,18 @@ fn gate(result: &RunResult) -> Exit {
         .iter()
         .flat_map(|phase| &phase.gates)
         .any(|gate| !gate.passed);
-    if wrong || inconsistent || nothing || failed {
+    let mut ends = result.phases.iter().map(|phase| phase.end);
+    let gave_up = ends.any(|end| end == Some(PhaseEnd::Failing));
+    if wrong || inconsistent || nothing || failed || gave_up {
         Exit::GateFailed
     } else {
         Exit::Ok
     }
 }
 
-/// The failure that a broken run means for the user.
-pub(crate) fn failure(error: &RunError) -> Failure {
-    let message = error.to_string();
+/// The failure that a broken run means for the user. `endpoints` are those of the target.
+pub(crate) fn failure(error: &RunError, endpoints: &[String]) -> Failure {
+    let message = advice::explained(error, endpoints);
     match error {
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
             Failure::usage(message)
@@ -358,10 +405,10 @@ pub(crate) fn failure(error: &RunError) -> Failure {
         RunError::InUse { .. } => Failure::usage(format!(
             "{message}; choose other names (cprefix, oprefix), or allow changes with --delete-named"
         )),
-        RunError::Unreachable(_) | RunError::Bucket { .. } | RunError::BucketExists { .. } => {
-            Failure::target(message)
-        }
-        RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
+        RunError::Unreachable(_)
+        | RunError::Bucket { .. }
+        | RunError::BucketExists { .. }
+        | RunError::NoBucket { .. } => Failure::target(message),
         RunError::Prepare { .. } => Failure::gate(message),
         _ => Failure::aborted(message),
     }

@@ -5,13 +5,15 @@
 //! - One run: `target`, `drivers`, `dialect` and `connection` find and open the target, `embedded` starts our own server as a
 //!   child process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and
 //!   `sinks` follow it, `signals` stops it. `olddata` reads the objects of an earlier run, `caches` empties the
-//!   machine's caches, `leftover` says how to remove what clean-up left.
+//!   machine's caches, `leftover` says how to remove what clean-up left, `advice` what to do about a
+//!   target that cannot be used.
 //! - Kinds of runs: `cosbench` for workloads in XML, `io500` and `mdworkbench` with plans of `rank_plan`, `distributed`
 //!   for a run on many hosts.
 //! - Several runs: a `campaign` measures on one prepared data set, an `experiment` is a directory of trials with one
 //!   report, `hpc` has the rows of `s3-hpc`, a `study` is a matrix of runs as child processes.
 //! - `bundle` packs directories together with the proof of their figures; `placement` asks stores where objects are.
 
+mod advice;
 mod bundle;
 mod caches;
 mod campaign;

@@ -24,7 +24,7 @@ pub(crate) fn new_run_id(started: time::OffsetDateTime) -> Result<String, Failur
 }
 
 /// Where the default directories of results are.
-const RUNS: &str = "bucketload-runs";
+pub(crate) const RUNS: &str = "bucketload-runs";
 
 /// The directory in `bucketload-runs` that was created last.
 ///

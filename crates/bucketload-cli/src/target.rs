@@ -115,6 +115,47 @@ fn forms() -> String {
     )
 }
 
+/// What to write instead of a text that is likely something else: the address of a service, a relative path, a bucket.
+fn misplaced(text: &str) -> Option<String> {
+    let service = |url: &str, path: &str| {
+        let bucket = path.split('/').next().filter(|bucket| !bucket.is_empty());
+        Some(format!(
+            "it is the address of a service: write --target s3://{} --endpoint-url {url}",
+            bucket.unwrap_or("BUCKET/PREFIX")
+        ))
+    };
+    for scheme in ["http://", "https://"] {
+        if let Some(rest) = text.strip_prefix(scheme) {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            return service(&format!("{scheme}{host}"), path);
+        }
+    }
+    let directory = |path: &str| {
+        let path = std::path::absolute(path).ok()?;
+        Some(format!("write the whole path: file://{}", path.display()))
+    };
+    let relative = |text: &str| !text.is_empty() && !text.starts_with('/');
+    if let Some(path) = text.strip_prefix("file:") {
+        let path = path.strip_prefix("//").unwrap_or(path);
+        return relative(path).then(|| directory(path)).flatten();
+    }
+    if text.starts_with("./") || text.starts_with("../") || text.starts_with("~/") {
+        return directory(text);
+    }
+    let (host, path) = text.split_once('/').unwrap_or((text, ""));
+    if let Some((_, port)) = host.rsplit_once(':') {
+        let is_port = port.parse::<u16>().is_ok();
+        return is_port
+            .then(|| service(&format!("http://{host}"), path))
+            .flatten();
+    }
+    let is_bucket = !text.contains(':') && !text.is_empty() && !text.starts_with('/');
+    let known = matches!(text, "mem" | "memory" | "null");
+    (is_bucket && !known).then(|| {
+        format!("write s3://{text} for a bucket, file:///DIRECTORY for a directory, or mem: for the embedded server")
+    })
+}
+
 /// Bucket of the embedded targets, and the subdirectory of a directory target in which runs work.
 pub(crate) const OWN_BUCKET: &str = "bucketload";
 
@@ -125,6 +166,9 @@ impl Target {
     /// What is wrong, and what to write instead.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let forms = forms();
+        if let Some(advice) = misplaced(text) {
+            return Err(format!("{text:?} is not a target; {advice}"));
+        }
         if let Some((scheme, rest)) = text.split_once("://")
             && let Some(api) = Api::of_scheme(scheme)
             && let driver = api.descriptor()
@@ -250,11 +294,9 @@ mod tests {
             "",
             "s3://",
             "s3:///p",
-            "file://relative",
             "az://",
             "abfss://c@account.dfs.core.windows.net/p",
             "serve://relative",
-            "bucket/prefix",
         ] {
             assert!(
                 Target::parse(wrong)
@@ -262,6 +304,28 @@ mod tests {
                     .contains("s3://BUCKET/PREFIX"),
                 "{wrong}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_gets_the_form_that_was_meant() {
+        for (wrong, remedy) in [
+            (
+                "localhost:9000",
+                "s3://BUCKET/PREFIX --endpoint-url http://localhost:9000",
+            ),
+            ("https://h:9000/b/p", "s3://b --endpoint-url https://h:9000"),
+            (
+                "10.0.0.1:9000/b",
+                "s3://b --endpoint-url http://10.0.0.1:9000",
+            ),
+            ("bucket/prefix", "s3://bucket/prefix"),
+            ("file://relative", "file:///"),
+            ("file:relative", "/relative"),
+            ("./relative", "/relative"),
+        ] {
+            let error = Target::parse(wrong).unwrap_err();
+            assert!(error.contains(remedy), "{wrong}: {error}");
         }
     }
 

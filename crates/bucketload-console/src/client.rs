@@ -171,7 +171,10 @@ impl Client {
         let (status, answer) = self
             .runtime
             .block_on(request)
-            .map_err(|e| ClientError::Unreachable(format!("controller {}: {e}", self.authority)))?;
+            .map_err(|e| ClientError::Unreachable(format!(
+                "controller {}: {e}\n  help: `bucketload controller` starts one; --controller URL names another",
+                self.authority
+            )))?;
         if status == StatusCode::UNAUTHORIZED {
             return Err(ClientError::Refused(format!(
                 "the controller {} requires a token: --token-file FILE or the environment variable BUCKETLOAD_TOKEN",

@@ -22,6 +22,8 @@ pub enum PhaseEnd {
     ByteLimit,
     /// The stopping rule was satisfied before the time limit.
     Converged,
+    /// Nearly all of its operations failed, so it was ended before its limits.
+    Failing,
     /// The user interrupted the run.
     Interrupted,
     /// The run was aborted by an error.

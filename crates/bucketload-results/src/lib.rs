@@ -8,7 +8,7 @@
 //!
 //! [`rundir`] writes and reads the run directory. [`mod@analyze`] turns one into a [`result::RunResult`]
 //! in bounded memory. [`mod@compare`] compares two sets of runs. [`oplog`] writes and reads the log of
-//! single operations. [`converge`] decides during a run when it may stop. [`output`] renders results and
+//! single operations. [`converge`] and [`failing`] decide during a run when it may stop. [`output`] renders results and
 //! live figures with pure functions; pages and tables are built with the [`kit`].
 //! Several related runs form a [`study`]: the [`capacity`] search, the curve of a [`sweep`], the cells of
 //! a [`grid`], the rows of [`hpc`].
@@ -21,6 +21,7 @@ pub mod capacity;
 pub mod compare;
 pub mod converge;
 pub mod error;
+pub mod failing;
 pub mod grid;
 pub mod hpc;
 pub mod io500;

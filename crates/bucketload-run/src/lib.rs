@@ -79,6 +79,7 @@ pub use error::RunError;
 pub use leftover::Leftovers;
 pub use options::{
     Cores, EarlierRun, Pacing, PhaseHook, RemoteLoad, RunOptions, Share, StartGate, StopHook,
+    failing_note,
 };
 pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;

@@ -9,7 +9,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::oplog::OpLog;
 use bucketload_core::plan::PhasePlan;
 use bucketload_core::plan::crews::{Pins, crew};
-use bucketload_core::sink::{Calibration, RunSink};
+use bucketload_core::sink::{Calibration, PhaseEnd, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_core::trace::TraceSource;
 
@@ -73,8 +73,17 @@ pub struct EarlierRun {
     pub prefix: String,
 }
 
-/// Decides after each interval whether a phase with a stopping rule has converged.
-pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> bool>>;
+/// Decides after each interval whether its phase ends before its limits, and why.
+pub type StopHook = RefCell<Box<dyn FnMut(&Interval) -> Option<PhaseEnd>>>;
+
+/// The warning when phase `name` ends with [`PhaseEnd::Failing`].
+#[must_use]
+pub fn failing_note(name: &str) -> String {
+    format!(
+        "nearly all operations of phase `{name}` fail, so it ends early; \
+         --set phases.{name}.max-failed=100% would let it go on"
+    )
+}
 
 /// Agrees on the start of load phases, for processes that start together.
 pub trait StartGate: Send + Sync {
@@ -168,7 +177,7 @@ pub struct RunOptions {
     /// Most keys whose history the consistency oracle keeps, at about 500 bytes each. If there are more keys, it
     /// tracks a share of them.
     pub oracle_keys: usize,
-    /// Called after each interval of a phase with a stopping rule. `true` ends the phase.
+    /// Called after each interval of a phase with load. An end that it returns ends the phase.
     pub converged: Option<StopHook>,
     /// Called before each measured phase, while no load runs.
     pub before_measuring: Option<PhaseHook>,

@@ -23,7 +23,7 @@ use crate::collect::{Intervals, PhaseTotals};
 use crate::error::RunError;
 use crate::feed::Reader;
 use crate::machine::Machine;
-use crate::options::RunOptions;
+use crate::options::{RunOptions, failing_note};
 use crate::oracle::{KEPT_PER_KIND, Oracle};
 use crate::ranks::History;
 use crate::recorder::{INTERVALS_AHEAD, Message, ThreadDone};
@@ -292,21 +292,25 @@ impl Load {
             }
             let drained = self.drained_ns();
             let hook = context.options.converged.as_ref();
-            let hook = hook.filter(|_| plan.stop.is_some() && end.is_none());
-            let mut converged = false;
+            let hook = hook.filter(|_| end.is_none());
+            let mut early = None;
             self.intervals
                 .emit(&mut context.machine, drained, |interval| {
                     sink.interval(interval);
-                    converged |= hook.is_some_and(|hook| (hook.borrow_mut())(interval));
+                    early = early.or_else(|| hook.and_then(|hook| (hook.borrow_mut())(interval)));
                 });
+            if early == Some(PhaseEnd::Failing) {
+                sink.event(&Event::Warning {
+                    message: failing_note(&plan.name),
+                });
+            }
             if prepares {
                 self.check_preparation(false)?;
             }
             let level = context.stop.level();
-            let wanted = if converged {
-                level.max(StopLevel::Finish)
-            } else {
-                level
+            let wanted = match early {
+                Some(_) => level.max(StopLevel::Finish),
+                None => level,
             };
             if wanted > self.commands.borrow().level {
                 if end.is_none() {
@@ -314,8 +318,7 @@ impl Load {
                 }
                 end = match wanted {
                     StopLevel::Abort => Some(PhaseEnd::Aborted),
-                    _ if converged => Some(PhaseEnd::Converged),
-                    _ => Some(PhaseEnd::Interrupted),
+                    _ => early.or(Some(PhaseEnd::Interrupted)),
                 };
                 self.commands.send_modify(|c| c.level = wanted);
             }

@@ -24,7 +24,7 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
-    PhaseSummary, PhaseTotals, RunError, RunOptions, StopHandle, StopLevel, now_ns,
+    PhaseSummary, PhaseTotals, RunError, RunOptions, StopHandle, StopLevel, failing_note, now_ns,
 };
 
 use super::net::Inbound;
@@ -418,21 +418,28 @@ impl<'a> PhaseCourse<'a> {
         });
     }
 
-    /// Reports complete intervals, and ends the phase when they satisfy its stopping rule.
+    /// Reports complete intervals, and ends the phase when they satisfy its stopping rule or show nothing but failures.
     fn emit(&mut self, sink: &mut dyn RunSink) {
         if self.start_ns == 0 {
             return;
         }
         let hook = self.options.converged.as_ref();
-        let hook = hook.filter(|_| self.plan.stop.is_some() && self.end.is_none());
-        let mut enough = false;
+        let hook = hook.filter(|_| self.end.is_none());
+        let mut early = None;
         self.remote.merger.emit(|interval| {
             sink.interval(interval);
-            enough |= hook.is_some_and(|hook| (hook.borrow_mut())(interval));
+            early = early.or_else(|| hook.and_then(|hook| (hook.borrow_mut())(interval)));
         });
-        if enough && !self.converged {
+        if let Some(end) = early
+            && !self.converged
+        {
             self.converged = true;
-            self.end = Some(PhaseEnd::Converged);
+            self.end = Some(end);
+            if end == PhaseEnd::Failing {
+                sink.event(&Event::Warning {
+                    message: failing_note(&self.plan.name),
+                });
+            }
             let phase = self.phase;
             self.remote.fleet.tell_all(&ToAgent::Converged { phase });
             self.end_within(END_GRACE);
@@ -548,7 +555,7 @@ impl<'a> PhaseCourse<'a> {
         let at_ns = match end {
             PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
             // The load was incomplete from the instant at which the first agent stopped.
-            PhaseEnd::Converged | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
+            PhaseEnd::Converged | PhaseEnd::Failing | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
                 offered_until.min().unwrap_or(now)
             }
             PhaseEnd::Complete | PhaseEnd::ByteLimit => offered_until.max().unwrap_or(now),

@@ -183,7 +183,7 @@ impl Campaign {
         }
         job.ceiling = ceiling;
         job.quiet = spec.quiet;
-        job.notes.extend(connection.clear_warning());
+        job.notes.extend(connection.warnings());
         let (done, exit) = job.execute(&connection.driver, &spec.stop)?;
         if exit == Exit::Interrupted {
             return Err(Failure::interrupted());
@@ -287,7 +287,7 @@ impl Campaign {
         live.finish();
         let left = options.left.take();
         match outcome {
-            Err(error) => Err(failure(&error).with_leftovers(left.as_deref())),
+            Err(error) => Err(failure(&error, &[]).with_leftovers(left.as_deref())),
             Ok(end) => left.map_or(Ok(end), |left| Err(Failure::leftovers(left))),
         }
     }
@@ -295,7 +295,7 @@ impl Campaign {
     fn discard(&self, plan: &Plan, what: Discard) -> Result<(), Failure> {
         let (driver, stop) = (&self.spec.connection.driver, &self.spec.stop);
         let report = discard(driver, plan, &self.options, what, stop);
-        report.map(drop).map_err(|error| failure(&error))
+        report.map(drop).map_err(|error| failure(&error, &[]))
     }
 
     fn unless_stopped(&self) -> Result<(), Failure> {

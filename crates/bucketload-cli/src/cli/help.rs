@@ -92,6 +92,51 @@ const USUAL: [&str; 24] = [
     "op-log",
 ];
 
+/// Flags of other programs, and what takes their place. clap proposes flags that are spelt alike.
+const FOREIGN: [(&[&str], &str); 8] = [
+    (
+        &[
+            "--access-key",
+            "--secret-key",
+            "--access-key-id",
+            "--secret-access-key",
+            "--secret",
+            "--user",
+            "--password",
+        ],
+        "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or from --profile, never from flags, which \
+         every user of this host can read",
+    ),
+    (
+        &["--host", "--hosts", "--server", "--url", "--endpoint"],
+        "write --endpoint-url http://HOST:PORT",
+    ),
+    (
+        &["--bucket", "--container"],
+        "write --target s3://BUCKET/PREFIX",
+    ),
+    (
+        &["--tls", "--ssl", "--use-ssl"],
+        "write https:// in --endpoint-url",
+    ),
+    (
+        &["--time", "--runtime", "--run-time"],
+        "write --duration 60s",
+    ),
+    (
+        &["--iodepth", "--numjobs", "--jobs", "--clients", "--vus"],
+        "write --workers N",
+    ),
+    (
+        &["--bs", "--block-size", "--object-size"],
+        "write --size SIZE",
+    ),
+    (
+        &["--obj-count", "--num-objects", "--object-count"],
+        "write --objects N",
+    ),
+];
+
 /// Groups of flags that many commands have, by the beginning of their heading.
 const SHARED: [&str; 7] = [
     "Target options",
@@ -192,11 +237,28 @@ pub(crate) fn explain(words: &[String]) -> Result<String, Failure> {
 pub(crate) fn hint(error: &clap::Error) -> Option<String> {
     match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
-            let names = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name);
-            let workload = names.into_iter().find(|name| name == word)?;
+            let workloads = || BUILTIN_WORKLOADS.iter().map(|(name, _)| *name);
+            if workloads().any(|name| name == word) {
+                return Some(format!(
+                    "{word} is a workload, not a command\n  help: bucketload run {word}"
+                ));
+            }
+            let commands = TOPICS.iter().flat_map(|(_, _, names)| *names).copied();
+            let advice = match (closest(word, commands), closest(word, workloads())) {
+                (Some(name), _) => format!("did you mean `{name}`?"),
+                (None, Some(name)) => format!("did you mean `bucketload run {name}`?"),
+                (None, None) => "`bucketload help` lists the commands".to_owned(),
+            };
             Some(format!(
-                "{word} is a workload, not a command\n  help: bucketload run {workload}"
+                "{word}: there is no such command\n  help: {advice}"
             ))
+        }
+        (ErrorKind::UnknownArgument, _) => {
+            let flag = error.get(ContextKind::InvalidArg)?.to_string();
+            let flag = flag.split([' ', '=']).next().unwrap_or_default();
+            let mut foreign = FOREIGN.iter();
+            let (_, advice) = foreign.find(|(names, _)| names.contains(&flag))?;
+            Some(format!("{flag}: there is no such flag\n  help: {advice}"))
         }
         (ErrorKind::MissingRequiredArgument, _) => {
             let missing = error.get(ContextKind::InvalidArg)?;
@@ -272,7 +334,12 @@ mod tests {
         assert!(said("bucketload get --size 1MiB").contains("bucketload run get"));
         assert!(said("bucketload run").contains("bucketload run online-service"));
         assert!(said("bucketload run --workers 3").contains("bucketload workloads"));
-        assert_eq!(said("bucketload rnu"), "");
+        assert!(said("bucketload rnu").contains("did you mean `run`?"));
+        assert!(said("bucketload gett").contains("`bucketload run get`"));
+        assert!(said("bucketload benchmark").contains("bucketload help"));
+        assert!(said("bucketload run get --secret-key abc").contains("AWS_SECRET_ACCESS_KEY"));
+        assert!(said("bucketload run get --host=h:9000").contains("--endpoint-url"));
+        assert_eq!(said("bucketload run get --worker 3"), "");
         for flag in [
             "--concurrency 4",
             "--concurrent 4",

@@ -15,6 +15,7 @@ use bucketload_core::record::Probe;
 use bucketload_run::{Marker, now_ns, prefix_in_workload_buckets, read_marker};
 use tokio::task::LocalSet;
 
+use crate::advice::{remedy, with_remedy};
 use crate::cli::manage::CleanupArgs;
 use crate::connection::target_of;
 use crate::drivers;
@@ -80,11 +81,12 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     };
     let found = Cell::new(false);
     let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &scope, args, &found));
-    let failed = |e: OpError| format!("cleanup of {}{base}: {e}", scope.url);
+    let failed =
+        |e: OpError| with_remedy(format!("cleanup of {}{base}: {e}", scope.url), remedy(&e));
     match cleaned {
         Ok(()) => Ok(Exit::Ok),
         Err(e) if found.get() => Err(Failure::leftovers(format!(
-            "{}; the remaining objects still carry their run's marker: remove the cause, then repeat the command",
+            "{}\n  the remaining objects still carry their run's marker: remove the cause, then repeat the command",
             failed(e)
         ))),
         Err(e) => Err(Failure::target(failed(e))),

@@ -272,7 +272,7 @@ fn job(
     job.quiet = global.quiet;
     let notes = input.facts.iter().filter(|row| row.0 == "note");
     job.notes = notes.map(|row| row.1.clone()).collect();
-    job.notes.extend(connection.clear_warning());
+    job.notes.extend(connection.warnings());
     job.manifest.trace = Some(input);
     Ok(job)
 }

@@ -25,6 +25,12 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
         Some(directory) => directory,
         None => &setup::latest_directory()?,
     };
+    if !directory.is_dir() {
+        return Err(Failure::usage(format!(
+            "{}: there is no such directory; name a run directory, or none for the latest",
+            directory.display()
+        )));
+    }
     let study_format = match args.output {
         OutputFormat::Text => Some(StudyFormat::Text),
         OutputFormat::Json => Some(StudyFormat::Json),

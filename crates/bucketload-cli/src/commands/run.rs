@@ -20,6 +20,7 @@ use crate::connection::{Connection, check_endpoints, flags_of, target_of};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::distributed::fleet;
+use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::olddata::{self, OldData};
@@ -54,7 +55,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
     if args.load.dry_run {
-        return dry_run(&resolved, args.output.output, global.quiet);
+        let outlook = dry_run(&resolved, args.output.output, global.quiet)?;
+        unchecked(&target, &target_args, global.quiet);
+        return Ok(outlook);
     }
     if let (Some(archive), Some(number)) = (
         &args.cosbench.cosbench_artifacts,
@@ -189,6 +192,24 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
     Ok(Exit::Ok)
 }
 
+/// Says whether the target's flags, files and credentials would do, and what a dry run does not check.
+fn unchecked(target: &Target, args: &TargetArgs, quiet: bool) {
+    let opened = drivers::ask(target, &args.settings, None, |driver, request| {
+        (driver.open)(request)
+    });
+    match opened {
+        Err(failure) => eprintln!(
+            "bucketload: the run itself would be refused: {}",
+            failure.message
+        ),
+        Ok(Some(_)) if !quiet => eprintln!(
+            "bucketload: nothing was sent to the target: whether it can be reached, accepts the credentials and has \
+             room for the objects is not checked"
+        ),
+        Ok(_) => {}
+    }
+}
+
 fn job(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -216,6 +237,6 @@ fn job(
     job.prometheus = args.output.prometheus;
     job.quiet = global.quiet;
     job.notes = notes;
-    job.notes.extend(connection.clear_warning());
+    job.notes.extend(connection.warnings());
     Ok(job)
 }

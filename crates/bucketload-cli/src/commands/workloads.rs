@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use bucketload_workload::spec::{BUILTIN_WORKLOADS, WorkloadFile};
 
 use super::docs::print;
+use crate::advice::with_remedy;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 
@@ -52,5 +53,9 @@ pub(crate) fn load(name: &str) -> Result<WorkloadFile, Failure> {
     if !is_file {
         return WorkloadFile::builtin(name).or_usage();
     }
-    WorkloadFile::parse(name, &files::read(name)?).or_usage()
+    let text = files::read(name).map_err(|failure| {
+        let known = "a workload is a file or a name; `bucketload workloads` lists the names";
+        Failure::usage(with_remedy(failure.message, Some(known)))
+    })?;
+    WorkloadFile::parse(name, &text).or_usage()
 }

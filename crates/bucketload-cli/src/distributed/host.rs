@@ -53,7 +53,7 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
         Some(list) => options.cores = Cores::List(list),
         None => {}
     }
-    let threads = options.load_threads().map_err(|e| failure(&e))?;
+    let threads = options.load_threads().map_err(|e| failure(&e, &[]))?;
     if assignment.op_log {
         let log = conductor
             .op_log(threads)
@@ -73,5 +73,5 @@ fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Fail
         &stop,
         &mut orders,
     )
-    .map_err(|e| failure(&e))
+    .map_err(|e| failure(&e, &[]))
 }

@@ -424,6 +424,7 @@ const fn end_name(end: PhaseEnd) -> &'static str {
         PhaseEnd::TimeLimit => "time limit",
         PhaseEnd::ByteLimit => "byte limit",
         PhaseEnd::Converged => "converged",
+        PhaseEnd::Failing => "nearly all failed",
         PhaseEnd::Interrupted => "interrupted",
         PhaseEnd::Aborted => "aborted",
     }

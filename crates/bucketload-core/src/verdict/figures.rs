@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::ErrorKind;
 use crate::sink::Calibration;
 use crate::stats::steady::Assessment;
 
@@ -75,6 +76,12 @@ pub struct Figures {
     /// Operations that failed, excluding cancelled ones, and excluding absent objects if the plan does not
     /// count them as failures.
     pub failed: u64,
+    /// The most frequent kind of these failures, and their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_failure: Option<(ErrorKind, u64)>,
+    /// Whether the phase ended early because nearly all operations failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gave_up: bool,
     /// Operations still in flight at the end of the drain.
     pub cancelled: u64,
     /// Operations handed to a worker, over the whole phase.

@@ -26,7 +26,8 @@
 //! Instants are measured on one monotonic clock, so on one host V6 concerns only the step of the wall clock
 //! (used in signatures and logs). It degrades a run instead of voiding it. V7 says that the store refused
 //! work, not that the client was slow, and therefore degrades too; its text says whether the run is still
-//! good for exploration.
+//! good for exploration. If most operations failed, or the phase ended early because nearly all did, the rules on
+//! client, load and steadiness do not apply: the failures explain what they would find.
 
 mod figures;
 mod rules;
@@ -139,6 +140,11 @@ pub fn judge(figures: &Figures) -> Verdict {
     if client_kept_up {
         reasons.extend(rules::backlog(figures));
         reasons.extend(rules::unstable(figures));
+    }
+    if rules::mostly_failed(figures) {
+        // A client that spins through failures is busy, late and unsteady because of them.
+        reasons.retain(|r| matches!(r.word, Word::Degraded | Word::Incomplete));
+        reasons.sort_by_key(|r| r.rule != "V7");
     }
     reasons.sort_by_key(|r| std::cmp::Reverse(r.word));
     Verdict {

@@ -26,6 +26,8 @@ const WALL_STEP_NS: u64 = 50_000_000;
 /// V7: maximum share of failed operations, for comparison and for exploration.
 const FAILED_COMPARE: f64 = 0.001;
 const FAILED_EXPLORE: f64 = 0.01;
+/// Share of failed operations above which most failed.
+const FAILED_MOST: f64 = 0.5;
 /// Maximum share of operations cut off by the end of the run.
 const UNFINISHED_SHARE: f64 = 0.001;
 /// Maximum share of retries and of stolen CPU time.
@@ -424,6 +426,11 @@ fn wall_clock(f: &Figures) -> Option<Reason> {
     )
 }
 
+/// Whether failures, not the store's answers, make up the figures.
+pub(super) fn mostly_failed(f: &Figures) -> bool {
+    f.gave_up || f.failed as f64 > FAILED_MOST * (f.ok + f.failed) as f64
+}
+
 fn failures(f: &Figures) -> Option<Reason> {
     let ended = f.ok + f.failed;
     if ended == 0 || f.failed == 0 {
@@ -443,9 +450,17 @@ fn failures(f: &Figures) -> Option<Reason> {
         Word::Degraded,
         "at most 0.1 % of the operations fail (1 % for exploration)",
         format!(
-            "{} of {ended} operations failed ({})",
+            "{} of {ended} operations failed ({}){}{}",
             f.failed,
-            percent(share)
+            percent(share),
+            f.main_failure
+                .map_or_else(String::new, |(kind, count)| format!(
+                    ", {count} of them with `{kind}`"
+                )),
+            match f.gave_up {
+                true => "; nearly all did at the end, so the phase ended early",
+                false => "",
+            }
         ),
         advice,
         vec![figure("failed", share, "1")],

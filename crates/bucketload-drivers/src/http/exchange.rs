@@ -6,7 +6,7 @@
 
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
-use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event, HttpError};
+use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event};
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
 
 use super::client::IdFields;
@@ -430,7 +430,6 @@ fn to_error(error: WireError, first: bool) -> OpError {
         WireError::ClosedBeforeAnswer if !first => {
             "the server closed the kept-alive connection before it answered".to_owned()
         }
-        WireError::Http(HttpError::Head(_)) => format!("{error}; is this an HTTP endpoint?"),
         error => error.to_string(),
     };
     OpError::new(kind, detail)

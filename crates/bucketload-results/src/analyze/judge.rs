@@ -55,6 +55,14 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         let kind = ErrorKind::NotFound as usize;
         e.tally.cells.iter().map(|c| c.failed[kind]).sum()
     };
+    let of_kind = |kind: ErrorKind| -> u64 {
+        let failed = e.tally.cells.iter().map(|c| c.failed[kind as usize]);
+        failed.sum()
+    };
+    let counts = ErrorKind::ALL.map(|kind| (kind, of_kind(kind)));
+    let counted = counts.into_iter().filter(|(kind, count)| {
+        *count > 0 && (*kind != ErrorKind::NotFound || e.manifest.plan.not_found_is_failure)
+    });
     let totals = &e.scan.totals;
     let sent = ScheduleKept::of(e.scan.series.bins(), e.bins);
     judge(&Figures {
@@ -71,6 +79,8 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         worst_slice: sent.worst.filter(|_| open_loop),
         ok: e.tally.ok(),
         failed: e.tally.failures() - absent,
+        main_failure: counted.max_by_key(|(_, count)| *count),
+        gave_up: e.end == Some(PhaseEnd::Failing),
         cancelled: e.tally.cells.iter().map(|c| c.cancelled()).sum(),
         issued_in_phase: totals.issued,
         ended_in_phase: totals.ok + totals.failed + totals.cancelled,

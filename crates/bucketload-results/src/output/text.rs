@@ -175,6 +175,7 @@ const fn unusual_end(phase: &PhaseResult) -> &'static str {
         None => "; its end was not recorded",
         Some(PhaseEnd::Interrupted) => "; interrupted",
         Some(PhaseEnd::Aborted) => "; aborted",
+        Some(PhaseEnd::Failing) => "; ended early, because nearly all operations failed",
         Some(_) => "",
     }
 }

@@ -58,6 +58,9 @@ pub enum HttpError {
     /// The head cannot be parsed.
     #[error("malformed message head: {0}")]
     Head(httparse::Error),
+    /// A TLS record where a head was expected.
+    #[error("the peer answers in TLS")]
+    Tls,
     /// More than [`MAX_HEADERS`] header fields.
     #[error("more than {MAX_HEADERS} header fields")]
     TooManyHeaders,

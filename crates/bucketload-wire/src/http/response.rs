@@ -96,11 +96,13 @@ pub(super) fn general<'b>(
 ) -> Result<Option<ParsedHead>, HttpError> {
     let mut fields = [const { MaybeUninit::<httparse::Header<'b>>::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
-    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-        &mut response,
-        bytes,
-        &mut fields,
-    )?;
+    let parsed = httparse::ParserConfig::default()
+        .parse_response_with_uninit_headers(&mut response, bytes, &mut fields)
+        .map_err(|error| match bytes {
+            // An alert or a handshake record, SSL 3.0 to TLS 1.3 (RFC 8446 section 5.1).
+            [0x15 | 0x16, 3, ..] => HttpError::Tls,
+            _ => error.into(),
+        })?;
     let httparse::Status::Complete(len) = parsed else {
         return Ok(None);
     };

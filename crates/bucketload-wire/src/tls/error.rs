@@ -12,10 +12,7 @@ pub enum TlsError {
     #[error("the certificate is not valid yet ({0}); check the clocks of both machines")]
     NotYetValid(String),
     /// The peer's certificate was not issued by a trusted CA.
-    #[error(
-        "the certificate was issued by an authority that is not trusted here: name its CA \
-         certificate as the CA bundle"
-    )]
+    #[error("the certificate was issued by an authority that is not trusted here")]
     UnknownIssuer,
     /// The certificate is not for the name connected to.
     #[error("the certificate is not valid for this name ({0})")]
@@ -72,11 +69,29 @@ impl From<rustls::Error> for TlsError {
 fn from_certificate(error: &CertificateError) -> TlsError {
     use CertificateError as C;
     match error {
-        C::Expired | C::ExpiredContext { .. } => TlsError::Expired(error.to_string()),
+        C::Expired => TlsError::Expired(error.to_string()),
+        C::ExpiredContext { time, not_after } => {
+            let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
+            TlsError::Expired(format!("{days} days ago"))
+        }
         C::NotValidYet | C::NotValidYetContext { .. } => TlsError::NotYetValid(error.to_string()),
         C::UnknownIssuer => TlsError::UnknownIssuer,
-        C::NotValidForName | C::NotValidForNameContext { .. } => {
-            TlsError::NameMismatch(error.to_string())
+        C::NotValidForName => TlsError::NameMismatch(error.to_string()),
+        C::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            // `DnsName("a.example")`, `IpAddress(127.0.0.1)`.
+            let bare = |name: &String| -> String {
+                let inside = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest);
+                inside.trim_matches(['"', ')']).to_owned()
+            };
+            let names: Vec<String> = presented.iter().map(bare).collect();
+            TlsError::NameMismatch(format!(
+                "it is for {}, not for {}",
+                names.join(", "),
+                expected.to_str()
+            ))
         }
         other => {
             let text = other.to_string();

@@ -15,6 +15,7 @@ mod diagnosis;
 mod doctor;
 mod engines;
 mod failures;
+mod first_hour;
 mod gateway;
 mod hpc;
 mod interrupted;
