@@ -19,7 +19,10 @@ pub(crate) fn explained(error: &RunError, endpoints: &[String]) -> String {
                 ),
             };
         }
-        RunError::Session { error, .. } => remedy(error),
+        // The message itself names the limit on open files.
+        RunError::Session { error, .. } => {
+            remedy(error).filter(|_| !error.detail.contains("Too many open files"))
+        }
         _ => None,
     };
     with_remedy(error.to_string(), remedy)
@@ -80,6 +83,10 @@ const CONNECT: Remedies = &[
     (
         " from ",
         "--source-address must be an address of this host; `ip address` lists them",
+    ),
+    (
+        "to [",
+        "this host has no IPv6 address from which it could be reached; use the store's IPv4 address",
     ),
     (
         "Cannot assign requested address",
@@ -157,6 +164,10 @@ const AUTH: Remedies = &[
         "ExpiredToken",
         "get new temporary credentials, with their AWS_SESSION_TOKEN",
     ),
+    (
+        "os error",
+        "this user of the host may not do that there; name another directory, or change its owner or mode",
+    ),
     // These texts say what to do themselves.
     ("(set --region)", ""),
     ("clock", ""),
@@ -172,6 +183,10 @@ const FULL: Remedies = &[("", "make room in the store, or raise the quota")];
 const THROTTLED: Remedies = &[("", "the store is too busy to begin; try again later")];
 
 const FILES: Remedies = &[
+    (
+        "Not a directory",
+        "name a directory; a file is in its place",
+    ),
     ("open of", "create the directory first, with mkdir"),
     (
         "mkdir of",
@@ -190,7 +205,33 @@ const REJECTED: Remedies = &[
         "the bucket is in another region or at another endpoint; set --region or --endpoint-url",
     ),
     (
-        "HTTPS",
-        "the port speaks TLS; write https:// in --endpoint-url",
+        "400 without an explanation",
+        "if the port speaks TLS, write https:// in --endpoint-url",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_run::RunError;
+
+    use super::explained;
+
+    #[test]
+    fn a_used_up_range_of_ports_is_not_a_wrong_source_address() {
+        let said = |detail: &str| {
+            let error = OpError::new(ErrorKind::Connect, detail);
+            explained(&RunError::Session { open: 5, error }, &[])
+        };
+        let refused = "Cannot assign requested address (os error 99)";
+        let ports = said(&format!("cannot connect to 10.0.0.1:9000: {refused}"));
+        assert!(ports.contains("net.ipv4.ip_local_port_range"), "{ports}");
+        let source = said(&format!(
+            "cannot connect to 10.0.0.1:9000 from 10.0.0.9: {refused}"
+        ));
+        assert!(source.contains("ip address"), "{source}");
+        // The message of a worker without session says this itself.
+        let files = said("cannot connect to 10.0.0.1:9000: Too many open files (os error 24)");
+        assert!(!files.contains("help:"), "{files}");
+    }
+}

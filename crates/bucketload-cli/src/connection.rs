@@ -15,7 +15,6 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::drivers;
 use crate::embedded::EmbeddedServer;
-use crate::environment;
 use crate::exit::{Failure, OrFail};
 use crate::leftover;
 use crate::target::Target;
@@ -121,7 +120,7 @@ impl Connection {
 
     /// What the user should know about the way to the target.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let proxy = proxy_warning(&self.endpoints, environment::variable);
+        let proxy = proxy_warning(&self.endpoints, |name| std::env::var(name).ok());
         self.clear_warning().into_iter().chain(proxy).collect()
     }
 

@@ -2,8 +2,8 @@
 //!
 //! `cli` defines the command line; `commands` has a module per command. The other modules:
 //!
-//! - One run: `target`, `drivers`, `dialect` and `connection` find and open the target, `embedded` starts our own server as a
-//!   child process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and
+//! - One run: `target`, `named`, `drivers`, `dialect` and `connection` find and open the target, `embedded` starts our own
+//!   server as a child process, `setup` and `job` take a run from plan to report. `live`, `metrics` with `prometheus`, `oplog` and
 //!   `sinks` follow it, `signals` stops it. `olddata` reads the objects of an earlier run, `caches` empties the
 //!   machine's caches, `leftover` says how to remove what clean-up left, `advice` what to do about a
 //!   target that cannot be used.
@@ -38,6 +38,7 @@ mod live;
 mod mdworkbench;
 mod memory;
 mod metrics;
+mod named;
 mod olddata;
 mod oplog;
 mod placement;
@@ -49,6 +50,7 @@ mod sinks;
 mod study;
 mod target;
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -87,9 +89,24 @@ fn parse() -> Result<Cli, ExitCode> {
             _ => Exit::Usage.into(),
         });
     }
-    let parsed = cli::help::command()
-        .try_get_matches()
+    let words: Vec<_> = std::env::args_os().collect();
+    let mut command = cli::help::command();
+    command.build();
+    let (words, note) = match with_variables(&command, &words) {
+        Ok(understood) => understood,
+        Err(message) => {
+            eprintln!("bucketload: {message}");
+            return Err(Exit::Usage.into());
+        }
+    };
+    let parsed = command
+        .try_get_matches_from(&words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
+    let quiet = parsed.as_ref().is_ok_and(|cli| cli.global.quiet);
+    if let (Some(note), false) = (note, quiet) {
+        eprintln!("bucketload: flags from the environment: {note}");
+    }
+    cli::variables::remember(&words);
     parsed.map_err(|error| match cli::help::hint(&error) {
         Some(hint) => {
             eprintln!("bucketload: {hint}");
@@ -97,6 +114,21 @@ fn parse() -> Result<Cli, ExitCode> {
         }
         None => error.exit(),
     })
+}
+
+/// The command line with the flags that variables stand for, and these in words. A command line that is wrong by itself
+/// stays as it is.
+fn with_variables(
+    command: &clap::Command,
+    words: &[OsString],
+) -> Result<(Vec<OsString>, Option<String>), String> {
+    let Ok(matches) = command.clone().try_get_matches_from(words) else {
+        return Ok((words.to_vec(), None));
+    };
+    let added = cli::variables::added(command, &matches, |name| std::env::var_os(name))?;
+    let names: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
+    let note = (!names.is_empty()).then(|| names.join(", "));
+    Ok((cli::variables::inserted(words, &added), note))
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
@@ -122,6 +154,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Io500(args) => commands::io500::execute(args, &cli.global),
         Command::MdWorkbench(args) => commands::mdworkbench::execute(args, &cli.global),
+        Command::Init(args) => commands::init::execute(args),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),
         Command::Report(args) => commands::report::execute(args, color),

@@ -9,6 +9,7 @@ use bucketload_run::{Cores, Pacing, RunOptions};
 use crate::caches;
 use crate::cli::run::LoadArgs;
 use crate::cli::values::CoreList;
+use crate::cli::variables;
 use crate::connection::Connection;
 use crate::embedded::random_hex;
 use crate::exit::{Failure, OrFail};
@@ -188,7 +189,7 @@ pub(crate) fn manifest(
         interval_ns: u64::try_from(options.interval.as_nanos()).unwrap_or(u64::MAX),
     };
     manifest.host = HostFacts::collect();
-    manifest.command_line = std::env::args().collect();
+    manifest.command_line = variables::command_line();
     manifest.workload_source = source.to_owned();
     Ok(manifest)
 }

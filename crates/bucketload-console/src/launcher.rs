@@ -32,6 +32,8 @@ const MAX_NOTES: usize = 30;
 const MAX_NOTE: usize = 500;
 /// Environment variables of the controller that are removed for its children.
 const OWN_VARIABLES: [&str; 1] = ["BUCKETLOAD_TOKEN"];
+/// Environment variable that tells a run to take no flags from the environment if it is `off`.
+pub const FLAG_VARIABLES: &str = "BUCKETLOAD_VARIABLES";
 /// Name of the run directory inside a job's directory.
 pub(crate) const RUN: &str = "run";
 /// Name of the file with the process's output.
@@ -117,6 +119,8 @@ impl ProcessLauncher {
             .args(&self.common)
             .args(&task.arguments)
             .current_dir(&task.dir)
+            // The task says itself what to do.
+            .env(FLAG_VARIABLES, "off")
             // Terminal signals are for the controller, which stops its run itself.
             .process_group(0);
         for name in OWN_VARIABLES {

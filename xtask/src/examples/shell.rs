@@ -42,6 +42,8 @@ impl Shell<'_> {
             .args(["-o", "pipefail", "-c", line])
             .current_dir(self.dir)
             .env_remove("BUCKETLOAD_TOKEN")
+            // `init` saves targets there, not among the user's.
+            .env("XDG_CONFIG_HOME", self.dir)
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::null())
             .stdout(log("stdout")?)

@@ -35,6 +35,11 @@ pub(super) const RULES: &[Rule] = &[
     ("", "kubectl ", Never(CLUSTER)),
     ("", "mpirun ", Never("needs IOR, conformance part libs3")),
     ("", "alias ", Never("stands for the program's own path")),
+    (
+        "commands/bucketload-init.md",
+        "init",
+        Or(2, "without a terminal"),
+    ),
     ("", "cargo build", Never(OTHER_STEP)),
     ("", "cargo test", Never(OTHER_STEP)),
     ("", "cargo xtask", Never(OTHER_STEP)),

@@ -32,7 +32,15 @@ const PREFIXES: [&str; 18] = [
 ];
 
 /// Names without such a prefix.
-const SINGLE: [&str; 2] = ["NO_COLOR", "STORAGE_EMULATOR_HOST"];
+const SINGLE: [&str; 7] = [
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_COLOR",
+    "NO_PROXY",
+    "STORAGE_EMULATOR_HOST",
+    "XDG_CONFIG_HOME",
+];
 
 /// Skipped sources: they set variables for other programs, or are build scripts, tests or examples.
 const LEFT_OUT: [&str; 6] = [
@@ -54,6 +62,24 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "no colour on a terminal, unless `--color always`",
             ),
             ("CLICOLOR_FORCE", "colour also without a terminal"),
+            (
+                "BUCKETLOAD_VARIABLES",
+                "`off`: `run` takes no flags from the environment; studies and the controller set it for their runs",
+            ),
+            (
+                "HTTP_PROXY",
+                "not used, as `HTTPS_PROXY` and `ALL_PROXY`: a run says so once, unless `NO_PROXY` names the host",
+            ),
+            ("HTTPS_PROXY", "likewise"),
+            ("ALL_PROXY", "likewise"),
+            (
+                "NO_PROXY",
+                "hosts for which a run says nothing about proxies",
+            ),
+            (
+                "XDG_CONFIG_HOME",
+                "folder of `bucketload/targets.toml` with the targets that `init` saves, instead of `~/.config`",
+            ),
             (
                 "BUCKETLOAD_TOKEN",
                 "token for the metrics endpoint (`--prometheus`) off loopback, and for `submit`, `cancel`, `info` and `top` that talk to a controller",
@@ -326,7 +352,12 @@ pub(super) fn page() -> Result<String> {
     out += "Flags take precedence over variables, and variables over configuration files. `bucketload config show` \
             prints every effective setting and its source; it never shows secrets. With \
             `--engine cli:PROGRAM` the program gets a separate environment: see \
-            [other clients](../engines.md#command-line-clients).\n";
+            [other clients](../engines.md#command-line-clients).\n\n\
+            `bucketload run` also takes its own flags from the environment: `BUCKETLOAD_DURATION=30s` stands for \
+            `--duration 30s`, `BUCKETLOAD_ENDPOINT_URL` for `--endpoint-url`, and so on for each flag that its help lists \
+            under target, file system, workload, run and output options. The variable of a switch is `true` or `false`. A \
+            flag that is typed takes precedence, also over the variable of a flag that contradicts it. The run names the \
+            variables that it used.\n";
     for (heading, variables) in GROUPS {
         let _ = write!(out, "\n## {heading}\n\n| variable | |\n|---|---|\n");
         for (name, meaning) in *variables {

@@ -17,6 +17,7 @@ mod book;
 mod citations;
 mod environment;
 mod examples;
+mod first_hour;
 mod flags;
 mod html;
 mod links;

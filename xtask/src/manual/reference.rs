@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::rust::{self, Item};
-use super::{environment, markdown, results, schema, work_dir};
+use super::{environment, first_hour, markdown, results, schema, work_dir};
 use crate::files;
 use crate::program;
 use crate::sh::{Result, root, run};
@@ -259,6 +259,7 @@ fn errors() -> Result<String> {
     );
     out += "\nThe consistency oracle has its own names for findings: \
             [Consistency and durability](../integrity.md#what-a-read-may-return).\n";
+    out += &first_hour::tables()?;
     Ok(out)
 }
 

@@ -30,6 +30,7 @@ use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
 use crate::exit::{Exit, Failure, OrFail, first_failure};
+use crate::named;
 use crate::{setup, signals};
 
 /// How the measurement ended.
@@ -172,6 +173,7 @@ fn side(
             ));
         }
         target.target = Some(given);
+        named::expand(&mut target).or_usage()?;
         args.live.workload.clone().unwrap_or_default()
     } else {
         given

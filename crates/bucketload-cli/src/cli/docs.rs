@@ -2,6 +2,8 @@
 
 use std::io;
 
+use bucketload_workload::spec::BUILTIN_WORKLOADS;
+use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
@@ -47,9 +49,66 @@ fn render(command: Command) -> io::Result<Vec<u8>> {
 
 /// The completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Vec<u8> {
+    let names: Vec<&str> = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect();
+    let mut command = Cli::command();
+    if shell == Shell::Bash {
+        command = with_workloads(command, &names);
+    }
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "bucketload", &mut script);
-    script
+    clap_complete::generate(shell, &mut command, "bucketload", &mut script);
+    let names = names.join(" ");
+    match (shell, String::from_utf8(script)) {
+        (Shell::Zsh, Ok(text)) => zsh_workloads(&text, &names).into_bytes(),
+        (Shell::Fish, Ok(mut text)) => {
+            for command in WITH_WORKLOAD {
+                let when = format!("__fish_bucketload_using_subcommand {command}");
+                text += &format!("complete -c bucketload -n \"{when}\" -a \"{names}\"\n");
+            }
+            text.into_bytes()
+        }
+        (_, Ok(text)) => text.into_bytes(),
+        (_, Err(error)) => error.into_bytes(),
+    }
+}
+
+/// The commands whose argument is a workload: a name or, for all but the last, a file.
+const WITH_WORKLOAD: [&str; 5] = ["run", "capacity", "sweep", "submit", "show"];
+
+/// The definition in which workloads have one of `names`; bash proposes files besides.
+fn with_workloads(command: Command, names: &[&'static str]) -> Command {
+    let names = names.to_vec();
+    WITH_WORKLOAD.into_iter().fold(command, |command, name| {
+        let names = names.clone();
+        command.mut_subcommand(name, |sub| {
+            sub.mut_args(|arg| match arg.is_positional() {
+                true => arg.value_parser(PossibleValuesParser::new(names.clone())),
+                false => arg,
+            })
+        })
+    })
+}
+
+/// A script for zsh that proposes names where a workload is due, besides files.
+fn zsh_workloads(script: &str, names: &str) -> String {
+    let is_workload = |line: &str| {
+        let line = line.trim_start_matches("':").trim_start_matches(':');
+        line.starts_with("workload -- ")
+    };
+    let mut out = String::new();
+    for line in script.lines() {
+        match is_workload(line) {
+            true => out += &line.replace(":_files'", ":_bucketload_workloads'"),
+            false => out += line,
+        }
+        out.push('\n');
+    }
+    let function = format!(
+        "_bucketload_workloads() {{\n    _alternative 'workloads:workload:({names})' 'files:file:_files'\n}}\n\n"
+    );
+    out.replace(
+        "if [ \"$funcstack[1]\"",
+        &format!("{function}if [ \"$funcstack[1]\""),
+    )
 }
 
 #[cfg(test)]
@@ -84,6 +143,27 @@ mod tests {
         assert!(run.contains("max\\-in\\-flight"), "{run}");
         let main = String::from_utf8(man_page().unwrap()).unwrap();
         assert!(main.contains("Exit codes"), "{main}");
+    }
+
+    #[test]
+    fn workloads_are_completed_by_name() {
+        let script = |shell| String::from_utf8(completions(shell)).unwrap();
+        let bash = script(Shell::Bash);
+        let run = bash.split("bucketload__subcmd__run)\n").nth(1).unwrap();
+        let words = run.lines().next().unwrap();
+        assert!(
+            words.contains("opts=") && words.contains(" online-service "),
+            "{words}"
+        );
+        let zsh = script(Shell::Zsh);
+        assert!(zsh.matches(":_bucketload_workloads'").count() >= 4, "{zsh}");
+        let function = zsh.find("_bucketload_workloads() {").unwrap();
+        assert!(function < zsh.find("funcstack[1]").unwrap());
+        let fish = script(Shell::Fish);
+        assert!(
+            fish.contains("using_subcommand run\" -a \"online-service "),
+            "{fish}"
+        );
     }
 
     #[test]

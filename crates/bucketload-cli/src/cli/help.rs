@@ -17,7 +17,15 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
     (
         "measure",
         "Measure a store: one workload, its limits, a whole study",
-        &["run", "capacity", "sweep", "study", "workloads", "show"],
+        &[
+            "init",
+            "run",
+            "capacity",
+            "sweep",
+            "study",
+            "workloads",
+            "show",
+        ],
     ),
     (
         "compare",

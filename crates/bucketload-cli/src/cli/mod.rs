@@ -19,6 +19,7 @@
 //!                  ├─ serve    ServeArgs
 //!                  ├─ gateway  GatewayArgs
 //!                  ├─ controller  queue and web console; submit, cancel, info, top talk to one
+//!                  ├─ init     a target by name
 //!                  ├─ config   effective settings and where they come from
 //!                  ├─ doctor   DoctorArgs: what a store does otherwise
 //!                  └─ workloads, show, report, cleanup, schema, man, completions, help
@@ -40,6 +41,7 @@ pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod help;
 pub(crate) mod hpc;
+pub(crate) mod init;
 pub(crate) mod io500;
 pub(crate) mod manage;
 pub(crate) mod markdown;
@@ -54,6 +56,7 @@ pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod trace;
 pub(crate) mod values;
+pub(crate) mod variables;
 pub(crate) mod workload;
 
 use clap::{Args, Parser, Subcommand};
@@ -69,6 +72,7 @@ use gateway::GatewayArgs;
 use grid::GridArgs;
 use help::HelpArgs;
 use hpc::HpcArgs;
+use init::InitArgs;
 use io500::Io500Args;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
@@ -199,6 +203,7 @@ pub(crate) enum Command {
     #[command(name = "io500")]
     Io500(Box<Io500Args>),
     MdWorkbench(Box<WorkbenchArgs>),
+    Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),
     Report(ReportArgs),

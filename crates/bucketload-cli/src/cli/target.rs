@@ -2,10 +2,12 @@
 
 use bucketload_target::{Dialect, Flag, Scope, Settings, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use crate::dialect;
 use crate::drivers::registry;
+use crate::named;
 
 /// The target of the load. Flags take precedence over environment variables, which take precedence over configuration
 /// files, which take precedence over defaults.
@@ -39,7 +41,7 @@ impl Args for TargetArgs {
             .value_name("URL")
             .help(TARGET)
             .long_help(format!(
-                "{TARGET}\n\nThe default is the workload's target, else the embedded server over memory."
+                "{TARGET}\n\n@NAME stands for a target that `bucketload init` saved, with its flags. The default is the workload's target, else the embedded server over memory."
             ))
             .help_heading("Target options");
         let dialect = Arg::new("dialect")
@@ -89,7 +91,8 @@ impl FromArgMatches for TargetArgs {
                 self.settings.set(flag, values);
             }
         }
-        Ok(())
+        named::expand(self)
+            .map_err(|e| clap::Error::raw(ErrorKind::ValueValidation, format!("--target: {e}\n")))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod hpc;
+pub(crate) mod init;
 pub(crate) mod io500;
 pub(crate) mod mdworkbench;
 pub(crate) mod model;

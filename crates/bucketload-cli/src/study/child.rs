@@ -15,6 +15,7 @@ use bucketload_study::layout::OUTPUT;
 use bucketload_study::model::{self, Cell};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cli::variables::SWITCH;
 use crate::hpc::gateway::VARIABLES;
 
 /// How often to check on a running child.
@@ -145,6 +146,8 @@ fn this_program(env: &BTreeMap<String, String>, log: &File) -> io::Result<Comman
     }
     command
         .envs(env)
+        // A study says itself what its runs do.
+        .env(SWITCH, "off")
         .stdin(Stdio::null())
         .stderr(log.try_clone()?)
         // Ctrl-C reaches this process only, which passes it on once.

@@ -153,6 +153,147 @@ fn a_full_store_is_named() {
 }
 
 #[test]
+fn a_run_on_a_full_store_ends_early_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory", "--fault", "full,after=1MiB"]);
+    let args = [
+        "run",
+        "put",
+        "--size",
+        "1KiB",
+        "--workers",
+        "4",
+        "--duration",
+        "10m",
+        "--target",
+        "s3://bench/t",
+        "--create-bucket",
+        "--no-calibration",
+        "--endpoint-url",
+        &server.url(),
+    ];
+    let begun = std::time::Instant::now();
+    let outcome = call(&mut bucketload(
+        dir.path(),
+        &[&args[..], &["--output", "json"]].concat(),
+    ));
+    outcome.expect(
+        1,
+        &[
+            "nearly all operations of phase `run` fail",
+            "max-failed=100%",
+            "507",
+        ],
+    );
+    assert!(begun.elapsed().as_secs() < 300, "{:?}", begun.elapsed());
+    let result = outcome.json();
+    let phases = result["phases"].as_array().unwrap();
+    let measured = phases.iter().find(|phase| phase["kind"] == "run").unwrap();
+    assert_eq!(measured["end"], "failing");
+    assert_eq!(result["verdict"]["word"], "DEGRADED");
+    let reason = &result["verdict"]["reasons"][0];
+    assert_eq!(reason["rule"], "V7");
+    let said = reason["measured"].as_str().unwrap();
+    assert!(
+        said.contains("of them with `full`") && said.contains("ended early"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_refused_run_leaves_no_directory_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let refused = |more: &[&str]| {
+        run(dir.path(), &server.url(), more).expect(3, &["--create-bucket"]);
+    };
+    refused(&[]);
+    refused(&["--out", "named"]);
+    refused(&["--out", "named", "--op-log"]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    // A directory that was there before stays, empty.
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    refused(&["--out", "mine"]);
+    assert_eq!(fs::read_dir(dir.path().join("mine")).unwrap().count(), 0);
+    // The next attempt is not refused because of the first.
+    run(
+        dir.path(),
+        &server.url(),
+        &["--create-bucket", "--out", "named"],
+    )
+    .expect(0, &[]);
+}
+
+#[test]
+fn a_target_is_saved_and_used_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let say = |args: &[&str], code: i32, words: &[&str]| {
+        let outcome = call(&mut bucketload(dir.path(), args));
+        outcome.expect(code, &[]);
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        for word in words {
+            assert!(
+                said.contains(word),
+                "{args:?} does not say {word:?}: {said}"
+            );
+        }
+        assert!(!said.contains(crate::common::SECRET_KEY), "{said}");
+    };
+    let url = server.url();
+    let init = [
+        "init",
+        "desk",
+        "--target",
+        "s3://bench/t",
+        "--endpoint-url",
+        &url,
+    ];
+    say(&["init", "--list"], 0, &["no target is saved"]);
+    say(
+        &init,
+        0,
+        &[
+            "saved @desk",
+            ".config/bucketload/targets.toml",
+            "run get --target @desk",
+        ],
+    );
+    say(&init, 2, &["@desk is saved already", "--replace"]);
+    say(&[&init[..], &["--replace"]].concat(), 0, &["saved @desk"]);
+    say(
+        &["init", "--list"],
+        0,
+        &["@desk  s3://bench/t --endpoint-url http://127.0.0.1:"],
+    );
+    say(
+        &[
+            "run",
+            "put",
+            "--ops",
+            "5",
+            "--target",
+            "@desk",
+            "--create-bucket",
+            "--keep",
+        ],
+        0,
+        &["s3://bench/t"],
+    );
+    say(
+        &["cleanup", "--target", "@desk", "--dry-run"],
+        0,
+        &["bench/t/bucketload-"],
+    );
+    say(&["init", "desk"], 2, &["without a terminal"]);
+    say(&["init", "--target", "s3://b"], 2, &["init desk"]);
+    let saved = fs::read_to_string(dir.path().join(".config/bucketload/targets.toml")).unwrap();
+    assert!(
+        !saved.contains(crate::common::SECRET_KEY) && !saved.contains(crate::common::ACCESS_KEY)
+    );
+}
+
+#[test]
 fn a_lost_acknowledged_write_is_found_with_check_writes() {
     let dir = tempfile::tempdir().unwrap();
     let lossy = [
