@@ -13,6 +13,7 @@ mod console;
 mod cosbench;
 mod delays;
 mod devtools;
+mod doctor;
 mod engines;
 mod files;
 mod gateway;
@@ -80,6 +81,7 @@ const PARTS: &[Part] = &[
     ("cosbench", Long, cosbench::fuzz),
     ("servers", Beside, servers::all),
     ("small-servers", Beside, small_servers::all),
+    ("more-servers", Long, small_servers::more),
     ("study", Beside, study::study),
     ("files", Long, files::all),
     ("gateway", Long, gateway::all),

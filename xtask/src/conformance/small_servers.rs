@@ -1,4 +1,4 @@
-//! Small S3 servers with quirks: gofakes3, `rclone serve s3`, s3rver. Newcomers often try the program on one of them
+//! Small S3 servers with quirks: gofakes3, `rclone serve s3`, s3rver, moto, s3s-fs. Newcomers often try the program on one of them
 //! first. On a fresh bucket and on one with foreign objects, `online-service`, `smoke --oracle` and `cleanup` must
 //! produce a result, leave nothing behind and delete nothing foreign.
 //!
@@ -59,6 +59,24 @@ const SERVERS: [SmallServer; 3] = [
     },
 ];
 
+/// Servers whose installation takes minutes.
+const MORE: [SmallServer; 2] = [
+    SmallServer {
+        name: "moto",
+        findings: &[],
+        failing: &[],
+        keeps_folders: false,
+        v1_only: false,
+    },
+    SmallServer {
+        name: "s3s-fs",
+        findings: &[],
+        failing: &[],
+        keeps_folders: false,
+        v1_only: false,
+    },
+];
+
 /// Foreign objects: outside the runs' prefix, inside it, and where a run without an ownership marker would write.
 const FOREIGN: [&str; 3] = [
     "p/bucketload-0-00000000/r/0000000000001",
@@ -69,10 +87,19 @@ const CONTENT: &str = "not the runs' business";
 /// More than a page of a listing.
 const OBJECTS: &str = "1100";
 
-/// Tests every server; one failure does not hide the next.
+/// Tests the servers of every change; one failure does not hide the next.
 pub(crate) fn all() -> Result {
+    each(&SERVERS)
+}
+
+/// Tests the servers that take minutes to install.
+pub(crate) fn more() -> Result {
+    each(&MORE)
+}
+
+fn each(kinds: &[SmallServer]) -> Result {
     need_programs(&[("curl", "curl")])?;
-    let failures = SERVERS
+    let failures = kinds
         .iter()
         .filter_map(|kind| step(kind.name, || one(kind)).err());
     none_of(&failures.collect::<Vec<_>>())
@@ -84,6 +111,7 @@ fn one(kind: &SmallServer) -> Result {
         server: Server::start(kind.name)?,
         dir: TempDir::new("small-servers")?,
     };
+    super::doctor::expect_dialect(&visit.server)?;
     visit.online_service("fresh-online", "", "")?;
     visit.gone("fresh-online", false)?;
     visit.smoke("fresh-smoke", "")?;
