@@ -1,5 +1,6 @@
 //! The quantities of a comparison, one value per run.
 
+use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
@@ -138,7 +139,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
                 .filter(|p| p.print != Print::Omit)
             {
                 let primary = !closed && *kind == "response" && p.q == 0.5;
-                duration(&quantile_name(p.q), primary, p.value_ns as f64);
+                duration(&Statistic::Quantile(p.q).name(), primary, p.value_ns as f64);
             }
         }
     }
@@ -151,20 +152,5 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
             unit => (unit, value),
         };
         add(name, unit, Better::Lower, false, gate, value);
-    }
-}
-
-/// p50, p99, p99.9.
-pub(super) fn quantile_name(q: f64) -> String {
-    let percent = (q * 1e6).round() / 1e4;
-    format!("p{percent}")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn percentiles_have_their_usual_names() {
-        let names = [0.5, 0.95, 0.99, 0.999].map(super::quantile_name);
-        assert_eq!(names, ["p50", "p95", "p99", "p99.9"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::quantile::Print;
 
 use super::text::latency_row;
@@ -83,7 +84,7 @@ pub(crate) fn range(from: u64, to: Option<u64>) -> String {
 /// Both tails of service time and, for objects of one size, of bandwidth.
 pub(crate) fn tails(phase: &PhaseResult) -> Table {
     let quantiles = LOW_QUANTILES.into_iter().chain(QUANTILES);
-    let quantiles = quantiles.map(|q| format!("p{}", units::number(q * 100.0)));
+    let quantiles = quantiles.map(|q| Statistic::Quantile(q).name());
     let head = ["per operation", "mean", "sd"].map(str::to_owned);
     let mut table = Table::new(1, head.into_iter().chain(quantiles));
     for class in phase.classes.iter().filter(|class| class.service.n > 0) {

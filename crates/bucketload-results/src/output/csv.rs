@@ -1,5 +1,6 @@
 //! The result as one table (RFC 4180): one row per phase and operation class.
 
+use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::quantile::Print;
 
 use crate::kit::escape;
@@ -82,7 +83,10 @@ pub fn csv(result: &RunResult) -> String {
     for duration in &DURATIONS {
         let id = duration.id;
         head.extend([format!("{id}_n"), format!("{id}_mean_ns")]);
-        head.extend(QUANTILES.map(|q| format!("{id}_p{}_ns", quantile_name(q))));
+        head.extend(QUANTILES.map(|q| {
+            let name = Statistic::Quantile(q).name().replace('.', "");
+            format!("{id}_{name}_ns")
+        }));
         head.push(format!("{id}_max_ns"));
     }
     head.extend(TAIL.iter().map(name));
@@ -109,13 +113,6 @@ fn figures(computed: bool) -> impl Iterator<Item = &'static Figure<Outcome>> {
     CLASS
         .iter()
         .filter(move |figure| figure.computed == computed)
-}
-
-/// 50, 90, 95, 99, 999: the digits after "0.", at least two.
-fn quantile_name(q: f64) -> String {
-    let digits = format!("{q}");
-    let digits = digits.trim_start_matches("0.");
-    format!("{digits:0<2}")
 }
 
 /// Replaces commas: simple readers do not know quotes, and without a comma the cell needs none.
@@ -164,15 +161,7 @@ fn row(out: &mut String, cells: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{quantile_name, row};
-
-    #[test]
-    fn quantiles_are_named_by_their_digits() {
-        assert_eq!(
-            [0.5, 0.9, 0.95, 0.999].map(quantile_name),
-            ["50", "90", "95", "999"]
-        );
-    }
+    use super::row;
 
     #[test]
     fn cells_are_quoted_where_needed() {

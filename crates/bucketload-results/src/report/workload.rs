@@ -1,5 +1,7 @@
 //! Sizes and popularity as realised, compared with their laws.
 
+use bucketload_core::capacity::Statistic;
+
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::{PhaseResult, Realised, RealisedPopularity, RealisedSizes, SizeQuantile};
 use crate::units;
@@ -41,7 +43,7 @@ fn size_table(entry: &Realised, sizes: &RealisedSizes) -> Table {
     let mut head = vec![String::new()];
     let (mut theory, mut realised) = (vec!["theory".to_owned()], vec!["realised".to_owned()]);
     for quantile in &sizes.quantiles {
-        head.push(format!("p{}", units::number(quantile.q * 100.0)));
+        head.push(Statistic::Quantile(quantile.q).name());
         theory.push(units::bytes(quantile.theory));
         realised.push(units::bytes(quantile.realised));
     }
