@@ -27,6 +27,7 @@ mod oracle;
 mod ossperf;
 mod packages;
 mod replay;
+mod s3_tests;
 mod scenarios;
 mod schedulers;
 mod seaweedfs;
@@ -79,6 +80,7 @@ const PARTS: &[Part] = &[
     ("scenarios", Long, scenarios::all),
     ("cosbench", Long, cosbench::fuzz),
     ("servers", Beside, servers::all),
+    ("s3-tests", Long, s3_tests::all),
     ("small-servers", Beside, small_servers::all),
     ("study", Beside, study::study),
     ("files", Long, files::all),

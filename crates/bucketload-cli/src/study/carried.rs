@@ -29,6 +29,7 @@ const SCRIPTS: &[(&str, &str)] = scripts![
     "netns.sh",
     "nginx.sh",
     "rclone-s3.sh",
+    "s3-tests.sh",
     "s3fs.sh",
     "s3proxy.sh",
     "s3rver.sh",

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conditions::{self, READ};
-use super::{Ctx, metadata, multipart, range};
+use super::{Ctx, metadata, multipart, range, sse};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
@@ -18,7 +18,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let source = match previous(ctx, bucket, key) {
         Some(previous) => previous,
-        None => Source::Current(ctx.store().open(bucket, key)?),
+        None => Source::Current(ctx.open()?),
     };
     let object_bytes = ctx.object_bytes.insert(ObjectBytes {
         source,
@@ -36,7 +36,8 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
 /// The version before the current one, if a rule injects a stale read.
 fn previous(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
     let server = ctx.server;
-    if server.faults.is_empty() || !server.faults.keeps_history(key) {
+    if server.faults.is_empty() || !server.faults.keeps_history(key) || ctx.target.has("versionId")
+    {
         return None;
     }
     let (ago, previous) = server.history.previous(bucket, key)?;
@@ -64,6 +65,7 @@ fn describe(
     headers: &Headers<'_, '_>,
     info: &ObjectInfo,
 ) -> S3Result<Option<Range<u64>>> {
+    sse::check_read(headers, sse::REQUEST, info)?;
     match conditions::of_read(headers, READ, info)? {
         ReadDecision::Proceed => {}
         ReadDecision::NotModified => {
@@ -126,6 +128,7 @@ fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
 /// GetObjectAttributes.
 pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
     let info = ctx.object_info()?;
+    sse::check_read(headers, sse::REQUEST, &info)?;
     if !headers.has(Name::ObjectAttributes) {
         return Err(S3Error::new(
             Code::InvalidArgument,
@@ -176,17 +179,8 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
     }
     let body = doc.finish();
     ctx.head.modified(info.modified);
+    if let Some(id) = info.headers.version() {
+        ctx.head.version(id);
+    }
     Ok(body)
-}
-
-/// GetObjectAcl: every object is private and has the same owner.
-pub(crate) fn acl(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.object_info()?;
-    Ok(super::bucket::private_acl(ctx))
-}
-
-/// GetObjectRetention and GetObjectLegalHold: no object has either.
-pub(crate) fn lock(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.object_info()?;
-    Err(Code::NoSuchObjectLockConfiguration.into())
 }
