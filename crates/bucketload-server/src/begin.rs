@@ -13,16 +13,19 @@ use bucketload_wire::http::{self, Request};
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::checksum;
+use super::claim::PayloadAuth;
+use super::config::Access;
 use super::error::{Code, S3Error, S3Result};
+use super::form;
 use super::headers::{Headers, Name};
-use super::ops::{self, conditions, metadata};
+use super::ops::{self, acl, conditions, lock};
 use super::pending::{Pending, Purpose, Reply, Sink, context, render};
 use super::quirks;
 use super::respond::Body;
 use super::router::{self, Operation, STATS_PATH};
 use super::thread::{RequestBuffers, ServerState, Thread};
 use super::upload::{self, MAX_SINGLE_PUT, content_md5, framing, payload_hash};
-use super::uri;
+use super::uri::{self, Target};
 
 /// What to do next with a request.
 pub(crate) enum Next {
@@ -147,7 +150,18 @@ fn start(
         reply.operation = Some(Operation::Stats);
         return stats_page(server, buffers);
     }
-    let mut verified = {
+    let form = form_boundary(request.method, &buffers.target, &headers)?;
+    let unsigned = is_unsigned(&buffers.target, &headers);
+    let mut verified = if form.is_some() {
+        // The policy in the form carries the signature.
+        PayloadAuth::Unsigned.into()
+    } else if unsigned && server.config.access == Access::Signed {
+        let operation = router::route(request.method, &buffers.target, &headers)?;
+        if !acl::admits_everyone(&context(server, buffers), operation) {
+            return Err(Code::AccessDenied.into());
+        }
+        PayloadAuth::Unsigned.into()
+    } else {
         let mut verifier = thread.verifier.borrow_mut();
         verifier.verify(request.method, &mut buffers.target, &headers, thread.now())?
     };
@@ -174,7 +188,9 @@ fn start(
         Operation::Put | Operation::UploadPart => {
             return upload::start(server, buffers, request, &headers, verified, operation);
         }
-        Operation::DeleteMany => Purpose::DeleteMany,
+        Operation::DeleteMany => Purpose::DeleteMany {
+            bypass: lock::bypasses(&headers),
+        },
         Operation::CompleteUpload => Purpose::Complete {
             condition: conditions::of_write(&headers)?,
             // A checksum header here covers the object, not the document.
@@ -183,24 +199,37 @@ fn start(
         Operation::PutTagging => Purpose::Tagging,
         Operation::Restore => Purpose::Restore,
         Operation::MakeBucket => {
-            if headers
-                .bytes(Name::ObjectLock)
-                .is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
-            {
-                return Err(S3Error::new(
-                    Code::NotImplemented,
-                    "Object lock is not implemented.",
-                ));
+            let locked = headers.bytes(Name::ObjectLock);
+            Purpose::MakeBucket {
+                locked: locked.is_some_and(|value| value.eq_ignore_ascii_case(b"true")),
+                list: acl::canned(&headers)?,
             }
-            metadata::check_acl(&headers)?;
-            Purpose::MakeBucket
         }
         Operation::PutAcl => {
-            metadata::check_acl(&headers)?;
+            if !headers.has(Name::Acl) {
+                return Err(S3Error::new(
+                    Code::NotImplemented,
+                    "Only canned ACLs are implemented: the owner is the only user.",
+                ));
+            }
             Purpose::Acl {
-                canned: headers.has(Name::Acl),
+                list: acl::canned(&headers)?,
             }
         }
+        Operation::PostForm => Purpose::Form {
+            boundary: form
+                .ok_or_else(|| {
+                    S3Error::new(
+                        Code::MalformedPOSTRequest,
+                        "Bucket POST must be of the enclosure-type multipart/form-data.",
+                    )
+                })?
+                .to_owned(),
+        },
+        Operation::PutBucketConfig => Purpose::BucketConfig,
+        Operation::PutObjectLock => Purpose::ObjectLock {
+            bypass: lock::bypasses(&headers),
+        },
         _ => {
             let body = ops::dispatch(operation, &mut context(server, buffers), &headers)?;
             return Ok(Started::Done(body));
@@ -221,6 +250,27 @@ fn start(
         checks,
         reader,
     })
+}
+
+/// The boundary of an upload by a form; `None` for all other requests.
+fn form_boundary<'b>(
+    method: &str,
+    target: &Target,
+    headers: &Headers<'_, 'b>,
+) -> S3Result<Option<&'b str>> {
+    if method != "POST" || !target.key().is_empty() || headers.has(Name::Authorization) {
+        return Ok(None);
+    }
+    let kind = headers.text(Name::ContentType)?;
+    Ok(kind
+        .filter(|_| !target.has("delete"))
+        .and_then(form::boundary))
+}
+
+/// Whether a request makes no claim about who sent it.
+fn is_unsigned(target: &Target, headers: &Headers<'_, '_>) -> bool {
+    let presigned = ["X-Amz-Signature", "X-Amz-Algorithm", "Signature"];
+    !headers.has(Name::Authorization) && !presigned.iter().any(|name| target.has(name))
 }
 
 fn stats_page(server: &ServerState, buffers: &mut RequestBuffers) -> S3Result<Started> {

@@ -1,7 +1,7 @@
 //! Arbitrary bytes never crash the thread, and every complete request gets a response.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use proptest::prelude::*;
 
@@ -34,6 +34,7 @@ fn thread(stats_page: bool) -> Thread {
         tls: None,
         counters: Box::new([Counters::default()]),
         open: AtomicU64::new(0),
+        default_encryption: AtomicBool::new(false),
         store: Arc::new(store),
         config,
     };

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use bucketload_store::StoreError;
+use bucketload_store::{StoreError, VersionId};
 
 /// Declares [`Code`] with its wire name, HTTP status and default message in one place.
 macro_rules! codes {
@@ -45,7 +45,6 @@ macro_rules! codes {
 }
 
 codes! {
-    AccessControlListNotSupported 400 "The bucket does not allow ACLs.",
     AccessDenied 403 "Access Denied.",
     AuthorizationHeaderMalformed 400 "The authorization header is malformed.",
     AuthorizationQueryParametersError 400 "The authorization query parameters are malformed.",
@@ -60,18 +59,23 @@ codes! {
     InternalError 500 "We encountered an internal error. Please try again.",
     InvalidAccessKeyId 403 "The access key ID you provided does not exist in our records.",
     InvalidArgument 400 "An argument is invalid.",
+    InvalidBucketState 409 "The request is not valid with the current state of the bucket.",
     InvalidBucketName 400 "The specified bucket is not valid.",
     InvalidDigest 400 "The Content-MD5 or checksum value that you specified is not valid.",
     InvalidObjectState 403 "Restore is not allowed for the object's current storage class.",
     InvalidPart 400 "One or more of the specified parts could not be found, or an entity tag did not match.",
     InvalidPartNumber 416 "The requested part number is not satisfiable.",
     InvalidPartOrder 400 "The list of parts was not in ascending order.",
+    InvalidPolicyDocument 400 "The policy of the form is not valid.",
     InvalidRange 416 "The requested range is not satisfiable.",
     InvalidRequest 400 "The request is not valid.",
+    InvalidRetentionPeriod 400 "The retention period must be a positive number of days or years.",
     InvalidStorageClass 400 "The storage class you specified is not valid.",
     InvalidTag 400 "The tag provided was not a valid tag.",
     InvalidURI 400 "The URI could not be parsed.",
     KeyTooLongError 400 "Your key is longer than 1024 bytes.",
+    MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.",
+    MalformedPolicy 400 "The policy is not a JSON document with statements.",
     MalformedTrailerError 400 "The request contained trailing data that was not well-formed.",
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.",
     MaxMessageLengthExceeded 400 "Your request was too big.",
@@ -112,6 +116,8 @@ pub(crate) struct S3Error {
     message: Option<Cow<'static, str>>,
     /// The region that the signature must name, reported as `<Region>`.
     pub(crate) region: Option<Box<str>>,
+    /// The delete marker met instead of an object.
+    pub(crate) marker: Option<VersionId>,
     /// Size of the object that a range lies outside of, reported in `Content-Range`.
     pub(crate) size: Option<u64>,
 }
@@ -155,6 +161,7 @@ impl From<Code> for S3Error {
             status: None,
             message: None,
             region: None,
+            marker: None,
             size: None,
         }
     }
@@ -170,8 +177,13 @@ impl From<StoreError> for S3Error {
             StoreError::InvalidRange { size } => Some(*size),
             _ => None,
         };
+        let marker = match &error {
+            StoreError::DeleteMarker { version, .. } => Some(*version),
+            _ => None,
+        };
         Self {
             size,
+            marker,
             ..Self::new(code, error.to_string())
         }
     }

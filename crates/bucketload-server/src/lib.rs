@@ -26,7 +26,7 @@
 //!   uri headers router                     parse and route the request
 //!   claim canonical sigv4 sigv2            verify the signature
 //!   body aws_chunked checks checksum       decode the body and check its digests
-//!   xml_in tags                            parse request documents
+//!   xml_in tags form                       parse request documents
 //! ops         the operations on the store
 //! respond xml send                         build and send responses
 //! faults delay                             inject faults
@@ -40,10 +40,13 @@
 //!
 //! # Unsupported features
 //!
-//! Versioning, ACLs other than `private`, encryption, object lock, lifecycle and the other bucket
-//! configurations. Reading one returns the response of a bucket without that configuration; setting
-//! one is refused with `NotImplemented`. The server reads the bodies of refused requests to the end,
-//! so clients see the response. Stopping the server cuts off requests in flight.
+//! Versions, object lock and the configurations of buckets exist over the memory store only; the other
+//! stores refuse to set them with `NotImplemented`. Policies, CORS and lifecycles are kept and
+//! returned, and nothing acts on them. Encryption headers are checked and returned, and nothing is
+//! encrypted. There is one user: grants to others have no effect but for those to everyone. Website,
+//! replication, logging, notification and the like cannot be set: reading one returns the response of
+//! a bucket without it. The server reads the bodies of refused requests to the end, so clients see the
+//! response. Stopping the server cuts off requests in flight.
 
 mod aws_chunked;
 mod begin;
@@ -57,6 +60,7 @@ mod connection;
 mod delay;
 mod error;
 pub mod faults;
+mod form;
 mod headers;
 mod ops;
 mod pace;
@@ -78,7 +82,7 @@ mod xml_in;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -178,6 +182,7 @@ impl Server {
             tls,
             counters: (0..config.threads).map(|_| Counters::default()).collect(),
             open: AtomicU64::new(0),
+            default_encryption: AtomicBool::new(false),
             store,
             config,
         });

@@ -3,7 +3,8 @@
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
-use super::ops::{Ctx, bucket, delete, multipart, restore, tagging};
+use super::ops::sse::Encryption;
+use super::ops::{Ctx, acl, bucket, config, delete, form, lock, multipart, restore, tagging};
 use super::respond::Body;
 use super::router::Operation;
 use super::thread::{RequestBuffers, ServerState, Thread};
@@ -63,9 +64,11 @@ pub(super) enum Sink {
     Object {
         upload: Box<dyn ObjectUpload>,
         commit: Commit,
+        encryption: Encryption,
     },
     Part {
         upload: Box<dyn PartUpload>,
+        encryption: Encryption,
     },
     /// Nowhere: the store accepted it unseen.
     Unseen(Written),
@@ -80,16 +83,28 @@ pub(super) enum Sink {
 
 /// What a request document is for.
 pub(super) enum Purpose {
-    DeleteMany,
+    DeleteMany {
+        bypass: bool,
+    },
     Complete {
         condition: Condition,
         announced: Option<Checksum>,
     },
     Tagging,
     Restore,
-    MakeBucket,
+    MakeBucket {
+        locked: bool,
+        list: Option<&'static str>,
+    },
     Acl {
-        canned: bool,
+        list: Option<&'static str>,
+    },
+    BucketConfig,
+    Form {
+        boundary: String,
+    },
+    ObjectLock {
+        bypass: bool,
     },
 }
 
@@ -165,7 +180,7 @@ impl Pending {
             checks.update(data);
             match sink {
                 Sink::Object { upload, .. } => Ok(upload.write(data)?),
-                Sink::Part { upload } => Ok(upload.write(data)?),
+                Sink::Part { upload, .. } => Ok(upload.write(data)?),
                 Sink::Document { .. } if buffers.input.len() + data.len() > MAX_DOCUMENT => {
                     Err(Code::MaxMessageLengthExceeded.into())
                 }
@@ -201,13 +216,18 @@ impl Pending {
         }
         let trailers = self.reader.finish()?;
         let sums: Vec<_> = self.checks.finish(&trailers)?.into_iter().collect();
-        let written = match self.sink {
-            Sink::Object { upload, mut commit } => {
+        let (written, encryption) = match self.sink {
+            Sink::Object {
+                upload,
+                mut commit,
+                encryption,
+            } => {
                 commit.checksums.clone_from(&sums);
-                context(server, buffers).commit(upload, commit)?
+                let written = context(server, buffers).commit(upload, commit)?;
+                (written, encryption)
             }
-            Sink::Part { upload } => upload.commit(sums.clone())?,
-            Sink::Unseen(written) => written,
+            Sink::Part { upload, encryption } => (upload.commit(sums.clone())?, encryption),
+            Sink::Unseen(written) => (written, Encryption::default()),
             Sink::Document {
                 content_md5,
                 purpose,
@@ -219,7 +239,10 @@ impl Pending {
             }
             Sink::Answered(_) => unreachable!("handled above"),
         };
-        buffers.head.start(200).etag(written.etag).checksums(&sums);
+        let head = &mut buffers.head;
+        head.start(200).etag(written.etag).checksums(&sums);
+        head.written(written.version);
+        encryption.write(head);
         Ok(Body::Empty)
     }
 }
@@ -235,14 +258,17 @@ fn document(
         return Err(Code::BadDigest.into());
     }
     match purpose {
-        Purpose::DeleteMany => delete::many(ctx, input),
+        Purpose::DeleteMany { bypass } => delete::many(ctx, input, bypass),
         Purpose::Complete {
             condition,
             announced,
         } => multipart::complete(ctx, input, &condition, announced.as_ref()),
         Purpose::Tagging => tagging::put(ctx, input),
         Purpose::Restore => restore::object(ctx, input),
-        Purpose::MakeBucket => bucket::create(ctx, input),
-        Purpose::Acl { canned } => bucket::put_acl(ctx, canned),
+        Purpose::MakeBucket { locked, list } => bucket::create(ctx, input, locked, list),
+        Purpose::Acl { list } => acl::put(ctx, list),
+        Purpose::Form { boundary } => form::post(ctx, input, &boundary),
+        Purpose::BucketConfig => config::put(ctx, input),
+        Purpose::ObjectLock { bypass } => lock::put(ctx, input, bypass),
     }
 }

@@ -11,7 +11,7 @@ use super::error::{Code, S3Error};
 use super::xml::Doc;
 use bucketload_s3::date;
 use bucketload_s3::encode::push_decimal;
-use bucketload_store::{Checksum, Object};
+use bucketload_store::{Checksum, Object, VersionId};
 
 /// The body of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,6 +152,19 @@ impl Head {
         self
     }
 
+    /// Adds the id of a version.
+    pub(crate) fn version(&mut self, id: VersionId) -> &mut Self {
+        let id = id.to_string();
+        self.header(bucketload_store::Headers::VERSION_ID, id.as_bytes())
+    }
+
+    /// Adds the id of a version just written. A writer is not told that it replaced the null version.
+    pub(crate) fn written(&mut self, id: Option<VersionId>) {
+        if let Some(id) = id.filter(|id| *id != VersionId::NULL) {
+            self.version(id);
+        }
+    }
+
     /// Adds `Last-Modified`.
     pub(crate) fn modified(&mut self, time: std::time::SystemTime) -> &mut Self {
         self.name("Last-Modified");
@@ -213,6 +226,9 @@ impl Head {
             push_decimal(&mut self.out, size);
             self.end_line();
         }
+        if let Some(marker) = error.marker {
+            self.version(marker).header("x-amz-delete-marker", b"true");
+        }
         if error.code == Code::SlowDown {
             self.number("Retry-After", 1);
         }
@@ -237,8 +253,10 @@ impl Head {
 const fn known_status(status: u16) -> Option<&'static [u8]> {
     Some(match status {
         200 => b"200 OK",
+        201 => b"201 Created",
         204 => b"204 No Content",
         206 => b"206 Partial Content",
+        303 => b"303 See Other",
         304 => b"304 Not Modified",
         400 => b"400 Bad Request",
         403 => b"403 Forbidden",

@@ -44,13 +44,15 @@ operations! {
     Delete "delete",
     /// DeleteObjects.
     DeleteMany "delete-many",
+    /// PostObject: an upload by an HTML form.
+    PostForm "post-form",
     /// CopyObject.
     Copy "copy",
     /// ListObjectsV2.
     List "list",
     /// ListObjects.
     ListV1 "list-v1",
-    /// ListObjectVersions: every object once, because nothing is versioned.
+    /// ListObjectVersions.
     ListVersions "list-versions",
     /// CreateMultipartUpload.
     CreateUpload "create-upload",
@@ -90,13 +92,16 @@ operations! {
     DeleteBucket "delete-bucket",
     /// GetBucketLocation.
     GetLocation "get-location",
-    /// Reading a bucket's configuration (versioning, policy, lifecycle and the like): the response
-    /// of a bucket without one.
+    /// Reading a bucket's configuration (versioning, policy, lifecycle and the like).
     GetBucketConfig "get-bucket-config",
-    /// Deleting a bucket's configuration: succeeds although there is none.
+    /// Storing a bucket's configuration.
+    PutBucketConfig "put-bucket-config",
+    /// Deleting a bucket's configuration.
     DeleteBucketConfig "delete-bucket-config",
-    /// Reading the retention or legal hold of an object: no object has one.
+    /// Reading the retention or legal hold of a version.
     GetObjectLock "get-object-lock",
+    /// Setting the retention or legal hold of a version.
+    PutObjectLock "put-object-lock",
     /// The server's own statistics, if enabled.
     Stats "stats",
 }
@@ -157,8 +162,8 @@ const UNSUPPORTED_OBJECT: [&str; 5] = ["encryption", "renameObject", "select", "
 /// The operation that a request asks for.
 ///
 /// # Errors
-/// `NotImplemented` for S3 features that this server lacks; `MethodNotAllowed`; `InvalidArgument` and
-/// `NoSuchVersion` for invalid parameters.
+/// `NotImplemented` for S3 features that this server lacks; `MethodNotAllowed`; `InvalidArgument` for
+/// invalid parameters.
 pub(crate) fn route(
     method: &str,
     target: &Target,
@@ -195,28 +200,19 @@ fn bucket(method: &str, target: &Target) -> S3Result<Operation> {
             )),
         },
         "PUT" if target.has("acl") => Ok(Operation::PutAcl),
-        "PUT" if config.is_some() => Err(Code::NotImplemented.into()),
+        "PUT" if config.is_some() => Ok(Operation::PutBucketConfig),
         "PUT" => Ok(Operation::MakeBucket),
         "HEAD" => Ok(Operation::HeadBucket),
         "DELETE" if config.is_some() => Ok(Operation::DeleteBucketConfig),
         "DELETE" => Ok(Operation::DeleteBucket),
         "POST" if target.has("delete") => Ok(Operation::DeleteMany),
-        "POST" => Err(S3Error::new(
-            Code::NotImplemented,
-            "Uploads by HTML forms are not implemented.",
-        )),
+        "POST" => Ok(Operation::PostForm),
         _ => Err(Code::MethodNotAllowed.into()),
     }
 }
 
 fn object(method: &str, target: &Target, headers: &Headers<'_, '_>) -> S3Result<Operation> {
     refuse(target, &UNSUPPORTED_OBJECT)?;
-    if target
-        .param("versionId")
-        .is_some_and(|version| version != "null")
-    {
-        return Err(Code::NoSuchVersion.into());
-    }
     let upload = target.has("uploadId");
     let copy = headers.has(Name::CopySource);
     match method {
@@ -241,7 +237,7 @@ fn object(method: &str, target: &Target, headers: &Headers<'_, '_>) -> S3Result<
         "PUT" if target.has("tagging") => Ok(Operation::PutTagging),
         "PUT" if target.has("acl") => Ok(Operation::PutAcl),
         "PUT" if target.has("retention") || target.has("legal-hold") => {
-            Err(Code::NotImplemented.into())
+            Ok(Operation::PutObjectLock)
         }
         "PUT" => Ok(if copy {
             Operation::Copy
@@ -297,6 +293,8 @@ mod tests {
             ("DELETE", "/b", DeleteBucket),
             ("GET", "/b?location", GetLocation),
             ("GET", "/b?versioning=", GetBucketConfig),
+            ("PUT", "/b?versioning", PutBucketConfig),
+            ("PUT", "/b/k?retention&versionId=1", PutObjectLock),
             ("GET", "/b?acl", GetBucketConfig),
             ("DELETE", "/b?lifecycle", DeleteBucketConfig),
             ("PUT", "/b?acl", PutAcl),
@@ -306,6 +304,7 @@ mod tests {
             ("GET", "/b?versions", ListVersions),
             ("GET", "/b?uploads", ListUploads),
             ("POST", "/b?delete", DeleteMany),
+            ("POST", "/b", PostForm),
             ("GET", "/b/k", Get),
             ("GET", "/b/k?partNumber=2&versionId=null", Get),
             ("HEAD", "/b/k", Head),
@@ -336,12 +335,9 @@ mod tests {
             ("PATCH", "/b/k", Code::MethodNotAllowed),
             ("POST", "/b/k", Code::MethodNotAllowed),
             ("PUT", "/", Code::MethodNotAllowed),
-            ("POST", "/b", Code::NotImplemented),
             ("GET", "/b?inventory", Code::NotImplemented),
-            ("PUT", "/b?versioning", Code::NotImplemented),
             ("GET", "/b/k?torrent", Code::NotImplemented),
             ("POST", "/b/k?select&select-type=2", Code::NotImplemented),
-            ("GET", "/b/k?versionId=7", Code::NoSuchVersion),
             ("GET", "/b?list-type=3", Code::InvalidArgument),
             ("PUT", "/b/k?uploadId=u", Code::InvalidArgument),
         ] {

@@ -68,13 +68,23 @@ pub(crate) struct Counters {
     pub(crate) server_errors: Counter,
     pub(crate) bytes_in: Counter,
     pub(crate) bytes_out: Counter,
-    requests: [Counter; Operation::ALL.len()],
+    requests: Requests,
+}
+
+/// A counter for each operation.
+#[derive(Debug)]
+struct Requests([Counter; Operation::ALL.len()]);
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counter::default()))
+    }
 }
 
 impl Counters {
     /// Counts a request for `operation`.
     pub(crate) fn request(&self, operation: Operation) {
-        self.requests[operation as usize].add(1);
+        self.requests.0[operation as usize].add(1);
     }
 
     /// Counts a response by its status.
@@ -128,7 +138,7 @@ pub(crate) fn sum<'a>(threads: impl Iterator<Item = &'a Counters>) -> ServerStat
         stats.server_errors += thread.server_errors.get();
         stats.body_bytes_in += thread.bytes_in.get();
         stats.body_bytes_out += thread.bytes_out.get();
-        for (total, counter) in requests.iter_mut().zip(&thread.requests) {
+        for (total, counter) in requests.iter_mut().zip(&thread.requests.0) {
             *total += counter.get();
         }
     }

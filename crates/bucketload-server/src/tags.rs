@@ -9,6 +9,18 @@ use bucketload_store::Tags;
 /// # Errors
 /// `MalformedXML`; `InvalidTag` for tags that break a limit.
 pub(crate) fn tagging(body: &[u8]) -> S3Result<Tags> {
+    check_tags(document(body)?, 10)
+}
+
+/// Reads the body of PutBucketTagging.
+///
+/// # Errors
+/// As [`tagging`].
+pub(crate) fn bucket_tagging(body: &[u8]) -> S3Result<Tags> {
+    check_tags(document(body)?, 50)
+}
+
+fn document(body: &[u8]) -> S3Result<Tags> {
     let mut tags = Tags::new();
     let mut tag = (None, None);
     let mut seen = false;
@@ -28,7 +40,7 @@ pub(crate) fn tagging(body: &[u8]) -> S3Result<Tags> {
     if !seen {
         return Err(malformed());
     }
-    check_tags(tags)
+    Ok(tags)
 }
 
 /// Reads the `x-amz-tagging` header, which has the form of a query string.
@@ -52,14 +64,14 @@ pub(crate) fn tagging_header(value: &str) -> S3Result<Tags> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         tags.push((decode(key)?, decode(value)?));
     }
-    check_tags(tags)
+    check_tags(tags, 10)
 }
 
-/// Checks S3's limits: at most 10 tags, unique keys of 1 to 128 characters, values of at most 256.
-fn check_tags(tags: Tags) -> S3Result<Tags> {
+/// Checks S3's limits: at most `most` tags (10 of an object, 50 of a bucket), unique keys of 1 to 128 characters, values of at most 256.
+fn check_tags(tags: Tags, most: usize) -> S3Result<Tags> {
     let invalid = |text: &'static str| Err(S3Error::new(Code::InvalidTag, text));
-    if tags.len() > 10 {
-        return invalid("Object tags cannot be greater than 10.");
+    if tags.len() > most {
+        return invalid("There are too many tags: an object takes 10, a bucket 50.");
     }
     for (number, (key, value)) in tags.iter().enumerate() {
         if !(1..=128).contains(&key.chars().count()) {

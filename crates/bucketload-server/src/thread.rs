@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bucketload_s3::date;
@@ -50,6 +50,8 @@ pub(crate) struct ServerState {
     pub(crate) tls: Option<ServerTls>,
     pub(crate) counters: Box<[Counters]>,
     pub(crate) open: AtomicU64,
+    /// Whether some bucket was given a default encryption.
+    pub(crate) default_encryption: AtomicBool,
 }
 
 impl ServerState {

@@ -11,8 +11,8 @@ use super::checks::Checks;
 use super::claim::PayloadAuth;
 use super::error::{Code, S3Result};
 use super::headers::{Headers, Name};
-use super::ops::{conditions, metadata, multipart};
-use super::pending::Sink;
+use super::ops::{conditions, metadata, multipart, sse};
+use super::pending::{Sink, context};
 use super::router::Operation;
 use super::sigv4::Verified;
 use super::thread::{RequestBuffers, ServerState};
@@ -27,13 +27,14 @@ pub(super) const MAX_SINGLE_PUT: u64 = 5 << 30;
 /// If the headers are invalid or the store refuses the upload.
 pub(super) fn start(
     server: &ServerState,
-    buffers: &RequestBuffers,
+    buffers: &mut RequestBuffers,
     request: &Request<'_>,
     headers: &Headers<'_, '_>,
     verified: Verified,
     operation: Operation,
 ) -> S3Result<Started> {
-    let (store, target) = (&*server.store, &buffers.target);
+    let ctx = context(server, buffers);
+    let (store, target) = (ctx.store(), ctx.target);
     let (bucket, key) = (target.bucket(), target.key());
     metadata::check_storage(headers)?;
     let hash = payload_hash(&verified);
@@ -68,15 +69,19 @@ pub(super) fn start(
         });
     }
     let sink = match part {
-        None => Sink::Object {
-            upload: store.put(bucket, key, &options)?,
-            commit: Commit {
-                headers: metadata::collect(headers)?,
-                checksums: Vec::new(),
-                tags: metadata::tags(headers)?,
-                condition,
-            },
-        },
+        None => {
+            let stored = metadata::of_new(&ctx, headers)?;
+            Sink::Object {
+                upload: store.put(bucket, key, &options)?,
+                encryption: sse::of(&stored),
+                commit: Commit {
+                    headers: stored,
+                    checksums: Vec::new(),
+                    tags: metadata::tags(headers)?,
+                    condition,
+                },
+            }
+        }
         Some((id, number)) => {
             if !checks.has_sum() {
                 // Completion needs the checksum that the upload announced, even if the client does
@@ -85,6 +90,7 @@ pub(super) fn start(
                 checks.add_sum(announced.map(|(algorithm, _)| algorithm));
             }
             Sink::Part {
+                encryption: sse::of_part(headers)?,
                 upload: store.upload_part(bucket, key, id, number, &options)?,
             }
         }

@@ -11,12 +11,19 @@ use std::os::fd::BorrowedFd;
 use crate::error::{Result, StoreError};
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
-    Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, Headers, ListRequest, Listing, ObjectInfo, PutOptions,
+    Retention, Tags, Usage, Written,
 };
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadInfo, UploadListing,
 };
+use crate::versions::{ListVersionsRequest, Removed, VersionId, VersionListing, Versioning};
+
+/// Refuses to remove a version for good; called with the store's locks held.
+pub type Guard<'a> = &'a dyn Fn(&ObjectInfo) -> Result<()>;
+
+/// Changes the metadata of a version; called with the store's locks held.
+pub type Amend<'a> = &'a mut dyn FnMut(&mut Headers, &mut Tags) -> Result<()>;
 
 /// Largest part number.
 pub const MAX_PARTS: u32 = 10_000;
@@ -263,6 +270,123 @@ pub trait Store: Send + Sync {
     /// [`Io`](crate::StoreError::Io).
     fn list_uploads(&self, bucket: &str, request: &ListUploadsRequest<'_>)
     -> Result<UploadListing>;
+
+    /// Whether the bucket keeps versions.
+    ///
+    /// # Errors
+    /// [`NoSuchBucket`](crate::StoreError::NoSuchBucket).
+    fn versioning(&self, bucket: &str) -> Result<Versioning> {
+        self.head_bucket(bucket).map(|_| Versioning::Off)
+    }
+
+    /// Enables or suspends versioning. A write in flight meanwhile may count as one before.
+    ///
+    /// # Errors
+    /// [`NotImplemented`](crate::StoreError::NotImplemented) if the store keeps no versions;
+    /// [`InvalidArgument`](crate::StoreError::InvalidArgument) for [`Versioning::Off`], because
+    /// versioning cannot be undone.
+    fn set_versioning(&self, bucket: &str, state: Versioning) -> Result<()> {
+        let _ = (bucket, state);
+        Err(StoreError::NotImplemented("versioning"))
+    }
+
+    /// Opens the version `version` of an object.
+    ///
+    /// # Errors
+    /// [`NoSuchVersion`](crate::StoreError::NoSuchVersion),
+    /// [`DeleteMarker`](crate::StoreError::DeleteMarker).
+    fn open_version(&self, bucket: &str, key: &str, version: VersionId) -> Result<Object> {
+        if version == VersionId::NULL {
+            self.open(bucket, key)
+        } else {
+            Err(StoreError::NoSuchVersion)
+        }
+    }
+
+    /// Removes a version for good, or without `version` deletes the object: in a bucket with
+    /// versioning, that adds a delete marker. Asks `guard` before a version is removed from a bucket
+    /// with versioning. A version that does not exist counts as removed.
+    ///
+    /// # Errors
+    /// Those of [`delete`](Self::delete) and of `guard`;
+    /// [`NoSuchVersion`](crate::StoreError::NoSuchVersion) in a bucket without versioning.
+    fn remove(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        condition: &Condition,
+        guard: Guard<'_>,
+    ) -> Result<Removed> {
+        let _ = guard;
+        if version.is_some_and(|version| version != VersionId::NULL) {
+            return Err(StoreError::NoSuchVersion);
+        }
+        self.delete(bucket, key, condition)?;
+        Ok(Removed::default())
+    }
+
+    /// One page of the versions in a bucket.
+    ///
+    /// # Errors
+    /// [`Io`](crate::StoreError::Io).
+    fn list_versions(
+        &self,
+        bucket: &str,
+        request: &ListVersionsRequest<'_>,
+    ) -> Result<VersionListing> {
+        Ok(self.list(bucket, &request.keys)?.into())
+    }
+
+    /// Changes the metadata of the version `version`, or of the current one, and nothing else.
+    ///
+    /// # Errors
+    /// Those of [`open_version`](Self::open_version) and of `change`;
+    /// [`NotImplemented`](crate::StoreError::NotImplemented).
+    fn amend(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        change: Amend<'_>,
+    ) -> Result<()> {
+        let _ = (bucket, key, version, change);
+        Err(StoreError::NotImplemented(
+            "changes of an object's metadata",
+        ))
+    }
+
+    /// A configuration of the bucket, as the caller stored it.
+    ///
+    /// # Errors
+    /// [`NoSuchBucket`](crate::StoreError::NoSuchBucket).
+    fn document(&self, bucket: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        let _ = name;
+        self.head_bucket(bucket).map(|_| None)
+    }
+
+    /// Stores or deletes a configuration of the bucket; `name` is known to the caller alone.
+    ///
+    /// # Errors
+    /// [`NotImplemented`](crate::StoreError::NotImplemented), but not for the deletion of what is
+    /// absent.
+    fn set_document(&self, bucket: &str, name: &str, content: Option<Vec<u8>>) -> Result<()> {
+        let _ = name;
+        self.head_bucket(bucket)?;
+        match content {
+            None => Ok(()),
+            Some(_) => Err(StoreError::NotImplemented("configurations of buckets")),
+        }
+    }
+
+    /// Sets the retention that new versions get unless their headers name one.
+    ///
+    /// # Errors
+    /// [`NotImplemented`](crate::StoreError::NotImplemented).
+    fn set_retention(&self, bucket: &str, retention: Option<Retention>) -> Result<()> {
+        let _ = (bucket, retention);
+        Err(StoreError::NotImplemented("object lock"))
+    }
 
     /// How much the store holds; `None` if the store does not count (a file system does).
     fn usage(&self) -> Option<Usage>;

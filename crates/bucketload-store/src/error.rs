@@ -4,6 +4,8 @@
 
 use std::io;
 
+use crate::versions::VersionId;
+
 /// Result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -17,6 +19,20 @@ pub enum StoreError {
     /// The object does not exist.
     #[error("the key does not exist")]
     NoSuchKey,
+    /// The version does not exist.
+    #[error("the version does not exist")]
+    NoSuchVersion,
+    /// The version asked for is a delete marker: by its id (`named`), or because it is the newest.
+    #[error("the version is a delete marker")]
+    DeleteMarker {
+        /// The marker.
+        version: VersionId,
+        /// Whether the request named it.
+        named: bool,
+    },
+    /// Object lock protects the version.
+    #[error("object lock protects the version")]
+    Locked,
     /// The multipart upload does not exist, or was completed or aborted.
     #[error("the multipart upload does not exist; it may have been completed or aborted")]
     NoSuchUpload,
@@ -106,7 +122,9 @@ impl StoreError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NoSuchBucket => "NoSuchBucket",
-            Self::NoSuchKey => "NoSuchKey",
+            Self::NoSuchKey | Self::DeleteMarker { named: false, .. } => "NoSuchKey",
+            Self::NoSuchVersion => "NoSuchVersion",
+            Self::DeleteMarker { named: true, .. } => "MethodNotAllowed",
             Self::NoSuchUpload => "NoSuchUpload",
             Self::BucketNotEmpty => "BucketNotEmpty",
             Self::BucketAlreadyOwnedByYou => "BucketAlreadyOwnedByYou",
@@ -123,7 +141,7 @@ impl StoreError {
             Self::InvalidRange { .. } => "InvalidRange",
             Self::InsufficientStorage => "InsufficientStorage",
             Self::NotImplemented(_) => "NotImplemented",
-            Self::AccessDenied(_) => "AccessDenied",
+            Self::AccessDenied(_) | Self::Locked => "AccessDenied",
             Self::Io { .. } | Self::Corrupt(_) => "InternalError",
         }
     }
@@ -132,7 +150,12 @@ impl StoreError {
     #[must_use]
     pub const fn http_status(&self) -> u16 {
         match self {
-            Self::NoSuchBucket | Self::NoSuchKey | Self::NoSuchUpload => 404,
+            Self::NoSuchBucket
+            | Self::NoSuchKey
+            | Self::NoSuchVersion
+            | Self::DeleteMarker { named: false, .. }
+            | Self::NoSuchUpload => 404,
+            Self::DeleteMarker { named: true, .. } => 405,
             Self::BucketNotEmpty | Self::BucketAlreadyOwnedByYou => 409,
             Self::InvalidBucketName(_)
             | Self::KeyTooLong
@@ -143,7 +166,7 @@ impl StoreError {
             | Self::EntityTooLarge { .. }
             | Self::BadDigest
             | Self::IncompleteBody { .. } => 400,
-            Self::AccessDenied(_) => 403,
+            Self::AccessDenied(_) | Self::Locked => 403,
             Self::PreconditionFailed => 412,
             Self::InvalidRange { .. } => 416,
             Self::NotImplemented(_) => 501,

@@ -19,8 +19,9 @@ mod object;
 pub mod posix;
 mod types;
 mod upload_types;
+mod versions;
 
-pub use api::{MAX_PARTS, ObjectUpload, PartUpload, Store, Write};
+pub use api::{Amend, Guard, MAX_PARTS, ObjectUpload, PartUpload, Store, Write};
 pub use conditions::{ReadConditions, ReadDecision};
 pub use content::Chunk;
 pub use digest::EtagMode;
@@ -33,9 +34,13 @@ pub use object::Object;
 pub use posix::{Durability, MetadataStorage, PosixOptions, PosixStore};
 pub use types::{
     BucketInfo, Checksum, ChecksumAlgorithm, ChecksumKind, Commit, Condition, Headers, ListEntry,
-    ListRequest, Listing, ObjectInfo, PartSizes, PutOptions, Tags, Usage, Written,
+    ListRequest, Listing, ObjectInfo, PartSizes, PutOptions, Retention, Tags, Usage, Written,
 };
 pub use upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartInfo, PartListing, UploadInfo,
     UploadListing,
+};
+pub use versions::{
+    ListVersionsRequest, ParseVersionError, Removed, VersionEntry, VersionId, VersionListing,
+    Versioning,
 };

@@ -97,6 +97,7 @@ impl NullStore {
             etag,
             size,
             modified: self.modified,
+            version: None,
         }
     }
 
@@ -121,6 +122,7 @@ impl NullUpload {
             etag,
             size,
             modified: self.modified,
+            version: None,
         })
     }
 }

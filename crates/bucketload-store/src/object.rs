@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use crate::api::Amend;
 use crate::content::{Charge, Chunk, Content};
 use crate::error::{Result, StoreError};
 use crate::types::ObjectInfo;
@@ -23,6 +24,19 @@ pub(crate) struct MemoryVersion {
     pub(crate) info: ObjectInfo,
     pub(crate) content: Content,
     pub(crate) _charge: Charge,
+}
+
+impl MemoryVersion {
+    /// This version with other metadata.
+    pub(crate) fn amended(&self, change: Amend<'_>, charge: Charge) -> Result<Self> {
+        let mut info = self.info.clone();
+        change(&mut info.headers, &mut info.tags)?;
+        Ok(Self {
+            info,
+            content: self.content.clone(),
+            _charge: charge,
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::etag::ETag;
+use crate::versions::VersionId;
 
 /// A bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,20 +68,42 @@ pub struct Headers {
 impl Headers {
     /// Name of the header among `system` that holds the storage class.
     pub const STORAGE_CLASS: &str = "x-amz-storage-class";
+    /// Name of the header among `system` that holds the version id.
+    pub const VERSION_ID: &str = "x-amz-version-id";
+    /// Name of the header among `system` that holds the mode of the retention.
+    pub const LOCK_MODE: &str = "x-amz-object-lock-mode";
+    /// Name of the header among `system` that holds the end of the retention, in seconds since 1970.
+    pub const LOCK_UNTIL: &str = "x-amz-object-lock-retain-until-date";
 
     /// The storage class; `None` is the standard one.
     #[must_use]
     pub fn storage_class(&self) -> Option<&str> {
-        let class = |(name, _): &&(String, String)| name == Self::STORAGE_CLASS;
-        let header = self.system.iter().find(class)?;
-        Some(&header.1)
+        self.get(Self::STORAGE_CLASS)
     }
 
     /// Replaces the storage class.
     pub fn set_storage_class(&mut self, class: Option<String>) {
-        self.system.retain(|(name, _)| name != Self::STORAGE_CLASS);
-        if let Some(class) = class {
-            self.system.push((Self::STORAGE_CLASS.to_owned(), class));
+        self.set(Self::STORAGE_CLASS, class);
+    }
+
+    /// The version id; `None` for an object written while its bucket had no versioning.
+    #[must_use]
+    pub fn version(&self) -> Option<VersionId> {
+        self.get(Self::VERSION_ID)?.parse().ok()
+    }
+
+    /// The header `name` among `system`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let header = self.system.iter().find(|(other, _)| other == name)?;
+        Some(&header.1)
+    }
+
+    /// Replaces the header `name` among `system`.
+    pub fn set(&mut self, name: &str, value: Option<String>) {
+        self.system.retain(|(other, _)| other != name);
+        if let Some(value) = value {
+            self.system.push((name.to_owned(), value));
         }
     }
 }
@@ -199,6 +222,7 @@ impl ObjectInfo {
             etag: self.etag,
             size: self.size,
             modified: self.modified,
+            version: None,
         }
     }
 }
@@ -262,6 +286,17 @@ pub struct Written {
     pub size: u64,
     /// When it was written.
     pub modified: SystemTime,
+    /// The version written; `None` for parts, and in a bucket without versioning.
+    pub version: Option<VersionId>,
+}
+
+/// The retention that a bucket gives to new versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// `GOVERNANCE` or `COMPLIANCE`.
+    pub mode: String,
+    /// How long from the write, in seconds.
+    pub seconds: u64,
 }
 
 /// Which keys to list.

@@ -28,6 +28,7 @@ mod oracle;
 mod ossperf;
 mod packages;
 mod replay;
+mod s3_tests;
 mod scenarios;
 mod schedulers;
 mod seaweedfs;
@@ -80,6 +81,7 @@ const PARTS: &[Part] = &[
     ("scenarios", Long, scenarios::all),
     ("cosbench", Long, cosbench::fuzz),
     ("servers", Beside, servers::all),
+    ("s3-tests", Long, s3_tests::all),
     ("small-servers", Beside, small_servers::all),
     ("more-servers", Long, small_servers::more),
     ("study", Beside, study::study),

@@ -30,6 +30,7 @@ const SCRIPTS: &[(&str, &str)] = scripts![
     "moto.sh",
     "nginx.sh",
     "rclone-s3.sh",
+    "s3-tests.sh",
     "s3fs.sh",
     "s3proxy.sh",
     "s3rver.sh",

@@ -27,7 +27,24 @@ fields! {
     PartListing { upload, parts, next }
     UploadInfo { key, upload_id, initiated, checksum, storage_class }
     UploadListing { uploads, common_prefixes, next }
-    Written { etag, size, modified }
+}
+
+/// Without the version: the gateway's calls know no versions.
+impl Value<'_> for Written {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.etag.put(out);
+        self.size.put(out);
+        self.modified.put(out);
+    }
+
+    fn take(decoder: &mut Decoder<'_>) -> Decoded<Self> {
+        Ok(Self {
+            etag: Value::take(decoder)?,
+            size: Value::take(decoder)?,
+            modified: Value::take(decoder)?,
+            version: None,
+        })
+    }
 }
 
 /// All buckets. The list is not paged, but bounded by the maximum length of a head.

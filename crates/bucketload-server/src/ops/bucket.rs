@@ -1,11 +1,11 @@
-//! Buckets. They have no configurations, so reading one reports its absence.
+//! Buckets. `config` has their configurations.
 
-use super::Ctx;
+use super::{Ctx, acl, lock};
 use crate::error::{Code, S3Error, S3Result};
 use crate::respond::Body;
-use crate::router::BUCKET_CONFIGS;
-use crate::xml::{Doc, OWNER_ID, OWNER_NAME};
+use crate::xml::Doc;
 use crate::xml_in;
+use bucketload_store::{StoreError, Versioning};
 
 /// ListBuckets, with `prefix`, `max-buckets` and `continuation-token`.
 pub(crate) fn list(ctx: &mut Ctx<'_>) -> S3Result<Body> {
@@ -56,8 +56,13 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     Ok(doc.finish())
 }
 
-/// CreateBucket; the body may name the region.
-pub(crate) fn create(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
+/// CreateBucket; the body may name the region. `locked` asks for object lock, `list` is a canned ACL.
+pub(crate) fn create(
+    ctx: &mut Ctx<'_>,
+    input: &[u8],
+    locked: bool,
+    list: Option<&'static str>,
+) -> S3Result<Body> {
     let region = &ctx.server.config.region;
     if let Some(location) = xml_in::location(input)?
         && location != *region
@@ -70,11 +75,33 @@ pub(crate) fn create(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
         ));
     }
     let bucket = ctx.target.bucket();
-    ctx.store().create_bucket(bucket)?;
-    ctx.head
-        .start(200)
-        .header("Location", ["/", bucket].concat().as_bytes());
-    Ok(Body::Empty)
+    let store = ctx.store();
+    match store.create_bucket(bucket) {
+        // As S3 does in its first region only.
+        Err(StoreError::BucketAlreadyOwnedByYou) if region == "us-east-1" => {
+            return Ok(created(ctx));
+        }
+        outcome => outcome?,
+    }
+    let equipped = || {
+        if locked {
+            store.set_versioning(bucket, Versioning::Enabled)?;
+            store.set_document(bucket, lock::DOCUMENT, Some(lock::CREATED.to_vec()))?;
+        }
+        acl::keep(ctx, list)
+    };
+    if let Err(error) = equipped() {
+        // A bucket without what was asked for is not what the client wants.
+        store.delete_bucket(bucket)?;
+        return Err(error);
+    }
+    Ok(created(ctx))
+}
+
+fn created(ctx: &mut Ctx<'_>) -> Body {
+    let location = ["/", ctx.target.bucket()].concat();
+    ctx.head.start(200).header("Location", location.as_bytes());
+    Body::Empty
 }
 
 /// HeadBucket.
@@ -101,66 +128,4 @@ pub(crate) fn location(ctx: &mut Ctx<'_>) -> S3Result<Body> {
         .header("Content-Type", b"application/xml");
     let text = if region == "us-east-1" { "" } else { region };
     Ok(Doc::leaf(ctx.document, "LocationConstraint", text))
-}
-
-/// GET of a bucket's configuration: the response of a bucket without one.
-pub(crate) fn config(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.require_bucket()?;
-    let Some((name, missing)) = BUCKET_CONFIGS.iter().find(|(name, _)| ctx.target.has(name)) else {
-        return Err(Code::NotImplemented.into());
-    };
-    if let Some(code) = missing {
-        return Err((*code).into());
-    }
-    Ok(match *name {
-        "acl" => private_acl(ctx),
-        "accelerate" => ctx.xml("AccelerateConfiguration").finish(),
-        "logging" => ctx.xml("BucketLoggingStatus").finish(),
-        "notification" => ctx.xml("NotificationConfiguration").finish(),
-        "requestPayment" => {
-            let mut doc = ctx.xml("RequestPaymentConfiguration");
-            doc.text("Payer", "BucketOwner");
-            doc.finish()
-        }
-        _ => ctx.xml("VersioningConfiguration").finish(),
-    })
-}
-
-/// DELETE of a bucket's configuration: succeeds although there is none, as in S3.
-pub(crate) fn delete_config(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.require_bucket()?;
-    Ok(ctx.empty(204))
-}
-
-/// PutBucketAcl and PutObjectAcl: `private` changes nothing; everything else is refused.
-pub(crate) fn put_acl(ctx: &mut Ctx<'_>, canned: bool) -> S3Result<Body> {
-    if ctx.target.key().is_empty() {
-        ctx.require_bucket()?;
-    } else {
-        ctx.object_info()?;
-    }
-    if canned {
-        Ok(ctx.empty(200))
-    } else {
-        Err(S3Error::new(
-            Code::NotImplemented,
-            "Only the canned ACL 'private' is implemented.",
-        ))
-    }
-}
-
-/// The ACL of every bucket and object.
-pub(crate) fn private_acl(ctx: &mut Ctx<'_>) -> Body {
-    const GRANTEE: &str = "Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\"";
-    let mut doc = ctx.xml("AccessControlPolicy");
-    doc.owner("Owner")
-        .open("AccessControlList")
-        .open("Grant")
-        .open(GRANTEE);
-    doc.text("ID", OWNER_ID).text("DisplayName", OWNER_NAME);
-    doc.close("Grantee")
-        .text("Permission", "FULL_CONTROL")
-        .close("Grant");
-    doc.close("AccessControlList");
-    doc.finish()
 }

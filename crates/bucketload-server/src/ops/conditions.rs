@@ -6,7 +6,7 @@ use super::Ctx;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name, parse_u64};
 use bucketload_s3::date;
-use bucketload_store::{Condition, ETag, ObjectInfo, ReadConditions, ReadDecision};
+use bucketload_store::{Condition, ETag, ObjectInfo, ReadConditions, ReadDecision, VersionId};
 
 /// A tag that no object has. It replaces tags that this store cannot have issued.
 const NO_OBJECT: &str = "00000000000000000000000000000000-4294967295";
@@ -126,11 +126,23 @@ impl DeleteConditions {
     ///
     /// # Errors
     /// `PreconditionFailed`, and the store's if the object does not exist.
-    pub(crate) fn resolve(self, ctx: &Ctx<'_>, key: &str) -> S3Result<Condition> {
+    pub(crate) fn resolve(
+        self,
+        ctx: &Ctx<'_>,
+        key: &str,
+        version: Option<VersionId>,
+    ) -> S3Result<Condition> {
         if self.size.is_none() && self.modified.is_none() {
             return Ok(self.tag);
         }
-        let info = ctx.store().head(ctx.target.bucket(), key)?;
+        let bucket = ctx.target.bucket();
+        let info = match version {
+            None => ctx.store().head(bucket, key)?,
+            Some(version) => {
+                let object = ctx.store().open_version(bucket, key, version)?;
+                object.info().clone()
+            }
+        };
         let modified = date::since_epoch(info.modified).as_secs();
         let tag_differs = matches!(&self.tag, Condition::Match(all) if !all.contains(&info.etag));
         if tag_differs

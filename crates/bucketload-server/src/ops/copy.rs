@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conditions::{self, SOURCE};
-use super::{Ctx, metadata, multipart, range};
+use super::{Ctx, metadata, multipart, range, sse, version_id};
 use crate::checksum::{self, Sum};
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
@@ -26,20 +26,32 @@ fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, St
         Some((path, version)) => (path, Some(version)),
         None => (value, None),
     };
-    if version.is_some_and(|version| version != "null") {
-        return Err(Code::NoSuchVersion.into());
-    }
     let path = uri::decode_text(path).ok_or_else(bad)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
     let (bucket, key) = path
         .split_once('/')
         .filter(|(b, k)| !b.is_empty() && !k.is_empty())
         .ok_or_else(bad)?;
-    let source = ctx.store().open(bucket, key)?;
+    let source = match version {
+        None => ctx.store().open(bucket, key)?,
+        Some(id) => ctx.store().open_version(bucket, key, version_id(id)?)?,
+    };
+    sse::check_read(headers, sse::SOURCE, source.info())?;
     match conditions::of_read(headers, SOURCE, source.info())? {
         ReadDecision::Proceed => Ok((bucket.to_owned(), key.to_owned(), source)),
         _ => Err(Code::PreconditionFailed.into()),
     }
+}
+
+/// Whether a copy of an object onto itself changes more than its metadata. A named version counts: the
+/// copy makes it current again.
+fn changes_itself(headers: &Headers<'_, '_>) -> bool {
+    headers.has(Name::StorageClass)
+        || headers.has(Name::ServerSideEncryption)
+        || headers.has(Name::SseCustomerAlgorithm)
+        || headers
+            .bytes(Name::CopySource)
+            .is_some_and(|source| source.windows(11).any(|part| part == b"?versionId="))
 }
 
 /// Whether the directive `name` is `REPLACE`.
@@ -61,7 +73,7 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
     let replace = replaces(headers, Name::MetadataDirective)?;
     let replace_tags = replaces(headers, Name::TaggingDirective)?;
     let (from_bucket, from_key, source) = open_source(ctx, headers)?;
-    if !replace && from_bucket == bucket && from_key == key && !headers.has(Name::StorageClass) {
+    if !replace && from_bucket == bucket && from_key == key && !changes_itself(headers) {
         return Err(S3Error::new(
             Code::InvalidRequest,
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's \
@@ -69,13 +81,18 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         ));
     }
     let info = source.info();
-    let mut stored = if replace {
-        metadata::collect(headers)?
-    } else {
-        info.headers.clone()
-    };
-    // The class of the source does not pass to the copy, as in S3.
-    stored.set_storage_class(metadata::storage_class(headers)?);
+    let mut stored = metadata::of_new(ctx, headers)?;
+    if !replace {
+        // Storage class, encryption, lock and version of the source do not pass to the copy, as in S3.
+        let amazon = |(name, _): &(String, String)| name.starts_with(metadata::AMAZON);
+        stored.system.retain(amazon);
+        let kept = info.headers.system.iter().filter(|header| !amazon(header));
+        stored.system.extend(kept.cloned());
+        stored.content_type.clone_from(&info.headers.content_type);
+        stored.user.clone_from(&info.headers.user);
+    }
+    let from_version = info.headers.version();
+    let encryption = sse::of(&stored);
     let commit = Commit {
         headers: stored,
         tags: if replace_tags {
@@ -89,7 +106,15 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
     let sums = commit.checksums.clone();
     ctx.keep_previous(key);
     let written = ctx.store().copy(&source, bucket, key, commit)?;
-    Ok(result(ctx, "CopyObjectResult", &written, &sums))
+    let body = result(ctx, "CopyObjectResult", &written, &sums);
+    ctx.head.written(written.version);
+    if let Some(id) = from_version {
+        let id = id.to_string();
+        ctx.head
+            .header("x-amz-copy-source-version-id", id.as_bytes());
+    }
+    encryption.write(ctx.head);
+    Ok(body)
 }
 
 /// The checksums of the copy: the requested one, or without a request all full-object checksums of

@@ -6,8 +6,8 @@ use crate::error::S3Result;
 use crate::quirks::{self, Quirk};
 use crate::router::Operation;
 use bucketload_store::{
-    Commit, Condition, ETag, ListEntry, ListRequest, Listing, Object, ObjectUpload, PutOptions,
-    Written,
+    Commit, Condition, ETag, Guard, ListEntry, ListRequest, ListVersionsRequest, Listing, Object,
+    ObjectUpload, PutOptions, Removed, VersionId, VersionListing, Versioning, Written,
 };
 
 impl Ctx<'_> {
@@ -27,6 +27,7 @@ impl Ctx<'_> {
                 etag: ETag::opaque([0; 16]),
                 size: upload.written(),
                 modified: std::time::SystemTime::now(),
+                version: None,
             });
         }
         let lag = faults.longest_lag().max(quirks.list_lag());
@@ -74,16 +75,19 @@ impl Ctx<'_> {
         &self,
         operation: Operation,
         key: &str,
+        version: Option<VersionId>,
         condition: &Condition,
-    ) -> S3Result<()> {
+        guard: Guard<'_>,
+    ) -> S3Result<Removed> {
         let (server, bucket) = (self.server, self.target.bucket());
         let faults = &server.faults;
         if operation == Operation::DeleteMany && server.config.quirks.has(Quirk::DeleteManySilent) {
-            return Ok(());
+            return Ok(Removed::default());
         }
-        if faults.is_empty() {
-            self.store().delete(bucket, key, condition)?;
-            return Ok(());
+        if faults.is_empty() || version.is_some() {
+            return Ok(self
+                .store()
+                .remove(bucket, key, version, condition, guard)?);
         }
         self.keep_previous(key);
         let lag = faults.longest_lag();
@@ -92,7 +96,7 @@ impl Ctx<'_> {
             .then(|| self.store().open(bucket, key).ok())
             .flatten();
         let listed = lag.and_then(|_| self.store().head(bucket, key).ok());
-        self.store().delete(bucket, key, condition)?;
+        let removed = self.store().remove(bucket, key, None, condition, guard)?;
         if let (Some(lag), Some(info)) = (lag, listed) {
             let entry = ListEntry::of(key.to_owned(), &info);
             server.history.changes.vanished(bucket, entry, lag);
@@ -105,7 +109,7 @@ impl Ctx<'_> {
                 .resurrections
                 .schedule(bucket, key, object, age);
         }
-        Ok(())
+        Ok(removed)
     }
 
     /// Brings the target object of a read back, if it was deleted and is due.
@@ -116,6 +120,25 @@ impl Ctx<'_> {
             let deleted = &server.history.resurrections;
             deleted.restore_due(self.store(), bucket, |key| key == wanted);
         }
+    }
+
+    /// A page of the versions of a bucket.
+    pub(crate) fn version_page(
+        &self,
+        request: &ListVersionsRequest<'_>,
+    ) -> S3Result<VersionListing> {
+        let (server, bucket) = (self.server, self.target.bucket());
+        if !server.faults.is_empty() {
+            let deleted = &server.history.resurrections;
+            if self.store().versioning(bucket)? == Versioning::Off {
+                let page = self.page(Operation::ListVersions, &request.keys)?;
+                return Ok(page.into());
+            }
+            deleted.restore_due(self.store(), bucket, |key| {
+                key.starts_with(request.keys.prefix)
+            });
+        }
+        Ok(self.store().list_versions(bucket, request)?)
     }
 
     /// A page of a listing; a rule may show it as it was some time ago, and a quirk may bend it.

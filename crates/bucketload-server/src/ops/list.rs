@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
-use super::{Ctx, metadata};
+use super::{Ctx, metadata, version_id};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::parse_u64;
@@ -11,7 +11,7 @@ use crate::respond::Body;
 use crate::router::Operation;
 use crate::uri::Target;
 use crate::xml::Doc;
-use bucketload_store::{ListEntry, ListRequest, Listing};
+use bucketload_store::{ListEntry, ListRequest, ListVersionsRequest, Listing};
 
 /// Maximum number of keys on a page: S3's limit.
 const MAX_KEYS: u64 = 1000;
@@ -34,16 +34,22 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn fetch(&self, ctx: &Ctx<'_>, operation: Operation, start_after: &str) -> S3Result<Listing> {
-        ctx.page(
-            operation,
-            &ListRequest {
-                prefix: self.prefix,
-                delimiter: self.delimiter,
-                start_after,
-                max_keys: self.max_keys as usize,
-            },
-        )
+    fn fetch(
+        &self,
+        ctx: &Ctx<'_>,
+        operation: Operation,
+        start_after: &'a str,
+    ) -> S3Result<Listing> {
+        ctx.page(operation, &self.request(start_after))
+    }
+
+    const fn request(&self, start_after: &'a str) -> ListRequest<'a> {
+        ListRequest {
+            prefix: self.prefix,
+            delimiter: self.delimiter,
+            start_after,
+            max_keys: self.max_keys as usize,
+        }
     }
 
     /// Writes the elements at the start of every listing.
@@ -198,28 +204,55 @@ pub(crate) fn v1(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     Ok(doc.finish())
 }
 
-/// ListObjectVersions: the only version of each object.
+/// ListObjectVersions.
 pub(crate) fn versions(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     let target = ctx.target;
     let page = Page::of(target)?;
     let marker = target.param("key-marker").unwrap_or_default();
-    let listing = page.fetch(ctx, Operation::ListVersions, marker)?;
+    let after = target.param("version-id-marker").unwrap_or_default();
+    if marker.is_empty() && !after.is_empty() {
+        return Err(S3Error::new(
+            Code::InvalidArgument,
+            "A version-id marker cannot be specified without a key marker.",
+        ));
+    }
+    let request = ListVersionsRequest {
+        keys: page.request(marker),
+        after: match after {
+            "" => None,
+            id => Some(version_id(id).map_err(|_| {
+                S3Error::new(Code::InvalidArgument, "Invalid version id specified.")
+            })?),
+        },
+    };
+    let listing = ctx.version_page(&request)?;
     let mut doc = ctx.xml("ListVersionsResult");
     page.header(&mut doc, target.bucket(), listing.next.is_some());
-    doc.key("KeyMarker", marker, page.url).text(
-        "VersionIdMarker",
-        target.param("version-id-marker").unwrap_or_default(),
-    );
-    if let Some(next) = &listing.next {
-        doc.key("NextKeyMarker", next, page.url)
-            .text("NextVersionIdMarker", "null");
+    doc.key("KeyMarker", marker, page.url)
+        .text("VersionIdMarker", after);
+    if let Some((key, version)) = &listing.next {
+        doc.key("NextKeyMarker", key, page.url);
+        if let Some(version) = version {
+            doc.text("NextVersionIdMarker", &version.to_string());
+        }
     }
-    for entry in &listing.objects {
-        doc.open("Version")
-            .text("VersionId", "null")
-            .flag("IsLatest", true);
-        page.entry(&mut doc, entry, true);
-        doc.close("Version");
+    for version in &listing.versions {
+        let element = if version.marker {
+            "DeleteMarker"
+        } else {
+            "Version"
+        };
+        doc.open(element)
+            .text("VersionId", &version.version.to_string())
+            .flag("IsLatest", version.latest);
+        if version.marker {
+            doc.key("Key", &version.entry.key, page.url)
+                .time("LastModified", version.entry.modified)
+                .owner("Owner");
+        } else {
+            page.entry(&mut doc, &version.entry, true);
+        }
+        doc.close(element);
     }
     common_prefixes(&mut doc, &listing.common_prefixes, page.url);
     Ok(doc.finish())

@@ -1,11 +1,14 @@
 //! Object metadata: from request headers to the store and back.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{Ctx, acl, lock, sse};
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
 use crate::respond::Head;
 use crate::tags;
 use crate::uri::Target;
-use bucketload_store::{ObjectInfo, Tags};
+use bucketload_store::{Headers as Stored, ObjectInfo, Tags};
 
 /// Maximum bytes of user metadata, names and values together: S3's limit.
 const MAX_USER_METADATA: usize = 2048;
@@ -18,6 +21,9 @@ const SYSTEM: [(Name, &str); 5] = [
     (Name::ContentLanguage, "response-content-language"),
     (Name::Expires, "response-expires"),
 ];
+
+/// What the names of Amazon's headers begin with.
+pub(crate) const AMAZON: &str = "x-amz-";
 
 /// Content type of objects stored without one, as in S3.
 const DEFAULT_TYPE: &str = "binary/octet-stream";
@@ -45,6 +51,9 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
         }
     }
     all.set_storage_class(storage_class(headers)?);
+    sse::collect(headers, &mut all)?;
+    let list = acl::canned(headers)?;
+    all.set(Name::Acl.text(), list.map(str::to_owned));
     if headers.has_user_metadata {
         let mut bytes = 0;
         for (name, value) in headers.user_metadata() {
@@ -66,6 +75,22 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
         }
     }
     Ok(all)
+}
+
+/// The headers of a new object: those that the request gives it, its lock, and the bucket's default
+/// encryption.
+///
+/// # Errors
+/// As [`collect`], and for an invalid lock.
+pub(crate) fn of_new(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Stored> {
+    let mut stored = collect(headers)?;
+    lock::collect(ctx, headers, &mut stored)?;
+    acl::check(ctx, stored.get(Name::Acl.text()))?;
+    // Asked only if there is such a bucket, because this is the path of every write.
+    if ctx.server.default_encryption.load(Relaxed) {
+        sse::by_default(ctx, &mut stored)?;
+    }
+    Ok(stored)
 }
 
 /// `value` without the `aws-chunked` coding, which is part of the transfer, not of the object.
@@ -97,31 +122,16 @@ pub(crate) fn storage_class(headers: &Headers<'_, '_>) -> S3Result<Option<String
 /// Refuses storage options that this server does not support.
 ///
 /// # Errors
-/// `InvalidStorageClass`, `NotImplemented`, `AccessControlListNotSupported`.
+/// `InvalidStorageClass`, `NotImplemented`.
 pub(crate) fn check_storage(headers: &Headers<'_, '_>) -> S3Result<()> {
     storage_class(headers)?;
-    let missing =
-        if headers.has(Name::ServerSideEncryption) || headers.has(Name::SseCustomerAlgorithm) {
-            "Server-side encryption is not implemented."
-        } else if headers.has(Name::ObjectLockMode) || headers.has(Name::ObjectLockLegalHold) {
-            "Object lock is not implemented."
-        } else if headers.has(Name::WriteOffset) {
-            "Appending to objects is not implemented."
-        } else {
-            return check_acl(headers);
-        };
-    Err(S3Error::new(Code::NotImplemented, missing))
-}
-
-/// Refuses canned ACLs that would grant access to others.
-///
-/// # Errors
-/// `AccessControlListNotSupported`.
-pub(crate) fn check_acl(headers: &Headers<'_, '_>) -> S3Result<()> {
-    match headers.bytes(Name::Acl) {
-        None | Some(b"private" | b"bucket-owner-full-control" | b"bucket-owner-read") => Ok(()),
-        Some(_) => Err(Code::AccessControlListNotSupported.into()),
+    if headers.has(Name::WriteOffset) {
+        return Err(S3Error::new(
+            Code::NotImplemented,
+            "Appending to objects is not implemented.",
+        ));
     }
+    Ok(())
 }
 
 /// The tags of the `x-amz-tagging` header.
@@ -158,9 +168,13 @@ pub(crate) fn write(head: &mut Head, target: &Target, info: &ObjectInfo, checksu
             head.header(name.text(), value.as_bytes());
         }
     }
-    if let Some(class) = headers.storage_class() {
-        head.header(Name::StorageClass.text(), class.as_bytes());
+    // Storage class, version, encryption and lock.
+    for (name, value) in &headers.system {
+        if name.starts_with(AMAZON) && !matches!(&**name, Stored::LOCK_UNTIL | "x-amz-acl") {
+            head.header(name, value.as_bytes());
+        }
     }
+    lock::write(head, headers);
     for (name, value) in &headers.user {
         head.header(&["x-amz-meta-", name].concat(), value.as_bytes());
     }

@@ -3,7 +3,7 @@
 //! [`dispatch`] runs the operations that have no request body. `begin` starts those with a body, and
 //! `pending` finishes them.
 
-use super::error::S3Result;
+use super::error::{Code, S3Result};
 use super::headers::Headers;
 use super::quirks::Quirk;
 use super::respond::{Body, Head, ObjectBytes};
@@ -11,19 +11,24 @@ use super::router::Operation;
 use super::thread::ServerState;
 use super::uri::Target;
 use super::xml::Doc;
-use bucketload_store::{ObjectInfo, Store};
+use bucketload_store::{Object, ObjectInfo, Store, VersionId};
 
+pub(crate) mod acl;
 pub(crate) mod bucket;
 pub(crate) mod conditions;
+pub(crate) mod config;
 pub(crate) mod copy;
 pub(crate) mod delete;
 mod faulty;
+pub(crate) mod form;
 pub(crate) mod list;
+pub(crate) mod lock;
 pub(crate) mod metadata;
 pub(crate) mod multipart;
 pub(crate) mod object;
 pub(crate) mod range;
 pub(crate) mod restore;
+pub(crate) mod sse;
 pub(crate) mod tagging;
 
 /// The context of an operation.
@@ -51,7 +56,34 @@ impl<'a> Ctx<'a> {
     /// # Errors
     /// The store's, if the bucket or the object does not exist.
     pub(crate) fn object_info(&self) -> S3Result<ObjectInfo> {
-        Ok(self.store().head(self.target.bucket(), self.target.key())?)
+        let (bucket, key) = (self.target.bucket(), self.target.key());
+        Ok(match self.version()? {
+            None => self.store().head(bucket, key)?,
+            Some(version) => {
+                let object = self.store().open_version(bucket, key, version)?;
+                object.info().clone()
+            }
+        })
+    }
+
+    /// The target object, or the version of it that the request names.
+    ///
+    /// # Errors
+    /// The store's, if the bucket, the object or the version does not exist.
+    pub(crate) fn open(&self) -> S3Result<Object> {
+        let (bucket, key) = (self.target.bucket(), self.target.key());
+        Ok(match self.version()? {
+            None => self.store().open(bucket, key)?,
+            Some(version) => self.store().open_version(bucket, key, version)?,
+        })
+    }
+
+    /// The version that the request names.
+    ///
+    /// # Errors
+    /// `NoSuchVersion` for an id that no store can have issued.
+    pub(crate) fn version(&self) -> S3Result<Option<VersionId>> {
+        self.target.param("versionId").map(version_id).transpose()
     }
 
     /// Makes sure that the target bucket exists.
@@ -90,6 +122,14 @@ impl<'a> Ctx<'a> {
     }
 }
 
+/// Reads a version id.
+///
+/// # Errors
+/// `NoSuchVersion` for an id that no store can have issued.
+pub(crate) fn version_id(text: &str) -> S3Result<VersionId> {
+    text.parse().map_err(|_| Code::NoSuchVersion.into())
+}
+
 /// Runs an operation that has no request body.
 pub(crate) fn dispatch(
     operation: Operation,
@@ -100,8 +140,8 @@ pub(crate) fn dispatch(
         Operation::Get => object::get(ctx, headers),
         Operation::Head => object::head(ctx, headers),
         Operation::GetAttributes => object::attributes(ctx, headers),
-        Operation::GetAcl => object::acl(ctx),
-        Operation::GetObjectLock => object::lock(ctx),
+        Operation::GetAcl => acl::of_object(ctx),
+        Operation::GetObjectLock => lock::get(ctx),
         Operation::Delete => delete::one(ctx, headers),
         Operation::Copy => copy::object(ctx, headers),
         Operation::UploadPartCopy => copy::part(ctx, headers),
@@ -118,8 +158,8 @@ pub(crate) fn dispatch(
         Operation::HeadBucket => bucket::head(ctx),
         Operation::DeleteBucket => bucket::delete(ctx),
         Operation::GetLocation => bucket::location(ctx),
-        Operation::GetBucketConfig => bucket::config(ctx),
-        Operation::DeleteBucketConfig => bucket::delete_config(ctx),
+        Operation::GetBucketConfig => config::get(ctx),
+        Operation::DeleteBucketConfig => config::delete(ctx),
         Operation::Put
         | Operation::UploadPart
         | Operation::DeleteMany
@@ -127,6 +167,9 @@ pub(crate) fn dispatch(
         | Operation::PutTagging
         | Operation::Restore
         | Operation::PutAcl
+        | Operation::PostForm
+        | Operation::PutBucketConfig
+        | Operation::PutObjectLock
         | Operation::MakeBucket
         | Operation::Stats => {
             unreachable!("{} has a body or was handled before", operation.name())

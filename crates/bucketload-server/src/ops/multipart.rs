@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ctx, list, metadata};
+use super::{Ctx, list, metadata, sse};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, parse_u64};
@@ -13,15 +13,17 @@ use crate::xml::Doc;
 use crate::xml_in;
 use bucketload_store::{
     Checksum, ChecksumAlgorithm, ChecksumKind, CompletedPart, Condition, ETag, ListUploadsRequest,
-    MultipartOptions, ObjectInfo, PartInfo, UploadInfo,
+    MultipartOptions, ObjectInfo, PartInfo, UploadInfo, VersionId,
 };
 
 /// CreateMultipartUpload.
 pub(crate) fn create(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
     metadata::check_storage(headers)?;
     let checksum = checksum::of_upload(headers)?;
+    let stored = metadata::of_new(ctx, headers)?;
+    let encryption = sse::of(&stored);
     let options = MultipartOptions {
-        headers: metadata::collect(headers)?,
+        headers: stored,
         tags: metadata::tags(headers)?,
         checksum,
     };
@@ -40,6 +42,7 @@ pub(crate) fn create(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
         ctx.head
             .header("x-amz-checksum-type", checksum::kind_name(kind).as_bytes());
     }
+    encryption.write(ctx.head);
     Ok(body)
 }
 
@@ -88,10 +91,10 @@ pub(crate) fn complete(
         parts.iter_mut().for_each(|part| part.checksums.clear());
     }
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
-    let (etag, sums) = match assemble(ctx, &parts, condition, announced) {
+    let (etag, sums, version) = match assemble(ctx, &parts, condition, announced) {
         Err(error) if error.code == Code::NoSuchUpload => {
             let info = completed_before(ctx, &parts).ok_or(error)?;
-            (info.etag, info.checksums)
+            (info.etag, info.checksums, info.headers.version())
         }
         outcome => outcome?,
     };
@@ -105,16 +108,18 @@ pub(crate) fn complete(
         doc.checksum(sum)
             .text("ChecksumType", checksum::kind_name(sum.kind));
     }
-    Ok(doc.finish())
+    let body = doc.finish();
+    ctx.head.written(version);
+    Ok(body)
 }
 
-/// Makes the object of the parts `named`. Returns its entity tag and checksums.
+/// Makes the object of the parts `named`. Returns its entity tag, checksums and version.
 fn assemble(
     ctx: &Ctx<'_>,
     named: &[CompletedPart],
     condition: &Condition,
     announced: Option<&Checksum>,
-) -> S3Result<(ETag, Vec<Checksum>)> {
+) -> S3Result<(ETag, Vec<Checksum>, Option<VersionId>)> {
     let (store, bucket, key) = (ctx.store(), ctx.target.bucket(), ctx.target.key());
     let id = ctx.target.upload_id();
     let upload = store.upload_info(bucket, key, id)?;
@@ -131,7 +136,7 @@ fn assemble(
     ctx.keep_previous(key);
     let sums: Vec<_> = sum.into_iter().collect();
     let written = store.complete_multipart(bucket, key, id, named, sums.clone(), condition)?;
-    Ok((written.etag, sums))
+    Ok((written.etag, sums, written.version))
 }
 
 /// The object that an earlier completion with the parts `named` made, if it still stands. A client

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conditions::{self, READ};
-use super::{Ctx, metadata, multipart, range};
+use super::{Ctx, metadata, multipart, range, sse};
 use crate::checksum;
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
@@ -19,7 +19,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let source = match previous(ctx, bucket, key) {
         Some(previous) => previous,
-        None => Source::Current(ctx.store().open(bucket, key)?),
+        None => Source::Current(ctx.open()?),
     };
     let object_bytes = ctx.object_bytes.insert(ObjectBytes {
         source,
@@ -38,7 +38,8 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
 fn previous(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
     let server = ctx.server;
     let quirky = server.config.quirks.has(Quirk::ReadStale);
-    if !quirky && (server.faults.is_empty() || !server.faults.keeps_history(key)) {
+    let kept = !server.faults.is_empty() && server.faults.keeps_history(key);
+    if ctx.target.has("versionId") || !(quirky || kept) {
         return None;
     }
     let (ago, previous) = server.history.previous(bucket, key)?;
@@ -69,6 +70,7 @@ fn describe(
     headers: &Headers<'_, '_>,
     info: &ObjectInfo,
 ) -> S3Result<Option<Range<u64>>> {
+    sse::check_read(headers, sse::REQUEST, info)?;
     match conditions::of_read(headers, READ, info)? {
         ReadDecision::Proceed => {}
         ReadDecision::NotModified => {
@@ -131,6 +133,7 @@ fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
 /// GetObjectAttributes.
 pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
     let info = ctx.object_info()?;
+    sse::check_read(headers, sse::REQUEST, &info)?;
     if !headers.has(Name::ObjectAttributes) {
         return Err(S3Error::new(
             Code::InvalidArgument,
@@ -181,17 +184,8 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
     }
     let body = doc.finish();
     ctx.head.modified(info.modified);
+    if let Some(id) = info.headers.version() {
+        ctx.head.version(id);
+    }
     Ok(body)
-}
-
-/// GetObjectAcl: every object is private and has the same owner.
-pub(crate) fn acl(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.object_info()?;
-    Ok(super::bucket::private_acl(ctx))
-}
-
-/// GetObjectRetention and GetObjectLegalHold: no object has either.
-pub(crate) fn lock(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.object_info()?;
-    Err(Code::NoSuchObjectLockConfiguration.into())
 }

@@ -8,7 +8,10 @@ use bucketload_store::Tags;
 
 /// GetObjectTagging.
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    let tags = ctx.store().tags(ctx.target.bucket(), ctx.target.key())?;
+    let tags = match ctx.version()? {
+        None => ctx.store().tags(ctx.target.bucket(), ctx.target.key())?,
+        Some(_) => ctx.object_info()?.tags,
+    };
     let mut doc = ctx.xml("Tagging");
     doc.open("TagSet");
     for (key, value) in &tags {
@@ -24,14 +27,26 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> S3Result<Body> {
 /// PutObjectTagging.
 pub(crate) fn put(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
     let tags = tags::tagging(input)?;
-    ctx.store()
-        .set_tags(ctx.target.bucket(), ctx.target.key(), tags)?;
+    set(ctx, tags)?;
     Ok(ctx.empty(200))
 }
 
 /// DeleteObjectTagging.
 pub(crate) fn delete(ctx: &mut Ctx<'_>) -> S3Result<Body> {
-    ctx.store()
-        .set_tags(ctx.target.bucket(), ctx.target.key(), Tags::new())?;
+    set(ctx, Tags::new())?;
     Ok(ctx.empty(204))
+}
+
+fn set(ctx: &Ctx<'_>, tags: Tags) -> S3Result<()> {
+    let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
+    let Some(version) = ctx.version()? else {
+        return Ok(ctx.store().set_tags(bucket, key, tags)?);
+    };
+    let mut tags = Some(tags);
+    ctx.store()
+        .amend(bucket, key, Some(version), &mut |_, old| {
+            *old = tags.take().unwrap_or_default();
+            Ok(())
+        })?;
+    Ok(())
 }

@@ -3,21 +3,24 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::content::Charge;
 use crate::error::{Result, StoreError};
 use crate::listing::{after_prefix, common_prefix, lower_bound};
 use crate::memory::multipart::Upload;
 use crate::memory::shards::Shards;
+use crate::memory::versions::Table;
 use crate::multipart::new_upload_id;
-use crate::types::{BucketInfo, ListEntry, ListRequest, Listing};
+use crate::types::{BucketInfo, Headers, ListEntry, ListRequest, Listing, Retention};
 use crate::upload_types::{MultipartOptions, UploadInfo};
+use crate::versions::{VersionId, Versioning};
 
 /// A key, ordered and looked up by its bytes (the successor of a prefix need not be UTF-8).
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct IndexKey(Arc<str>);
+pub(super) struct IndexKey(pub(super) Arc<str>);
 
 impl Borrow<[u8]> for IndexKey {
     fn borrow(&self) -> &[u8] {
@@ -42,6 +45,11 @@ pub(super) struct Bucket {
     created: SystemTime,
     index: RwLock<Index>,
     uploads: Mutex<Uploads>,
+    /// A [`Versioning`].
+    versioning: AtomicU8,
+    versions: Mutex<Table>,
+    retention: Mutex<Option<Retention>>,
+    documents: Mutex<BTreeMap<String, (Vec<u8>, Charge)>>,
 }
 
 /// An entry of a page before its version is looked up.
@@ -57,6 +65,10 @@ impl Bucket {
             created: SystemTime::now(),
             index: RwLock::default(),
             uploads: Mutex::default(),
+            versioning: AtomicU8::new(Versioning::Off as u8),
+            versions: Mutex::default(),
+            retention: Mutex::default(),
+            documents: Mutex::default(),
         }
     }
 
@@ -71,12 +83,88 @@ impl Bucket {
         }
     }
 
+    pub(super) fn versioning(&self) -> Versioning {
+        match self.versioning.load(Ordering::Acquire) {
+            0 => Versioning::Off,
+            1 => Versioning::Enabled,
+            _ => Versioning::Suspended,
+        }
+    }
+
+    pub(super) fn set_versioning(&self, state: Versioning) {
+        self.versioning.store(state as u8, Ordering::Release);
+    }
+
+    /// The id of the version that a write adds.
+    pub(super) fn next_version(&self) -> VersionId {
+        match self.versioning() {
+            Versioning::Enabled => VersionId::next(),
+            Versioning::Off | Versioning::Suspended => VersionId::NULL,
+        }
+    }
+
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_retention(&self, retention: Option<Retention>) {
+        *self
+            .retention
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = retention;
+    }
+
+    /// Adds the bucket's retention to the headers of a version that has none.
+    pub(super) fn retain_by_default(&self, headers: &mut Headers) {
+        let retention = self
+            .retention
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let (Some(retention), None) = (&*retention, headers.get(Headers::LOCK_MODE)) {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let until = now.map_or(0, |now| now.as_secs()) + retention.seconds;
+            headers.set(Headers::LOCK_MODE, Some(retention.mode.clone()));
+            headers.set(Headers::LOCK_UNTIL, Some(until.to_string()));
+        }
+    }
+
+    pub(super) fn document(&self, name: &str) -> Option<Vec<u8>> {
+        let documents = self
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        documents.get(name).map(|(content, _)| content.clone())
+    }
+
+    pub(super) fn set_document(&self, name: &str, content: Option<(Vec<u8>, Charge)>) {
+        let mut documents = self
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match content {
+            Some(content) => documents.insert(name.to_owned(), content),
+            None => documents.remove(name),
+        };
+    }
+
+    /// The first key of the index at or after `from`.
+    pub(super) fn first_key_from(&self, from: &[u8]) -> Option<Arc<str>> {
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        let range = (Bound::Included(from), Bound::Unbounded);
+        let IndexKey(key) = index.keys.range::<[u8], _>(range).next()?;
+        Some(Arc::clone(key))
+    }
+
     fn uploads(&self) -> MutexGuard<'_, Uploads> {
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses new keys and uploads from now on.
     pub(super) fn close(&self) -> Result<()> {
+        let versions = self.table();
+        if !versions.is_empty() {
+            return Err(StoreError::BucketNotEmpty);
+        }
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         if !index.keys.is_empty() {
             return Err(StoreError::BucketNotEmpty);

@@ -11,25 +11,27 @@ mod buckets;
 mod multipart;
 mod shards;
 mod upload;
+mod versions;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::api::{ObjectUpload, PartUpload, Store};
+use crate::api::{Amend, Guard, ObjectUpload, PartUpload, Store};
 use crate::content::{Budget, Charge, Content};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
 use crate::names::{check_bucket_name, check_key};
 use crate::object::{MemoryVersion, Object};
 use crate::types::{
-    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions, Tags,
-    Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions,
+    Retention, Tags, Usage, Written,
 };
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
 };
+use crate::versions::{ListVersionsRequest, Removed, VersionId, VersionListing, Versioning};
 use buckets::Bucket;
 use multipart::NewPart;
 use shards::Shards;
@@ -124,8 +126,8 @@ impl Inner {
             return Ok(version);
         }
         check_key(key)?;
-        self.bucket(bucket)?;
-        Err(StoreError::NoSuchKey)
+        let bucket = self.bucket(bucket)?;
+        Err(Self::absence(&bucket, key))
     }
 
     /// Makes a version the current one of its key.
@@ -137,6 +139,9 @@ impl Inner {
         info: ObjectInfo,
         condition: &Condition,
     ) -> Result<Written> {
+        if bucket.versioning() != Versioning::Off {
+            return self.publish_version(bucket, key, content, info, condition);
+        }
         let written = info.written();
         let charge = self.charge_key(key)?;
         let version = Arc::new(MemoryVersion {
@@ -209,6 +214,13 @@ impl Store for MemoryStore {
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
         check_key(key)?;
         let bucket = self.inner.bucket(bucket)?;
+        if bucket.versioning() != Versioning::Off {
+            let existed = self.inner.shards.get(bucket.name(), key).is_some();
+            let unguarded: Guard<'_> = &|_| Ok(());
+            self.inner
+                .remove_version(&bucket, key, None, condition, unguarded)?;
+            return Ok(existed);
+        }
         let removed = self.inner.shards.remove(&bucket, key, condition)?;
         if removed.is_some() {
             self.inner.objects.fetch_sub(1, Ordering::Relaxed);
@@ -237,18 +249,105 @@ impl Store for MemoryStore {
     }
 
     fn set_tags(&self, bucket: &str, key: &str, tags: Tags) -> Result<()> {
-        self.inner.version(bucket, key)?;
+        let mut tags = Some(tags);
+        self.amend(bucket, key, None, &mut |_, old| {
+            *old = tags.take().unwrap_or_default();
+            Ok(())
+        })
+    }
+
+    fn versioning(&self, bucket: &str) -> Result<Versioning> {
+        Ok(self.inner.bucket(bucket)?.versioning())
+    }
+
+    fn set_versioning(&self, bucket: &str, state: Versioning) -> Result<()> {
+        let bucket = self.inner.bucket(bucket)?;
+        if state == Versioning::Off {
+            return Err(StoreError::InvalidArgument(
+                "versioning can be suspended, not undone",
+            ));
+        }
+        bucket.set_versioning(state);
+        Ok(())
+    }
+
+    fn open_version(&self, bucket: &str, key: &str, version: VersionId) -> Result<Object> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        self.inner
+            .named_version(&bucket, key, version)
+            .map(Object::memory)
+    }
+
+    fn remove(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        condition: &Condition,
+        guard: Guard<'_>,
+    ) -> Result<Removed> {
+        let found = self.inner.bucket(bucket)?;
+        if found.versioning() != Versioning::Off {
+            check_key(key)?;
+            return self
+                .inner
+                .remove_version(&found, key, version, condition, guard);
+        }
+        if version.is_some_and(|version| version != VersionId::NULL) {
+            return Err(StoreError::NoSuchVersion);
+        }
+        self.delete(bucket, key, condition)?;
+        Ok(Removed::default())
+    }
+
+    fn list_versions(
+        &self,
+        bucket: &str,
+        request: &ListVersionsRequest<'_>,
+    ) -> Result<VersionListing> {
+        let bucket = self.inner.bucket(bucket)?;
+        Ok(bucket.list_versions(&self.inner.shards, request))
+    }
+
+    fn amend(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        change: Amend<'_>,
+    ) -> Result<()> {
+        check_key(key)?;
+        let found = self.inner.bucket(bucket)?;
+        if found.versioning() != Versioning::Off {
+            return self.inner.amend_version(&found, key, version, change);
+        }
+        if version.is_some_and(|version| version != VersionId::NULL) {
+            return Err(StoreError::NoSuchVersion);
+        }
         let charge = self.inner.charge_key(key)?;
         self.inner
             .shards
-            .update(bucket, key, |version| MemoryVersion {
-                info: ObjectInfo {
-                    tags,
-                    ..version.info.clone()
-                },
-                content: version.content.clone(),
-                _charge: charge,
-            })
+            .update(bucket, key, |version| version.amended(change, charge))
+    }
+
+    fn document(&self, bucket: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self.inner.bucket(bucket)?.document(name))
+    }
+
+    fn set_document(&self, bucket: &str, name: &str, content: Option<Vec<u8>>) -> Result<()> {
+        let bucket = self.inner.bucket(bucket)?;
+        let charged = |content: Vec<u8>| {
+            let charge = self.inner.budget.charge(content.len() as u64)?;
+            Ok((content, charge))
+        };
+        bucket.set_document(name, content.map(charged).transpose()?);
+        Ok(())
+    }
+
+    fn set_retention(&self, bucket: &str, retention: Option<Retention>) -> Result<()> {
+        self.inner.bucket(bucket)?.set_retention(retention);
+        Ok(())
     }
 
     fn create_multipart(

@@ -84,6 +84,7 @@ impl Upload {
             etag,
             size,
             modified,
+            version: None,
         })
     }
 

@@ -191,14 +191,14 @@ impl Shards {
         &self,
         bucket: &str,
         key: &str,
-        derive: impl FnOnce(&MemoryVersion) -> MemoryVersion,
+        derive: impl FnOnce(&MemoryVersion) -> Result<MemoryVersion>,
     ) -> Result<()> {
         let (shard, pair) = self.locate(bucket, key);
         let mut map = shard.write().unwrap_or_else(PoisonError::into_inner);
         let current = map
             .get_mut(&pair as &dyn Pair)
             .ok_or(StoreError::NoSuchKey)?;
-        let derived = Arc::new(derive(current));
+        let derived = Arc::new(derive(current)?);
         let replaced = std::mem::replace(current, derived);
         drop(map);
         drop(replaced);

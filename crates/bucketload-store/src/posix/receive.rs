@@ -157,6 +157,7 @@ impl FinishedFile {
             etag: self.etag,
             size: self.size,
             modified: from_nanos(self.nanos),
+            version: None,
         }
     }
 

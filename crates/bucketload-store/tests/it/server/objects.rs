@@ -215,21 +215,17 @@ fn metadata_comes_back() {
         ("x-amz-storage-class", "GLACIER", 400, "InvalidStorageClass"),
         (
             "x-amz-server-side-encryption",
-            "AES256",
+            "aws:kms",
             501,
             "NotImplemented",
         ),
-        (
-            "x-amz-acl",
-            "public-read",
-            400,
-            "AccessControlListNotSupported",
-        ),
+        ("x-amz-acl", "public", 400, "InvalidArgument"),
+        ("x-amz-grant-read", "id=1", 501, "NotImplemented"),
         (
             "x-amz-object-lock-mode",
             "GOVERNANCE",
-            501,
-            "NotImplemented",
+            400,
+            "InvalidRequest",
         ),
     ] {
         c.send(&req("PUT", "/bucket/k").header(name, value).body("v"))
@@ -516,8 +512,7 @@ fn subresources_of_objects() {
     );
     c.send(&req("PUT", "/bucket/k?acl").header("x-amz-acl", "private"))
         .is(200);
-    c.get("/bucket/k?retention")
-        .is_error(404, "NoSuchObjectLockConfiguration");
+    c.get("/bucket/k?retention").is_error(400, "InvalidRequest");
     c.get("/bucket/k?torrent").is_error(501, "NotImplemented");
     c.get("/bucket/k?versionId=7")
         .is_error(404, "NoSuchVersion");

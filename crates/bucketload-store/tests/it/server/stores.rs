@@ -41,6 +41,14 @@ fn a_directory() {
         c.get("/bucket?list-type=2").elements("Key"),
         ["a//b", "small"]
     );
+    let enable = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    c.send(&req("PUT", "/bucket?versioning").body(enable))
+        .is_error(501, "NotImplemented");
+    c.send(&req("PUT", "/locked").header("x-amz-bucket-object-lock-enabled", "true"))
+        .is_error(501, "NotImplemented");
+    c.get("/locked?location").is_error(404, "NoSuchBucket");
+    let versions = c.get("/bucket?versions").is(200);
+    assert_eq!(versions.elements("VersionId"), ["null", "null"]);
     c.put("/bucket/bad", &body);
     let bad = c.get("/bucket/bad").is(200).body;
     assert_eq!(bad.iter().zip(&body).filter(|(a, b)| a != b).count(), 1);
