@@ -227,6 +227,7 @@ fn drive(
         left: RefCell::default(),
         check_writes: false,
         before_measuring: None,
+        at_edges: None,
         converged: None,
         op_log: None,
         trace: Some(Arc::new(load.stretch.clone())),
