@@ -228,6 +228,7 @@ fn drive(
         check_writes: false,
         refused: Vec::new(),
         before_measuring: None,
+        at_edges: None,
         converged: None,
         op_log: None,
         trace: Some(Arc::new(load.stretch.clone())),

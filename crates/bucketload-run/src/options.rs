@@ -121,6 +121,20 @@ pub trait RemoteLoad {
 /// Called before each measured phase, for example to empty caches. An error ends the run.
 pub type PhaseHook = RefCell<Box<dyn FnMut() -> Result<(), String>>>;
 
+/// A moment of a run at which its caller may act. Phases are given by their index in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseEdge {
+    /// Before the phase. An error ends the run without it.
+    Begin(usize),
+    /// After the phase, however it ended.
+    End(usize),
+    /// After the last phase that ran.
+    RunEnd,
+}
+
+/// Called at each [`PhaseEdge`]. An error ends the run.
+pub type EdgeHook = RefCell<Box<dyn FnMut(PhaseEdge) -> Result<(), String>>>;
+
 /// The options of a run.
 pub struct RunOptions {
     /// Identifier of the run, which goes into the ownership marker.
@@ -181,6 +195,8 @@ pub struct RunOptions {
     pub converged: Option<StopHook>,
     /// Called before each measured phase, while no load runs.
     pub before_measuring: Option<PhaseHook>,
+    /// Called before and after each phase, while no load runs.
+    pub at_edges: Option<EdgeHook>,
     /// The trace that the plan replays, if any.
     pub trace: Option<Arc<dyn TraceSource>>,
     /// Decides when load phases begin; `None` = when all load threads are ready.
@@ -221,6 +237,7 @@ impl Default for RunOptions {
             left: RefCell::default(),
             converged: None,
             before_measuring: None,
+            at_edges: None,
             trace: None,
             gate: None,
             agreement: None,

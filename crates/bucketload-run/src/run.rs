@@ -1,6 +1,6 @@
 //! A whole run: the plan's phases in order, one after the other.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -26,8 +26,8 @@ use crate::files;
 use crate::leftover;
 use crate::machine::Machine;
 use crate::named_objects;
-use crate::options::RunOptions;
-use crate::oracle::{Oracle, audit};
+use crate::options::{PhaseEdge, RunOptions};
+use crate::oracle::{Audit, Oracle, audit};
 use crate::ownership::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::ranks::History;
@@ -107,12 +107,16 @@ pub fn run(
     }
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
-    // Numbers of keys that were audited, and that could not be.
-    let mut audited_keys = (0, 0);
+    let mut audited_keys = Audit::default();
     for (index, phase) in chosen() {
         let level = stop.level();
         let ending = level >= StopLevel::Finish || failed.is_some();
         if level == StopLevel::Abort || (ending && phase.kind != PhaseKind::Cleanup) {
+            continue;
+        }
+        if let Err(error) = edge(options, PhaseEdge::Begin(index)) {
+            failed.get_or_insert(error);
+            // What the hook may have begun ends with the run.
             continue;
         }
         let outcome = match phase.kind {
@@ -129,21 +133,21 @@ pub fn run(
             }),
             PhaseKind::Audit => {
                 let findings = RefCell::default();
-                let audited = Cell::new((0, 0));
+                let audited = RefCell::new(Audit::default());
                 let outcome = control.phase(index, sink, stop, async {
                     if let Some(oracle) = &context.oracle {
                         let phase = u16::try_from(index).unwrap_or(u16::MAX);
                         let plan = &context.plan;
                         let done =
                             audit(driver, plan, options, oracle, phase, stop, &findings).await?;
-                        audited.set(done);
+                        audited.replace(done);
                     }
                     Ok(PhaseEnd::Complete)
                 });
                 for finding in findings.into_inner() {
                     sink.event(&Event::Finding(Box::new(finding)));
                 }
-                audited_keys = audited.get();
+                audited_keys = audited.into_inner();
                 outcome
             }
             PhaseKind::Pause => control.phase(index, sink, stop, async {
@@ -180,6 +184,9 @@ pub fn run(
                 outcome
             }
         };
+        if let Err(error) = edge(options, PhaseEdge::End(index)) {
+            failed.get_or_insert(error);
+        }
         match outcome {
             Ok(summary) => end.phases.push(summary),
             Err(error) if phase.kind == PhaseKind::Init => return Err(error),
@@ -187,6 +194,9 @@ pub fn run(
                 failed.get_or_insert(error);
             }
         }
+    }
+    if let Err(error) = edge(options, PhaseEdge::RunEnd) {
+        failed.get_or_insert(error);
     }
     if let Some(oracle) = &context.oracle {
         sink.event(&Event::Oracle(oracle.summary(audited_keys)));
@@ -215,6 +225,14 @@ pub fn run(
         });
     }
     Ok(end)
+}
+
+/// Calls the caller's hook at the edge of a phase.
+fn edge(options: &RunOptions, edge: PhaseEdge) -> Result<(), RunError> {
+    match &options.at_edges {
+        Some(hook) => hook.borrow_mut()(edge).map_err(RunError::Before),
+        None => Ok(()),
+    }
 }
 
 /// Calls the caller's hook before a measured phase.

@@ -229,6 +229,10 @@ pub(super) const PLACEHOLDERS: &[(&str, &str)] = &[
         "controller --agents",
         "controller --listen 127.0.0.1:0 --data {DIR}/third --agents",
     ),
+    (
+        "controller --allow-root",
+        "controller --listen 127.0.0.1:0 --data {DIR}/fourth --allow-root",
+    ),
     // Keys.
     (
         "AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…",

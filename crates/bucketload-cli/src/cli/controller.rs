@@ -23,8 +23,8 @@ Examples:
       Reachable from the network, which takes a token and TLS
   openssl rand -hex 32 > token
       Create a token
-  bucketload controller --allow-root /mnt/bench
-      Also accept targets that are directories below /mnt/bench
+  bucketload controller --allow-root /mnt/data
+      Also accept targets that are directories below /mnt/data
   bucketload controller --agents h1:7400,h2:7400 --agent-token-file agents
       Run every workload on two hosts, each with `bucketload agent --listen`";
 

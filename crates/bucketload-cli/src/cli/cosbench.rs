@@ -23,6 +23,14 @@ pub(crate) struct CosbenchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) allow_local_writes: Option<PathBuf>,
 
+    /// Run the workload's triggers: scripts in this directory of this machine
+    ///
+    /// DIR/NAME with the trigger's arguments runs before its stage or the workload, and DIR/NAME -k after it; what is
+    /// left is then killed. The run waits at most 10 s for the first and 60 s for the second. Their output is in scripts.log
+    /// in the run directory. Without this flag, triggers are ignored with a note.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) allow_triggers: Option<PathBuf>,
+
     /// Skip these operations, such as restore,localwrite; the ratios of the others grow accordingly
     #[arg(long, value_name = "OP,...", value_delimiter = ',')]
     pub(crate) skip_operations: Vec<String>,
@@ -57,6 +65,7 @@ impl CosbenchArgs {
         [
             ("--delete-named", self.delete_named),
             ("--allow-local-writes", self.allow_local_writes.is_some()),
+            ("--allow-triggers", self.allow_triggers.is_some()),
             ("--skip-operations", !self.skip_operations.is_empty()),
             ("--compat", self.compat.is_some()),
             ("--cosbench-artifacts", self.cosbench_artifacts.is_some()),

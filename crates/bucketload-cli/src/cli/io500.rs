@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use super::agents::AgentsArgs;
 use super::run::{LoadArgs, OP_LOG_FORMATS};
 use super::target::TargetArgs;
-use super::values::choice;
+use super::values::{choice, size};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +70,13 @@ pub(crate) struct Io500Args {
     /// Phases to run: standard, or extended with mdworkbench, find-easy and find-hard (default: standard)
     #[arg(long, value_name = "MODE", help_heading = "IO500 options")]
     pub(crate) mode: Option<String>,
+
+    /// Rate at which the target is expected to take data, per second, such as 2GiB
+    ///
+    /// The run says beforehand how much it will write, and is refused on a directory whose file system has no room
+    /// for that. Without this flag, the rate of a directory is measured with a file of 64 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "IO500 options")]
+    pub(crate) expect_rate: Option<u64>,
 
     /// Leave the files in the target
     #[arg(long, help_heading = "IO500 options")]

@@ -49,6 +49,13 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
             server.address()
         );
     }
+    if !server.address().is_local() {
+        eprintln!(
+            "bucketload: warning: {} can be reached from other hosts: objects cross the network without encryption (the \
+             token itself is never sent); use it on a trusted network only",
+            server.address()
+        );
+    }
     // Without the flag, the sender stays alive and never sends.
     let (closed, stdin_ends) = tokio::sync::oneshot::channel::<()>();
     let mut closed = Some(closed);

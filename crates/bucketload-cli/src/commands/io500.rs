@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use bucketload_core::plan::Plan;
 use bucketload_results::io500::verify::verify;
 use bucketload_results::io500::{phases, text};
 
@@ -13,7 +14,7 @@ use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::io500::{Config, locate, plan, write};
+use crate::io500::{Config, locate, plan, room, write};
 use crate::job::Job;
 use crate::target::Target;
 use crate::{files, setup, signals};
@@ -74,6 +75,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
             .phases
             .iter()
             .map(|phase| format!("{}\n", phase.name));
+        notes.extend(volume(args, &planned.plan, &location.target)?);
         print(phases.collect::<String>().as_bytes())?;
         notes
             .iter()
@@ -85,6 +87,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
         std::fs::create_dir_all(root)
             .map_err(|e| Failure::usage(format!("datadir {}: {e}", root.display())))?;
     }
+    notes.extend(volume(args, &planned.plan, &location.target)?);
     let out = directory(args, &config, &location.timestamp)?;
     setup::refuse_used(&out, "--out")?;
     let connection = Connection::open(location.target, &location.args, &args.load)?;
@@ -113,6 +116,22 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     }
     done.print_notes(global.quiet);
     Ok(exit)
+}
+
+/// How much the run is going to write, in words. A dry run measures no rate.
+///
+/// # Errors
+/// When the target's file system has no room for it.
+fn volume(args: &Io500Args, plan: &Plan, target: &Target) -> Result<Option<String>, Failure> {
+    let root = match target {
+        // Nothing is stored, or as much as fits into memory.
+        Target::Null | Target::Memory => return Ok(None),
+        Target::Files(root) | Target::Directory(root) => Some(root.as_path()),
+        Target::Service { .. } => None,
+    };
+    let measured = !args.load.dry_run || args.expect_rate.is_some();
+    let root = root.filter(|root| measured && root.is_dir());
+    room::check(plan, root, args.expect_rate).or_usage()
 }
 
 /// The run directory.

@@ -40,6 +40,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         source,
         target,
         target_args,
+        triggers,
     } = load_any(args)?;
     if args.confined {
         confine::check(&target, &args.allow_root)?;
@@ -67,6 +68,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let connection = Connection::open(target, &target_args, &args.load)?;
     let mut job = job(args, global, resolved, &source, &connection, old)?;
+    if !triggers.is_empty() {
+        job.options.at_edges = Some(cosbench::triggers::hook(triggers, &job.out));
+    }
     let flags = (&connection, &target_args);
     fleet::distribute(&mut job, &args.agents, &args.load, place.as_ref(), flags)?;
     let stop = signals::watched()?;
@@ -153,6 +157,7 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
         source: file.text().to_owned(),
         target,
         target_args,
+        triggers: Vec::new(),
     })
 }
 

@@ -78,6 +78,9 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
             );
         }
     }
+    if let Some(warning) = overheard(listening.ip().is_loopback(), args) {
+        eprintln!("bucketload: warning: {warning}");
+    }
     if args.exit_with_stdin {
         wait_for_stdin_end();
         server.stop();
@@ -85,6 +88,26 @@ pub(crate) fn execute(args: &ServeArgs) -> Result<Exit, Failure> {
         server.wait();
     }
     Ok(Exit::Ok)
+}
+
+/// What others on the network can do, if the server listens there; `None` on loopback or when nothing is open.
+fn overheard(is_loopback: bool, args: &ServeArgs) -> Option<String> {
+    let mut open = Vec::new();
+    if args.tls_cert.is_none() {
+        open.push(
+            "requests and objects cross the network without TLS: everyone on the way can read and change them (the              secret key itself is never sent); add --tls-cert and --tls-key, or listen on 127.0.0.1",
+        );
+    }
+    if args.stats_page {
+        open.push("the counters of --stats-page need no signature");
+    }
+    (!is_loopback && !open.is_empty()).then(|| {
+        format!(
+            "{} can be reached from other hosts: {}",
+            args.listen,
+            open.join("; ")
+        )
+    })
 }
 
 /// The key pair from the environment, or a random one. The flag is true for a random one.
@@ -162,4 +185,35 @@ pub(crate) fn pin(command: &str, cores: Option<&CoreList>) -> Result<(), Failure
             "{command} --cores: {e}; name cores of this machine"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overheard;
+    use crate::cli::serve::ServeArgs;
+    use crate::cli::{Command, command};
+
+    #[test]
+    fn listening_on_the_network_without_tls_is_warned_of() {
+        let args = |line: &str| -> ServeArgs {
+            match command(&format!("bucketload serve {line}")).unwrap() {
+                Command::Serve(args) => args,
+                other => panic!("{other:?}"),
+            }
+        };
+        let open = args("--listen 0.0.0.0:9000");
+        assert_eq!(overheard(true, &open), None);
+        let warning = overheard(false, &open).unwrap();
+        assert!(
+            warning.contains("0.0.0.0:9000") && warning.contains("--tls-cert"),
+            "{warning}"
+        );
+        let closed = "--listen 0.0.0.0:9000 --tls-cert c --tls-key k";
+        assert_eq!(overheard(false, &args(closed)), None);
+        let counted = overheard(false, &args(&format!("{closed} --stats-page"))).unwrap();
+        assert!(
+            counted.contains("--stats-page") && !counted.contains("TLS"),
+            "{counted}"
+        );
+    }
 }

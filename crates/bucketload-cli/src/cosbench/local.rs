@@ -29,6 +29,16 @@ pub(super) fn files(
         return Ok(None);
     };
     let skip = "or skip it with --skip-operations localwrite";
+    // Before the permission, which would not help.
+    if mode.agents {
+        let problem = "agents cannot perform localwrite: it writes files on the machine that runs the workload, and no \
+                       agent has been allowed to do that";
+        return Err(refuse(
+            &first.location,
+            problem,
+            &format!("run it without --agents and --launch, {skip}"),
+        ));
+    }
     let Some(allowed) = &args.allow_local_writes else {
         return Err(refuse(
             &first.location,
@@ -36,14 +46,6 @@ pub(super) fn files(
             &format!("allow it below a directory with --allow-local-writes DIR, {skip}"),
         ));
     };
-    if mode.agents {
-        let problem = "agents cannot perform localwrite, only this machine can";
-        return Err(refuse(
-            &first.location,
-            problem,
-            &format!("run it without agents, {skip}"),
-        ));
-    }
     let root = first.target.files.clone().unwrap_or_default();
     for operation in all {
         let wrong = |problem: &str, remedy: &str| Err(refuse(&operation.location, problem, remedy));

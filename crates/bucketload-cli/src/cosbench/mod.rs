@@ -15,6 +15,7 @@ mod overrides;
 mod plan;
 mod storage;
 mod timeline;
+pub(crate) mod triggers;
 
 use std::path::Path;
 
@@ -40,6 +41,8 @@ pub(crate) struct Loaded {
     pub(crate) target: Target,
     /// Target flags, with the workload's storage settings added.
     pub(crate) target_args: TargetArgs,
+    /// Scripts around the phases.
+    pub(crate) triggers: Vec<triggers::Trigger>,
 }
 
 /// Name of the profile in plans, which keeps results from being compared with those of other workloads.
@@ -151,6 +154,7 @@ pub(crate) fn load(
     } else if let Some(timeout_ns) = chosen.timeout_ns {
         plan.timeout_ns = timeout_ns;
     }
+    let triggers = triggers::triggers(&parsed, args, mode, &mut notes).map_err(at)?;
     if mode.dry_run && !args.delete_named {
         notes.extend(plan::delete_note(&plan));
     }
@@ -171,5 +175,6 @@ pub(crate) fn load(
         source: workload_config(&parsed, true),
         target: chosen.target,
         target_args: chosen.args,
+        triggers,
     })
 }

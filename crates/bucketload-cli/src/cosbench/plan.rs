@@ -100,9 +100,6 @@ pub(super) fn plan(
         (phase.limits, phase.accounting) = limits(&phase.works);
         phases.push(phase);
     }
-    if workload.trigger.is_some() || workload.stages.iter().any(|stage| stage.trigger.is_some()) {
-        notes.push("triggers are not run, because they are commands from a file".to_owned());
-    }
     Ok(Plan {
         workload: workload.name.clone(),
         profile: PROFILE.to_owned(),

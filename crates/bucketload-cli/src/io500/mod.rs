@@ -11,6 +11,7 @@ mod files;
 mod location;
 mod options;
 mod plan;
+pub(crate) mod room;
 mod workbench;
 
 pub(crate) use config::{Config, redact};

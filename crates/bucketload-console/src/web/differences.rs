@@ -27,6 +27,10 @@ pub(super) fn words(refusal: &Refusal) -> String {
                 true => "\nResults at different scales, or of another benchmark's procedure, are never comparable: run \
                          the same profile at the same scale."
                     .to_owned(),
+                false if fields.iter().any(is_of_the_client) => "\nThe load generator and the driver must be the same: \
+                     submit both with the same options. `bucketload compare --allow-different client` or `driver` \
+                     compares them nevertheless."
+                    .to_owned(),
                 false => format!("\nIf this is the difference that you want to compare, {PERMISSION}."),
             }
         }
@@ -44,6 +48,12 @@ pub(super) fn words(refusal: &Refusal) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// Whether a difference is in the load generator or the driver, which the page's permission does not cover.
+fn is_of_the_client(found: &Difference) -> bool {
+    let root = found.field.split('.').next();
+    matches!(root, Some("client" | "driver"))
 }
 
 /// One difference: `duration of phase run: 8 s vs 12 s`.

@@ -213,6 +213,7 @@ fn charts(series: &SeriesView) -> Vec<Chart> {
         point.y = positive(point.y as u64);
     }
     let mut trouble = each(" failed per second", |c| c.failed_per_s);
+    trouble.retain(|line| line.points.iter().any(|point| point.y > 0.0));
     trouble.push(line("in flight".to_owned(), GREY, &|p| p.in_flight as f64).dashed());
     let all = [
         chart(
@@ -290,7 +291,7 @@ mod tests {
         assert!(ticks.iter().all(|tick| html.contains(tick)), "{html}");
         // The last point of every line is at the right edge of the plot.
         let edge = |html: &str, right: &str| html.matches(&format!("L{right} ")).count();
-        assert_eq!(edge(&html, "622"), 6, "{html}");
+        assert_eq!(edge(&html, "622"), 5, "{html}");
         let narrow = Layout {
             narrow: true,
             compact: true,

@@ -196,6 +196,9 @@ pub struct OracleSummary {
     pub audited: u64,
     /// Keys that the audit could not read or judge.
     pub unaudited: u64,
+    /// Why, with the number of keys: a kind of failure, or a reason in words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unaudited_why: BTreeMap<String, u64>,
     /// The findings by kind.
     pub found: BTreeMap<FindingKind, KindCount>,
 }
@@ -203,6 +206,17 @@ pub struct OracleSummary {
 crate::serde_once!(OracleSummary, Finding);
 
 impl OracleSummary {
+    /// The reasons why keys could not be audited, as text: `40 timeout, 9 connect`; empty without any.
+    #[must_use]
+    pub fn unaudited_reasons(&self) -> String {
+        let mut reasons: Vec<(&String, &u64)> = self.unaudited_why.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let reasons = reasons
+            .into_iter()
+            .map(|(why, count)| format!("{count} {why}"));
+        reasons.collect::<Vec<_>>().join(", ")
+    }
+
     /// All distinct findings.
     #[must_use]
     pub fn findings(&self) -> u64 {

@@ -41,7 +41,14 @@ pub(super) fn write(out: &mut String, oracle: &OracleResult, colour: bool) -> fm
             units::count(s.audited),
             match s.unaudited {
                 0 => String::new(),
-                n => format!(", {} could not be read", units::count(n)),
+                n if s.unaudited_why.is_empty() => {
+                    format!(", {} could not be read", units::count(n))
+                }
+                n => format!(
+                    ", {} could not be read: {}",
+                    units::count(n),
+                    s.unaudited_reasons()
+                ),
             },
             match s.unjudged {
                 0 => String::new(),

@@ -31,6 +31,12 @@ fn oracle(oracle: &OracleResult) -> Section {
             row("objects audited", s.audited),
             row("objects that could not be read", s.unaudited),
         ]);
+        if !s.unaudited_why.is_empty() {
+            facts = facts.with([[
+                "why they could not be read".to_owned(),
+                s.unaudited_reasons(),
+            ]]);
+        }
     }
     let mut tables = vec![facts];
     if !oracle.is_clean() {

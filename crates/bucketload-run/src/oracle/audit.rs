@@ -3,8 +3,8 @@
 //! A key that lacks an acknowledged write is read again after pauses of 0.1, 0.4 and 1.6 s. If the write turns up, the
 //! earlier read was stale; if not, the write is lost.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -38,9 +38,31 @@ enum Audited {
     Right,
     /// Wrong.
     Wrong(WrongAnswer, AnswerFacts),
-    /// Could not be read or judged.
-    Unclear,
+    /// Could not be read or judged, and why.
+    Unclear(String),
 }
+
+/// What the audit did.
+#[derive(Debug, Default)]
+pub(crate) struct Audit {
+    /// Keys that were read.
+    pub(crate) audited: u64,
+    /// Numbers of keys that could not be read or judged, by reason: a kind of failure, or words.
+    pub(crate) unclear: BTreeMap<String, u64>,
+}
+
+impl Audit {
+    fn add_unclear(&mut self, why: &str, keys: u64) {
+        if keys > 0 {
+            *self.unclear.entry(why.to_owned()).or_default() += keys;
+        }
+    }
+}
+
+/// Why a key is not judged whose history is unknown.
+const GIVEN_UP: &str = "whose history is unclear (too many writes of unknown outcome)";
+/// Why a key is not read after the run was aborted.
+const ABORTED: &str = "not reached before the run was aborted";
 
 /// Facts about a wrong answer, owned until it is reported.
 struct AnswerFacts {
@@ -58,12 +80,11 @@ struct Round {
     bucket: String,
     stop: StopHandle,
     queue: RefCell<VecDeque<KeyId>>,
-    audited: Cell<u64>,
-    unclear: Cell<u64>,
+    audit: RefCell<Audit>,
     wrong: RefCell<Vec<(KeyId, WrongAnswer, AnswerFacts)>>,
 }
 
-/// Audits all tracked keys. Returns the number of keys that were audited, and of those that could not be.
+/// Audits all tracked keys.
 pub(crate) async fn audit(
     driver: &AnyDriver,
     plan: &Arc<Plan>,
@@ -72,9 +93,9 @@ pub(crate) async fn audit(
     phase: u16,
     stop: &StopHandle,
     findings: &RefCell<Vec<Finding>>,
-) -> Result<(u64, u64), RunError> {
+) -> Result<Audit, RunError> {
     let mut ids = oracle.ids();
-    let (mut audited, mut unclear) = (0, 0);
+    let mut audit = Audit::default();
     for round in 0..=PAUSES_MS.len() {
         let last = round == PAUSES_MS.len();
         let state = Rc::new(Round {
@@ -83,15 +104,18 @@ pub(crate) async fn audit(
             bucket: options.bucket.clone(),
             stop: stop.clone(),
             queue: RefCell::new(std::mem::take(&mut ids).into()),
-            audited: Cell::new(0),
-            unclear: Cell::new(0),
+            audit: RefCell::default(),
             wrong: RefCell::default(),
         });
         state.run(driver).await?;
+        let done = state.audit.take();
         if round == 0 {
-            audited = state.audited.get();
+            audit.audited = done.audited;
         }
-        unclear += state.unclear.get();
+        for (why, keys) in &done.unclear {
+            audit.add_unclear(why, *keys);
+        }
+        audit.add_unclear(ABORTED, state.queue.borrow().len() as u64);
         for (id, mut wrong, answer) in state.wrong.take() {
             let late = wrong.kind == FindingKind::Stale;
             if late && !last {
@@ -125,7 +149,7 @@ pub(crate) async fn audit(
         }
         tokio::time::sleep(Duration::from_millis(PAUSES_MS[round])).await;
     }
-    Ok((audited, unclear))
+    Ok(audit)
 }
 
 /// The operation that reads a key.
@@ -183,11 +207,12 @@ impl Round {
     }
 
     fn note(&self, id: KeyId, audited: Audited) {
+        let mut audit = self.audit.borrow_mut();
         match audited {
-            Audited::Unclear => self.unclear.set(self.unclear.get() + 1),
-            Audited::Right => self.audited.set(self.audited.get() + 1),
+            Audited::Unclear(why) => audit.add_unclear(&why, 1),
+            Audited::Right => audit.audited += 1,
             Audited::Wrong(wrong, answer) => {
-                self.audited.set(self.audited.get() + 1);
+                audit.audited += 1;
                 self.wrong.borrow_mut().push((id, wrong, answer));
             }
         }
@@ -197,11 +222,12 @@ impl Round {
         let mut key = String::new();
         self.oracle.names[usize::from(id.0)].render(id.1, &mut key);
         let mut probe = Probe::new(now_ns);
+        let mut why = String::new();
         for attempt in 1..=ATTEMPTS {
             let op = read_of(id);
             let start_ns = now_ns();
             let Some(ticket) = self.oracle.begin_audit(&op, start_ns) else {
-                return Audited::Unclear;
+                return Audited::Unclear(GIVEN_UP.to_owned());
             };
             let mut request = Request::new(&op, &self.bucket, &key);
             request.watch = Some(&*ticket as &dyn Watch);
@@ -238,12 +264,19 @@ impl Round {
                         },
                     );
                 }
-                None if outcome == Outcome::Failed(ErrorKind::Auth) => break,
+                None if outcome == Outcome::Failed(ErrorKind::Auth) => {
+                    why = ErrorKind::Auth.to_string();
+                    break;
+                }
                 None => {
+                    why = match outcome {
+                        Outcome::Failed(kind) => kind.to_string(),
+                        _ => "without a readable answer".to_owned(),
+                    };
                     tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
                 }
             }
         }
-        Audited::Unclear
+        Audited::Unclear(why)
     }
 }

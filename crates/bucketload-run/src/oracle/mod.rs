@@ -31,7 +31,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 
 use crate::options::RunOptions;
 
-pub(crate) use audit::audit;
+pub(crate) use audit::{Audit, audit};
 pub(crate) use ticket::{AnswerContext, Ticket};
 
 /// Number of maps that the registers are spread over.
@@ -184,8 +184,8 @@ impl Oracle {
             .is_ok()
     }
 
-    /// What the oracle has done so far. `audited` and `unaudited` count the keys of the audit.
-    pub(crate) fn summary(&self, (audited, unaudited): (u64, u64)) -> OracleSummary {
+    /// What the oracle has done so far.
+    pub(crate) fn summary(&self, audit: Audit) -> OracleSummary {
         let found = FindingKind::ALL.into_iter().filter_map(|kind| {
             let [findings, answers] = &self.found[kind as usize];
             let count = KindCount {
@@ -202,8 +202,9 @@ impl Oracle {
             reads: self.reads.load(Relaxed),
             lists: self.lists.load(Relaxed),
             unjudged: self.unjudged.load(Relaxed),
-            audited,
-            unaudited,
+            audited: audit.audited,
+            unaudited: audit.unclear.values().sum(),
+            unaudited_why: audit.unclear,
             found: found.collect(),
         }
     }

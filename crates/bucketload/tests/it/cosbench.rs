@@ -444,3 +444,46 @@ fn objects_with_hash_check_end_with_a_checksum_that_reveals_corruption() {
         (Some(0), Some(18))
     );
 }
+
+/// Triggers run only from an allowed directory: with their arguments before the stage, with -k after it.
+#[test]
+fn triggers_run_where_they_are_allowed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let scripts = dir.join("scripts");
+    std::fs::create_dir(&scripts).unwrap();
+    let script = scripts.join("watch.sh");
+    // The first call goes on during the stage, as a monitor does.
+    let text = "#!/bin/sh\necho \"got $*\"\n[ \"$1\" = -k ] || exec sleep 1000\n";
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = "<workstage name=\"init\" trigger=\"watch.sh(a,b c)\"><work type=\"init\" workers=\"1\" \
+                 config=\"containers=r(1,1)\"/></workstage>\
+                 <workstage name=\"dispose\" trigger=\"absent.sh\"><work type=\"dispose\" workers=\"1\" \
+                 config=\"containers=r(1,1)\"/></workstage>";
+    let write = |stage: &str| std::fs::write(dir.join("w.xml"), workload(MOCK, stage)).unwrap();
+    write(stage);
+    run(dir, "w.xml", &["--target", "mem:", "--dry-run"])
+        .expect(0, &["triggers are not run", "--allow-triggers DIR"]);
+    let allowed = ["--target", "mem:", "--allow-triggers", "scripts"];
+    run(dir, "w.xml", &[&allowed[..], &["--dry-run"]].concat())
+        .expect(2, &["trigger of stage `dispose`", "absent.sh"]);
+    write(&stage.replace(" trigger=\"absent.sh\"", ""));
+    let began = std::time::Instant::now();
+    run(dir, "w.xml", &[&allowed[..], &["--out", "out"]].concat()).expect(0, &[]);
+    assert!(
+        began.elapsed() < std::time::Duration::from_secs(60),
+        "the monitor was ended"
+    );
+    let log = std::fs::read_to_string(dir.join("out/scripts.log")).unwrap();
+    let said: Vec<&str> = log.lines().filter(|line| line.starts_with("got")).collect();
+    assert_eq!(said, ["got a b c", "got -k"], "{log}");
+    // A script that fails ends the run.
+    std::fs::write(&script, "#!/bin/sh\necho broken\nexit 3\n").unwrap();
+    run(dir, "w.xml", &[&allowed[..], &["--out", "failed"]].concat())
+        .expect(4, &["watch.sh failed (exit status: 3)", "scripts.log"]);
+}
+
+const MOCK: &str = "<storage type=\"mock\"/>";

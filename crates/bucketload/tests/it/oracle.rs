@@ -147,3 +147,40 @@ fn a_correct_store_has_no_finding_whatever_happens_to_its_connections() {
         assert_eq!(n("audited"), 524, "{summary}");
     }
 }
+
+/// A key that the audit cannot read is counted with the reason.
+#[test]
+fn the_audit_says_why_it_could_not_read() {
+    const PUTS: &str = "name = \"puts\"\noracle = true\n[keysets.data]\ncount = 20\nsize = \"1KiB\"\n\
+                        [phases.run]\nworkers = 2\nops = 40\nmix.put = { keyset = \"data\" }\n";
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--fault", "status=403,op=get,contains=/data/"]);
+    let file = workload(dir.path(), PUTS);
+    let args = [
+        "run",
+        &file.to_string_lossy(),
+        "--target",
+        "s3://bench/t",
+        "--create-bucket",
+        "--endpoint-url",
+        &server.url(),
+        "--no-calibration",
+        "--out",
+        "out",
+    ];
+    let outcome = call(&mut bucketload(dir.path(), &args));
+    let line = outcome
+        .stdout
+        .lines()
+        .find(|line| line.contains("audit:"))
+        .unwrap_or_else(|| panic!("{}\n{}", outcome.stdout, outcome.stderr));
+    assert!(line.contains("40 could not be read: 40 auth"), "{line}");
+    let json = call(&mut bucketload(
+        dir.path(),
+        &["report", "out", "--output", "json"],
+    ));
+    assert_eq!(
+        json.json()["oracle"]["summary"]["unaudited_why"]["auth"],
+        40
+    );
+}

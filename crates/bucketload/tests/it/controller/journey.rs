@@ -107,7 +107,7 @@ fn submitted_targets_are_no_directories_of_the_machine_unless_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let root = dir.join("root");
-    std::fs::create_dir(&root).unwrap();
+    std::fs::create_dir_all(root.join("x")).unwrap();
     let inside = format!("file://{}/x", root.display());
     let closed = Controller::start(dir, &[]);
     let toml = workload(

@@ -545,3 +545,40 @@ fn impossible_settings_are_refused() {
     let path = workload.display().to_string();
     call(&mut bucketload(dir.path(), &["run", &path])).expect(2, &["sync"]);
 }
+
+/// The volume is said beforehand, and a directory without room for it is refused.
+#[test]
+fn the_volume_is_said_beforehand_and_needs_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = format!("file://{}", dir.path().display());
+    let io500 = |more: &[&str]| {
+        let args = [&["io500", "--ranks", "2", "--target", &target], more].concat();
+        call(&mut bucketload(dir.path(), &args))
+    };
+    io500(&["--expect-rate", "1TiB"]).expect(
+        2,
+        &[
+            "writes about",
+            "the file system has room for",
+            "--set debug.stonewall-time",
+        ],
+    );
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "nothing was begun"
+    );
+    let scc = ["--set", "debug.stonewall-time=2", "--expect-rate", "1MiB"];
+    // Twice 2 MiB of IOR, and as much of mdtest-hard.
+    io500(&[&scc[..], &["--dry-run"]].concat()).expect(
+        0,
+        &[
+            "writes about 6.00 MiB",
+            "ior-easy-write 2.00 MiB",
+            "mdtest-hard-write 2.00 MiB",
+        ],
+    );
+    let service = ["io500", "--target", "s3://bench", "--dry-run"];
+    call(&mut bucketload(dir.path(), &service))
+        .expect(0, &["ior-easy-write for 300 s", "--expect-rate"]);
+}
