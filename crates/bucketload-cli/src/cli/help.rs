@@ -57,7 +57,7 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
 ];
 
 /// The flags that `-h` shows of the groups in [`SHARED`].
-const USUAL: [&str; 23] = [
+const USUAL: [&str; 24] = [
     "target",
     "endpoint-url",
     "region",
@@ -79,6 +79,7 @@ const USUAL: [&str; 23] = [
     "agents",
     "launch",
     "output",
+    "explain",
     "out",
     "op-log",
 ];

@@ -14,6 +14,7 @@ mod cosbench_agents;
 mod diagnosis;
 mod engines;
 mod failures;
+mod gates;
 mod gateway;
 mod hpc;
 mod interrupted;
