@@ -136,6 +136,10 @@ impl Job {
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
         let mut live = Live::new(&self.plan, self.quiet);
+        live.status(match self.ceiling {
+            Ceiling::Measure(_) => "calibrating this client",
+            Ceiling::Skip | Ceiling::Known(_) => "connecting to the target",
+        });
         self.manifest.driver = driver.facts();
         if self.options.before_measuring.is_some() {
             let how = "emptied before each measured phase";
@@ -366,8 +370,8 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
 }
 
 /// The gates of a run. A run fails if any operation returned wrong bytes, if the store was full, if the consistency
-/// oracle found anything, if the verdict is INCOMPLETE, or if a phase failed more operations than its workload allows
-/// (by default, most of them) or ended early because nearly all failed.
+/// oracle found anything, if the verdict is INCOMPLETE, if a phase failed more operations than its workload allows (by
+/// default, most of them) or ended early because nearly all failed, or if it missed an objective of the user.
 fn gate(result: &RunResult) -> Exit {
     use bucketload_core::error::ErrorKind::{Corrupt, Full};
     let wrong = result
@@ -382,7 +386,8 @@ fn gate(result: &RunResult) -> Exit {
         .phases
         .iter()
         .flat_map(|phase| &phase.gates)
-        .any(|gate| !gate.passed);
+        .any(|gate| !gate.passed)
+        || result.summary.slo_met == Some(false);
     let mut ends = result.phases.iter().map(|phase| phase.end);
     let gave_up = ends.any(|end| end == Some(PhaseEnd::Failing));
     if wrong || inconsistent || nothing || failed || gave_up {

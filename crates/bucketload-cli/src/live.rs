@@ -57,6 +57,15 @@ impl Live {
         }
     }
 
+    /// On a terminal, says what happens before the first interval.
+    pub(crate) fn status(&mut self, what: &str) {
+        if self.mode == Mode::Terminal {
+            self.erase();
+            eprintln!("bucketload: {what} ...");
+            self.drawn = 1;
+        }
+    }
+
     /// Erases the progress at the end of the run.
     pub(crate) fn finish(&mut self) {
         self.erase();
@@ -100,6 +109,8 @@ impl RunSink for Live {
                     self.say("further failures are in the run directory (events.jsonl)");
                 }
             }
+            Event::Calibrated(_) => self.status("connecting to the target"),
+            Event::PhaseStarted { .. } if self.mode == Mode::Terminal => self.draw(),
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ pub mod ranks;
 pub mod replay;
 pub mod rounds;
 pub mod sizes;
+pub mod stop;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -28,6 +29,7 @@ pub use self::ranks::RanksPlan;
 pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
 pub use self::rounds::RoundsPlan;
 pub use self::sizes::{SizeKind, SizeLaw};
+pub use self::stop::{StopFigure, StopRule};
 use crate::generate::fingerprint::short_hex;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
@@ -306,17 +308,6 @@ pub struct Limits {
     pub bytes: u64,
     /// How long to wait for in-flight operations after the end, nanoseconds.
     pub drain_ns: u64,
-}
-
-/// The stopping rule of docs/spec/statistics.md section 3.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StopRule {
-    /// Shortest measured window, nanoseconds.
-    pub min_window_ns: u64,
-    /// Largest half-width of the confidence interval of the throughput, as a share of the mean.
-    pub half_width: f64,
-    /// Highest percentile that needs at least 100 observations beyond it, such as 0.99.
-    pub quantile: f64,
 }
 
 /// One stream of operations.

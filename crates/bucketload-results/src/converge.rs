@@ -2,10 +2,15 @@
 //!
 //! A rule that is checked every second stops at lucky moments. This one is therefore checked only when the
 //! measured window has grown by a tenth since the last check, and only a steady window counts.
+//!
+//! The interval of a mean or a percentile comes from sections of the window: each has its own value, and their
+//! spread gives the interval, as with batch means.
 
+use bucketload_core::capacity::{Statistic, Timing};
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{PhasePlan, StopRule};
-use bucketload_core::stats::batch::estimate;
+use bucketload_core::plan::{PhasePlan, StopFigure, StopRule};
+use bucketload_core::stats::batch::{Estimate, estimate};
+use bucketload_core::stats::quantile::{Print, print_rule};
 use bucketload_core::stats::steady::{Correlation, State, assess};
 use bucketload_core::tally::Interval;
 
@@ -39,6 +44,23 @@ impl Bin for Point {
     }
 }
 
+/// Limit on the sections that are kept, each with a histogram.
+const SECTIONS: usize = 64;
+
+/// The times of consecutive intervals.
+#[derive(Clone, Debug)]
+struct Section {
+    len_ns: u64,
+    times: Histogram,
+}
+
+impl Bin for Section {
+    fn absorb(&mut self, next: &Self) {
+        self.len_ns += next.len_ns;
+        self.times.merge(&next.times);
+    }
+}
+
 /// Decides when a phase has been measured precisely enough. Memory is bounded.
 #[derive(Clone, Debug)]
 pub struct Convergence {
@@ -46,6 +68,8 @@ pub struct Convergence {
     open_loop: bool,
     points: Fold<Point>,
     service: Histogram,
+    /// Empty if the rule's figure is the throughput.
+    sections: Fold<Section>,
     elapsed_ns: u64,
     next_check_ns: u64,
 }
@@ -62,13 +86,14 @@ impl Convergence {
                 .any(|work| work.model.open_cap().is_some()),
             points: Fold::new(BINS),
             service: Histogram::new(),
+            sections: Fold::new(SECTIONS),
             elapsed_ns: 0,
             next_check_ns: 0,
         })
     }
 
     /// Adds an interval of the phase. Returns `true` if the rule is satisfied: the series is steady after its
-    /// warm-up, the measured window has the rule's length or 30 batches, the 95 % interval of the throughput is
+    /// warm-up, the measured window has the rule's length or 30 batches, the 95 % interval of the rule's figure is
     /// narrow enough, and at least 100 values lie beyond the rule's percentile in the measured window.
     pub fn interval(&mut self, interval: &Interval) -> bool {
         self.service.clear();
@@ -83,6 +108,17 @@ impl Convergence {
             service_p50_ns: self.service.quantile_ns(0.5) as f64,
             intervals: 1,
         });
+        if let StopFigure::Duration { class, of, .. } = self.rule.figure {
+            let mut times = Histogram::new();
+            let cells = interval.tally.cells.iter();
+            for cell in cells.filter(|cell| class.is_none_or(|class| cell.class == class)) {
+                times.merge(match of {
+                    Timing::Response => &cell.response,
+                    Timing::Ttfb => &cell.ttfb,
+                });
+            }
+            self.sections.push(&Section { len_ns, times });
+        }
         self.elapsed_ns += len_ns;
         if self.elapsed_ns < self.next_check_ns {
             return false;
@@ -113,14 +149,51 @@ impl Convergence {
         let cut = assessment.cut_bins as usize;
         let window_ns: u64 = points[cut..].iter().map(|p| p.len_ns).sum();
         let ok: u64 = points[cut..].iter().map(|p| p.ok).sum();
-        let rate = estimate(&done[cut..]);
-        let long = window_ns >= self.rule.min_window_ns || rate.batches >= BATCHES;
-        let narrow = rate
+        let figure = match self.rule.figure {
+            StopFigure::Throughput => Some(estimate(&done[cut..])),
+            StopFigure::Duration { statistic, .. } => {
+                let cut_ns = points[..cut].iter().map(|p| p.len_ns).sum();
+                self.spread(cut_ns, statistic)
+            }
+        };
+        let Some(figure) = figure else {
+            return false;
+        };
+        let long = window_ns >= self.rule.min_window_ns || figure.batches >= BATCHES;
+        let narrow = figure
             .relative_half_width()
             .is_some_and(|share| share <= self.rule.half_width);
         // The tolerance keeps 10 000 · (1 - 0.99) from being 99.999….
         let many = ok as f64 * (1.0 - self.rule.quantile) + 1e-6 >= BEYOND;
-        rate.is_sound() && long && narrow && many
+        figure.is_sound() && long && narrow && many
+    }
+
+    /// Estimates a statistic from the sections that begin after `cut_ns`. `None` if one of them has too few values
+    /// to support it: its percentile would be biased.
+    fn spread(&self, cut_ns: u64, statistic: Statistic) -> Option<Estimate> {
+        let mut start_ns = 0;
+        let mut values = Vec::with_capacity(SECTIONS);
+        let sections = self.sections.bins();
+        // The last one may be shorter than the others; while each is one interval, it is not.
+        let whole = sections.len() - usize::from(self.sections.stride() > 1);
+        for section in &sections[..whole] {
+            if start_ns >= cut_ns {
+                let times = &section.times;
+                values.push(match statistic {
+                    Statistic::Quantile(q) => {
+                        let few = |q| print_rule(times.count(), q) == Print::Omit;
+                        if few(q) || few(1.0 - q) {
+                            return None;
+                        }
+                        times.quantile_ns(q) as f64
+                    }
+                    _ if times.count() == 0 => return None,
+                    _ => times.mean_ns(),
+                });
+            }
+            start_ns += section.len_ns;
+        }
+        Some(estimate(&values))
     }
 }
 
@@ -147,6 +220,7 @@ mod tests {
                 min_window_ns: 40_000_000_000,
                 half_width,
                 quantile,
+                figure: StopFigure::Throughput,
             }),
             accounting: Accounting::default(),
         }
@@ -189,6 +263,54 @@ mod tests {
         assert!(narrow > s && narrow < 400, "{narrow}");
         let tail = stops_after(&phase(0.05, 0.999), noise).unwrap();
         assert!((99..130).contains(&tail), "{tail}");
+    }
+
+    /// Seconds until the interval of `name` is within `half_width`; each second has `ops` operations, whose times
+    /// are spread around `ms`.
+    fn precise_after(
+        name: &str,
+        half_width: f64,
+        ops: u64,
+        ms: impl Fn(u64) -> u64,
+    ) -> Option<u64> {
+        let mut phase = phase(half_width, 0.0);
+        let rule = phase.stop.as_mut().unwrap();
+        rule.figure = StopFigure::parse(name).unwrap();
+        rule.min_window_ns = 300_000_000_000;
+        let mut convergence = Convergence::new(&phase).unwrap();
+        (0..600).find(|&s| {
+            let mut tally = Tally::new();
+            let cell = tally.cell_mut(0, OpClass::Get);
+            cell.ok = ops;
+            for i in 0..ops {
+                let spread = (i * 7919 + s * 104_729) % 1000;
+                cell.response.record(ms(s) * (500_000 + 1000 * spread));
+                cell.service.record(1_000_000);
+            }
+            convergence.interval(&Interval {
+                phase: 0,
+                index: s,
+                start_ns: s * 1_000_000_000,
+                end_ns: (s + 1) * 1_000_000_000,
+                tally,
+                gauges: Gauges::default(),
+            })
+        })
+    }
+
+    #[test]
+    fn a_percentile_is_precise_once_its_sections_agree() {
+        let even = precise_after("p99", 0.02, 2000, |_| 5).unwrap();
+        assert!((29..45).contains(&even), "{even}");
+        // Seconds that differ by up to 100 % need more of them than seconds that are alike.
+        let rough = |s: u64| 5 + (s * 7919 + s * s * 104_729) % 6;
+        let mean = precise_after("get.mean", 0.05, 50, rough).unwrap();
+        assert!(mean > even && mean < 300, "{mean}");
+        // A second has too few values for its p99; sections of several seconds have enough.
+        let few = precise_after("p99", 0.05, 400, |_| 5).unwrap();
+        assert!(few > even, "{few}");
+        // A class that is not performed has no interval.
+        assert_eq!(precise_after("put.p50", 0.5, 50, |_| 5), None);
     }
 
     #[test]

@@ -73,8 +73,9 @@ fn joined(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Third-party programs that start a line in the documents.
-const FOREIGN: [&str; 10] = [
-    "alias", "bzip2", "cargo", "kubectl", "mkdir", "mpirun", "openssl", "sbatch", "srun", "./",
+const FOREIGN: [&str; 11] = [
+    "alias", "bzip2", "cargo", "jq", "kubectl", "mkdir", "mpirun", "openssl", "sbatch", "srun",
+    "./",
 ];
 
 /// True if the line calls a known third-party program.

@@ -27,6 +27,7 @@ impl StandIns {
     pub(super) fn start() -> Result<Self> {
         crate::sh::need_programs(&[
             ("bzip2", "bzip2"),
+            ("jq", "jq"),
             ("openssl", "openssl"),
             ("man", "man-db"),
         ])?;

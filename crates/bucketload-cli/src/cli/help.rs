@@ -96,6 +96,7 @@ const USUAL: [&str; 24] = [
     "agents",
     "launch",
     "output",
+    "explain",
     "out",
     "op-log",
 ];

@@ -36,6 +36,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: OutputFormat,
 
+    /// Explain every term of the text
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) explain: bool,
+
     /// File that says where objects are stored: lines KEY,NODE, one per copy; the report then shows the load of
     /// the data nodes
     ///

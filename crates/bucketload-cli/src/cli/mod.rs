@@ -37,6 +37,7 @@ pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod gates;
 pub(crate) mod gateway;
 pub(crate) mod grid;
 pub(crate) mod help;

@@ -4,6 +4,7 @@ use bucketload_core::plan::OnAbsent;
 use bucketload_trace::LapKeys;
 use clap::Args;
 
+use super::gates::GateArgs;
 use super::run::{LoadArgs, OutputArgs};
 use super::target::TargetArgs;
 use super::trace::{TraceArgs, duration, rate};
@@ -44,6 +45,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -10,9 +10,11 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::cosbench::CosbenchArgs;
+use super::gates::{GateArgs, Precision, precision};
 use super::target::TargetArgs;
 use super::values::{Choices, CoreList, choice, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
+use crate::exit::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,6 +54,17 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
+
+    /// End a measured phase once the 95 % interval of a figure is this tight: 2%, or 2%,FIGURE
+    ///
+    /// FIGURE is throughput (the default of closed loops), or a mean or percentile as in --slo, such as p99 (the
+    /// default of open loops) or get.p50. The phase has to be steady and to have 30 intervals; --duration remains
+    /// its maximum. The result says whether the phase ended so.
+    #[arg(long, value_name = "SHARE[,FIGURE]", value_parser = precision, help_heading = "Run options")]
+    pub(crate) until_precise: Option<Precision>,
 
     #[command(flatten)]
     pub(crate) cosbench: CosbenchArgs,
@@ -149,6 +162,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: OutputFormat,
 
+    /// Explain every term of the text
+    #[arg(long)]
+    pub(crate) explain: bool,
+
     /// Run directory (default: bucketload-runs/WORKLOAD-TIME)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -179,6 +196,21 @@ pub(crate) struct OutputArgs {
     /// Serve live metrics for Prometheus at this address; PORT alone means loopback
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) prometheus: Option<SocketAddr>,
+}
+
+impl OutputArgs {
+    /// Refuses combinations that mean nothing.
+    ///
+    /// # Errors
+    /// When terms are to be explained in a format for programs.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.explain && self.output != OutputFormat::Text {
+            true => Err(Failure::usage(
+                "--explain is for text; remove it, or write --output text",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Formats of the operation log.

@@ -13,6 +13,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::docs::print;
+use crate::commands::report::text_options;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
@@ -111,7 +112,7 @@ fn exit(decision: Decision, fail_on: FailOn) -> Exit {
 
 fn show(c: &Comparison, args: &ComparisonArgs, colour: bool) -> Result<(), Failure> {
     let text = match args.output {
-        CompareFormat::Text => output::comparison_text(c, output::TextOptions { colour }),
+        CompareFormat::Text => output::comparison_text(c, text_options(colour, false)),
         CompareFormat::Json => output::comparison_json(c),
         CompareFormat::Csv => output::comparison_csv(c),
         CompareFormat::Markdown => output::comparison_markdown(c),

@@ -17,7 +17,8 @@ use crate::cli::GlobalArgs;
 use crate::cli::replay::{Laps, Late, ReplayArgs};
 use crate::cli::run::OutputFormat;
 use crate::commands::docs::print;
-use crate::commands::report::print_result;
+use crate::commands::gates;
+use crate::commands::report::{print_result, text_options};
 use crate::commands::trace::{facts, failure, name_of, prepared};
 use crate::connection::{Connection, target_of};
 use crate::exit::{Exit, Failure};
@@ -31,6 +32,7 @@ pub(crate) fn execute(
     global: &GlobalArgs,
     color: bool,
 ) -> Result<Exit, Failure> {
+    args.output.check()?;
     let target = target_of(&args.target, None)?;
     let errors = args.absent.replay_errors;
     let prepared = prepared(&args.trace, args.shape.seed, errors, global.quiet)?;
@@ -52,7 +54,9 @@ pub(crate) fn execute(
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop((connection, prepared));
-    print_result(&done.result, args.output.output, color)?;
+    let options = text_options(color, args.output.explain);
+    print_result(&done.result, args.output.output, options)?;
+    let exit = gates::judge(&args.gates, &done.result, args.output.output, exit);
     done.print_notes(global.quiet);
     Ok(exit)
 }
@@ -270,6 +274,7 @@ fn job(
     job.op_log = args.output.op_log;
     job.prometheus = args.output.prometheus;
     job.quiet = global.quiet;
+    job.manifest.slo.clone_from(&args.gates.slo);
     let notes = input.facts.iter().filter(|row| row.0 == "note");
     job.notes = notes.map(|row| row.1.clone()).collect();
     job.notes.extend(connection.warnings());

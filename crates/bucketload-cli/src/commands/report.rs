@@ -1,9 +1,10 @@
 //! `bucketload report`: computes the result of a run directory again and rewrites its page.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use bucketload_results::analyze;
-use bucketload_results::output;
+use bucketload_results::output::{self, TextOptions};
 
 use crate::cli::capacity::StudyFormat;
 use crate::cli::manage::ReportArgs;
@@ -59,7 +60,7 @@ pub(crate) fn execute(args: &ReportArgs, color: bool) -> Result<Exit, Failure> {
     if io500::is_io500(directory) {
         io500::write(directory)?;
     }
-    print_result(&result, args.output, color)?;
+    print_result(&result, args.output, text_options(color, args.explain))?;
     if args.output == OutputFormat::Text {
         eprintln!("report: {}", directory.join("report.html").display());
     }
@@ -99,14 +100,32 @@ fn keep_placement(directory: &Path, args: &ReportArgs, placement: &Path) -> Resu
     }
 }
 
+/// How to write text for the terminal on standard output; without limits if it is none.
+pub(crate) fn text_options(colour: bool, explain: bool) -> TextOptions {
+    let out = std::io::stdout();
+    let width = out.is_terminal().then(|| {
+        let size = rustix::termios::tcgetwinsize(&out);
+        // A terminal that does not know its size says 0.
+        match size.map_or(0, |size| usize::from(size.ws_col)) {
+            0 => 80,
+            columns => columns.clamp(40, 1000),
+        }
+    });
+    TextOptions {
+        colour,
+        width,
+        explain,
+    }
+}
+
 /// Prints a result in the requested format.
 pub(crate) fn print_result(
     result: &RunResult,
     format: OutputFormat,
-    color: bool,
+    options: TextOptions,
 ) -> Result<(), Failure> {
     let text = match format {
-        OutputFormat::Text => output::text(result, output::TextOptions { colour: color }),
+        OutputFormat::Text => output::text(result, options),
         OutputFormat::Json => output::json(result),
         OutputFormat::Jsonl => output::jsonl(result),
         OutputFormat::Csv => output::csv(result),

@@ -13,7 +13,8 @@ use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::commands::agent;
 use crate::commands::docs::print;
-use crate::commands::report::print_result;
+use crate::commands::gates;
+use crate::commands::report::{print_result, text_options};
 use crate::commands::workloads::load;
 use crate::confine;
 use crate::connection::{Connection, check_endpoints, flags_of, target_of};
@@ -31,6 +32,7 @@ use crate::{setup, signals};
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
     // Available only while the process has a single thread.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
+    args.output.check()?;
     let place = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
         ControlFlow::Continue(place) => place,
         ControlFlow::Break(exit) => return Ok(exit),
@@ -46,6 +48,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         confine::check(&target, &args.allow_root)?;
     }
     check_endpoints(&target_args)?;
+    gates::check(&args.gates, &resolved.plan)?;
+    if let Some(precision) = args.until_precise {
+        gates::until_precise(&mut resolved.plan, precision)?;
+    }
     let steps = resolved.plan.phases.iter().map(|phase| phase.name.as_str());
     let measured: Vec<&str> = steps.filter(|name| ossperf::STEPS.contains(name)).collect();
     if args.output.results_csv.is_some() && measured != ossperf::STEPS {
@@ -79,7 +85,9 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
-    print_result(&done.result, args.output.output, color)?;
+    let options = text_options(color, args.output.explain);
+    print_result(&done.result, args.output.output, options)?;
+    let exit = gates::judge(&args.gates, &done.result, args.output.output, exit);
     ossperf_line(
         &done,
         args.output.results_csv.as_deref(),
@@ -233,6 +241,7 @@ fn job(
     let mut job = Job::new(plan, source, &run_id, options, connection, out)?;
     job.manifest.scale_note = setup::scale_note(&notes);
     job.manifest.facts.clone_from(&args.output.facts);
+    job.manifest.slo.clone_from(&args.gates.slo);
     if let Some(old) = old {
         job.options.data = Some(old.data);
         job.manifest.data_note = old.note;

@@ -381,7 +381,7 @@ pub(super) async fn comparison_of(
         Ok(if page {
             report::comparison_html(&comparison, &a, &b)
         } else {
-            output::comparison_text(&comparison, output::TextOptions { colour: false })
+            output::comparison_text(&comparison, output::TextOptions::default())
         })
     };
     let jobs = format!("{}/", console.controller.jobs_dir().display());

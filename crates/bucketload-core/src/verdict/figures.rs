@@ -132,3 +132,11 @@ pub struct Figures {
     /// Steadiness of each assessed series, by name; empty if the phase requests no assessment.
     pub steadiness: Vec<(String, Assessment)>,
 }
+
+impl Figures {
+    /// Whether more than half of the operations failed, or the phase ended early because nearly all did.
+    #[must_use]
+    pub fn mostly_failed(&self) -> bool {
+        self.gave_up || self.failed > self.ok
+    }
+}

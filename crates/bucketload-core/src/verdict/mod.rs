@@ -26,19 +26,33 @@
 //! Instants are measured on one monotonic clock, so on one host V6 concerns only the step of the wall clock
 //! (used in signatures and logs). It degrades a run instead of voiding it. V7 says that the store refused
 //! work, not that the client was slow, and therefore degrades too; its text says whether the run is still
-//! good for exploration. If most operations failed, or the phase ended early because nearly all did, the rules on
-//! client, load and steadiness do not apply: the failures explain what they would find.
+//! good for exploration. If more than half of the operations failed, or the phase ended early because nearly all did,
+//! the figures describe failures, so rules that draw conclusions about client, schedule and steadiness from them
+//! (V1 to V5, `backlog`, `unstable`, `steady`) are not applied.
 
 mod figures;
+mod headroom;
 mod rules;
 
 pub use figures::{Backlog, Completeness, Figures, Slice};
+pub use headroom::{Headroom, Limit};
 
 use serde::{Deserialize, Serialize};
+use strum::EnumMessage as _;
 
 /// The verdict, from harmless to severe.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumMessage,
 )]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 #[strum(serialize_all = "SCREAMING-KEBAB-CASE")]
@@ -62,6 +76,12 @@ impl Word {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
+    }
+
+    /// What it means, as a sentence.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        self.get_documentation().unwrap_or_default()
     }
 }
 
@@ -105,8 +125,13 @@ pub struct Client {
     /// CPU time of the client process, and of programs that it ran, per operation, nanoseconds; `None` if not
     /// measured.
     pub cpu_ns_per_op: Option<f64>,
-    /// Rate against the null target divided by the measured rate; `None` without calibration.
+    /// Rate against the null target divided by the measured rate; `None` without calibration. The null target
+    /// speaks no protocol and moves no bytes: `reserve` says what the client could have driven.
     pub headroom: Option<f64>,
+    /// What the client could have driven here; `None` if it is unknown. Of several phases, the one with the
+    /// least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Headroom>,
 }
 
 /// The verdict on a run with its reasons, most severe first.
@@ -141,19 +166,31 @@ pub fn judge(figures: &Figures) -> Verdict {
         reasons.extend(rules::backlog(figures));
         reasons.extend(rules::unstable(figures));
     }
-    if rules::mostly_failed(figures) {
+    let mut notes = rules::notes(figures);
+    if figures.mostly_failed() {
         // A client that spins through failures is busy, late and unsteady because of them.
-        reasons.retain(|r| matches!(r.word, Word::Degraded | Word::Incomplete));
+        let all = reasons.len();
+        reasons.retain(|r| matches!(r.word, Word::Incomplete | Word::Degraded));
+        if reasons.len() < all {
+            let note = "most operations failed, so client, schedule and steadiness were not judged";
+            notes.insert(0, note.to_owned());
+        }
         reasons.sort_by_key(|r| r.rule != "V7");
     }
     reasons.sort_by_key(|r| std::cmp::Reverse(r.word));
+    let reserve = headroom::of(figures, &reasons);
+    if reserve.is_none() {
+        let note = "the headroom is unknown: the CPU time of the load threads is missing, or they poll all the time";
+        notes.push(note.to_owned());
+    }
     Verdict {
         word: reasons.first().map_or(Word::Valid, |r| r.word),
         reasons,
-        notes: rules::notes(figures),
+        notes,
         client: Client {
             cpu_ns_per_op: figures.cpu_ns_per_op,
-            headroom: rules::headroom(figures),
+            headroom: rules::null_ratio(figures),
+            reserve,
         },
     }
 }

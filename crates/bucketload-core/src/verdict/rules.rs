@@ -20,7 +20,7 @@ const MACHINE_SHARE: f64 = 0.80;
 const NIC_SHARE: f64 = 0.85;
 /// V5: minimum headroom, and maximum share of the p99 response time measured against the null target.
 const HEADROOM: f64 = 1.5;
-const NULL_P99_SHARE: f64 = 0.20;
+pub(super) const NULL_P99_SHARE: f64 = 0.20;
 /// V6: step of the wall clock. Slewing (0.5 ms/s) and preemption between reading two clocks stay below it.
 const WALL_STEP_NS: u64 = 50_000_000;
 /// V7: maximum share of failed operations, for comparison and for exploration.
@@ -290,35 +290,49 @@ fn saturation(f: &Figures) -> Option<Reason> {
 }
 
 /// Rate against the null target divided by the larger of measured and offered rate.
-pub(super) fn headroom(f: &Figures) -> Option<f64> {
+pub(super) fn null_ratio(f: &Figures) -> Option<f64> {
     let calibration = f.calibration?;
     let rate = f.ok_per_s.max(calibration.offered_ops_per_s);
     (rate > 0.0).then(|| calibration.null_ops_per_s / rate)
 }
 
+/// 99th percentile of the response time against the null target, divided by the measured one.
+pub(super) fn null_share(f: &Figures) -> Option<f64> {
+    let null = f.calibration?.null_p99_ns as f64;
+    Some(match f.response_p99_ns {
+        0 => 0.0,
+        measured => null / measured as f64,
+    })
+}
+
+/// What the null target showed, as far as it exceeds its limits.
+fn null_measured(f: &Figures, ratio: f64, p99_share: f64) -> String {
+    let slow = (ratio < HEADROOM)
+        .then(|| format!("against the null target the client drove {ratio:.2} times the rate"));
+    let null_ns = f
+        .calibration
+        .map_or(0, |calibration| calibration.null_p99_ns);
+    let late = (p99_share > NULL_P99_SHARE).then(|| {
+        let (null, measured) = (ms(null_ns), ms(f.response_p99_ns));
+        format!("the null target's p99 is {null} against {measured} measured")
+    });
+    slow.into_iter().chain(late).collect::<Vec<_>>().join("; ")
+}
+
 fn null_target(f: &Figures) -> Option<Reason> {
-    let calibration = f.calibration?;
-    let headroom = headroom(f)?;
-    let p99_share = if f.response_p99_ns == 0 {
-        0.0
-    } else {
-        calibration.null_p99_ns as f64 / f.response_p99_ns as f64
-    };
-    if headroom >= HEADROOM && p99_share <= NULL_P99_SHARE {
+    let ratio = null_ratio(f)?;
+    let p99_share = null_share(f)?;
+    if ratio >= HEADROOM && p99_share <= NULL_P99_SHARE {
         return None;
     }
     reason(
         "V5",
         Word::ClientBound,
         "the client drives a null target at 1.5 times the rate or more, with a p99 of at most 20 % of the measured one",
-        format!(
-            "headroom {headroom:.2}; null-target p99 {} against {} measured",
-            ms(calibration.null_p99_ns),
-            ms(f.response_p99_ns)
-        ),
+        null_measured(f, ratio, p99_share),
         "The client is as slow as the store: add load threads, use a faster client, or lower the rate.",
         vec![
-            figure("headroom", headroom, "1"),
+            figure("headroom", ratio, "1"),
             figure("null p99 / measured p99", p99_share, "1"),
         ],
     )
@@ -426,11 +440,6 @@ fn wall_clock(f: &Figures) -> Option<Reason> {
     )
 }
 
-/// Whether failures, not the store's answers, make up the figures.
-pub(super) fn mostly_failed(f: &Figures) -> bool {
-    f.gave_up || f.failed as f64 > FAILED_MOST * (f.ok + f.failed) as f64
-}
-
 fn failures(f: &Figures) -> Option<Reason> {
     let ended = f.ok + f.failed;
     if ended == 0 || f.failed == 0 {
@@ -440,7 +449,9 @@ fn failures(f: &Figures) -> Option<Reason> {
     if share <= FAILED_COMPARE {
         return None;
     }
-    let advice = if share > FAILED_EXPLORE {
+    let advice = if f.mostly_failed() {
+        "The figures describe failures, not the store: remove the cause of the errors that are listed."
+    } else if share > FAILED_EXPLORE {
         "Percentiles of the successful operations do not describe this store: remove the cause of the errors that are listed."
     } else {
         "Good for exploration, not for comparison: remove the cause of the errors that are listed."
@@ -536,7 +547,7 @@ fn steal(f: &Figures) -> Option<Reason> {
 pub(super) fn notes(f: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if f.calibration.is_none() {
-        notes.push("headroom (V5) is unknown: the null target was not driven".to_owned());
+        notes.push("V5 was not checked: the null target was not driven".to_owned());
     }
     if f.machine_busy.is_none() || f.busiest_thread.is_none() {
         notes.push("saturation (V4) was checked in part: some CPU figures are missing".to_owned());

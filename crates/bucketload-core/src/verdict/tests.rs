@@ -1,6 +1,8 @@
 //! Each rule on both sides of its threshold.
 
-use super::{Backlog, Completeness, Figures, Slice, Verdict, Word, judge};
+use proptest::prelude::*;
+
+use super::{Backlog, Completeness, Figures, Limit, Slice, Verdict, Word, judge};
 use crate::sink::Calibration;
 use crate::stats::steady::{Assessment, Checks, State};
 
@@ -107,6 +109,108 @@ fn a_good_run_is_valid_and_states_cost_and_headroom() {
     assert!(verdict.is_comparable() && verdict.notes.is_empty());
     assert_eq!(verdict.client.cpu_ns_per_op, Some(25_000.0));
     assert_eq!(verdict.client.headroom, Some(50.0));
+    // The null target would allow 50 times the rate, but the machine is busy to 40 %.
+    let reserve = verdict.client.reserve.unwrap();
+    assert_eq!((reserve.factor, reserve.limit), (2.5, Limit::Machine));
+    assert!((reserve.used() - 0.4).abs() < 1e-12);
+}
+
+#[test]
+fn the_tightest_resource_limits_the_headroom() {
+    let reserve = |change: fn(&mut Figures)| after(change).1.client.reserve;
+    let limit = |change| reserve(change).map(|r| r.limit);
+    assert_eq!(
+        limit(|f| f.busiest_thread = Some(0.9)),
+        Some(Limit::LoadThread)
+    );
+    assert_eq!(limit(|f| f.program = Some(1.2)), Some(Limit::Program));
+    assert_eq!(limit(|f| f.nic = Some(0.7)), Some(Limit::Network));
+    assert_eq!(limit(|f| f.late_p99_ns = 9_000_000), Some(Limit::Timing));
+    assert_eq!(limit(|f| f.unsent = 2_000), Some(Limit::Schedule));
+    assert_eq!(reserve(|f| f.unsent = 2_000).map(|r| r.factor), Some(0.98));
+    // Spinning threads say nothing, and the null target alone never makes a headroom.
+    assert_eq!(reserve(|f| f.busiest_thread = None), None);
+    assert!(
+        Limit::LoadThread.words() == "load thread"
+            && Limit::Network.meaning().contains("line rate")
+    );
+}
+
+proptest! {
+    /// A client at its limit has no headroom to speak of: less than the rule that found it asks for.
+    #[test]
+    fn a_client_bound_run_never_shows_headroom(
+        shares in prop::array::uniform4(prop::option::of(0.0..1.3f64)),
+        rates in (1.0..1e6f64, 1.0..1e6f64, prop::option::of(1.0..1e7f64)),
+        times in (0..20_000_000u64, 0..20_000_000u64, 0..20_000_000u64),
+        counts in (0..100_000u64, 0..100u64, 0..3u64, 0..200_000u64),
+    ) {
+        let mut f = good();
+        [f.busiest_thread, f.program, f.machine_busy, f.nic] = shares;
+        f.ok_per_s = rates.0;
+        f.calibration = rates.2.map(|null_ops_per_s| Calibration {
+            offered_ops_per_s: rates.1,
+            null_ops_per_s,
+            null_p99_ns: times.0,
+            null_cpu_ns_per_op: 1.0,
+        });
+        (f.late_p99_ns, f.response_p99_ns) = (times.1, times.2);
+        (f.unsent, f.capped, f.failed) = (counts.0, counts.2, counts.3);
+        f.worst_slice.as_mut().unwrap().unsent = counts.1 * 100;
+        let verdict = judge(&f);
+        let rules: Vec<&str> = verdict.reasons.iter().map(|r| r.rule.as_str()).collect();
+        let bound = verdict.reasons.iter().any(|r| r.word == Word::ClientBound);
+        if bound {
+            let factor = verdict.client.reserve.unwrap().factor;
+            let most = if rules.contains(&"V4") { 1.25 } else { 1.5 };
+            prop_assert!(factor < most, "{rules:?}: {factor}");
+        } else if let Some(reserve) = verdict.client.reserve.filter(|_| !f.mostly_failed()) {
+            prop_assert!(reserve.factor >= 1.0 / 0.85, "{reserve:?}");
+        }
+    }
+}
+
+#[test]
+fn when_most_operations_fail_failures_lead() {
+    let failing = |f: &mut Figures| {
+        (f.ok, f.failed) = (10, 415_000);
+        f.machine_busy = Some(0.99);
+        f.steadiness[0].1 = assessment(State::NonStationary);
+    };
+    let verdict = finds("V7", Word::Degraded, failing);
+    assert!(verdict.reasons[0].advice.contains("failures"));
+    assert!(
+        verdict.notes[0].contains("not judged"),
+        "{:?}",
+        verdict.notes
+    );
+    let (rules, verdict) = after(|f| {
+        failing(f);
+        f.ok = 0;
+    });
+    assert_eq!(
+        (rules[0].as_str(), verdict.word),
+        ("incomplete", Word::Incomplete)
+    );
+    // With half of the operations, the client's limits count.
+    let (rules, _) = after(|f| {
+        failing(f);
+        f.ok = f.failed;
+    });
+    assert_eq!(rules, ["V4", "steady", "V7"]);
+}
+
+#[test]
+fn words_say_what_they_mean() {
+    assert_eq!(
+        Word::Valid.meaning(),
+        "The figures are valid and may be compared."
+    );
+    assert!(
+        Word::ClientBound
+            .meaning()
+            .starts_with("The client limited")
+    );
 }
 
 #[test]

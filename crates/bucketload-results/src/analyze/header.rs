@@ -65,6 +65,14 @@ fn payload(kind: &PayloadKind) -> String {
     }
 }
 
+/// The precision at which the phase may end before its limits; empty if it may not.
+pub(crate) fn precision(phase: &PhasePlan) -> String {
+    phase.stop.as_ref().map_or_else(String::new, |rule| {
+        let share = crate::units::percent(rule.half_width);
+        format!("{} ± {share}", rule.figure.name())
+    })
+}
+
 /// How a work generates load, as text; with its name if the phase has several works.
 pub(crate) fn load(phase: &PhasePlan) -> Vec<String> {
     let text = |work: &WorkPlan| match phase.works.len() {

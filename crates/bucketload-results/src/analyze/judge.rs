@@ -255,18 +255,46 @@ pub(crate) fn overall(
             measured: named(phase, &reason.measured),
             ..reason.clone()
         }));
-        notes.extend(verdict.notes.iter().map(|note| named(phase, note)));
     }
+    notes.extend(shared_notes(&judged));
     reasons.sort_by_key(|r| std::cmp::Reverse(r.word));
     Verdict {
         word: reasons.first().map_or(Word::Valid, |r| r.word),
         reasons,
         notes,
-        client: judged
-            .iter()
-            .max_by_key(|(phase, _)| phase.totals.ok)
-            .map_or_else(Client::default, |(_, verdict)| verdict.client),
+        client: client(&judged),
     }
+}
+
+/// The client of the phase with most operations, with the headroom of the phase that has least: a verdict that one
+/// phase causes must not stand beside the headroom of another.
+fn client(judged: &[(&PhaseResult, &Verdict)]) -> Client {
+    let most = judged.iter().max_by_key(|(phase, _)| phase.totals.ok);
+    let reserves = judged
+        .iter()
+        .filter_map(|(_, verdict)| verdict.client.reserve);
+    Client {
+        reserve: reserves.min_by(|a, b| a.factor.total_cmp(&b.factor)),
+        ..most.map_or_else(Client::default, |(_, verdict)| verdict.client)
+    }
+}
+
+/// The notes of all phases, each once. A note that does not concern every phase names those that it concerns.
+fn shared_notes(judged: &[(&PhaseResult, &Verdict)]) -> Vec<String> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (phase, verdict) in judged {
+        for note in &verdict.notes {
+            match notes.iter_mut().find(|(text, _)| text == note) {
+                Some((_, phases)) => phases.push(&phase.name),
+                None => notes.push((note, vec![&phase.name])),
+            }
+        }
+    }
+    let text = |(note, phases): (&str, Vec<&str>)| match phases.len() == judged.len() {
+        true => note.to_owned(),
+        false => format!("{}: {note}", phases.join(", ")),
+    };
+    notes.into_iter().map(text).collect()
 }
 
 fn incomplete(condition: &str, measured: String, advice: &str) -> Reason {

@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::agent::{AGENTS, AgentsFile};
+use bucketload_core::capacity::{CheckedObjective, TrialEvidence, judge as judge_slo};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
 use bucketload_core::plan::{Accounting, PhaseKind, PhasePlan};
@@ -39,6 +40,7 @@ use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::{Estimate, estimate};
 use bucketload_core::tally::{Cell, Tally};
+use bucketload_core::verdict::Verdict;
 
 use self::bins::Counts;
 use self::gather::{ClassGather, PhaseGather};
@@ -48,7 +50,7 @@ use crate::error::ResultsError;
 use crate::result::figure::{Computed, Outcome};
 use crate::result::{
     Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, Ossperf, PhaseResult,
-    Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Window,
+    Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Summary, Window,
 };
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
@@ -142,6 +144,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let ossperf = Ossperf::of(&manifest.plan, &phases, finished);
     let result = RunResult {
         schema: SCHEMA,
+        summary: Summary::of(&verdict, &phases),
         run,
         verdict,
         phases,
@@ -337,7 +340,17 @@ fn phase(
             ok_per_s: rates.ops_per_s.mean,
         })
     });
-    client.headroom = verdict.as_ref().and_then(|v| v.client.headroom);
+    if let Some(verdict) = &verdict {
+        client.headroom = verdict.client.headroom;
+        let reserve = verdict.client.reserve;
+        client.used_share = reserve.map(|r| r.used());
+        client.headroom_factor = reserve.map(|r| r.factor);
+        client.headroom_limit = reserve.map(|r| r.limit);
+    }
+    let objectives = verdict.as_ref().map_or_else(Vec::new, |verdict| {
+        let ok_per_s = rates.ops_per_s.mean;
+        objectives(manifest, plan, &gathered.tally, ok_per_s, verdict)
+    });
     let realised = if measured {
         (0..plan.works.len())
             .flat_map(|work| {
@@ -356,6 +369,7 @@ fn phase(
         open_loop,
         load: header::load(plan),
         end,
+        precision: header::precision(plan),
         started_ns: scan.start_ns,
         offered_until_ns: part.offered_until_ns,
         drained_ns: part
@@ -389,9 +403,42 @@ fn phase(
             .and_then(|sums| accounting::streams(sums)),
         size_classes: accounting::size_classes(plan, tally),
         gates: accounting::gates(plan, &scan.totals, events.rows.get(&index)),
+        objectives,
         verdict,
         realised,
     }
+}
+
+/// The run's objectives, compared with a measured phase. An objective of a class that the phase does not perform is
+/// left out.
+fn objectives(
+    manifest: &Manifest,
+    plan: &PhasePlan,
+    tally: &Tally,
+    ok_per_s: f64,
+    verdict: &Verdict,
+) -> Vec<CheckedObjective> {
+    let Some(slo) = &manifest.slo else {
+        return Vec::new();
+    };
+    let evidence = TrialEvidence {
+        tally,
+        ok_per_s,
+        timeout_ns: manifest.plan.timeout_ns,
+        not_found_is_failure: manifest.plan.not_found_is_failure,
+        verdict,
+    };
+    let checked = judge_slo(slo, &evidence).checked;
+    let mut mix = plan.works.iter().flat_map(|work| &work.mix);
+    let listed = mix.next().is_some();
+    // Models without a mix, such as traces, perform anything.
+    let performs = |class| {
+        let mut mix = plan.works.iter().flat_map(|work| &work.mix);
+        !listed || mix.any(|entry| entry.class == class)
+    };
+    let checked = slo.objectives.iter().zip(checked);
+    let concern = checked.filter(|(objective, _)| objective.class.is_none_or(performs));
+    concern.map(|(_, checked)| checked).collect()
 }
 
 /// Number of a work's operations that ended in the phase.

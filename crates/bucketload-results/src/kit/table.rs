@@ -163,6 +163,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, with as many cells as columns.
     pub rows: Vec<Vec<Cell>>,
+    /// Titles of the columns that a narrow terminal leaves out, in this order.
+    pub expendable: Vec<&'static str>,
 }
 
 impl Table {
@@ -216,6 +218,13 @@ impl Table {
         self
     }
 
+    /// The same table with the columns called `titles` left out, in this order, where a terminal is too narrow.
+    #[must_use]
+    pub fn expending(mut self, titles: &[&'static str]) -> Self {
+        self.expendable = titles.to_vec();
+        self
+    }
+
     /// The same table with `rows` appended.
     #[must_use]
     pub fn with<R>(mut self, rows: impl IntoIterator<Item = R>) -> Self
@@ -262,13 +271,18 @@ impl Table {
                 })
             })
             .collect();
+        self.keep(&held);
+        self
+    }
+
+    /// Keeps the columns for which `held` is true.
+    pub(super) fn keep(&mut self, held: &[bool]) {
         let mut at = held.iter();
         self.columns.retain(|_| *at.next().unwrap_or(&true));
         for row in &mut self.rows {
             let mut at = held.iter();
             row.retain(|_| *at.next().unwrap_or(&true));
         }
-        self
     }
 
     /// The table as CSV (RFC 4180) with a header line; lines end with CR LF.

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::quantile::Print;
 
-use super::text::latency_row;
+use super::TextOptions;
+use super::text::{EXPENDABLE, latency_row};
 use crate::kit::{Style, Table};
 use crate::result::latency::{HEAD as LATENCY, LOW_QUANTILES, QUANTILES};
 use crate::result::{Percentile, PhaseResult, Streams};
 use crate::units;
 
-pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Result {
+pub(super) fn write(out: &mut String, phase: &PhaseResult, on: TextOptions) -> std::fmt::Result {
     if let Some(backlog) = &phase.backlog {
         let batches = match (backlog.max_batches, backlog.period_s) {
             (Some(n), Some(period)) => format!(
@@ -28,17 +29,17 @@ pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std:
             units::ns(backlog.mean_s * 1e9)
         )?;
     }
-    sizes(out, phase, colour);
+    sizes(out, phase, on);
     if let Some(found) = &phase.streams {
         out.push('\n');
-        tails(phase).render(colour, out);
+        tails(phase).render_within(on.width, on.colour, out);
         streams(out, found)?;
     }
     for gate in &phase.gates {
         let word = if gate.passed {
             "passed".to_owned()
         } else {
-            Style::Bad.paint("FAILED", colour)
+            Style::Bad.paint("FAILED", on.colour)
         };
         writeln!(
             out,
@@ -52,11 +53,12 @@ pub(super) fn write(out: &mut String, phase: &PhaseResult, colour: bool) -> std:
 }
 
 /// Latencies by size class.
-fn sizes(out: &mut String, phase: &PhaseResult, colour: bool) {
+fn sizes(out: &mut String, phase: &PhaseResult, on: TextOptions) {
     if phase.size_classes.is_empty() {
         return;
     }
-    let mut table = Table::new(2, ["by size", ""].into_iter().chain(LATENCY));
+    let table = Table::new(2, ["by size", ""].into_iter().chain(LATENCY));
+    let mut table = table.expending(&EXPENDABLE);
     for class in &phase.size_classes {
         let range = range(class.from_bytes, class.to_bytes);
         let title = format!("{} {range}", class.class);
@@ -67,7 +69,7 @@ fn sizes(out: &mut String, phase: &PhaseResult, colour: bool) {
             }
         }
     }
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
 }
 
 /// `empty`, `1 B to 10 MiB`, `from 10 MiB`.
@@ -86,7 +88,8 @@ pub(crate) fn tails(phase: &PhaseResult) -> Table {
     let quantiles = LOW_QUANTILES.into_iter().chain(QUANTILES);
     let quantiles = quantiles.map(|q| Statistic::Quantile(q).name());
     let head = ["per operation", "mean", "sd"].map(str::to_owned);
-    let mut table = Table::new(1, head.into_iter().chain(quantiles));
+    let table = Table::new(1, head.into_iter().chain(quantiles));
+    let mut table = table.expending(&["p0.1", "p5", "p95", "sd", "p10", "p90", "p1"]);
     for class in phase.classes.iter().filter(|class| class.service.n > 0) {
         let service = &class.service;
         let percentiles = service.low.iter().chain(&service.percentiles);

@@ -186,7 +186,7 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
         row.push(Cell::Styled(plain(style(q.decision)), verdict(q)));
         table.row(row);
     }
-    table.render(colour, &mut out);
+    table.render_within(options.width, colour, &mut out);
     out.push_str(
         "  * primary; in parentheses: the client's own cost, which does not affect the verdict\n",
     );

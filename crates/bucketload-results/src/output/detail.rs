@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::TextOptions;
 use crate::kit::Table;
 use crate::result::{EndpointBalance, NodeBalance, PhaseResult, RunHeader};
 use crate::units;
@@ -66,7 +67,7 @@ pub(super) fn slowest(out: &mut String, phase: &PhaseResult) -> std::fmt::Result
 pub(super) fn endpoints(
     out: &mut String,
     balance: &EndpointBalance,
-    colour: bool,
+    on: TextOptions,
 ) -> std::fmt::Result {
     let head = [
         "endpoint",
@@ -76,7 +77,7 @@ pub(super) fn endpoints(
         "service mean",
         "max",
     ];
-    let mut table = Table::new(1, head);
+    let mut table = Table::new(1, head).expending(&["bytes", "max"]);
     for e in balance.endpoints.iter().take(ENDPOINTS) {
         table.row(vec![
             e.name.as_str().into(),
@@ -88,7 +89,7 @@ pub(super) fn endpoints(
         ]);
     }
     writeln!(out)?;
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
     if balance.endpoints.len() > ENDPOINTS {
         let more = balance.endpoints.len() - ENDPOINTS;
         writeln!(out, "  {more} more endpoints are in the report")?;
@@ -108,7 +109,7 @@ pub(super) fn endpoints(
 }
 
 /// Load of each data node.
-pub(super) fn nodes(out: &mut String, balance: &NodeBalance, colour: bool) -> std::fmt::Result {
+pub(super) fn nodes(out: &mut String, balance: &NodeBalance, on: TextOptions) -> std::fmt::Result {
     let mut table = Table::new(1, ["data node", "objects", "expected", "observed", "bytes"]);
     for n in &balance.nodes {
         let observed = n.observed.map_or_else(|| "-".to_owned(), units::number);
@@ -121,7 +122,7 @@ pub(super) fn nodes(out: &mut String, balance: &NodeBalance, colour: bool) -> st
         ]);
     }
     writeln!(out)?;
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
     let a = &balance.attribution;
     for (what, found) in [("expected", a.expected), ("observed", a.observed)] {
         if let Some(i) = found {

@@ -22,7 +22,7 @@ pub(super) fn pretty<T: Serialize>(value: &T) -> String {
 ///
 /// | record | fields |
 /// |---|---|
-/// | `run` | `schema`, `run` (header), `verdict`, `calibration`, `warnings`, `damage` |
+/// | `run` | `schema`, `summary`, `run` (header), `verdict`, `calibration`, `warnings`, `damage` |
 /// | `phase` | the phase without `classes`, `series`, `realised` |
 /// | `class` | `phase`, then the class without distribution functions and maps |
 /// | `realised` | `phase`, then the entry |
@@ -43,6 +43,7 @@ pub fn jsonl(result: &RunResult) -> String {
         "run",
         json!({
             "schema": SCHEMA,
+            "summary": result.summary,
             "run": result.run,
             "verdict": result.verdict,
             "calibration": result.calibration,

@@ -9,11 +9,15 @@ pub(crate) mod accounting;
 pub(crate) mod comparison;
 mod csv;
 mod detail;
+mod explain;
+mod headline;
 mod json;
+mod lines;
 pub mod live;
 mod oracle;
 mod ossperf;
 pub mod prometheus;
+mod provenance;
 mod rounds;
 mod text;
 
@@ -22,6 +26,7 @@ pub use comparison::{
     comparison_csv, comparison_json, comparison_markdown, comparison_sentence, comparison_text,
 };
 pub use csv::csv;
+pub use headline::objective_lines;
 pub use json::{json, jsonl};
 pub(crate) use ossperf::WHAT as OSSPERF_STEPS;
 pub use text::{TextOptions, text};

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::quantile::Print;
-use bucketload_core::verdict::{Verdict, Word};
 
-use super::detail;
+use super::{detail, headline, lines};
 use crate::kit::{Cell, Style, Table};
 use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::HEAD as LATENCY;
@@ -18,9 +17,17 @@ use crate::units;
 pub struct TextOptions {
     /// Whether emphasis is written as ANSI escape sequences.
     pub colour: bool,
+    /// Columns of the terminal: tables leave out columns to fit, and lines are broken between words. `None` for no
+    /// limit.
+    pub width: Option<usize>,
+    /// Whether every term is explained.
+    pub explain: bool,
 }
 
-/// The result as text, ending with a line break.
+/// Columns of latencies that narrow terminals leave out, in this order.
+pub(super) const EXPENDABLE: [&str; 5] = ["p90", "p95", "mean", "n", "p99.9"];
+
+/// The result as text, ending with a line break: the answer, what it means and why, tables, what ran.
 ///
 /// A percentile with fewer than 10 values beyond it is shown as `-`, one with fewer than 100 is marked with a
 /// `~`.
@@ -28,25 +35,32 @@ pub struct TextOptions {
 pub fn text(result: &RunResult, options: TextOptions) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write(&mut out, result, options.colour);
-    out
+    let _ = write(&mut out, result, options);
+    match options.width {
+        Some(width) => lines::broken(&out, width),
+        None => out,
+    }
 }
 
-fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result {
-    head(out, result)?;
+fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Result {
+    headline::write(out, result, on)?;
+    // What went wrong stands before tables that hardly describe anything.
+    let wrong = result.run.error.is_some() || headline::is_mostly_failed(result);
+    if wrong {
+        failures(out, result)?;
+    }
     for phase in &result.phases {
         writeln!(out)?;
         if phase.is_measured() {
-            measured(out, phase, colour)?;
+            measured(out, phase, on)?;
         } else {
             brief(out, phase)?;
         }
     }
     if let Some(balance) = &result.nodes {
-        detail::nodes(out, balance, colour)?;
+        detail::nodes(out, balance, on)?;
     }
     writeln!(out)?;
-    verdict(out, &result.verdict, colour)?;
     detail::op_log(out, &result.run)?;
     if let Some(run) = &result.ossperf {
         super::ossperf::write(out, run)?;
@@ -55,87 +69,18 @@ fn write(out: &mut String, result: &RunResult, colour: bool) -> std::fmt::Result
         super::rounds::write(out, rounds)?;
     }
     if let Some(oracle) = &result.oracle {
-        super::oracle::write(out, oracle, colour)?;
+        super::oracle::write(out, oracle, on.colour)?;
     }
-    remarks(out, result)
-}
-
-fn head(out: &mut String, result: &RunResult) -> std::fmt::Result {
-    let run = &result.run;
-    let profile = if run.profile.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", run.profile)
-    };
-    writeln!(out, "{}{profile} on {}", run.workload, run.target)?;
-    writeln!(
-        out,
-        "  run {}, started {}, scenario {}, schedule {}, seed {}",
-        run.run_id,
-        run.started,
-        run.scenario_hash,
-        if run.schedule_hash.is_empty() {
-            "-"
-        } else {
-            &run.schedule_hash
-        },
-        run.seed
-    )?;
-    if !run.compat.is_empty() {
-        writeln!(
-            out,
-            "  compat: {}: reproduces a published procedure; not comparable with other results",
-            run.compat
-        )?;
+    if !wrong {
+        failures(out, result)?;
     }
-    let settings: String = run
-        .driver
-        .settings
-        .iter()
-        .map(|(name, value)| format!(", {name} {value}"))
-        .collect();
-    writeln!(
-        out,
-        "  driver {} ({}){settings}; payload {}{}",
-        run.driver.driver,
-        run.driver.engine,
-        run.payload,
-        if run.verify {
-            ", every byte read is verified"
-        } else {
-            ""
-        }
-    )?;
-    if run.size_scale != 1.0 {
-        writeln!(
-            out,
-            "  sizes scaled by {}: comparable only with the same factor",
-            units::factor(run.size_scale)
-        )?;
+    remarks(out, result)?;
+    writeln!(out)?;
+    super::provenance::write(out, result)?;
+    match on.explain {
+        true => super::explain::write(out, result),
+        false => Ok(()),
     }
-    if run.scale_note.is_empty() {
-        writeln!(out, "  scale {}", run.scale)?;
-    } else {
-        writeln!(out, "  scale {}: {}", run.scale, run.scale_note)?;
-    }
-    for (name, text) in run.trace.iter().flat_map(|trace| &trace.facts) {
-        writeln!(out, "  {name}: {text}")?;
-    }
-    for (name, value) in &run.facts {
-        writeln!(out, "  {name}: {value}")?;
-    }
-    if !run.data_note.is_empty() {
-        writeln!(out, "  data: {}", run.data_note)?;
-    }
-    for popularity in &run.popularity {
-        let phase = if result.measured().count() > 1 {
-            format!("{}: ", popularity.phase)
-        } else {
-            String::new()
-        };
-        writeln!(out, "  popularity: {phase}{}", popularity.line())?;
-    }
-    Ok(())
 }
 
 /// One line for a phase that does not measure.
@@ -170,18 +115,22 @@ fn kind(phase: &PhaseResult) -> String {
     }
 }
 
-const fn unusual_end(phase: &PhaseResult) -> &'static str {
+fn unusual_end(phase: &PhaseResult) -> String {
     match phase.end {
-        None => "; its end was not recorded",
-        Some(PhaseEnd::Interrupted) => "; interrupted",
-        Some(PhaseEnd::Aborted) => "; aborted",
-        Some(PhaseEnd::Failing) => "; ended early, because nearly all operations failed",
-        Some(_) => "",
+        None => "; its end was not recorded".to_owned(),
+        Some(PhaseEnd::Interrupted) => "; interrupted".to_owned(),
+        Some(PhaseEnd::Aborted) => "; aborted".to_owned(),
+        Some(PhaseEnd::Failing) => "; ended early, because nearly all operations failed".to_owned(),
+        Some(PhaseEnd::Converged) => format!("; ended early, at {}", phase.precision),
+        Some(_) if !phase.precision.is_empty() => {
+            format!("; did not reach {}", phase.precision)
+        }
+        Some(_) => String::new(),
     }
 }
 
-fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Result {
-    let heading = Style::Bold.paint(&format!("Phase {}:", phase.name), colour);
+fn measured(out: &mut String, phase: &PhaseResult, on: TextOptions) -> std::fmt::Result {
+    let heading = Style::Bold.paint(&format!("Phase {}:", phase.name), on.colour);
     writeln!(
         out,
         "{heading} {}{}",
@@ -212,30 +161,31 @@ fn measured(out: &mut String, phase: &PhaseResult, colour: bool) -> std::fmt::Re
         },
     )?;
     writeln!(out)?;
-    throughput(phase, colour, out);
+    throughput(phase, on, out);
     writeln!(out)?;
-    latencies(phase, colour, out);
-    makespans(phase, colour, out);
+    latencies(phase, on, out);
+    makespans(phase, on, out);
     detail::anatomy(out, phase)?;
     detail::slowest(out, phase)?;
     errors(out, phase)?;
     model(out, phase)?;
-    super::accounting::write(out, phase, colour)?;
+    super::accounting::write(out, phase, on)?;
     client(out, phase)?;
     match &phase.endpoints {
-        Some(balance) => detail::endpoints(out, balance, colour),
+        Some(balance) => detail::endpoints(out, balance, on),
         None => Ok(()),
     }
 }
 
-fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
+fn throughput(phase: &PhaseResult, on: TextOptions, out: &mut String) {
     let shown = || CLASS.iter().filter(|figure| !figure.title.is_empty());
     let mut head = vec!["operation"];
     for figure in shown() {
         head.push(figure.title);
         head.extend(figure.has_interval().then_some("± 95 %"));
     }
-    let mut table = Table::new(1, head);
+    let table = Table::new(1, head);
+    let mut table = table.expending(&["bytes/op", "retries", "cancelled", "± 95 %"]);
     let mut add = |name: String, outcome: &Outcome| {
         let mut row = vec![name.into()];
         shown().for_each(|figure| row.extend(cells(figure, outcome)));
@@ -260,7 +210,7 @@ fn throughput(phase: &PhaseResult, colour: bool, out: &mut String) {
             table.row(row);
         }
     }
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
 }
 
 /// A figure and, if it has one, its interval. Operations that moved no bytes have no byte figures.
@@ -283,8 +233,9 @@ fn cells(figure: &Figure<Outcome>, of: &Outcome) -> Vec<Cell> {
     cells
 }
 
-fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
-    let mut table = Table::new(2, ["latency", ""].into_iter().chain(LATENCY));
+fn latencies(phase: &PhaseResult, on: TextOptions, out: &mut String) {
+    let table = Table::new(2, ["latency", ""].into_iter().chain(LATENCY));
+    let mut table = table.expending(&EXPENDABLE);
     let mut rough = false;
     for class in &phase.classes {
         let mut title = phase.class_name(class);
@@ -324,17 +275,18 @@ fn latencies(phase: &PhaseResult, colour: bool, out: &mut String) {
             ));
         }
     }
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
     if rough {
         out.push_str("  (~ fewer than 100 values lie beyond it; - fewer than 10)\n");
     }
 }
 
 /// Makespans of stages and jobs.
-fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
+fn makespans(phase: &PhaseResult, on: TextOptions, out: &mut String) {
     let Some(jobs) = &phase.jobs else { return };
     let [n, figures @ ..] = LATENCY;
-    let mut table = Table::new(1, ["makespan", n, "failed"].into_iter().chain(figures));
+    let table = Table::new(1, ["makespan", n, "failed"].into_iter().chain(figures));
+    let mut table = table.expending(&EXPENDABLE);
     let mut rough = false;
     for span in &jobs.spans {
         let figures = latency_row(String::new(), "", &span.makespan, &mut rough);
@@ -346,7 +298,7 @@ fn makespans(phase: &PhaseResult, colour: bool, out: &mut String) {
         table.row(row);
     }
     out.push('\n');
-    table.render(colour, out);
+    table.render_within(on.width, on.colour, out);
 }
 
 /// Figures of jobs and replays besides their operations.
@@ -432,7 +384,14 @@ fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
                 // Memory use is never 0: the reading is missing.
                 Unit::Bytes if value == 0.0 => return None,
                 Unit::UsPerOp => format!("{} {}", figure.unit.show(value), figure.brief),
-                Unit::Times => format!("{} {value:.1}x", figure.brief),
+                Unit::Times => {
+                    let limit = phase.client.headroom_limit.map(|limit| limit.words());
+                    format!(
+                        "{} {value:.1}x ({})",
+                        figure.brief,
+                        limit.unwrap_or_default()
+                    )
+                }
                 unit => format!("{} {}", figure.brief, unit.show(value)),
             })
         })
@@ -443,35 +402,10 @@ fn client(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
     writeln!(out, "  client: {}", parts.join(", "))
 }
 
-fn verdict(out: &mut String, verdict: &Verdict, colour: bool) -> std::fmt::Result {
-    let style = match verdict.word {
-        Word::Valid => Style::Good,
-        Word::Degraded | Word::Unsteady | Word::Overloaded => Style::Warn,
-        Word::ClientBound | Word::Incomplete => Style::Bad,
-    };
-    writeln!(out, "Verdict: {}", style.paint(verdict.word.name(), colour))?;
-    for reason in &verdict.reasons {
-        writeln!(
-            out,
-            "  {} ({}): {}",
-            reason.word, reason.rule, reason.measured
-        )?;
-        writeln!(out, "    expected: {}", reason.condition)?;
-        writeln!(out, "    advice: {}", reason.advice)?;
-    }
-    for note in &verdict.notes {
-        writeln!(out, "  note: {note}")?;
-    }
-    Ok(())
-}
-
-/// Errors, warnings, failures and damage.
-fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
+/// The error that ended the run, and the first failures.
+fn failures(out: &mut String, result: &RunResult) -> std::fmt::Result {
     if let Some(error) = &result.run.error {
         writeln!(out, "Error: {error}")?;
-    }
-    for warning in &result.warnings {
-        writeln!(out, "Warning: {warning}")?;
     }
     for failure in result.failures.iter().take(5) {
         writeln!(
@@ -486,6 +420,22 @@ fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
             out,
             "Failed: {more} more are in the run directory (events.jsonl)"
         )?;
+    }
+    Ok(())
+}
+
+/// Notes of the verdict, warnings and damage.
+fn remarks(out: &mut String, result: &RunResult) -> std::fmt::Result {
+    for note in &result.verdict.notes {
+        writeln!(out, "Note: {note}")?;
+    }
+    let note = &result.run.scale_note;
+    for warning in &result.warnings {
+        // The last part says it.
+        let is_scale = !note.is_empty() && warning.starts_with("scale ") && warning.ends_with(note);
+        if !is_scale {
+            writeln!(out, "Warning: {warning}")?;
+        }
     }
     let damage = &result.damage;
     for file in &damage.torn {

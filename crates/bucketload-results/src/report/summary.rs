@@ -148,8 +148,11 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
         if let Some(us) = phase.client.cpu_us_per_op {
             fact("client CPU per operation", units::ns(us * 1e3));
         }
-        if let Some(headroom) = phase.client.headroom {
-            fact("client headroom", format!("{}×", units::number(headroom)));
+        if let (Some(factor), Some(limit)) =
+            (phase.client.headroom_factor, phase.client.headroom_limit)
+        {
+            let text = format!("{}× ({})", units::number(factor), limit.words());
+            fact("client headroom", text);
         }
     }
     facts

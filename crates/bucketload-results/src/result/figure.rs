@@ -253,7 +253,7 @@ pub static PROGRESS: [Figure<Totals>; 4] = [
 ];
 
 /// Cost of the client, in the order of the terminal's line.
-pub static CLIENT: [Figure<ClientUse>; 9] = [
+pub static CLIENT: [Figure<ClientUse>; 11] = [
     Figure::new(
         "cpu_us_per_op",
         "client CPU per operation",
@@ -302,9 +302,21 @@ pub static CLIENT: [Figure<ClientUse>; 9] = [
     .brief("network"),
     Figure::new(
         "headroom",
-        "headroom against the null target",
+        "rate against the null target over the rate",
         Unit::Times,
         Source::Number(|c: &ClientUse| c.headroom),
+    ),
+    Figure::new(
+        "used_share",
+        "used of what limits the client first",
+        Unit::Share,
+        Source::Number(|c: &ClientUse| c.used_share),
+    ),
+    Figure::new(
+        "headroom_factor",
+        "headroom",
+        Unit::Times,
+        Source::Number(|c: &ClientUse| c.headroom_factor),
     )
     .brief("headroom"),
     Figure::new(

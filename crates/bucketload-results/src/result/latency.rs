@@ -33,6 +33,11 @@ pub struct Percentile {
 }
 
 impl Percentile {
+    /// Whether enough values lie beyond it to show it.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.print != Print::Omit
+    }
+
     /// Its value for readers; a dash if too few values lie beyond it.
     pub(crate) fn text(&self) -> String {
         match self.print {

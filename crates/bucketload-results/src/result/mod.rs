@@ -21,6 +21,7 @@ pub mod phase;
 pub mod realised;
 pub mod rounds;
 pub mod series;
+pub mod summary;
 
 use crate::io500::ScoreTable;
 use bucketload_core::driver::DriverFacts;
@@ -48,6 +49,8 @@ pub use phase::{
 pub use rounds::{RoundsResult, StepResult};
 
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
+pub use summary::Summary;
+
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
 /// Version of the JSON format.
@@ -58,6 +61,9 @@ pub const SCHEMA: u32 = 1;
 pub struct RunResult {
     /// Version of this format, [`SCHEMA`].
     pub schema: u32,
+    /// The figures that scripts ask for, without levels.
+    #[serde(default)]
+    pub summary: Summary,
     /// Description of the run.
     pub run: RunHeader,
     /// Whether to trust the result: the worst verdict of the measuring phases.

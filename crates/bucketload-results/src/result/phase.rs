@@ -1,5 +1,6 @@
 //! The figures of one phase.
 
+use bucketload_core::capacity::CheckedObjective;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::PhaseKind;
@@ -8,7 +9,7 @@ use bucketload_core::sink::PhaseEnd;
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::stats::batch::Estimate;
 use bucketload_core::stats::steady::Assessment;
-use bucketload_core::verdict::Verdict;
+use bucketload_core::verdict::{Limit, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -32,6 +33,9 @@ pub struct PhaseResult {
     pub load: Vec<String>,
     /// Why it ended; `None` if not recorded (the process was killed).
     pub end: Option<PhaseEnd>,
+    /// The precision at which it could end before its limits, such as `p99 ± 2 %`; absent if it could not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub precision: String,
     /// Its start, nanoseconds since the run's epoch.
     pub started_ns: u64,
     /// Instant of the last offer, nanoseconds since the run's epoch.
@@ -83,6 +87,9 @@ pub struct PhaseResult {
     /// Conditions that the phase had to meet.
     #[serde(default)]
     pub gates: Vec<Gate>,
+    /// The objectives that the user set, compared with the measurements; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<CheckedObjective>,
     /// Whether to trust the phase; `None` for phases that do not measure.
     pub verdict: Option<Verdict>,
     /// Jobs, for works that consist of them.
@@ -298,6 +305,17 @@ pub struct ClientUse {
     pub nic: Option<f64>,
     /// Largest resident memory of the process, bytes.
     pub rss_max_bytes: u64,
-    /// Rate against the null target over the measured rate.
+    /// Rate against the null target over the measured rate. The null target speaks no protocol and moves no
+    /// bytes, so this is no headroom: `headroom_factor` is.
     pub headroom: Option<f64>,
+    /// Share used of what limits the client first: 1 / `headroom_factor`.
+    #[serde(default)]
+    pub used_share: Option<f64>,
+    /// The multiple of the measured rate that this client could have driven by this protocol, with these sizes, on
+    /// this machine; 1 or less if it was at its limit. `None` if the CPU time of its threads is unknown.
+    #[serde(default)]
+    pub headroom_factor: Option<f64>,
+    /// What limits the client first.
+    #[serde(default)]
+    pub headroom_limit: Option<Limit>,
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use bucketload_core::capacity::Slo;
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::generate::fingerprint::schedule_hash;
 use bucketload_core::plan::Plan;
@@ -136,6 +137,9 @@ pub struct Manifest {
     /// The trace, for a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceInput>,
+    /// The objectives that the run has to meet; `None` if the user named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
     /// The resolved plan.
     pub plan: Plan,
 }
@@ -175,6 +179,7 @@ impl Manifest {
             command_line: Vec::new(),
             workload_source: String::new(),
             trace: None,
+            slo: None,
             plan,
         }
     }

@@ -10,7 +10,7 @@ use bucketload_core::record::Outcome;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::stats::steady::State;
 use bucketload_core::tally::{Gauges, Interval, Tally};
-use bucketload_core::verdict::Word;
+use bucketload_core::verdict::{Limit, Word};
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::{RunEnd, Status};
 use bucketload_results::{RunDirSink, analyze};
@@ -105,6 +105,19 @@ fn a_steady_open_loop_is_valid_and_its_figures_are_those_put_in() {
     assert!((phase.client.busiest_thread.unwrap() - 0.2).abs() < 1e-9);
     assert!((phase.client.machine_busy.unwrap() - 0.1).abs() < 1e-9);
     assert!((phase.client.headroom.unwrap() - 100.0).abs() < 5.0);
+    // The load thread is busy to 20 %: whatever the null target allows, five times the rate is the limit.
+    assert!((phase.client.headroom_factor.unwrap() - 5.0).abs() < 1e-6);
+    assert!((phase.client.used_share.unwrap() - 0.2).abs() < 1e-9);
+    assert_eq!(phase.client.headroom_limit, Some(Limit::LoadThread));
+    let summary = &result.summary;
+    assert_eq!(summary.headroom_limit, Some(Limit::LoadThread));
+    assert_eq!((summary.verdict, summary.failed), (Some(Word::Valid), 0));
+    let rate = summary.figures["ops_per_s"];
+    assert_eq!(rate, phase.rates.ops_per_s.mean);
+    let get = &phase.classes[0];
+    let p99 = get.response.percentile(0.99).unwrap().value_ns;
+    assert_eq!(summary.figures["get_p99_ns"], p99 as f64);
+    assert_eq!(summary.slo_met, None);
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn run_directories_are_compared_in_every_format() {
     assert_eq!(shift.name, "get response");
     assert!(shift.points.iter().all(|p| p.b_ns > p.a_ns), "{shift:?}");
 
-    let text = output::comparison_text(&c, output::TextOptions { colour: false });
+    let text = output::comparison_text(&c, output::TextOptions::default());
     for expected in [
         "SLOWER  B is slower than A: ",
         "* get response p50",
@@ -281,7 +281,7 @@ fn the_same_store_is_equivalent() {
         c.decision,
         Decision::Equivalent,
         "{}",
-        output::comparison_text(&c, output::TextOptions { colour: false })
+        output::comparison_text(&c, output::TextOptions::default())
     );
     let strict = Options {
         margin: 0.001,

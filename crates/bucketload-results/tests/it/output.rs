@@ -18,11 +18,101 @@ use bucketload_results::kit::{Page, Section, Series};
 use bucketload_results::oplog::OpLogFacts;
 use bucketload_results::output::live::LiveView;
 use bucketload_results::output::prometheus::{Snapshot, render};
-use bucketload_results::output::{TextOptions, csv, json, jsonl, text};
+use bucketload_results::output::{TextOptions, csv, json, jsonl, objective_lines, text};
 use bucketload_results::result::figure::{CLASS, CLIENT, DURATIONS, PROGRESS};
-use bucketload_results::rundir::{RunEnd, Status};
+use bucketload_results::rundir::{Manifest, RunEnd, Status};
 use bucketload_results::{RunDirSink, RunResult, analyze};
 use serde_json::Value;
+
+/// A run with objectives: every output says which were met, and the exit of a run depends on it.
+#[test]
+fn objectives_are_checked_phase_by_phase() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    write_run_with(&dir, |m| {
+        m.slo = Some("get.p99<3ms,put.p50<1h,errors<1%".parse().unwrap())
+    });
+    let result = analyze(&dir).unwrap();
+    let phase = result.measured().next().unwrap();
+    let met: Vec<bool> = phase.objectives.iter().map(|o| o.holds).collect();
+    assert_eq!(met, [false, true, true]);
+    assert_eq!(result.summary.slo_met, Some(false));
+    // Failures count with the timeout, so the p99 is above that of the successes.
+    let p99 = phase.objectives[0].value.unwrap();
+    assert!(p99 > 3e6, "{p99}");
+    let shown = text(&result, TextOptions::default());
+    assert!(
+        shown.starts_with("DEGRADED  objectives MISSED · 120.7 ops/s as offered · get p99"),
+        "{shown}"
+    );
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for (objective, word) in [
+        ("get.p99<3ms", "MISSED"),
+        ("put.p50<1h", "met"),
+        ("errors<1%", "met"),
+    ] {
+        assert!(
+            rows.iter().any(|row| row.starts_with(&[objective, word])),
+            "{shown}"
+        );
+    }
+    let lines = objective_lines(&result);
+    assert!(
+        lines.len() == 3 && lines[0].starts_with("MISSED get.p99<3ms: "),
+        "{lines:?}"
+    );
+    let document: Value = serde_json::from_str(&json(&result)).unwrap();
+    assert_eq!(document["summary"]["slo_met"], false);
+    assert_eq!(document["phases"][1]["objectives"][0]["holds"], false);
+    // The flat summary stands at the head.
+    let text = json(&result);
+    assert!(text.find("\"summary\"").unwrap() < 40, "{text:.80}");
+    assert!(text.find("\"get_p99_ns\"").unwrap() < 1500);
+}
+
+/// No line of a terminal of 80 columns wraps, and no table is broken.
+#[test]
+fn text_fits_the_terminal() {
+    let result = result();
+    for width in [60, 80, 100, 200] {
+        let shown = text(
+            &result,
+            TextOptions {
+                width: Some(width),
+                ..TextOptions::default()
+            },
+        );
+        for line in shown.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        let latency = shown.lines().find(|l| l.starts_with("  latency")).unwrap();
+        for column in ["p50", "p99", "max"] {
+            assert!(latency.contains(column), "{width}: {latency}");
+        }
+    }
+}
+
+#[test]
+fn terms_are_explained_on_request() {
+    let result = result();
+    let plain = text(&result, TextOptions::default());
+    let explained = text(
+        &result,
+        TextOptions {
+            explain: true,
+            ..TextOptions::default()
+        },
+    );
+    assert!(!plain.contains("expected: ") && explained.contains("expected: at most 0.1 %"));
+    let (_, words) = explained.split_once("What the words mean:\n").unwrap();
+    for line in ["  lag: from due to started", "  first byte: from started"] {
+        assert!(words.contains(line), "{words}");
+    }
+    assert!(!words.contains("stonewall"), "{words}");
+}
 
 /// Compares `text` with the golden file `name`.
 fn golden(name: &str, text: &str) {
@@ -118,7 +208,12 @@ fn slow(ms: u64, error: Option<ErrorKind>) -> SlowRequest {
 }
 
 fn write_run(dir: &Path) {
+    write_run_with(dir, |_| {});
+}
+
+fn write_run_with(dir: &Path, change: impl FnOnce(&mut Manifest)) {
     let mut m = manifest(plan(120.0, 40));
+    change(&mut m);
     m.scenario_hash = "0123456789abcdef".to_owned();
     m.scale_note = "the corpus is reduced to fit into 512 MiB".to_owned();
     m.driver.endpoints = ["http://127.0.0.1:9000", "http://127.0.0.1:9001"]
@@ -179,10 +274,16 @@ fn result() -> RunResult {
 #[test]
 fn text_for_readers() {
     let result = result();
-    let plain = text(&result, TextOptions { colour: false });
+    let plain = text(&result, TextOptions::default());
     assert!(!plain.contains('\u{1b}'));
     golden("result.txt", &plain);
-    let colour = text(&result, TextOptions { colour: true });
+    let colour = text(
+        &result,
+        TextOptions {
+            colour: true,
+            ..TextOptions::default()
+        },
+    );
     let mut stripped = colour.clone();
     for code in ["1", "1;31", "1;32", "1;33", "0"] {
         stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
@@ -280,7 +381,7 @@ fn json_lines_keep_their_format() {
 fn every_figure_is_in_every_output() {
     let result = result();
     let (csv, page) = (csv(&result), bucketload_results::report::html(&result));
-    let text = text(&result, TextOptions { colour: false });
+    let text = text(&result, TextOptions::default());
     let json: Value = serde_json::from_str(&json(&result)).unwrap();
     let mut snapshot = Snapshot::new("id", "0.1.0", &plan(120.0, 40));
     snapshot.interval(&interval(3));
@@ -334,7 +435,7 @@ fn every_figure_is_in_every_output() {
             "{id}"
         );
         let client = &result.phases[1].client;
-        // This run's client has no headroom and no network.
+        // This run's client drove no null target and has no network.
         if f.value(client).is_some() {
             assert!(cell(f.title) && text.contains(f.brief), "{id}");
         }

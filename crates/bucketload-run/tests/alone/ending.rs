@@ -8,7 +8,7 @@ use crate::common::*;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{
-    ClosedPlan, GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, StopRule,
+    ClosedPlan, GapLaw, KeyLaw, Limits, ModelPlan, PhaseKind, Plan, StopFigure, StopRule,
 };
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::tally::Interval;
@@ -407,6 +407,7 @@ fn the_stopping_rule_ends_a_phase_early() {
     let mut plan = one(constant(1_000.0, 16), gets(), for_ms(20_000));
     plan.phases[0].stop = Some(StopRule {
         min_window_ns: 0,
+        figure: StopFigure::Throughput,
         half_width: 0.02,
         quantile: 0.9,
     });

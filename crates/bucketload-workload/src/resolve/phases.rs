@@ -9,7 +9,7 @@ use crate::spec::law::ArrivalSpec;
 use crate::spec::{ModelName, PhaseLimits, PhaseSpec, WorkSpec, WorkloadSpec};
 use bucketload_core::plan::{
     Accounting, ArrivalLaw, ClosedPlan, GapLaw, KeyLaw, Limits, MixEntry, ModelPlan, OpenPlan,
-    PhaseKind, PhasePlan, StopRule, WorkPlan,
+    PhaseKind, PhasePlan, StopFigure, StopRule, WorkPlan,
 };
 
 /// Maximum number of closed-loop workers that are totalled separately.
@@ -289,6 +289,7 @@ impl PlanBuilder<'_> {
             min_window_ns: stop.min_window.map_or(defaults::STOP_WINDOW_NS, |w| w.0),
             half_width: stop.half_width.map_or(defaults::STOP_HALF_WIDTH, |w| w.0),
             quantile: stop.quantile.map_or(defaults::STOP_QUANTILE, |q| q.0),
+            figure: StopFigure::Throughput,
         };
         if rule.half_width <= 0.0 {
             let remedy = "write it such as \"2%\"";

@@ -67,7 +67,7 @@ fn a_failing_clean_up_keeps_the_result_and_the_suggested_command_removes_the_res
             "500",
         ],
     );
-    for words in ["40 operations offered", "Verdict: "] {
+    for words in ["40 operations offered", "0 failed"] {
         assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
     }
     let report = call(&mut bucketload(dir.path(), &["report", "run"]));

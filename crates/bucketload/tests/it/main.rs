@@ -16,6 +16,7 @@ mod doctor;
 mod engines;
 mod failures;
 mod first_hour;
+mod gates;
 mod gateway;
 mod hpc;
 mod interrupted;
