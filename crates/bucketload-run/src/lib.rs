@@ -78,8 +78,8 @@ pub use collect::PhaseTotals;
 pub use error::RunError;
 pub use leftover::Leftovers;
 pub use options::{
-    Cores, EarlierRun, EdgeHook, Pacing, PhaseEdge, PhaseHook, RemoteLoad, RunOptions, Share, StartGate,
-    StopHook, failing_note,
+    Cores, EarlierRun, EdgeHook, Pacing, PhaseEdge, PhaseHook, RemoteLoad, RunOptions, Share,
+    StartGate, StopHook, failing_note,
 };
 pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;

@@ -73,7 +73,7 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
 ];
 
 /// The flags that `-h` shows of the groups in [`SHARED`].
-const USUAL: [&str; 24] = [
+const USUAL: [&str; 25] = [
     "target",
     "dialect",
     "endpoint-url",

@@ -26,8 +26,6 @@ const WALL_STEP_NS: u64 = 50_000_000;
 /// V7: maximum share of failed operations, for comparison and for exploration.
 const FAILED_COMPARE: f64 = 0.001;
 const FAILED_EXPLORE: f64 = 0.01;
-/// Share of failed operations above which most failed.
-const FAILED_MOST: f64 = 0.5;
 /// Maximum share of operations cut off by the end of the run.
 const UNFINISHED_SHARE: f64 = 0.001;
 /// Maximum share of retries and of stolen CPU time.
