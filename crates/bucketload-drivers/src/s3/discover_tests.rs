@@ -71,7 +71,7 @@ fn discover(
     match result {
         Ok(mut config) => {
             for origin in &mut config.origins {
-                if let super::Source::File(place) = &mut origin.source {
+                if let Source::File(place) = &mut origin.source {
                     *place = replace(place);
                 }
             }
