@@ -328,7 +328,7 @@ fn a_dialect_makes_runs_work_and_refuses_what_the_store_cannot_do() {
     told.expect(1, &[]);
     assert!(
         told.stdout
-            .starts_with("READY with this dialect: region, copy differs"),
+            .starts_with("READY with this dialect: region, copy differ"),
         "{}",
         told.stdout
     );

@@ -81,6 +81,7 @@ const VERBS: &[(&str, &str, How)] = &[
     ("placement hdfs", "kept", Ends(2, "no data nodes")),
     ("placement seaweedfs", "kept", Ends(2, "no data nodes")),
     ("placement swift", "kept", Ends(2, "no data nodes")),
+    ("doctor", "mem:", Ends(0, "READY")),
     (
         "cleanup",
         "--target file://DIR/objects-kept",

@@ -44,7 +44,15 @@ impl<'a> Report<'a> {
             ([], []) => (Readiness::Ready, "READY: a run works here as is".to_owned()),
             ([], _) => (
                 Readiness::ReadyWithDialect,
-                format!("READY with this dialect: {} differs", differing.join(", ")),
+                format!(
+                    "READY with this dialect: {} {}",
+                    differing.join(", "),
+                    if differing.len() == 1 {
+                        "differs"
+                    } else {
+                        "differ"
+                    }
+                ),
             ),
             ([first, ..], _) => {
                 let reason = findings.iter().find(|f| f.id == *first);

@@ -118,10 +118,11 @@ impl Lab {
         if left.is_empty() {
             self.remove(&[marker], &mut left).await;
         }
-        if self.created_bucket && left.is_empty() {
-            if let Err(said) = self.remove_bucket().await {
-                left.push(format!("the bucket {}: {said}", self.bucket));
-            }
+        if self.created_bucket
+            && left.is_empty()
+            && let Err(said) = self.remove_bucket().await
+        {
+            left.push(format!("the bucket {}: {said}", self.bucket));
         }
         left
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bucketload_core::driver::{Driver as _, Session as _, WorkerId};
+use bucketload_core::driver::{Driver as _, Session, WorkerId};
 use bucketload_core::error::OpError;
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
@@ -42,6 +42,11 @@ pub(super) struct Lab {
     pub(super) keys: BTreeSet<String>,
     /// Multipart uploads that may exist: key and identifier.
     pub(super) uploads: Vec<(String, String)>,
+    /// Connection of the last request, if its answer was a success.
+    last: Option<u64>,
+    /// Requests that found the connection of a successful one open, and closed.
+    pub(super) kept: u32,
+    pub(super) closed: u32,
     /// What the service said of the first signed request.
     hello: Option<Result<Answer, OpError>>,
     /// What the service said of our clock, if it refuses it.
@@ -77,6 +82,9 @@ impl Lab {
             works: BTreeSet::new(),
             keys: BTreeSet::new(),
             uploads: Vec::new(),
+            last: None,
+            kept: 0,
+            closed: 0,
             hello: None,
             skewed: None,
             population: BTreeMap::new(),
@@ -95,6 +103,7 @@ impl Lab {
     pub(super) async fn use_config(&mut self, config: S3Config) -> Result<(), OpError> {
         self.session = Some(session(&config).await?);
         self.config = config;
+        self.last = None;
         self.hello = None;
         Ok(())
     }
@@ -192,6 +201,15 @@ impl Lab {
         let mut answer = Answer::default();
         let probe = &mut Probe::untimed();
         let reply = patiently(session.attempt(&mut request, &mut answer, probe)).await?;
+        let connection = Session::route(session).connection;
+        match self.last.replace(connection) {
+            Some(before) if before == connection => self.kept += 1,
+            Some(_) => self.closed += 1,
+            None => {}
+        }
+        if reply.status >= 300 {
+            self.last = None;
+        }
         answer.status = reply.status;
         answer.refusal = reply.refusal;
         Ok(answer)

@@ -68,6 +68,9 @@ pub(super) fn examine(config: S3Config, exam: &mut Examination<'_>) -> Result<Ex
             clock.found = format!("{}; {words}", clock.found);
             "set this machine's clock and the server's (NTP)".clone_into(&mut clock.remedy);
         }
+        if let Some(finding) = exam.findings.iter_mut().find(|f| f.id == "keep-alive") {
+            lab.judge_connections(finding);
+        }
         exam.findings.append(&mut findings);
         exam.left = left;
     })?;
@@ -75,6 +78,31 @@ pub(super) fn examine(config: S3Config, exam: &mut Examination<'_>) -> Result<Ex
 }
 
 impl Lab {
+    /// Judges again whether connections stay open: some servers close them after requests without credentials only.
+    fn judge_connections(&self, finding: &mut Finding) {
+        let (kept, closed) = (self.kept, self.closed);
+        if kept + closed < 10 {
+            return;
+        }
+        if finding.state == State::Differs && kept > closed {
+            finding.state = State::Ok;
+            finding.remedy.clear();
+            finding.found = format!(
+                "{kept} of {} signed requests found the connection open (those without credentials did not)",
+                kept + closed
+            );
+        }
+        if finding.state == State::Ok && closed > kept {
+            finding.state = State::Differs;
+            finding.found = format!(
+                "{closed} of {} signed requests found the connection closed",
+                kept + closed
+            );
+            "let the server (or the proxy before it) keep connections open"
+                .clone_into(&mut finding.remedy);
+        }
+    }
+
     /// Carries out one check, unless something that it needs does not work.
     async fn check(&mut self, check: &'static Check, late: bool) -> Finding {
         let not_tried = |why: String| Finding::new(check.id, check.asks, State::NotTried, why);

@@ -51,12 +51,12 @@ checks! {
         "create the bucket, or allow it with --create-bucket (run has the same flag)", access::bucket;
     "list": "the right to list", needs ["bucket"], refuses [List, ListV1],
         "grant s3:ListBucket on the bucket; without it, a run cannot clean up", access::list;
+    "put": "the right to write, as a run writes", needs ["bucket"], refuses [],
+        "grant s3:PutObject below the prefix", objects::put;
     "list-v2": "ListObjectsV2", needs ["list"], refuses [List],
         "measure listings with list-v1; clean-up uses V1 by itself", listing::version_2;
     "list-v1": "ListObjects (V1)", needs ["list"], refuses [ListV1],
         "measure listings with list", listing::version_1;
-    "put": "the right to write, as a run writes", needs ["bucket"], refuses [],
-        "grant s3:PutObject below the prefix", objects::put;
     "etag": "an ETag in the answer to PUT", needs ["put"], refuses [MultipartPut],
         "none: clients cannot complete uploads or make conditional requests", objects::etag;
     "get": "the content of the object just written", needs ["put"], refuses [Get, RangeGet],
