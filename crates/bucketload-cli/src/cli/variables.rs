@@ -176,8 +176,8 @@ mod tests {
                 "{whole}"
             );
         }
-        let other = understood("bucketload capacity get", &variables).unwrap();
-        assert_eq!(other, "bucketload capacity get");
+        let other = understood("bucketload cleanup", &variables).unwrap();
+        assert_eq!(other, "bucketload cleanup");
     }
 
     #[test]
