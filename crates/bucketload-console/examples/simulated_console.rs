@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_console::controller::{Controller, ControllerConfig};
 use bucketload_console::launcher::{BoxFuture, CheckResult, Launcher, RunningProcess, Task};
+use bucketload_console::outcome;
 use bucketload_console::queue::ProcessExit;
 use bucketload_console::server::Server;
 use bucketload_console::web::{Console, ConsoleConfig, router};
@@ -170,6 +171,7 @@ fn a_minute(run: &Path, name: &str) -> Result<i32, String> {
     .map_err(told)?;
     let result = analyze(run).map_err(told)?;
     rundir::write_verdict(run, &result.verdict).map_err(told)?;
+    outcome::write(run, &result).map_err(|e| e.to_string())?;
     let page = report::html(&result);
     std::fs::write(run.join("report.html"), page).map_err(|e| e.to_string())?;
     Ok(0)

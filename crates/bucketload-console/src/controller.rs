@@ -333,13 +333,13 @@ impl Controller {
         }
     }
 
-    /// The result of an ended job, noted for the lists. Reads the whole run directory unless that has been done before.
+    /// The result of an ended job, noted for the lists. Reads the whole run directory if the run was killed.
     ///
     /// # Errors
     /// When there is no result.
     pub(crate) async fn outcome(&self, id: JobId) -> Result<Outcome, String> {
-        let (job, run) = (self.job_dir(id), self.run_dir(id));
-        let outcome = tokio::task::spawn_blocking(move || Outcome::of(&job, &run))
+        let run = self.run_dir(id);
+        let outcome = tokio::task::spawn_blocking(move || Outcome::of(&run))
             .await
             .map_err(|_| "the result could not be computed; see the controller's output")??;
         let known = self.queue().get(id).map(|job| job.figures.is_some());
@@ -397,8 +397,12 @@ impl Controller {
             _ = stopping.wait_for(|stop| *stop) => return,
         }
         let verdict = verdict(&self.run_dir(id));
+        let figures = Outcome::stored(&self.run_dir(id)).map(|outcome| outcome.figures);
         self.change(|queue| {
             queue.verdict(id, verdict);
+            if let Some(figures) = figures {
+                queue.figures(id, figures);
+            }
             queue.terminate(
                 id,
                 "the controller exited while this workload was running; what was measured until then is kept"
@@ -449,6 +453,7 @@ impl Controller {
         over.send_replace(true);
         let _ = watching.await;
         let verdict = verdict(&self.run_dir(id));
+        let figures = Outcome::stored(&self.run_dir(id)).map(|outcome| outcome.figures);
         let mut message = match &ended {
             Ok(ProcessExit::Signal(signal)) => {
                 let kept = match self.run_dir(id).is_dir() {
@@ -466,13 +471,14 @@ impl Controller {
         }
         self.change(|queue| {
             queue.verdict(id, verdict);
+            if let Some(figures) = figures {
+                queue.figures(id, figures);
+            }
             match ended {
                 Ok(exit) => queue.record_exit(id, exit, message, self.now_ms()),
                 Err(_) => queue.terminate(id, message, self.now_ms()),
             }
         });
-        // Before the next job starts, which this would disturb. Without a result there is nothing to note.
-        let _ = self.outcome(id).await;
     }
 }
 

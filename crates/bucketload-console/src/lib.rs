@@ -22,6 +22,7 @@ pub mod fleet;
 pub mod launcher;
 pub mod monitor;
 pub mod options;
+pub mod outcome;
 pub mod queue;
 pub mod server;
 pub mod tui;
@@ -31,7 +32,6 @@ mod auth;
 mod connections;
 mod live;
 mod matrix;
-pub(crate) mod outcome;
 mod receiver_stream;
 mod upload;
 

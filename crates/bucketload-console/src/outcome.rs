@@ -1,4 +1,5 @@
-//! What lists and pages show of a run that has ended. It is computed once, from the run directory.
+//! What lists and pages show of a run that has ended. The run's own process writes it into the run directory; for a run that
+//! was killed, it is computed when somebody looks.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use bucketload_results::result::RunResult;
 use bucketload_results::{analyze, report};
 use serde::{Deserialize, Serialize};
 
-/// Name of the file in a job's directory.
+/// Name of the file in the run directory.
 const FILE: &str = "outcome.json";
 /// Maximum number of reasons and of figures.
 const MAX_REASONS: usize = 8;
@@ -41,27 +42,33 @@ pub(crate) struct Outcome {
     pub(crate) figures: Figures,
 }
 
+/// Writes what the console shows of `result` into its run directory.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(run: &Path, result: &RunResult) -> std::io::Result<()> {
+    let text = serde_json::to_vec(&Outcome::new(result))?;
+    std::fs::write(run.join(FILE), text)
+}
+
 impl Outcome {
-    /// The outcome stored in a job's directory, or else computed from its run directory and stored. Reads the whole
-    /// run directory.
+    /// The outcome in a run directory; if there is none, it is computed from the whole directory and written there.
     ///
     /// # Errors
     /// When there is no result.
-    pub(crate) fn of(job: &Path, run: &Path) -> Result<Self, String> {
-        if let Some(stored) = Self::stored(job) {
+    pub(crate) fn of(run: &Path) -> Result<Self, String> {
+        if let Some(stored) = Self::stored(run) {
             return Ok(stored);
         }
         let result = analyze(run).map_err(|e| format!("there is no result: {e}"))?;
-        let outcome = Self::new(&result);
-        let text = serde_json::to_vec(&outcome).map_err(|e| e.to_string())?;
         // If writing fails, it is computed again.
-        let _ = std::fs::write(job.join(FILE), text);
-        Ok(outcome)
+        let _ = write(run, &result);
+        Ok(Self::new(&result))
     }
 
-    /// The outcome stored in a job's directory.
-    pub(crate) fn stored(job: &Path) -> Option<Self> {
-        let text = std::fs::read(job.join(FILE)).ok()?;
+    /// The outcome in a run directory.
+    pub(crate) fn stored(run: &Path) -> Option<Self> {
+        let text = std::fs::read(run.join(FILE)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

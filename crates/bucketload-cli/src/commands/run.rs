@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use bucketload_console::outcome;
 use bucketload_results::result::ossperf;
 use bucketload_workload::resolve::{DryRun, Resolved, resolve};
 use bucketload_workload::spec::WorkloadFile;
@@ -87,6 +88,11 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     drop(connection);
     let options = text_options(color, args.output.explain);
     print_result(&done.result, args.output.output, options)?;
+    if args.confined {
+        // For the pages of the controller that started this run.
+        outcome::write(&done.out, &done.result)
+            .map_err(|e| Failure::aborted(format!("{}: {e}", done.out.display())))?;
+    }
     let exit = gates::judge(&args.gates, &done.result, args.output.output, exit);
     ossperf_line(
         &done,

@@ -128,7 +128,7 @@ fn value(leaf: &str, text: &str) -> String {
         _ if leaf.ends_with("_ns") => short(units::ns(number)),
         _ if leaf.ends_with("_bytes") || leaf == "bytes" => short(units::bytes(number)),
         _ if leaf.ends_with("_per_s") => format!("{}/s", units::number(number)),
-        _ if number.fract() == 0.0 && number >= 0.0 && number < 1e15 => units::count(number as u64),
+        _ if number.fract() == 0.0 && (0.0..1e15).contains(&number) => units::count(number as u64),
         _ => text.to_owned(),
     }
 }

@@ -275,14 +275,13 @@ pub(super) async fn report(
 
 /// The head of an ended job's result.
 pub(super) async fn outcome(console: &Console, id: JobId) -> Result<Outcome, String> {
-    if let Some(stored) = Outcome::stored(&console.controller.job_dir(id)) {
-        return Ok(stored);
-    }
-    let _turn = console
-        .analyses
-        .acquire()
-        .await
-        .map_err(|e| e.to_string())?;
+    let _turn = match Outcome::stored(&console.controller.run_dir(id)) {
+        Some(_) => None,
+        None => {
+            let turn = console.analyses.acquire().await;
+            Some(turn.map_err(|e| e.to_string())?)
+        }
+    };
     console.controller.outcome(id).await
 }
 

@@ -6,6 +6,7 @@ mod runs;
 use std::path::Path;
 
 use axum::http::StatusCode;
+use bucketload_console::outcome;
 use bucketload_console::queue::{JobId, JobState, ProcessExit};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_results::rundir::{self, RunDirSink, RunEnd, Status};
@@ -38,6 +39,7 @@ fn write_run(run: &Path, seconds: u64, slowness: f64, target: &str) {
     let result = analyze(run).unwrap();
     rundir::write_verdict(run, &result.verdict).unwrap();
     std::fs::write(run.join("report.html"), report::html(&result)).unwrap();
+    outcome::write(run, &result).unwrap();
 }
 
 /// Runs of two workloads; the last one is cancelled.
@@ -66,15 +68,6 @@ async fn ended_runs() -> Site {
             }
         };
         until(&site.controller, id, state).await;
-        let mut changes = site.controller.watch();
-        let noted = || {
-            let figures = |job: &bucketload_console::queue::Job| job.figures.is_some();
-            site.controller
-                .with_queue(|queue| queue.get(id).is_some_and(figures))
-        };
-        while !noted() {
-            changes.changed().await.unwrap();
-        }
     }
     site
 }

@@ -240,10 +240,10 @@ mod tests {
         let oracle = Oracle::new(&plan, &options, arena).unwrap();
         for key in 0..10_000 {
             oracle.with_new((0, key), |_| ());
-            let summary = oracle.summary((0, 0));
+            let summary = oracle.summary(super::Audit::default());
             assert!(summary.keys <= 501, "{summary:?}");
         }
-        let summary = oracle.summary((0, 0));
+        let summary = oracle.summary(super::Audit::default());
         let kept = (0..10_000).filter(|&key| oracle.with((0, key), |_| ()).is_some());
         assert_eq!(kept.count() as u64, summary.keys);
         // The share is a power of two; the number of keys is binomial with it: four standard errors.

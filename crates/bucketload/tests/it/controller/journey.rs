@@ -146,4 +146,5 @@ fn submitted_targets_are_no_directories_of_the_machine_unless_allowed() {
         ["finished", "failed"].contains(&job["state"].as_str().unwrap()),
         "{job}"
     );
+    assert!(job["figures"]["ops_per_s"].is_array(), "{job}");
 }
