@@ -171,6 +171,24 @@ pub struct KeyPage {
     pub note: Option<Box<str>>,
 }
 
+/// A version of an object, or a delete marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyVersion {
+    /// The object's key.
+    pub key: String,
+    /// The id of the version; empty in a marker of a listing that names none.
+    pub version: String,
+}
+
+/// One page of versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionPage {
+    /// Versions and delete markers in the store's order.
+    pub versions: Vec<KeyVersion>,
+    /// Where the next page continues; `None` on the last page.
+    pub next: Option<KeyVersion>,
+}
+
 /// Untimed calls of the control plane: preflight, ownership markers, clean-up. They may allocate and are never part of
 /// a measurement.
 pub trait Admin {
@@ -212,6 +230,34 @@ pub trait Admin {
         bucket: &str,
         keys: &[String],
     ) -> impl Future<Output = Result<(), OpError>>;
+
+    /// Lists up to 1000 versions, also the current ones and delete markers, of keys that begin with `prefix`, from
+    /// `after` on, which is the `next` of the previous page. A store without versions answers an empty page.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn list_versions(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&KeyVersion>,
+    ) -> impl Future<Output = Result<VersionPage, OpError>> {
+        let _ = (bucket, prefix, after);
+        async { Ok(VersionPage::default()) }
+    }
+
+    /// Removes the versions (at most 1000) for good. A missing one is no error.
+    ///
+    /// # Errors
+    /// The first failure.
+    fn delete_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> impl Future<Output = Result<(), OpError>> {
+        let _ = (bucket, versions);
+        async { Ok(()) }
+    }
 
     /// Aborts unfinished multipart uploads whose key begins with `prefix`. Returns how many.
     ///

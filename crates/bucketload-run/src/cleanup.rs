@@ -28,6 +28,7 @@ use crate::ownership::{
 };
 use crate::stop::{StopHandle, StopLevel};
 use crate::uploads::{abort_uploads, abort_uploads_in, delete_bucket, may_leave_uploads};
+use crate::versions;
 
 /// Most delete requests under way at the same time.
 const PARALLEL: usize = 8;
@@ -66,6 +67,8 @@ pub(crate) fn worth_another_try(kind: ErrorKind) -> bool {
 pub struct CleanupReport {
     /// Objects deleted.
     pub objects: u64,
+    /// Versions and delete markers removed, in buckets that keep versions.
+    pub versions: u64,
     /// Unfinished multipart uploads aborted.
     pub uploads: u64,
     /// Objects under the prefix that do not belong to this run and were left alone.
@@ -230,6 +233,9 @@ pub(crate) async fn clean(
     let key = [marker_key(&options.prefix)];
     retry!(plan.timeout_ns, session.delete_keys(&options.bucket, &key))?;
     report.complete = true;
+    let own = |name: &str| name == key[0] || own_object(plan, &options.prefix, name).is_some();
+    let place = (options.bucket.as_str(), options.prefix.as_str());
+    versions::remove(options, place, plan.timeout_ns, &mut session, &own, report).await;
     if report.foreign > 0 {
         report.warnings.push(format!(
             "{} objects under `{}/{}` do not belong to this run and were left alone",
@@ -321,6 +327,10 @@ impl Sweep<'_> {
                     let place = (name.as_str(), prefix.as_str());
                     abort_uploads_in(&plan, place, self.session, self.report).await;
                 }
+                let own = |key: &str| own_object(&plan, &prefix, key).is_some();
+                let place = (name.as_str(), prefix.as_str());
+                let (limit, options) = (self.plan.timeout_ns, self.options);
+                versions::remove(options, place, limit, self.session, &own, self.report).await;
                 let proven = !set.plan.exact
                     || set.state(number) == BucketState::Made
                     || self.report.objects > before;

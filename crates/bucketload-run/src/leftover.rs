@@ -48,6 +48,15 @@ fn after(options: &RunOptions, deleted: u64, why: &str) -> String {
     format!("objects of this run are left below {place}{deleted}: {why}{remedy}")
 }
 
+/// The message for versions that cannot be removed.
+pub(crate) fn versions(options: &RunOptions, error: &OpError) -> String {
+    let place = place(options);
+    format!(
+        "old versions of this run's objects are left below {place}, and nothing else: {error}; remove them by their \
+         version ids, or let a lifecycle rule for noncurrent versions do it"
+    )
+}
+
 /// The message for a run that was aborted before anything was deleted.
 pub(crate) fn aborted(options: &RunOptions) -> String {
     after(options, 0, "the run was aborted")

@@ -67,6 +67,7 @@ mod think;
 mod thread;
 mod timer;
 mod uploads;
+mod versions;
 mod worker_rows;
 
 pub use affinity::{layout, usable_cores};

@@ -157,8 +157,12 @@ fn start(
         PayloadAuth::Unsigned.into()
     } else if unsigned && server.config.access == Access::Signed {
         let operation = router::route(request.method, &buffers.target, &headers)?;
-        if !acl::admits_everyone(&context(server, buffers), operation) {
-            return Err(Code::AccessDenied.into());
+        let ctx = context(server, buffers);
+        if !acl::admits_everyone(&ctx, operation) {
+            // That a bucket does not exist is no secret, as in S3.
+            let absent = ctx.require_bucket().err();
+            let absent = absent.filter(|error| error.code == Code::NoSuchBucket);
+            return Err(absent.unwrap_or_else(|| Code::AccessDenied.into()));
         }
         PayloadAuth::Unsigned.into()
     } else {

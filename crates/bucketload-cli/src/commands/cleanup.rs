@@ -299,6 +299,47 @@ async fn empty(
         }
         let marker = [marker];
         persist!(session.delete_keys(bucket, &marker))?;
+        remove_versions(session, bucket, prefix).await?;
     }
     Ok(deleted)
+}
+
+/// Removes the versions and delete markers below `prefix`, if the bucket keeps any.
+async fn remove_versions(
+    session: &mut AnySession,
+    bucket: &str,
+    prefix: &str,
+) -> Result<(), OpError> {
+    let (mut removed, mut after) = (0, None);
+    loop {
+        let page = match persist!(session.list_versions(bucket, prefix, after.as_ref())) {
+            Ok(page) => page,
+            // The server knows no versions.
+            Err(error) if matches!(error.kind, ErrorKind::Unsupported | ErrorKind::NotFound) => {
+                break;
+            }
+            Err(error) => {
+                print_note(Some(&format!(
+                    "whether bucket `{bucket}` keeps old versions could not be seen: {error}"
+                )));
+                break;
+            }
+        };
+        let mut versions = page.versions;
+        versions.retain(|version| version.key.starts_with(prefix));
+        if !versions.is_empty() {
+            persist!(session.delete_versions(bucket, &versions))?;
+            removed += versions.len();
+        }
+        if page.next.is_none() || page.next == after {
+            break;
+        }
+        after = page.next;
+    }
+    if removed > 0 {
+        print_note(Some(&format!(
+            "bucket `{bucket}` keeps versions: removed {removed} old versions and delete markers"
+        )));
+    }
+    Ok(())
 }

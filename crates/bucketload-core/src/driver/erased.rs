@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, KeyVersion, RequestRoute,
+    Session, VersionPage, WorkerId,
 };
 use crate::error::OpError;
 use crate::op::Request;
@@ -354,6 +355,19 @@ pub trait AdminCalls {
     ) -> Boxed<'a, KeyPage>;
     /// As [`Admin::delete_keys`].
     fn delete_keys<'a>(&'a mut self, bucket: &'a str, keys: &'a [String]) -> Boxed<'a, ()>;
+    /// As [`Admin::list_versions`].
+    fn list_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        prefix: &'a str,
+        after: Option<&'a KeyVersion>,
+    ) -> Boxed<'a, VersionPage>;
+    /// As [`Admin::delete_versions`].
+    fn delete_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        versions: &'a [KeyVersion],
+    ) -> Boxed<'a, ()>;
     /// As [`Admin::abort_uploads`].
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64>;
     /// As [`Admin::put_small`].
@@ -386,6 +400,23 @@ impl<A: Admin> AdminCalls for A {
 
     fn delete_keys<'a>(&'a mut self, bucket: &'a str, keys: &'a [String]) -> Boxed<'a, ()> {
         Box::pin(Admin::delete_keys(self, bucket, keys))
+    }
+
+    fn list_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        prefix: &'a str,
+        after: Option<&'a KeyVersion>,
+    ) -> Boxed<'a, VersionPage> {
+        Box::pin(Admin::list_versions(self, bucket, prefix, after))
+    }
+
+    fn delete_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        versions: &'a [KeyVersion],
+    ) -> Boxed<'a, ()> {
+        Box::pin(Admin::delete_versions(self, bucket, versions))
     }
 
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64> {

@@ -6,7 +6,7 @@ use std::future::Future;
 
 use bucketload_core::driver::{
     Admin, AnyDriver, AnySession, Capabilities, Completion, Driver, DriverFacts, KeyPage,
-    RequestRoute, Session, WorkerId,
+    KeyVersion, RequestRoute, Session, VersionPage, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
@@ -191,6 +191,26 @@ impl<C: 'static> Admin for EngineSession<C> {
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
         self.admin().await?.delete_keys(bucket, keys).await
+    }
+
+    async fn list_versions(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&KeyVersion>,
+    ) -> Result<VersionPage, OpError> {
+        self.admin()
+            .await?
+            .list_versions(bucket, prefix, after)
+            .await
+    }
+
+    async fn delete_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> Result<(), OpError> {
+        self.admin().await?.delete_versions(bucket, versions).await
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {

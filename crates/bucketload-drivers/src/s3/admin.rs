@@ -1,7 +1,7 @@
 //! Untimed calls of the control plane. They may allocate, and their errors are detailed: this is where an unusable
 //! target is noticed, before a run.
 
-use bucketload_core::driver::{Admin, KeyPage};
+use bucketload_core::driver::{Admin, KeyPage, KeyVersion, VersionPage};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
@@ -66,6 +66,23 @@ impl Admin for S3Session {
             }
         }
         Ok(())
+    }
+
+    async fn list_versions(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&KeyVersion>,
+    ) -> Result<VersionPage, OpError> {
+        self.version_page(bucket, prefix, after).await
+    }
+
+    async fn delete_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> Result<(), OpError> {
+        self.remove_versions(bucket, versions).await
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {

@@ -12,6 +12,7 @@
 
 mod admin;
 mod admin_list;
+mod admin_versions;
 mod checksum;
 mod chunked;
 mod config;

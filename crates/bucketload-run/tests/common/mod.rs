@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bucketload_core::driver::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, KeyVersion, Session,
+    VersionPage, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::{OpClass, Request};
@@ -74,6 +75,8 @@ type Script = Box<dyn Fn(&Call) -> Act + Send + Sync>;
 pub struct State {
     pub buckets: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     pub uploads: BTreeSet<(String, String)>,
+    /// Keys and ids of old versions and delete markers in any bucket.
+    pub versions: BTreeSet<(String, String)>,
     /// Calls of `execute`: sequence number, class, key, size.
     pub log: Vec<(u64, OpClass, String, u64)>,
 }
@@ -398,6 +401,42 @@ impl Admin for ScriptedSession {
         let bucket = state.buckets.get_mut(bucket).ok_or_else(absent)?;
         for key in keys {
             bucket.remove(key);
+        }
+        Ok(())
+    }
+
+    async fn list_versions(
+        &mut self,
+        _: &str,
+        prefix: &str,
+        after: Option<&KeyVersion>,
+    ) -> Result<VersionPage, OpError> {
+        let state = self.inner.state.lock().unwrap();
+        let after = after.map(|after| (after.key.clone(), after.version.clone()));
+        let below = state.versions.iter().filter(|version| {
+            version.0.starts_with(prefix) && after.as_ref().is_none_or(|after| *version > after)
+        });
+        let versions: Vec<_> = below
+            .take(2)
+            .map(|(key, version)| KeyVersion {
+                key: key.clone(),
+                version: version.clone(),
+            })
+            .collect();
+        Ok(VersionPage {
+            next: versions.last().filter(|_| versions.len() == 2).cloned(),
+            versions,
+        })
+    }
+
+    async fn delete_versions(&mut self, _: &str, versions: &[KeyVersion]) -> Result<(), OpError> {
+        let mut state = self.inner.state.lock().unwrap();
+        for version in versions {
+            if version.version == "locked" {
+                return Err(OpError::new(ErrorKind::Auth, "scripted: locked"));
+            }
+            let version = (version.key.clone(), version.version.clone());
+            state.versions.remove(&version);
         }
         Ok(())
     }

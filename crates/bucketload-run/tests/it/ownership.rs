@@ -73,6 +73,37 @@ fn a_whole_run_leaves_only_foreign_objects() {
 }
 
 #[test]
+fn old_versions_of_the_runs_own_objects_go_too() {
+    let versions = |driver: &Arc<Scripted>| driver.0.state.lock().unwrap().versions.clone();
+    let of = |key: &str, id: &str| (key.to_owned(), id.to_owned());
+    let driver = Arc::new(Scripted::new(|_| at_once()));
+    let own = "t/r/0000000000001";
+    let marker = format!("t/{}", MARKER);
+    let foreign = [of("t/r/notes.txt", "1"), of("tt/r/0000000000001", "2")];
+    driver.0.state.lock().unwrap().versions.extend(
+        [of(own, "1"), of(own, "2"), of(own, "3"), of(&marker, "4")]
+            .into_iter()
+            .chain(foreign.clone()),
+    );
+    let end = go(&driver, &whole(), &options(1)).0.unwrap();
+    let report = end.cleanup.unwrap();
+    assert_eq!((report.versions, report.complete), (4, true));
+    assert!(versions(&driver).into_iter().eq(foreign));
+
+    let driver = Arc::new(Scripted::new(|_| at_once()));
+    let locked = of(own, "locked");
+    driver.0.state.lock().unwrap().versions.insert(locked);
+    let end = go(&driver, &whole(), &options(1)).0.unwrap();
+    let report = end.cleanup.unwrap();
+    assert!(!report.complete && versions(&driver).len() == 1);
+    let left = report.left.unwrap();
+    assert!(
+        left.contains("old versions") && left.contains("scripted: locked"),
+        "{left}"
+    );
+}
+
+#[test]
 fn objects_that_appear_under_the_prefix_during_the_run_survive() {
     let driver = Scripted::new(|_| at_once());
     let state = Arc::downgrade(&driver.0);

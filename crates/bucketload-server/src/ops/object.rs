@@ -70,6 +70,12 @@ fn describe(
     headers: &Headers<'_, '_>,
     info: &ObjectInfo,
 ) -> S3Result<Option<Range<u64>>> {
+    if headers.has(Name::ServerSideEncryption) {
+        return Err(S3Error::new(
+            Code::InvalidRequest,
+            "Only a write can ask for encryption with a managed key.",
+        ));
+    }
     sse::check_read(headers, sse::REQUEST, info)?;
     match conditions::of_read(headers, READ, info)? {
         ReadDecision::Proceed => {}

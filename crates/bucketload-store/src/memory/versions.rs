@@ -94,7 +94,9 @@ impl Table {
         let versions = self.0.entry(IndexKey(key.into())).or_default();
         if let Some(current) = current {
             let id = id_of(&current.info);
-            match versions.iter_mut().find(|version| version.id() == id) {
+            // Usually the newest.
+            let mut newest_first = versions.iter_mut().rev();
+            match newest_first.find(|version| version.id() == id) {
                 Some(known) => *known = Version::Object(Arc::clone(current)),
                 None => versions.push(Version::Object(Arc::clone(current))),
             }
@@ -181,9 +183,11 @@ impl Inner {
         let current = versions.last().and_then(Version::object);
         condition.check(current.map(|version| version.info.etag))?;
         let id = bucket.next_version();
-        let null = versions.iter().find(|version| version.id() == id);
-        if let Some(null) = null.and_then(Version::object) {
-            guard(&null.info)?;
+        if id == VersionId::NULL {
+            let null = versions.iter().find(|version| version.id() == id);
+            if let Some(null) = null.and_then(Version::object) {
+                guard(&null.info)?;
+            }
         }
         let replaced = take_null(versions, id);
         versions.push(Version::Marker(Marker {
@@ -315,6 +319,9 @@ impl Inner {
 
 /// Takes the null version out, if `id` is that of the null version.
 fn take_null(versions: &mut Vec<Version>, id: VersionId) -> Option<Version> {
+    if id != VersionId::NULL {
+        return None;
+    }
     let null = versions.iter().position(|version| version.id() == id)?;
     Some(versions.remove(null))
 }

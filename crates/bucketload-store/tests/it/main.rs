@@ -8,3 +8,4 @@ mod directory;
 mod large;
 mod model;
 mod server;
+mod versions;

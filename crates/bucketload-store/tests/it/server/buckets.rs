@@ -192,6 +192,8 @@ fn canned_lists_admit_everyone_to_what_they_name() {
         c.send(&anonymous(method, path))
             .is_error(403, "AccessDenied");
     }
+    c.send(&anonymous("GET", "/absent/k"))
+        .is_error(404, "NoSuchBucket");
     c.send(&put("authenticated-read")).is(200);
     c.send(&anonymous("GET", "/bucket/k"))
         .is_error(403, "AccessDenied");

@@ -60,6 +60,8 @@ fn managed_keys_are_named_and_may_be_the_default() {
     let put = req("PUT", "/bucket/k").header(header, "AES256").body("v");
     assert_eq!(c.send(&put).is(200).header(header), Some("AES256"));
     assert_eq!(c.get("/bucket/k").is(200).header(header), Some("AES256"));
+    c.send(&req("GET", "/bucket/k").header(header, "AES256"))
+        .is_error(400, "InvalidRequest");
     assert_eq!(c.put("/bucket/plain", "v").header(header), None);
     let rule = |algorithm: &str| {
         req("PUT", "/bucket?encryption").body(format!(
