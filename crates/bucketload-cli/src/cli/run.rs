@@ -125,7 +125,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, conflicts_with = "pacing")]
     pub(crate) busy_poll: bool,
 
-    /// Skip measuring what the client alone can do; its headroom is then unknown (rule V5)
+    /// Skip driving a target that does nothing before the run; rule V5 is then not checked
     #[arg(long)]
     pub(crate) no_calibration: bool,
 

@@ -97,13 +97,20 @@ pub(super) fn of(f: &Figures, reasons: &[Reason]) -> Option<Headroom> {
         bounds.push((Limit::Schedule, sent.fold(1.0, f64::min)));
     }
     let late = found("V5").is_some() && null_share(f).is_some_and(|share| share > NULL_P99_SHARE);
-    if late || found("V2").is_some() {
-        bounds.push((Limit::Timing, 1.0));
-    }
-    if found("V3").is_some() {
-        bounds.push((Limit::InFlightCap, 1.0));
+    let at_limit = match (late || found("V2").is_some(), found("V3").is_some()) {
+        (true, _) => Some(Limit::Timing),
+        (_, true) => Some(Limit::InFlightCap),
+        _ => None,
+    };
+    // A saturated resource is the cause of delays, so it is named instead of them.
+    if found("V4").is_none() {
+        bounds.extend(at_limit.map(|limit| (limit, 1.0)));
     }
     let usable = bounds.into_iter().filter(|(_, factor)| factor.is_finite());
     let (limit, factor) = usable.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(Headroom { factor, limit })
+    let most = if at_limit.is_some() { 1.0 } else { f64::MAX };
+    Some(Headroom {
+        factor: factor.min(most),
+        limit,
+    })
 }

@@ -128,6 +128,9 @@ fn the_tightest_resource_limits_the_headroom() {
     assert_eq!(limit(|f| f.late_p99_ns = 9_000_000), Some(Limit::Timing));
     assert_eq!(limit(|f| f.unsent = 2_000), Some(Limit::Schedule));
     assert_eq!(reserve(|f| f.unsent = 2_000).map(|r| r.factor), Some(0.98));
+    // A busy machine makes the client late: the machine is the limit.
+    let both = reserve(|f| (f.late_p99_ns, f.machine_busy) = (9_000_000, Some(0.9))).unwrap();
+    assert_eq!((both.factor, both.limit), (1.0, Limit::Machine));
     // Spinning threads say nothing, and the null target alone never makes a headroom.
     assert_eq!(reserve(|f| f.busiest_thread = None), None);
     assert!(

@@ -133,9 +133,10 @@ fn client(reserve: &Headroom) -> String {
         Limit::Schedule | Limit::Timing | Limit::InFlightCap => {
             format!("client at its limit ({})", reserve.limit.words())
         }
-        _ => format!(
-            "client used {} of what it has",
-            units::percent(reserve.used())
+        limit => format!(
+            "client used {} of what it has ({})",
+            units::percent(reserve.used()),
+            limit.words()
         ),
     }
 }
