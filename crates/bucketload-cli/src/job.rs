@@ -24,6 +24,7 @@ use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 use crate::io500;
+use crate::kept;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::OpLogWriter;
@@ -79,6 +80,8 @@ pub(crate) struct Done {
     pub(crate) out: PathBuf,
     /// What clean-up left in the target, and how to remove it.
     left: Option<String>,
+    /// What the user should know about the data set that the run keeps.
+    kept: Vec<String>,
 }
 
 impl Done {
@@ -89,8 +92,8 @@ impl Done {
             let report = self.out.join("report.html");
             eprintln!("bucketload: report: {}", report.display());
         }
-        if let Some(left) = &self.left {
-            eprintln!("bucketload: {left}");
+        for message in self.kept.iter().chain(&self.left) {
+            eprintln!("bucketload: {message}");
         }
     }
 }
@@ -144,6 +147,7 @@ impl Job {
             let setting = ("check writes".to_owned(), how.to_owned());
             self.manifest.driver.settings.push(setting);
         }
+        let prepare_only = self.manifest.prepare_only;
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
             Some(address) => {
@@ -234,10 +238,18 @@ impl Job {
             return Err(failure.with_leftovers(left.as_deref()));
         }
         let result = report(&self.out)?;
+        let kept = match (&self.options.data_set, &outcome) {
+            (Some(set), Ok(end)) => kept::words(set, end, &self.out),
+            _ => Vec::new(),
+        };
         let exit = match (&outcome, gate(&result)) {
             (Err(_), _) if lost => Exit::Aborted,
             (Err(_), _) => Exit::GateFailed,
             (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
+            (Ok(end), _) if prepare_only => match end.incomplete {
+                Some(_) => Exit::GateFailed,
+                None => Exit::Ok,
+            },
             (Ok(_), gate) => gate.or_leftovers(left.is_some()),
         };
         if let Err(error) = &outcome {
@@ -248,6 +260,7 @@ impl Job {
                 result,
                 out: self.out,
                 left,
+                kept,
             },
             exit,
         ))
@@ -359,7 +372,7 @@ pub(crate) fn failure(error: &RunError) -> Failure {
             Failure::target(message)
         }
         RunError::NoBucket { .. } => Failure::target(format!("{message} (--create-bucket)")),
-        RunError::Prepare { .. } => Failure::gate(message),
+        RunError::Prepare { .. } | RunError::Altered { .. } => Failure::gate(message),
         _ => Failure::aborted(message),
     }
 }
