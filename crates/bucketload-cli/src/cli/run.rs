@@ -27,10 +27,10 @@ Examples:
       Run OSSperf's six steps in a separate bucket, and append a line to results.csv
   bucketload run workload.xml --size 4KiB --duration 5s --target mem:
       Run a COSBench workload on the embedded server, with other sizes and times
-  bucketload run my.toml --prepare-only --target s3://bench --endpoint-url http://host:9000 --out filled
+  bucketload run online-service --objects 2000 --size 16KiB --prepare-only --target s3://bench --endpoint-url http://host:9000 --out filled
       Prepare the objects and keep them; go on after an interruption with --prepare-only --data filled
-  bucketload run my.toml --data filled --check 1000 --target s3://bench --endpoint-url http://host:9000
-      Measure on them, after reading 1000 of them
+  bucketload run online-service --objects 2000 --size 16KiB --duration 5s --data filled --target s3://bench --endpoint-url http://host:9000
+      Measure on them
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
       Run from two hosts, each with `bucketload agent --listen`; the result is a single run
 
