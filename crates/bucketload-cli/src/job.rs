@@ -27,6 +27,7 @@ use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 use crate::io500;
+use crate::kept;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::oplog::OpLogWriter;
@@ -82,6 +83,8 @@ pub(crate) struct Done {
     pub(crate) out: PathBuf,
     /// What clean-up left in the target, and how to remove it.
     left: Option<String>,
+    /// What the user should know about the data set that the run keeps.
+    kept: Vec<String>,
 }
 
 impl Done {
@@ -92,8 +95,8 @@ impl Done {
             let report = self.out.join("report.html");
             eprintln!("bucketload: report: {}", report.display());
         }
-        if let Some(left) = &self.left {
-            eprintln!("bucketload: {left}");
+        for message in self.kept.iter().chain(&self.left) {
+            eprintln!("bucketload: {message}");
         }
     }
 }
@@ -151,6 +154,7 @@ impl Job {
             let setting = ("check writes".to_owned(), how.to_owned());
             self.manifest.driver.settings.push(setting);
         }
+        let prepare_only = self.manifest.prepare_only;
         self.manifest.started_unix_ns = unix_ns();
         let mut metrics = match self.prometheus {
             Some(address) => {
@@ -249,10 +253,18 @@ impl Job {
             return Err(failure.with_leftovers(left.as_deref()));
         }
         let result = report(&self.out)?;
+        let kept = match (&self.options.data_set, &outcome) {
+            (Some(set), Ok(end)) => kept::words(set, end, &self.out),
+            _ => Vec::new(),
+        };
         let exit = match (&outcome, gate(&result)) {
             (Err(_), _) if lost => Exit::Aborted,
             (Err(_), _) => Exit::GateFailed,
             (Ok(end), _) if end.stopped != StopLevel::Run => Exit::Interrupted,
+            (Ok(end), _) if prepare_only => match end.incomplete {
+                Some(_) => Exit::GateFailed,
+                None => Exit::Ok,
+            },
             (Ok(_), gate) => gate.or_leftovers(left.is_some()),
         };
         if let Err(error) = &outcome {
@@ -263,6 +275,7 @@ impl Job {
                 result,
                 out: self.out,
                 left,
+                kept,
             },
             exit,
         ))
@@ -414,7 +427,7 @@ pub(crate) fn failure(error: &RunError, endpoints: &[String]) -> Failure {
         | RunError::Bucket { .. }
         | RunError::BucketExists { .. }
         | RunError::NoBucket { .. } => Failure::target(message),
-        RunError::Prepare { .. } => Failure::gate(message),
+        RunError::Prepare { .. } | RunError::Altered { .. } => Failure::gate(message),
         _ => Failure::aborted(message),
     }
 }

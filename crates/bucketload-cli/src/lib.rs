@@ -33,6 +33,7 @@ mod files;
 mod hpc;
 mod io500;
 mod job;
+mod kept;
 mod leftover;
 mod live;
 mod mdworkbench;

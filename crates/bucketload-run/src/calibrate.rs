@@ -235,6 +235,7 @@ fn drive(
         run_id: String::new(),
         pins: options.pins.clone(),
         data: options.data.clone(),
+        data_set: None,
         bucket: options.bucket.clone(),
         prefix: options.prefix.clone(),
         cores: options.cores.clone(),

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::op::{Op, OpClass};
+use bucketload_core::record::Outcome;
 use tokio::sync::Semaphore;
 
 use crate::clock::now_ns;
@@ -118,7 +119,10 @@ impl<'a> Turns<'a> {
                 let seq = u64::from(share.index) + turn * u64::from(share.of);
                 return match shard.beyond_ops(seq) {
                     true => Turn::End,
-                    false => Turn::Number(seq),
+                    false => Turn::Number(match &shard.shared.progress {
+                        None => seq,
+                        Some(progress) => progress.nth(seq),
+                    }),
                 };
             }
         };
@@ -134,9 +138,15 @@ impl<'a> Turns<'a> {
     }
 
     #[inline]
-    fn ended(&mut self, due_op: &DueOp, end: &OpEnd) {
+    fn ended(&mut self, shard: &Shard, due_op: &DueOp, end: &OpEnd) {
         match self {
-            Self::Numbered => {}
+            Self::Numbered => {
+                if let Some(progress) = &shard.shared.progress
+                    && end.outcome == Outcome::Ok
+                {
+                    progress.done(due_op.op.key);
+                }
+            }
             Self::Named(_, turns) => turns.ended(due_op, end),
             Self::Ranks(work, turns) => turns.ended(work, due_op, end),
         }
@@ -239,7 +249,7 @@ pub(crate) fn run_worker(
             // Scoped so the future does not store the end while the worker pauses.
             let waited = {
                 let end = perform(&shard, &mut worker, &mut due_op, || ()).await;
-                turns.ended(&due_op, &end);
+                turns.ended(&shard, &due_op, &end);
                 // The loop's own work between two operations counts as build time of the next one.
                 (ready_ns, now) = (end.now_ns, end.now_ns);
                 end.waited

@@ -95,6 +95,19 @@ pub enum RunError {
         /// Writes that ended.
         all: u64,
     },
+    /// Objects of a kept data set are missing or differ from what was prepared.
+    #[error(
+        "{wrong} of {read} objects that were read are not as they were prepared ({named}); \
+         prepare a new data set, or find out what changed this one"
+    )]
+    Altered {
+        /// Objects that are missing, differ or could not be read.
+        wrong: u64,
+        /// Objects that were read.
+        read: u64,
+        /// The first of them, with the reasons.
+        named: String,
+    },
     /// Something exists already under the names that the workload uses.
     #[error("bucket `{bucket}` {found}")]
     InUse {
@@ -166,6 +179,7 @@ impl RunError {
             | Self::Thread(_)
             | Self::Panicked { .. }
             | Self::Prepare { .. }
+            | Self::Altered { .. }
             | Self::Before(_)
             | Self::Trace(_)
             | Self::Absent { .. }

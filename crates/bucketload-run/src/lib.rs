@@ -47,6 +47,7 @@ mod ownership;
 mod partition;
 mod perform;
 mod phase;
+mod prepared;
 mod rank_agreement;
 mod ranks;
 mod readback;
@@ -84,6 +85,7 @@ pub use options::{
 };
 pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
+pub use prepared::{DataSet, JOURNAL, Purpose};
 pub use rank_agreement::{RankAgreement, Reached};
 pub use run::{RunEnd, discard, run};
 pub use stop::{StopHandle, StopLevel};

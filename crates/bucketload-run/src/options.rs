@@ -16,6 +16,7 @@ use bucketload_core::trace::TraceSource;
 use crate::error::RunError;
 use crate::leftover::{self, Leftovers};
 use crate::phase::PhaseSummary;
+use crate::prepared::DataSet;
 use crate::rank_agreement::RankAgreement;
 use crate::stop::StopHandle;
 
@@ -165,6 +166,8 @@ pub struct RunOptions {
     pub generation: u32,
     /// The earlier run whose objects the plan reads, if it reads existing objects.
     pub data: Option<EarlierRun>,
+    /// The data set that the run prepares or measures on, if it is kept. Its prefix is the run's own.
+    pub data_set: Option<DataSet>,
     /// Number of the arrival schedule. 0 is the schedule of the plan's seed. Others are independent of it and of each
     /// other, while the operations stay the same, so that repeated trials vary as the arrivals of real users do.
     pub schedule: u32,
@@ -224,6 +227,7 @@ impl Default for RunOptions {
             phases: None,
             generation: 0,
             data: None,
+            data_set: None,
             schedule: 0,
             create_bucket: false,
             allow_foreign: false,

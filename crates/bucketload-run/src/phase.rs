@@ -25,6 +25,7 @@ use crate::feed::Reader;
 use crate::machine::Machine;
 use crate::options::{RunOptions, failing_note};
 use crate::oracle::{KEPT_PER_KIND, Oracle};
+use crate::prepared::Progress;
 use crate::ranks::History;
 use crate::recorder::{INTERVALS_AHEAD, Message, ThreadDone};
 use crate::shard::{FailureBudget, PhaseShared};
@@ -69,6 +70,10 @@ pub(crate) struct RunContext<'a> {
     pub(crate) failures: FailureBudget,
     /// What later phases need to know about earlier ones.
     pub(crate) history: Arc<History>,
+    /// Which objects of a kept data set the next phase prepares.
+    pub(crate) progress: Option<Arc<Progress>>,
+    /// Number of the measurement on the same data set.
+    pub(crate) generation: u32,
     pub(crate) machine: Machine,
     /// Core of each load thread.
     pub(crate) layout: Vec<Option<usize>>,
@@ -163,7 +168,7 @@ impl Load {
             sources: (0..works)
                 .map(|work| {
                     Source::new(&context.plan, phase, work, options, threads)
-                        .map(|source| source.of_generation(&context.plan, options.generation))
+                        .map(|source| source.of_generation(&context.plan, context.generation))
                 })
                 .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
@@ -181,6 +186,7 @@ impl Load {
             tickets: AtomicU64::new(0),
             streams: StreamClock::of(&context.plan.phases[phase]),
             history: Arc::clone(&context.history),
+            progress: context.progress.clone(),
         });
         // Room for every tally that can exist and every failure that is reported in full, so load threads never find
         // the channel full.

@@ -30,6 +30,7 @@ use crate::options::{PhaseEdge, RunOptions};
 use crate::oracle::{Audit, Oracle, audit};
 use crate::ownership::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::prepared::{self, Prepared};
 use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
@@ -45,6 +46,10 @@ pub struct RunEnd {
     pub created_bucket: bool,
     /// What the clean-up did, if there was one.
     pub cleanup: Option<CleanupReport>,
+    /// What the kept data set lacks, in words; `None` if it is complete or there is none.
+    pub incomplete: Option<String>,
+    /// Objects of the kept data set that were read and found as they were prepared.
+    pub checked: u64,
     /// Core of each load thread, where pinned.
     pub cores: Vec<Option<usize>>,
 }
@@ -74,6 +79,7 @@ pub fn run(
     buckets::check(plan, options, &name)?;
     readback::check(plan, options, (&capabilities, &name))?;
     check_generators(plan, options)?;
+    prepared::check(plan, options, (&capabilities, &name))?;
     let layout = affinity::layout(options)?;
     let mut context = RunContext::new(plan, options, stop, layout);
     if plan.has_oracle() {
@@ -85,6 +91,8 @@ pub fn run(
         stopped: StopLevel::Run,
         created_bucket: false,
         cleanup: None,
+        incomplete: None,
+        checked: 0,
         cores: context.layout.clone(),
     };
     if options.remote.is_some() {
@@ -105,6 +113,17 @@ pub fn run(
     if options.data.is_some() {
         control.unless_aborted(stop, check_data(driver, plan, options))?;
     }
+    let mut data_set = match &options.data_set {
+        Some(set) => {
+            let opened = Prepared::open(driver, plan, options, set);
+            control.unless_aborted(stop, opened)?
+        }
+        None => None,
+    };
+    if let Some(set) = &data_set {
+        context.generation = set.generation();
+    }
+    let mut unchecked = options.data_set.as_ref().map_or(0, |set| set.check);
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
     let mut audited_keys = Audit::default();
@@ -113,6 +132,21 @@ pub fn run(
         let ending = level >= StopLevel::Finish || failed.is_some();
         if level == StopLevel::Abort || (ending && phase.kind != PhaseKind::Cleanup) {
             continue;
+        }
+        if let Some(set) = &mut data_set {
+            if phase.kind == PhaseKind::Prepare && !set.begin(driver, &mut context, index)? {
+                continue;
+            }
+            if phase.kind == PhaseKind::Run && unchecked > 0 {
+                let checked = set.check(driver, &context, std::mem::take(&mut unchecked));
+                match control.unless_aborted(stop, checked) {
+                    Ok(checked) => end.checked = checked.unwrap_or(0),
+                    Err(error) => {
+                        failed = Some(error);
+                        continue;
+                    }
+                }
+            }
         }
         if let Err(error) = edge(options, PhaseEdge::Begin(index)) {
             failed.get_or_insert(error);
@@ -129,6 +163,9 @@ pub fn run(
                 let claim = claim(driver, plan, options).await?;
                 end.created_bucket = claim.created_bucket;
                 claimed = Some(claim);
+                if let Some(set) = &mut data_set {
+                    set.note(driver, plan, options).await?;
+                }
                 Ok(PhaseEnd::Complete)
             }),
             PhaseKind::Audit => {
@@ -187,6 +224,10 @@ pub fn run(
         if let Err(error) = edge(options, PhaseEdge::End(index)) {
             failed.get_or_insert(error);
         }
+        let warning = data_set.as_mut().and_then(|set| set.end(&mut context));
+        if let Some(message) = warning {
+            sink.event(&Event::Warning { message });
+        }
         match outcome {
             Ok(summary) => end.phases.push(summary),
             Err(error) if phase.kind == PhaseKind::Init => return Err(error),
@@ -194,6 +235,15 @@ pub fn run(
                 failed.get_or_insert(error);
             }
         }
+    }
+    if let Some(set) = &data_set {
+        if unchecked > 0 && failed.is_none() && stop.level() == StopLevel::Run {
+            match control.unless_aborted(stop, set.check(driver, &context, unchecked)) {
+                Ok(checked) => end.checked = checked.unwrap_or(0),
+                Err(error) => failed = Some(error),
+            }
+        }
+        end.incomplete = set.incomplete();
     }
     if let Err(error) = edge(options, PhaseEdge::RunEnd) {
         failed.get_or_insert(error);
@@ -309,6 +359,8 @@ impl<'a> RunContext<'a> {
             workload_buckets: WorkloadBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             history: History::new(plan, options.agreement.clone()),
+            progress: None,
+            generation: options.generation,
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],
             layout,

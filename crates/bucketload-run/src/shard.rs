@@ -34,6 +34,7 @@ use crate::integrity_trailer::TrailerVerdict;
 use crate::named_objects::NamedWork;
 use crate::options::{Pacing, Share};
 use crate::oracle::{AnswerContext, Oracle, Ticket};
+use crate::prepared::Progress;
 use crate::ranks::{History, RankRecord};
 use crate::recorder::{Message, Recorder, ThreadDone, ThreadGauges};
 use crate::slots::Slots;
@@ -74,6 +75,8 @@ pub(crate) struct PhaseShared {
     pub(crate) streams: Option<Arc<StreamClock>>,
     /// What later phases need to know about earlier ones.
     pub(crate) history: Arc<History>,
+    /// Which objects of a kept data set the phase prepares; `None` = no such phase.
+    pub(crate) progress: Option<Arc<Progress>>,
 }
 
 impl PhaseShared {

@@ -124,6 +124,8 @@ pub(super) const RULES: &[Rule] = &[
         "study-grid --rows all --scale 1",
         Never("files of 10 GB by 16 processes"),
     ),
+    // Small settings of a workload that takes long.
+    ("data-sets.md", "online-service", Handling::Quick),
     // Commands that only print something.
     ("", "--dry-run", Handling::Quick),
     ("", "config show", Handling::Quick),

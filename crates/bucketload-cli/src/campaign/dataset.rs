@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use bucketload_core::generate::objects::Population;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeAssign};
+use sha2::{Digest as _, Sha256};
 
 /// Everything that determines names and content of the prepared objects, as text. Plans with equal texts can measure
 /// on the same objects.
@@ -20,13 +21,41 @@ pub(crate) fn identity(plan: &Plan) -> String {
         .iter()
         .filter(|phase| phase.kind == PhaseKind::Prepare)
         .collect();
-    // Sizes by popularity rank depend on the law by which the measuring phases choose keys.
-    let rankings: Vec<String> = (0..plan.keysets.len())
+    serde_json::json!([plan.seed, plan.payload, keysets, prepare, rankings(plan)]).to_string()
+}
+
+/// Sizes by popularity rank depend on the law by which the measuring phases choose keys.
+fn rankings(plan: &Plan) -> Vec<String> {
+    (0..plan.keysets.len())
         .filter(|&i| plan.keysets[i].assign == SizeAssign::LowDiscrepancy)
         .filter_map(|i| Population::new(plan, u16::try_from(i).ok()?).ok())
         .map(|population| format!("{:?}", population.ranking()))
+        .collect()
+}
+
+/// As [`identity`], of the prepared objects alone, as a short digest: how they are prepared, and what else the plan
+/// writes, do not matter.
+pub(crate) fn identity_of_objects(plan: &Plan) -> String {
+    let mut objects = plan.clone();
+    objects
+        .phases
+        .retain(|phase| phase.kind == PhaseKind::Prepare);
+    let sets: Vec<(usize, _)> = objects
+        .keysets
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| prepares(plan, *index as u16).next().is_some())
+        .map(|(index, set)| {
+            let mut set = set.clone();
+            set.overwritten = false;
+            (index, set)
+        })
         .collect();
-    serde_json::json!([plan.seed, plan.payload, keysets, prepare, rankings]).to_string()
+    let works = objects.phases.iter().flat_map(|phase| &phase.works);
+    let mixes: Vec<_> = works.map(|work| &work.mix).collect();
+    let all = serde_json::json!([plan.seed, plan.payload, sets, mixes, rankings(plan)]);
+    let digest = Sha256::digest(all.to_string());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How measurements changed a data set.
@@ -98,7 +127,7 @@ mod tests {
     use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext, resolve};
     use bucketload_workload::spec::WorkloadFile;
 
-    use super::{Wear, identity};
+    use super::{Wear, identity, identity_of_objects};
 
     fn plan(name: &str, settings: &[(Field, &str)]) -> Plan {
         let overrides = Overrides {
@@ -141,6 +170,25 @@ mod tests {
                 base,
                 "{other:?}"
             );
+        }
+    }
+
+    #[test]
+    fn kept_objects_are_told_apart_by_names_and_content_alone() {
+        let workers = Field::Path("phases.prepare.workers".to_owned());
+        let base = identity_of_objects(&plan("get", &[]));
+        for same in [(Field::Rate, "7/s"), (workers, "3"), (Field::Timeout, "9s")] {
+            let other = identity_of_objects(&plan("get", std::slice::from_ref(&same)));
+            assert_eq!(other, base, "{same:?}");
+        }
+        for other in [
+            (Field::Seed, "9"),
+            (Field::Objects, "77"),
+            (Field::Size, "4KiB"),
+            (Field::Payload, "zeros"),
+        ] {
+            let plan = plan("get", std::slice::from_ref(&other));
+            assert_ne!(identity_of_objects(&plan), base, "{other:?}");
         }
     }
 

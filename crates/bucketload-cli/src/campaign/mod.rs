@@ -11,7 +11,7 @@
 //! names of new objects differ. [`Campaign::close`], or dropping the value, deletes everything that the campaign
 //! created. Several campaigns may exist at once: each has its own prefix and its own embedded server.
 
-mod dataset;
+pub(crate) mod dataset;
 pub(crate) mod interleave;
 mod order;
 #[cfg(test)]

@@ -29,6 +29,10 @@ Examples:
       Run OSSperf's six steps in a separate bucket, and append a line to results.csv
   bucketload run workload.xml --size 4KiB --duration 5s --target mem:
       Run a COSBench workload on the embedded server, with other sizes and times
+  bucketload run online-service --objects 2000 --size 16KiB --prepare-only --target s3://bench --endpoint-url http://host:9000 --out filled
+      Prepare the objects and keep them; go on after an interruption with --prepare-only --data filled
+  bucketload run online-service --objects 2000 --size 16KiB --duration 5s --data filled --target s3://bench --endpoint-url http://host:9000
+      Measure on them
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
       Run from two hosts, each with `bucketload agent --listen`; the result is a single run
 
@@ -99,6 +103,36 @@ pub(crate) struct DataArgs {
     /// Least age of these objects (default: 72h)
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "objects_of")]
     pub(crate) min_age: Option<Duration>,
+
+    /// Prepare the workload's objects, keep them and stop; with --data, prepare what is missing
+    ///
+    /// A journal beside the objects says which of them are there, so the preparation may be stopped or killed and
+    /// continued any number of times: `--prepare-only --data RUN`.
+    #[arg(long, conflicts_with = "objects_of")]
+    pub(crate) prepare_only: bool,
+
+    /// Measure on the objects that run RUN prepared with --prepare-only; keeps them
+    ///
+    /// RUN is a run directory, or the identifier of the run. The workload and the settings that determine the objects
+    /// must be the same. A run on an incomplete data set is refused, and so is a workload that deletes or changes
+    /// objects.
+    #[arg(long, value_name = "RUN", conflicts_with = "objects_of", value_hint = ValueHint::DirPath)]
+    pub(crate) data: Option<String>,
+
+    /// Measure even if objects of the data set are missing
+    #[arg(long, requires = "data", conflicts_with = "prepare_only")]
+    pub(crate) incomplete: bool,
+
+    /// Read N objects of the data set, spread over it, and compare every byte, before anything is measured
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) check: Option<u64>,
+}
+
+impl DataArgs {
+    /// Whether the objects stay in the target as a data set.
+    pub(crate) const fn keeps(&self) -> bool {
+        self.prepare_only || self.data.is_some()
+    }
 }
 
 /// How to generate the load, and what the run may do to the target.

@@ -25,6 +25,7 @@ use crate::distributed::fleet;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::job::{Ceiling, Done, Job, unix_ns};
+use crate::kept::Kept;
 use crate::olddata::{self, OldData};
 use crate::target::Target;
 use crate::{setup, signals};
@@ -62,6 +63,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         )));
     }
     let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
+    let kept = Kept::of(&args.data, &resolved.plan, &target)?;
     if args.load.dry_run {
         let outlook = dry_run(&resolved, args.output.output, global.quiet)?;
         unchecked(&target, &target_args, global.quiet);
@@ -74,7 +76,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         cosbench::artifacts::check_number(archive, number)?;
     }
     let connection = Connection::open(target, &target_args, &args.load)?;
-    let mut job = job(args, global, resolved, &source, &connection, old)?;
+    let mut job = job(args, global, resolved, &source, &connection, (old, kept))?;
     if !triggers.is_empty() {
         job.options.at_edges = Some(cosbench::triggers::hook(triggers, &job.out));
     }
@@ -86,8 +88,11 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     }
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
-    let options = text_options(color, args.output.explain);
-    print_result(&done.result, args.output.output, options)?;
+    // A run that only prepared has no result to read; programs get it all the same.
+    if !(args.data.prepare_only && args.output.output == OutputFormat::Text) {
+        let options = text_options(color, args.output.explain);
+        print_result(&done.result, args.output.output, options)?;
+    }
     if args.confined {
         // For the pages of the controller that started this run.
         outcome::write(&done.out, &done.result)
@@ -163,8 +168,9 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
             args.workload
         )));
     }
-    let (resolved, file, target) =
-        resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let mut workload_args = args.workload_args.clone();
+    workload_args.keep |= args.data.keeps();
+    let (resolved, file, target) = resolve_workload(&args.workload, &args.target, &workload_args)?;
     let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     Ok(Loaded {
         resolved,
@@ -235,11 +241,14 @@ fn job(
     resolved: Resolved,
     source: &str,
     connection: &Connection,
-    old: Option<OldData>,
+    (old, kept): (Option<OldData>, Option<Kept>),
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
     let out = setup::run_directory(args.output.out.as_deref(), &resolved.plan.workload, started)?;
-    let run_id = setup::new_run_id(started)?;
+    let run_id = match kept.as_ref().and_then(|kept| kept.run_id.clone()) {
+        Some(run_id) => run_id,
+        None => setup::new_run_id(started)?,
+    };
     let mut options = setup::options(&args.load, &run_id, connection);
     options.change_existing = args.cosbench.delete_named;
     let Resolved { plan, notes, .. } = resolved;
@@ -253,6 +262,15 @@ fn job(
         job.manifest.data_note = old.note;
     }
     job.ceiling = ceiling;
+    if let Some(kept) = kept {
+        if kept.phases.is_some() {
+            job.ceiling = Ceiling::Skip;
+        }
+        job.manifest.prepare_only = kept.phases.is_some();
+        job.options.phases = kept.phases;
+        job.options.data_set = Some(kept.set);
+        job.manifest.data_note = kept.note;
+    }
     job.op_log = args.output.op_log;
     job.prometheus = args.output.prometheus;
     job.quiet = global.quiet;

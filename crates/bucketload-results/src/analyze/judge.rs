@@ -215,7 +215,7 @@ pub(crate) fn overall(
     phases: &[PhaseResult],
     missing: &[String],
     damage: &Damage,
-    status: RunStatus,
+    manifest: &Manifest,
 ) -> Verdict {
     let judged: Vec<(&PhaseResult, &Verdict)> = phases
         .iter()
@@ -229,12 +229,17 @@ pub(crate) fn overall(
             text.to_owned()
         }
     };
-    let unreached = missing.iter().map(|name| {
-        incomplete(
+    let unreached = missing.iter().map(|name| match manifest.prepare_only {
+        true => incomplete(
+            "the run measured something",
+            format!("phase {name} was not to be carried out: the run only prepared objects"),
+            "Measure on these objects with --data.",
+        ),
+        false => incomplete(
             "every phase of the plan ran",
             format!("phase {name} was not reached"),
             "The run ended before this phase; see the warnings and errors.",
-        )
+        ),
     });
     let unreadable = damage.lines.len() as u64 + damage.more_lines + damage.histograms;
     let damaged = (unreadable > 0).then(|| {
@@ -246,7 +251,7 @@ pub(crate) fn overall(
     });
     let mut reasons: Vec<Reason> = unreached.chain(damaged).collect();
     let mut notes = Vec::new();
-    if status == RunStatus::Running {
+    if manifest.status == RunStatus::Running {
         let note = "the end of the run was not recorded; its objects may remain in the target";
         notes.push(note.to_owned());
     }

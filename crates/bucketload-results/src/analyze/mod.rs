@@ -116,7 +116,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         ));
     }
     let missing: Vec<String> = missing(manifest, &phases);
-    let mut verdict = judge::overall(&phases, &missing, &damage, manifest.status);
+    let mut verdict = judge::overall(&phases, &missing, &damage, manifest);
     if let Some(log) = manifest.op_log.filter(|log| log.dropped > 0) {
         verdict.notes.push(format!(
             "the operation log is missing {} of {} operations because its writer could not keep up; the figures \

@@ -116,6 +116,9 @@ pub struct Manifest {
     /// The earlier run whose objects were read; empty for runs on their own objects.
     #[serde(default)]
     pub data_note: String,
+    /// Whether the run only prepared its objects, so none of its measuring phases was to be carried out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prepare_only: bool,
     /// The target, as URL or path.
     pub target: String,
     /// The driver and its settings.
@@ -166,6 +169,7 @@ impl Manifest {
             scale_note: String::new(),
             facts: Vec::new(),
             data_note: String::new(),
+            prepare_only: false,
             target: String::new(),
             driver: DriverFacts::default(),
             settings: Vec::new(),

@@ -6,3 +6,4 @@ mod common;
 mod leftover;
 mod loops;
 mod ownership;
+mod prepared;

@@ -26,6 +26,7 @@ mod mdworkbench;
 mod oracle;
 mod ossperf;
 mod placement;
+mod prepared;
 mod rank_agents;
 mod registry;
 mod replay;
