@@ -50,9 +50,11 @@ pub fn html(result: &HpcResult) -> String {
                 header.repetitions
             ),
             reasons,
+            ..VerdictBox::default()
         },
         facts: rows.collect(),
         sections,
+        ..Page::default()
     }
     .render()
 }
@@ -71,6 +73,7 @@ fn charts(result: &HpcResult, processes: u32) -> Section {
                 (value > 0.0).then_some((size as f64, value))
             };
             Series {
+                markers: true,
                 dashed: row.floor,
                 ..Series::line(&*row.name, look, header.sizes.iter().filter_map(point))
             }

@@ -163,6 +163,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, with as many cells as columns.
     pub rows: Vec<Vec<Cell>>,
+    /// Whether a row of a page is one line, however long its texts; the table scrolls to the side.
+    pub dense: bool,
 }
 
 impl Table {
@@ -214,6 +216,15 @@ impl Table {
     pub fn noted(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
+    }
+
+    /// The same table with one line per row on a page.
+    #[must_use]
+    pub fn dense(self) -> Self {
+        Self {
+            dense: true,
+            ..self
+        }
     }
 
     /// The same table with `rows` appended.
@@ -353,10 +364,11 @@ impl Table {
     #[must_use]
     pub fn html(&self) -> String {
         let title = xml(&self.title);
+        let dense = if self.dense { " dense" } else { "" };
         let mut out = match title.as_str() {
-            "" => "<div class=\"scroll\"><table".to_owned(),
+            "" => format!("<div class=\"scroll{dense}\"><table"),
             _ => format!(
-                "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table"
+                "<div class=\"scroll{dense}\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table"
             ),
         };
         if !self.name.is_empty() {
