@@ -22,7 +22,10 @@ pub fn html(result: &CapacityResult) -> String {
     };
     let mut lines = conclusion(result);
     let meaning = lines.remove(0);
-    let mut facts = vec![("objectives".to_owned(), header.slo.to_string())];
+    let mut facts = vec![(
+        "objectives".to_owned(),
+        header.slo.to_string().replace(',', ", "),
+    )];
     if let Some(outcome) = &result.outcome {
         let mut fact = |name: &str, side: Option<bucketload_core::capacity::BracketEnd>| {
             if let Some(side) = side {

@@ -31,6 +31,8 @@ pub fn html(result: &HpcResult) -> String {
         .iter()
         .map(|&n| charts(result, n))
         .collect();
+    let paths = Table::prose("").with(rows.map(|(name, meaning)| [name, meaning]));
+    sections.push(Section::new("Paths", "").tables([paths]));
     let intro = format!("Ratio to the figure of {BASE} in brackets.");
     sections.push(Section::new("Figures", intro).tables(tables(result)));
     Page {
@@ -52,7 +54,6 @@ pub fn html(result: &HpcResult) -> String {
             reasons,
             ..VerdictBox::default()
         },
-        facts: rows.collect(),
         sections,
         ..Page::default()
     }
