@@ -15,10 +15,12 @@ pub enum TraceError {
         error: io::Error,
     },
     /// The format of a file is not recognised.
-    #[error("{}: no format matches its first lines; name the format with --format ({formats})", path.display())]
+    #[error("{}: no format matches its first lines{hint}; name the format with --format ({formats})", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
+        /// How its columns could be read; empty if it has none.
+        hint: String,
         /// The names of the formats.
         formats: String,
     },

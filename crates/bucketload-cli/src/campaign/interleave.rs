@@ -121,7 +121,8 @@ pub(crate) fn execute(
             );
         }
         for d in differences {
-            println!("allowed difference: {}: {} against {}", d.field, d.a, d.b);
+            let [name, a, b] = d.words();
+            println!("allowed difference: {name}: {a} against {b}");
         }
         return Ok(Outcome::DryRun);
     }

@@ -193,6 +193,7 @@ fn settings(args: &SearchArgs, seed: u64) -> Result<Settings, Failure> {
             Recovery::Always
         },
         seed,
+        stop_at_client: true,
     })
 }
 

@@ -6,7 +6,6 @@
   const root = $('live');
   if (!root) return;
   const compact = root.dataset.compact === '1', job = root.dataset.job;
-  const phone = matchMedia('(max-width: 640px)');
   const state = {phase: null, job: null, source: null, spoken: '', pointer: null};
 
   function say(text) {
@@ -90,7 +89,6 @@
     if (root.dataset.lists) query.set('lists', 'true');
     if (root.dataset.agents) query.set('agents', 'true');
     if (compact) query.set('compact', 'true');
-    if (phone.matches) query.set('narrow', 'true');
     const source = state.source = new EventSource('/events?' + query);
     source.addEventListener('live', e => live(JSON.parse(e.data)));
     source.addEventListener('state', e => jobState(JSON.parse(e.data)));
@@ -106,7 +104,6 @@
   });
   root.addEventListener('pointermove', e => { state.pointer = {x: e.clientX, y: e.clientY}; tip(); });
   root.addEventListener('pointerleave', () => { state.pointer = null; tip(); });
-  phone.addEventListener('change', connect);
   // Hidden pages disconnect, because browsers allow few connections to one host.
   document.addEventListener('visibilitychange', () => document.hidden ? close() : connect());
   if (!document.hidden) connect();

@@ -50,16 +50,12 @@ pub(super) struct StreamQuery {
     /// Whether to leave out phases, table and messages.
     #[serde(default)]
     compact: bool,
-    /// Whether to draw for a narrow screen.
-    #[serde(default)]
-    narrow: bool,
 }
 
 impl StreamQuery {
     const fn layout(&self) -> Layout {
         Layout {
             compact: self.compact,
-            narrow: self.narrow,
         }
     }
 }

@@ -10,6 +10,8 @@
 //!
 //! - *Doubling* starts at the lowest rate. If that rate fails, it is repeated as in the confirmation before
 //!   the objectives are declared out of reach.
+//! - If the client limited every reference of the *baseline*, the search ends there: it would be the limit at any
+//!   rate.
 //! - A trial that the *client* limited says nothing about the store. It is repeated twice; then the search
 //!   ends with the highest rate that passed and the client's limit as the reason.
 //! - *Confirmation* runs `confirm` trials at either end in random order. An end is confirmed if four fifths
@@ -49,6 +51,10 @@ pub struct Settings {
     pub recovery: Recovery,
     /// Seed for the order of the confirmation trials.
     pub seed: u64,
+    /// Whether the search ends after a baseline that the client limited throughout. Searches of earlier versions went
+    /// on, and their files are replayed as they were.
+    #[serde(default)]
+    pub stop_at_client: bool,
 }
 
 /// When the search waits for the store to recover.
@@ -230,6 +236,8 @@ pub struct Search {
     high: Option<BracketEnd>,
     limit: Limit,
     baselines: Vec<f64>,
+    /// Baselines that the client limited.
+    baselines_limited: usize,
     final_p50_ns: f64,
     /// References run since the last trial, during recovery.
     recovering: Option<u32>,
@@ -263,6 +271,7 @@ impl Search {
             high: None,
             limit: Limit::Store,
             baselines: Vec::new(),
+            baselines_limited: 0,
             final_p50_ns: f64::NAN,
             recovering: None,
             last_trial: 0,
@@ -314,7 +323,13 @@ impl Search {
         match trial.purpose {
             Purpose::Baseline => {
                 self.baselines.push(finding.p50_ns);
-                if self.baselines.len() == BASELINES {
+                self.baselines_limited += usize::from(finding.result == TrialResult::Client);
+                if self.settings.stop_at_client && self.baselines_limited == BASELINES {
+                    // Higher rates would only take the client's time.
+                    self.limit = Limit::Client;
+                    self.final_p50_ns = self.baseline();
+                    self.stage = Stage::Done;
+                } else if self.baselines.len() == BASELINES {
                     self.stage = Stage::Doubling {
                         rate: self.settings.start_rate,
                         again: None,

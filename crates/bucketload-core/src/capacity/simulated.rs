@@ -65,6 +65,7 @@ impl Setup {
             reference_rate: self.start_rate,
             recovery: self.recovery,
             seed,
+            stop_at_client: true,
         });
         let (mut trials, mut elapsed) = (Vec::new(), 0.0);
         while let Some(trial) = search.ask() {
@@ -217,6 +218,7 @@ fn settings() -> Settings {
         reference_rate: 50.0,
         recovery: Recovery::Always,
         seed: 7,
+        stop_at_client: true,
     }
 }
 
@@ -286,6 +288,36 @@ fn a_client_limit_is_not_a_capacity() {
     let mut hiccups = 2;
     let (outcome, _) = scripted(settings(), |rate, purpose| {
         if rate > 500.0 && hiccups > 0 {
+            hiccups -= 1;
+            return (TrialResult::Client, 1e6);
+        }
+        below(1000.0)(rate, purpose)
+    });
+    assert_eq!(outcome.limit, Limit::Store);
+}
+
+#[test]
+fn a_baseline_that_the_client_limits_ends_the_search() {
+    let always = |_: f64, _: Purpose| (TrialResult::Client, 1e6);
+    let (outcome, purposes) = scripted(settings(), always);
+    assert_eq!(purposes, [Purpose::Baseline; 3]);
+    assert_eq!(
+        (outcome.limit, outcome.low, outcome.high),
+        (Limit::Client, None, None)
+    );
+    assert_eq!(outcome.final_p50_ns, outcome.baseline_p50_ns);
+    // Files of earlier versions are replayed as they were searched.
+    let older = Settings {
+        stop_at_client: false,
+        ..settings()
+    };
+    let (outcome, purposes) = scripted(older, always);
+    assert_eq!(outcome.limit, Limit::Client);
+    assert!(purposes.contains(&Purpose::Doubling) && purposes.contains(&Purpose::Final));
+    // One baseline in three is a hiccup.
+    let mut hiccups = 1;
+    let (outcome, _) = scripted(settings(), |rate, purpose| {
+        if hiccups > 0 {
             hiccups -= 1;
             return (TrialResult::Client, 1e6);
         }

@@ -102,7 +102,9 @@ impl<'a> Reading<'a> {
         let most = wanted.or(range.map(|r| r.len)).unwrap_or(u64::MAX);
         if wanted.is_some_and(|n| n != received) || received > most {
             let wanted = wanted.unwrap_or(most);
-            return corrupt(format!("received {received} bytes instead of {wanted}"));
+            return corrupt(format!(
+                "the size differs: received {received} bytes, expected {wanted}"
+            ));
         }
         Ok(Completion {
             bytes: received,

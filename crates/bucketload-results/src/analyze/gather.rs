@@ -16,6 +16,8 @@ use crate::rundir::{Damage, RunDir, empty_interval};
 
 /// Limit on the columns of latency over time.
 const COLUMNS: u64 = 240;
+/// Columns that must remain for a coarser interval to be worth it.
+const FEWEST_COLUMNS: u64 = 12;
 /// Rows of the heat map per octave.
 const ROWS_PER_OCTAVE: f64 = 4.0;
 /// Rows of the heat map over the whole range of a histogram.
@@ -48,9 +50,28 @@ pub(crate) struct ClassGather {
     column: Histogram,
 }
 
+/// Intervals per column of latency over time: as few as fit, but so many that the most frequent operation has enough
+/// of them in a column for a percentile (ten values beyond it), if enough columns remain to see a course.
+fn intervals_per_column(scan: &PhaseScan) -> u64 {
+    let intervals = scan.totals.intervals;
+    let least = intervals.div_ceil(COLUMNS).max(1);
+    let most = scan
+        .classes
+        .values()
+        .map(|class| class.ok)
+        .max()
+        .unwrap_or(0);
+    // For p99, p90 and the median, and half as many again, because intervals vary.
+    [1500, 150, 30]
+        .into_iter()
+        .map(|wanted| (wanted * intervals).div_ceil(most.max(1)).max(least))
+        .find(|columns| intervals >= FEWEST_COLUMNS * columns)
+        .unwrap_or(least)
+}
+
 impl PhaseGather {
     fn new(scan: &PhaseScan, window: Window, start_ns: u64) -> Self {
-        let columns = scan.totals.intervals.div_ceil(COLUMNS).max(1);
+        let columns = intervals_per_column(scan);
         let class = || ClassGather {
             successes: Fold::new(BINS),
             over_time: LatencyOverTime {

@@ -34,7 +34,7 @@ use bucketload_core::agent::{AGENTS, AgentsFile};
 use bucketload_core::capacity::{CheckedObjective, TrialEvidence, judge as judge_slo};
 use bucketload_core::error::ErrorKind;
 use bucketload_core::oracle::OracleSummary;
-use bucketload_core::plan::{Accounting, PhaseKind, PhasePlan};
+use bucketload_core::plan::{Accounting, ModelPlan, PhaseKind, PhasePlan};
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 use bucketload_core::slowest::SlowRequest;
@@ -379,7 +379,7 @@ fn phase(
         window: part.window,
         totals: scan.totals,
         rates,
-        classes: classes(manifest, plan, gathered),
+        classes: classes(manifest, plan, scan, gathered),
         lag: Latency::of(&tally.lag),
         late: Latency::of(&tally.late),
         dispatch: Latency::of(&tally.dispatch),
@@ -487,10 +487,22 @@ fn rates(bins: &[Counts]) -> Rates {
     }
 }
 
-fn classes(manifest: &Manifest, plan: &PhasePlan, gathered: &PhaseGather) -> Vec<ClassResult> {
+fn classes(
+    manifest: &Manifest,
+    plan: &PhasePlan,
+    scan: &PhaseScan,
+    gathered: &PhaseGather,
+) -> Vec<ClassResult> {
+    // A replay reserves room for every operation that a trace could contain.
+    let occurs = |key: &ClassKey| {
+        let work = plan.works.get(usize::from(key.0));
+        let replay = work.is_some_and(|work| matches!(work.model, ModelPlan::Replay(_)));
+        !replay || scan.classes.get(key).is_some_and(|class| class.ended > 0)
+    };
     gathered
         .classes
         .iter()
+        .filter(|(key, _)| occurs(key))
         .map(|(key, class)| {
             let empty;
             let cell = match gather::find(&gathered.tally, key.0, key.1) {

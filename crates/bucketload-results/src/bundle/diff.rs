@@ -231,10 +231,10 @@ impl PagePosition {
         };
         let name = tag.split([' ', '>', '\n']).next().unwrap_or("");
         match name {
-            "h1" | "h2" | "h3" | "h4" | "figcaption" | "caption" | "title" => {
+            "h1" | "h2" | "h3" | "h4" | "summary" | "figcaption" | "caption" | "title" => {
                 self.in_heading = true
             }
-            "/h1" | "/h2" | "/h3" | "/h4" | "/figcaption" | "/caption" | "/title" => {
+            "/h1" | "/h2" | "/h3" | "/h4" | "/summary" | "/figcaption" | "/caption" | "/title" => {
                 self.in_heading = false
             }
             "table" => self.columns.clear(),

@@ -2,8 +2,8 @@
 
 use bucketload_core::capacity::{Bound, Limit, TrialMeaning};
 
-use super::{CapacityResult, LoadPoint, text::conclusion, value};
-use crate::kit::svg::log_spaced;
+use super::{CapacityResult, LoadPoint, Record, text::conclusion, value};
+use crate::kit::svg::{Point, log_spaced};
 use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::{study, units};
 
@@ -22,7 +22,10 @@ pub fn html(result: &CapacityResult) -> String {
     };
     let mut lines = conclusion(result);
     let meaning = lines.remove(0);
-    let mut facts = vec![("objectives".to_owned(), header.slo.to_string())];
+    let mut facts = vec![(
+        "objectives".to_owned(),
+        header.slo.to_string().replace(',', ", "),
+    )];
     if let Some(outcome) = &result.outcome {
         let mut fact = |name: &str, side: Option<bucketload_core::capacity::BracketEnd>| {
             if let Some(side) = side {
@@ -41,22 +44,49 @@ pub fn html(result: &CapacityResult) -> String {
             tone,
             meaning,
             reasons: lines,
+            ..VerdictBox::default()
         },
         facts,
-        sections: curve(result).into_iter().chain([trials(result)]).collect(),
+        first: curve(result),
+        sections: vec![trials(result)],
     }
     .render()
 }
 
-fn curve(result: &CapacityResult) -> Option<Section> {
-    // Without points, the axes would show invented numbers.
-    let (first, last) = result.curve.first().zip(result.curve.last())?;
+/// Name of the trials beside the curve.
+const BESIDE: &str = "beside the curve";
+
+/// The trials that the client limited and the references: they are no part of the curve.
+fn others(result: &CapacityResult, name: &str, look: usize, y: fn(&Record) -> f64) -> Series {
+    let client = |r: &&Record| {
+        let limited = matches!(r.judgement.meaning, TrialMeaning::Client { .. });
+        limited || r.trial.purpose.is_reference()
+    };
+    let points = result.trials.iter().filter(client).map(|r| Point {
+        flawed: matches!(r.judgement.meaning, TrialMeaning::Client { .. }),
+        ..Point::from((r.trial.rate, y(r)))
+    });
+    Series {
+        loose: true,
+        ..Series::line(name, look, points)
+    }
+}
+
+fn curve(result: &CapacityResult) -> Vec<Chart> {
     let primary = result.header.slo.primary();
     let name = primary.map_or("p99".to_owned(), |o| o.metric());
     let x = || Axis::log("offered operations/s", Unit::PerS);
-    let line = |name: &str, look: usize, y: fn(&LoadPoint) -> f64| {
-        Series::line(name, look, result.curve.iter().map(|l| (l.rate, y(l))))
+    let line = |name: &str, look: usize, y: fn(&LoadPoint) -> f64| Series {
+        markers: true,
+        ..Series::line(name, look, result.curve.iter().map(|l| (l.rate, y(l))))
     };
+    let rates = || result.trials.iter().map(|r| r.trial.rate);
+    let (first, last) = rates().fold((f64::INFINITY, 0.0f64), |(low, high), rate| {
+        (low.min(rate), high.max(rate))
+    });
+    if first > last {
+        return Vec::new();
+    }
     let mut primary_line = line(&name, 0, |l| l.primary_ns as f64);
     primary_line.band = true;
     for (point, load) in primary_line.points.iter_mut().zip(&result.curve) {
@@ -67,19 +97,20 @@ fn curve(result: &CapacityResult) -> Option<Section> {
         lines.push(line("p99", 2, |l| l.p99_ns as f64));
     }
     if let Some(Bound::Duration { ns, .. }) = primary.map(|o| o.bound) {
-        let level = [first.rate, last.rate].map(|rate| (rate, ns as f64));
+        let level = [first, last].map(|rate| (rate, ns as f64));
         lines.push(Series::line("objective", lines.len(), level).dashed());
     }
+    lines.push(others(result, BESIDE, 7, |r| r.primary.ns as f64));
     let mut latency = Chart::lines(
         "Latency against load",
         x(),
         Axis::log("response time", Unit::Ns),
         lines,
     )
-    .wide()
     .noted(
-        "A failed operation counts with the timeout as its response time. The band spans the trials at a \
-         rate; for a single trial it is the 95 % interval of the percentile.",
+        "One point per rate; response times count from the intended start, those of failed operations with the \
+         timeout. The band spans the trials at a rate; for a single trial it is the 95 % interval. Beside the curve: \
+         references, and trials limited by the client (hollow).",
     );
     if let Some(outcome) = &result.outcome {
         for (side, label) in [(outcome.low, "met"), (outcome.high, "missed")] {
@@ -93,13 +124,14 @@ fn curve(result: &CapacityResult) -> Option<Section> {
         Axis::linear("operations/s", Unit::PerS),
         [
             line("completed", 0, |l| l.ok_per_s),
-            line("offered", 1, |l| l.rate).dashed(),
+            Series::line("offered", 1, [first, last].map(|rate| (rate, rate))).dashed(),
+            others(result, BESIDE, 7, |r| r.ok_per_s),
         ],
     );
     let share = line("measured", 0, |l| f64::from(l.passes) / f64::from(l.trials));
     let law = result.threshold.map(|t| {
         let kept = |rate: f64| (rate, 1.0 / (1.0 + (rate / t.rate).powf(t.steepness)));
-        let rates = log_spaced(first.rate, last.rate);
+        let rates = log_spaced(first, last);
         Series::line("logistic regression", 1, rates.map(kept)).dashed()
     });
     let passed = Chart::lines(
@@ -108,15 +140,15 @@ fn curve(result: &CapacityResult) -> Option<Section> {
         Axis::share("share of the trials"),
         [share].into_iter().chain(law),
     );
-    let intro = "Each point is one rate of the search; open-loop load, response times from the intended start.";
-    Some(Section::new("Latency against load", intro).charts([latency, throughput, passed]))
+    let charts = [latency, throughput, passed];
+    charts.into_iter().filter(|c| !c.is_empty()).collect()
 }
 
 fn trials(result: &CapacityResult) -> Section {
-    let head = ["#", "purpose", "offered/s", "ok/s", "n", "p50", "p99"];
+    let head = ["#", "purpose", "offered/s", "ok/s", "p50", "p99"];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(result.header.slo.objectives.iter().map(ToString::to_string));
-    let mut table = Table::new(2, head).text_columns(["verdict", "outcome", "reason", "directory"]);
+    let mut table = Table::new(2, head).text_columns(["outcome", "verdict"]);
     for record in &result.trials {
         let trial = record.trial;
         let (word, why) = match &record.judgement.meaning {
@@ -131,19 +163,19 @@ fn trials(result: &CapacityResult) -> Section {
             trial.purpose.name().to_owned(),
             units::rate(trial.rate),
             units::rate(record.ok_per_s),
-            units::count(record.n),
             units::ns(record.p50.ns as f64),
             units::ns(record.p99.ns as f64),
         ];
         row.extend(record.judgement.checked.iter().map(value));
-        row.extend([
-            format!("{} {}", record.verdict, record.rules.join(" ")),
-            word.to_owned(),
-            why.to_owned(),
-            record.dir.clone(),
-        ]);
+        let outcome = match why {
+            "" => word.to_owned(),
+            why => format!("{word}: {why}"),
+        };
+        let verdict = format!("{} {}", record.verdict, record.rules.join(" "));
+        row.extend([outcome, verdict]);
         table.texts(row);
     }
-    let intro = "In the order of execution; references wait for the store to recover.";
+    let intro = "In the order of execution; references wait for the store to recover. trials.jsonl has the directory of \
+                 each.";
     Section::new("Trials", intro).tables([table])
 }

@@ -153,10 +153,18 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             ),
         ],
         (Limit::Client, low, _) => {
+            let searched = result
+                .trials
+                .iter()
+                .any(|r| !r.trial.purpose.is_reference());
             let mut lines = vec![match low {
                 Some(low) => format!(
                     "capacity at least {}/s: above that the client is the limit, not the store",
                     units::rate(low.rate)
+                ),
+                None if !searched => format!(
+                    "no capacity: the client is the limit already in the baseline at {}/s",
+                    units::rate(result.header.settings.reference_rate)
                 ),
                 None => "no capacity: the client limits even the lowest rate".to_owned(),
             }];

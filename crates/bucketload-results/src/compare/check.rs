@@ -66,7 +66,11 @@ pub enum Refusal {
 fn describe(sides: &str, fields: &[Difference], forbidden: bool) -> String {
     let mut text = format!("{sides} did not measure the same thing:");
     for d in fields.iter().take(MAX_LISTED) {
-        text.push_str(&format!("\n  {}: {} vs {}", d.field, d.a, d.b));
+        let [name, a, b] = d.words();
+        text.push_str(&format!("\n  {name}: {a} vs {b}"));
+        if name != d.field {
+            text.push_str(&format!("  (field {})", d.field));
+        }
     }
     if fields.len() > MAX_LISTED {
         text.push_str(&format!("\n  and {} more", fields.len() - MAX_LISTED));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::rundir::Manifest;
+use crate::units;
 
 /// One field with different values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -16,6 +17,59 @@ pub struct Difference {
     pub a: String,
     /// Its value on the second side.
     pub b: String,
+}
+
+impl Difference {
+    /// Name of the field in words, and both values with their units: `duration of phase run`, `8 s`, `10 s`.
+    #[must_use]
+    pub fn words(&self) -> [String; 3] {
+        let parts: Vec<&str> = self.field.split('.').collect();
+        let last = parts[parts.len() - 1];
+        let unit = ["ns", "bytes"].into_iter().find(|unit| {
+            let rest = last.strip_suffix(unit);
+            rest.is_some_and(|rest| rest.ends_with('_'))
+        });
+        let (place, rest) = match parts[..] {
+            ["phases", phase, "works", work, ..] if parts.len() > 4 && work != phase => {
+                (format!(" of work {work} in phase {phase}"), &parts[4..])
+            }
+            ["phases", phase, "works", ..] if parts.len() > 4 => {
+                (format!(" of phase {phase}"), &parts[4..])
+            }
+            ["phases", phase, ..] if parts.len() > 2 => (format!(" of phase {phase}"), &parts[2..]),
+            _ => (String::new(), &parts[..]),
+        };
+        // Names of structures say nothing to a reader.
+        let said = rest
+            .iter()
+            .filter(|p| !["limits", "model", "settings"].contains(p));
+        let name = said.copied().collect::<Vec<_>>().join(" ");
+        let name = name.trim_end_matches(unit.unwrap_or("")).replace('_', " ");
+        let value = |text: &str| match (text.parse::<f64>(), unit) {
+            (Ok(0.0), Some(_)) if self.field.contains(".limits.") => "no limit".to_owned(),
+            (Ok(value), Some("ns")) => short(&units::ns(value)),
+            (Ok(value), Some("bytes")) => short(&units::bytes(value)),
+            _ => text.to_owned(),
+        };
+        [
+            format!("{}{place}", name.trim()),
+            value(&self.a),
+            value(&self.b),
+        ]
+    }
+}
+
+/// `8.00 s` as `8 s`.
+fn short(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!(
+                "{} {unit}",
+                number.trim_end_matches('0').trim_end_matches('.')
+            )
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The fields that identify what was measured and how, and that differ.
@@ -138,7 +192,37 @@ fn names(items: &[Value]) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    use super::leaves;
+    use super::{Difference, leaves};
+
+    #[test]
+    fn a_difference_is_said_in_words_and_units() {
+        let words = |field: &str, a: &str, b: &str| {
+            let [a, b] = [a, b].map(str::to_owned);
+            let field = field.to_owned();
+            Difference { field, a, b }.words().join("; ")
+        };
+        let of = "phases.run.limits.duration_ns";
+        assert_eq!(
+            words(of, "8000000000", "10500000000"),
+            "duration of phase run; 8 s; 10.5 s"
+        );
+        assert_eq!(words(of, "0", "–"), "duration of phase run; no limit; –");
+        let workers = "phases.run.works.run.model.workers";
+        assert_eq!(words(workers, "2", "3"), "workers of phase run; 2; 3");
+        assert_eq!(
+            words("phases.main.works.readers.mix.get.weight", "7.0", "8.0"),
+            "mix get weight of work readers in phase main; 7.0; 8.0"
+        );
+        assert_eq!(
+            words("client.interval_ns", "1000000000", "–"),
+            "client interval; 1 s; –"
+        );
+        assert_eq!(
+            words("driver.settings.checksum", "none", "crc32c"),
+            "driver checksum; none; crc32c"
+        );
+        assert_eq!(words("seed", "1", "2"), "seed; 1; 2");
+    }
 
     #[test]
     fn leaves_have_readable_paths() {

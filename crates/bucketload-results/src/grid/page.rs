@@ -46,6 +46,7 @@ pub fn html(result: &GridResult) -> String {
                 header.scale
             ),
             reasons,
+            ..VerdictBox::default()
         },
         facts: header.settings.clone(),
         sections: [
@@ -59,6 +60,7 @@ pub fn html(result: &GridResult) -> String {
         .into_iter()
         .flatten()
         .collect(),
+        ..Page::default()
     }
     .render()
 }
@@ -113,6 +115,7 @@ fn curves(result: &GridResult, title: &str, step: &str) -> Chart {
             });
             let mut line = Series::line(name, look, points);
             line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            line.markers = true;
             line
         };
         lines.push(line(format!("P = {n}"), |s| s.figures.a_mean));

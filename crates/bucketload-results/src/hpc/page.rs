@@ -31,6 +31,8 @@ pub fn html(result: &HpcResult) -> String {
         .iter()
         .map(|&n| charts(result, n))
         .collect();
+    let paths = Table::prose("").with(rows.map(|(name, meaning)| [name, meaning]));
+    sections.push(Section::new("Paths", "").tables([paths]));
     let intro = format!("Ratio to the figure of {BASE} in brackets.");
     sections.push(Section::new("Figures", intro).tables(tables(result)));
     Page {
@@ -50,9 +52,10 @@ pub fn html(result: &HpcResult) -> String {
                 header.repetitions
             ),
             reasons,
+            ..VerdictBox::default()
         },
-        facts: rows.collect(),
         sections,
+        ..Page::default()
     }
     .render()
 }
@@ -71,6 +74,7 @@ fn charts(result: &HpcResult, processes: u32) -> Section {
                 (value > 0.0).then_some((size as f64, value))
             };
             Series {
+                markers: true,
                 dashed: row.floor,
                 ..Series::line(&*row.name, look, header.sizes.iter().filter_map(point))
             }

@@ -1,6 +1,6 @@
 'use strict';
-// Shows the values of all lines under the pointer. The charts are complete without this script: it reads the lines
-// back from the drawing and from the scales beside it.
+// Shows the values of all lines under the pointer, and adds a button that copies a source. The page is complete
+// without this script: it reads the lines back from the drawing and from the scales beside it.
 const STEPS = {
   ns: [[1, ' ns'], [1e3, ' µs'], [1e6, ' ms'], [1e9, ' s']],
   B: [[1, ' B'], [1024, ' KiB'], [1048576, ' MiB'], [1073741824, ' GiB']],
@@ -41,7 +41,7 @@ for (const scales of document.querySelectorAll('g.scales')) {
     .map(path => ({name: path.dataset.name, points: vertices(path.getAttribute('d'))}))
     .filter(line => line.points.length);
   if (!lines.length) continue;
-  const tip = document.createElement('div');
+  const tip = figure.querySelector('.tip') || document.createElement('div');
   tip.className = 'tip';
   figure.append(tip);
   svg.addEventListener('pointermove', event => {
@@ -51,4 +51,21 @@ for (const scales of document.querySelectorAll('g.scales')) {
     tip.textContent = `${x.text(at)}: ` + lines.map(l => `${l.name} ${y.text(nearest(l.points)[1])}`).join(', ');
   });
   svg.addEventListener('pointerleave', () => { tip.textContent = ''; });
+}
+
+for (const source of document.querySelectorAll('.source')) {
+  const pre = source.querySelector('pre'), button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = 'Copy';
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(pre.textContent);
+      button.textContent = 'Copied';
+    } catch {
+      // Without access to the clipboard, the text is selected for the reader to copy.
+      getSelection().selectAllChildren(pre);
+      button.textContent = 'Selected';
+    }
+  });
+  source.append(button);
 }

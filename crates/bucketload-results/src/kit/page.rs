@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::escape::xml;
+use super::escape::{slug, xml};
 use super::svg::{self, Chart};
 use super::table::Table;
 
@@ -21,7 +21,9 @@ pub struct Page {
     pub verdict: VerdictBox,
     /// Headline figures as (name, value).
     pub facts: Vec<(String, String)>,
-    /// The body.
+    /// The charts that answer first, above all sections.
+    pub first: Vec<Chart>,
+    /// The body; a page of several sections begins with a list of them.
     pub sections: Vec<Section>,
 }
 
@@ -36,6 +38,8 @@ pub struct VerdictBox {
     pub meaning: String,
     /// Reasons with rule, figures and advice.
     pub reasons: Vec<String>,
+    /// What a reader needs to know besides, behind a fold.
+    pub notes: Vec<String>,
 }
 
 /// A titled part of the page.
@@ -49,6 +53,12 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// Charts.
     pub charts: Vec<Chart>,
+    /// A text to copy, such as the source of a workload; empty for none.
+    pub source: String,
+    /// Titled parts below the charts.
+    pub parts: Vec<Section>,
+    /// Whether only the title shows until a reader opens it: evidence, not the answer.
+    pub folded: bool,
 }
 
 impl Section {
@@ -61,38 +71,113 @@ impl Section {
         }
     }
 
-    /// The same section with `tables` appended.
+    /// The same section with `tables` appended; a table without rows is left out.
     #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = Table>) -> Self {
-        self.tables.extend(tables);
+        let held = tables.into_iter().filter(|table| !table.rows.is_empty());
+        self.tables.extend(held);
         self
     }
 
-    /// The same section with `charts` appended.
+    /// The same section with `charts` appended; an empty chart is left out.
     #[must_use]
     pub fn charts(mut self, charts: impl IntoIterator<Item = Chart>) -> Self {
-        self.charts.extend(charts);
+        let held = charts.into_iter().filter(|chart| !chart.is_empty());
+        self.charts.extend(held);
         self
     }
 
-    fn html(&self) -> String {
-        let mut out = format!("<section>\n<h2>{}</h2>\n", xml(&self.title));
+    /// The same section with `parts` appended; a part that holds nothing is left out.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Self>) -> Self {
+        let held = parts.into_iter().filter(|part| !part.is_empty());
+        self.parts.extend(held);
+        self
+    }
+
+    /// The same section, folded.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        self.folded = true;
+        self
+    }
+
+    /// True if there is nothing below the title.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+            && self.charts.is_empty()
+            && self.source.is_empty()
+            && self.parts.iter().all(Self::is_empty)
+    }
+
+    /// The section and all parts below it, in the order of the page.
+    pub fn each<'a>(&'a self, look: &mut dyn FnMut(&'a Self)) {
+        look(self);
+        for part in &self.parts {
+            part.each(look);
+        }
+    }
+
+    /// The section and all parts below it, in the order of the page.
+    pub(crate) fn each_mut(&mut self, look: &mut dyn FnMut(&mut Self)) {
+        look(self);
+        for part in &mut self.parts {
+            part.each_mut(look);
+        }
+    }
+
+    /// Name of its anchor.
+    fn anchor(&self) -> String {
+        format!("s-{}", slug(&self.title))
+    }
+
+    fn html(&self, top: bool) -> String {
+        let title = xml(&self.title);
+        let mut out = match top {
+            true => format!("<section id=\"{}\">\n", self.anchor()),
+            false => String::new(),
+        };
+        out += &match (self.folded, top) {
+            (true, _) => format!("<details>\n<summary>{title}</summary>\n"),
+            (false, true) => format!("<h2>{title}</h2>\n"),
+            (false, false) => format!("<h3>{title}</h3>\n"),
+        };
         if !self.intro.is_empty() {
             let _ = writeln!(out, "<p class=\"muted\">{}</p>", xml(&self.intro));
         }
         out.extend(self.tables.iter().map(Table::html));
-        out + &figures(&self.charts) + "</section>\n"
+        if !self.source.is_empty() {
+            let source = xml(&self.source);
+            let _ = writeln!(
+                out,
+                "<div class=\"source\"><pre tabindex=\"0\">{source}</pre></div>"
+            );
+        }
+        out += &figures(&self.charts);
+        out.extend(self.parts.iter().map(|part| part.html(false)));
+        out += if self.folded { "</details>\n" } else { "" };
+        out + if top { "</section>\n" } else { "" }
     }
 }
+
+/// Number of sections from which on a page begins with a list of them.
+const CONTENTS: usize = 3;
 
 impl Page {
     /// The page as one HTML file that loads nothing from elsewhere.
     #[must_use]
     pub fn render(mut self) -> String {
-        for (section, number) in self.sections.iter_mut().zip(1..) {
-            for (chart, i) in section.charts.iter_mut().zip(1..) {
-                chart.name = format!("{number}-{i}");
+        let mut number = 0;
+        let mut name = |charts: &mut [Chart]| {
+            for chart in charts {
+                number += 1;
+                chart.name = number.to_string();
             }
+        };
+        name(&mut self.first);
+        for section in &mut self.sections {
+            section.each_mut(&mut |section| name(&mut section.charts));
         }
         let verdict = &self.verdict;
         let mut body = format!(
@@ -104,16 +189,56 @@ impl Page {
             xml(&verdict.word),
             xml(&verdict.meaning),
         );
-        if !verdict.reasons.is_empty() {
-            let reason = |text: &String| format!("<li>{}</li>\n", xml(text));
-            let reasons: String = verdict.reasons.iter().map(reason).collect();
-            let _ = write!(body, "<ul>\n{reasons}</ul>\n");
+        body += &list(&verdict.reasons);
+        if !verdict.notes.is_empty() {
+            let n = verdict.notes.len();
+            let _ = write!(
+                body,
+                "<details><summary>{n} note{}</summary>\n{}</details>\n",
+                if n == 1 { "" } else { "s" },
+                list(&verdict.notes)
+            );
         }
         body += "</div>\n";
         body += &facts(&self.facts);
-        body.extend(self.sections.iter().map(Section::html));
+        body += &contents(&self.sections);
+        let first: String = match &self.first[..] {
+            // A single chart may be as wide as the page.
+            [one] => one.clone().wide().figure(),
+            all => all.iter().map(Chart::third).collect(),
+        };
+        if !first.is_empty() {
+            let _ = write!(body, "<div class=\"figures first\">\n{first}</div>\n");
+        }
+        body.extend(self.sections.iter().map(|section| section.html(true)));
         frame(&self.title, &body, Some(HOVER))
     }
+}
+
+/// Texts as a list; empty without texts.
+fn list(texts: &[String]) -> String {
+    let item = |text: &String| format!("<li>{}</li>\n", xml(text));
+    let all: String = texts.iter().map(item).collect();
+    match all.is_empty() {
+        true => all,
+        false => format!("<ul>\n{all}</ul>\n"),
+    }
+}
+
+/// Links to the sections; empty for a short page.
+fn contents(sections: &[Section]) -> String {
+    if sections.len() < CONTENTS {
+        return String::new();
+    }
+    let link = |s: &Section| {
+        format!(
+            "<li><a href=\"#{}\">{}</a></li>\n",
+            s.anchor(),
+            xml(&s.title)
+        )
+    };
+    let all: String = sections.iter().map(link).collect();
+    format!("<nav class=\"contents\" aria-label=\"Contents\"><ul>\n{all}</ul></nav>\n")
 }
 
 /// Headline figures as (name, value); empty without figures.
@@ -188,8 +313,9 @@ mod tests {
         assert!(html.contains("<title>a&lt;b&amp;c</title>"));
         assert!(html.contains("&lt;/script&gt;&lt;b&gt;%CSS%"));
         assert_eq!(html.matches("</script>").count(), 1);
+        assert!(!html.replace("href=\"#", "").contains("href="));
         for forbidden in [
-            "src=", "href=", "@import", "url(", "http://", "<b>%", "<i>", "<u>", "<t>", "<x>",
+            "src=", "@import", "url(", "http://", "<b>%", "<i>", "<u>", "<t>", "<x>",
         ] {
             assert!(!html.contains(forbidden), "{forbidden}");
         }

@@ -165,6 +165,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Titles of the columns that a narrow terminal leaves out, in this order.
     pub expendable: Vec<&'static str>,
+    /// Whether a row of a page is one line, however long its texts; the table scrolls to the side.
+    pub dense: bool,
 }
 
 impl Table {
@@ -223,6 +225,15 @@ impl Table {
     pub fn expending(mut self, titles: &[&'static str]) -> Self {
         self.expendable = titles.to_vec();
         self
+    }
+
+    /// The same table with one line per row on a page.
+    #[must_use]
+    pub fn dense(self) -> Self {
+        Self {
+            dense: true,
+            ..self
+        }
     }
 
     /// The same table with `rows` appended.
@@ -367,10 +378,11 @@ impl Table {
     #[must_use]
     pub fn html(&self) -> String {
         let title = xml(&self.title);
+        let dense = if self.dense { " dense" } else { "" };
         let mut out = match title.as_str() {
-            "" => "<div class=\"scroll\"><table".to_owned(),
+            "" => format!("<div class=\"scroll{dense}\"><table"),
             _ => format!(
-                "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table"
+                "<div class=\"scroll{dense}\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table"
             ),
         };
         if !self.name.is_empty() {

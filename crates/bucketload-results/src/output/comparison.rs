@@ -63,7 +63,7 @@ fn change(value: f64, effect: Effect) -> String {
 }
 
 /// The interval of the change; a dash without one.
-fn interval(q: &Compared) -> String {
+pub(crate) fn interval(q: &Compared) -> String {
     q.interval.map_or_else(
         || "–".to_owned(),
         |i| {
@@ -192,10 +192,8 @@ pub fn comparison_text(c: &Comparison, options: TextOptions) -> String {
     );
     semantics_text(c, &mut out);
     for d in &c.differences {
-        out.push_str(&format!(
-            "  allowed difference: {}: {} vs {}\n",
-            d.field, d.a, d.b
-        ));
+        let [name, a, b] = d.words();
+        out.push_str(&format!("  allowed difference: {name}: {a} vs {b}\n"));
     }
     for note in &c.notes {
         out.push_str(&format!("  note: {note}\n"));

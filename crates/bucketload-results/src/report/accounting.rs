@@ -67,7 +67,7 @@ pub(super) fn backlog(phase: &PhaseResult) -> Option<Table> {
     Some(table)
 }
 
-/// Streams, size classes and gates; `None` if the phase has none of them.
+/// Streams and size classes; `None` if the phase has none of them.
 pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
     let mut tables = Vec::new();
     if let Some(found) = &phase.streams {
@@ -80,19 +80,21 @@ pub(super) fn section(phase: &PhaseResult) -> Option<Section> {
         });
         tables.push(latencies("Response time by size").with(rows));
     }
-    if !phase.gates.is_empty() {
-        let rows = phase.gates.iter().map(|gate| {
-            [
-                gate.what.clone(),
-                units::percent(gate.measured),
-                units::percent(gate.limit),
-                if gate.passed { "passed" } else { "FAILED" }.to_owned(),
-            ]
-        });
-        let table = Table::new(1, ["", "measured", "at most", "outcome"]);
-        tables.push(table.titled("Conditions").with(rows));
-    }
-    (!tables.is_empty()).then(|| Section::new("Accounting", "").tables(tables))
+    (!tables.is_empty()).then(|| Section::new("Streams and sizes", "").tables(tables))
+}
+
+/// Conditions that the phase had to meet; `None` without any.
+pub(super) fn gates(phase: &PhaseResult) -> Option<Table> {
+    let rows = phase.gates.iter().map(|gate| {
+        [
+            gate.what.clone(),
+            units::percent(gate.measured),
+            units::percent(gate.limit),
+            if gate.passed { "passed" } else { "FAILED" }.to_owned(),
+        ]
+    });
+    let table = Table::new(1, ["", "measured", "at most", "outcome"]);
+    (!phase.gates.is_empty()).then(|| table.titled("Conditions").with(rows))
 }
 
 fn streams(s: &Streams) -> Table {

@@ -14,18 +14,21 @@ pub(super) fn section(phase: &PhaseResult, endpoints: &[String]) -> Option<Secti
     if !any && phase.slowest.kept == 0 {
         return None;
     }
-    let mut tables = vec![parts(phase)];
-    if phase.slowest.kept > 0 {
-        tables.push(slowest(phase, endpoints));
-    }
     let intro = "The response time of an operation is the sum of its parts, in order: queue (from the due time until \
                  a worker takes it), earlier attempts, DNS, connect and TLS (only for a new connection), build (the \
                  client renders and signs the request), send, wait (for the first byte of the response), body (the \
                  rest of the response). Queue and build are on the client; the rest is network and store.";
+    let evidence = |table: Table| Section {
+        title: table.title.clone(),
+        tables: vec![table.titled("")],
+        folded: true,
+        ..Section::default()
+    };
+    let slowest = (phase.slowest.kept > 0).then(|| slowest(phase, endpoints));
     Some(
-        Section::new("Where the response time goes", intro)
-            .tables(tables)
-            .charts([means(phase)]),
+        Section::new("", intro)
+            .charts([means(phase)])
+            .parts([parts(phase)].into_iter().chain(slowest).map(evidence)),
     )
 }
 
@@ -132,37 +135,35 @@ fn part_row(class: &str, part: &PartResult, ok: u64) -> [String; 9] {
 
 fn slowest(phase: &PhaseResult, endpoints: &[String]) -> Table {
     let slowest = &phase.slowest;
-    let head = [
-        "response",
-        "operation",
-        "key",
-        "at",
-        "largest parts",
-        "endpoint",
-        "connection",
-        "outcome",
-        "request id",
-    ];
+    // One endpoint needs no column.
+    let several = slowest
+        .top
+        .windows(2)
+        .any(|w| w[0].endpoint != w[1].endpoint);
+    let mut head = vec!["response", "operation", "key", "at", "largest parts"];
+    head.extend(several.then_some("endpoint"));
+    head.extend(["connection", "outcome", "request id"]);
     let title = format!(
         "The {} slowest of {} requests recorded individually",
         slowest.top.len(),
         units::count(slowest.kept)
     );
+    let row = |request: &SlowRequest| {
+        let endpoint = endpoints.get(usize::from(request.endpoint));
+        let endpoint = endpoint.map_or("", |url| url.split("://").last().unwrap_or(url));
+        slow_row(phase, request, several.then_some(endpoint))
+    };
     Table::new(head.len(), head)
         .titled(title)
         .noted(
             "From the whole phase, including warm-up and failed requests. slowest.jsonl has all of them. A \
              connection is given by its number in the run and its local port.",
         )
-        .with(
-            slowest
-                .top
-                .iter()
-                .map(|request| slow_row(phase, request, endpoints)),
-        )
+        .with(slowest.top.iter().map(row))
+        .dense()
 }
 
-fn slow_row(phase: &PhaseResult, request: &SlowRequest, endpoints: &[String]) -> Vec<String> {
+fn slow_row(phase: &PhaseResult, request: &SlowRequest, endpoint: Option<&str>) -> Vec<String> {
     let mut parts = request.parts.clone();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let largest: Vec<String> = parts
@@ -170,25 +171,27 @@ fn slow_row(phase: &PhaseResult, request: &SlowRequest, endpoints: &[String]) ->
         .take(2)
         .map(|(part, ns)| format!("{} {}", shown(*part).0, units::ns(*ns as f64)))
         .collect();
-    let endpoint = endpoints.get(usize::from(request.endpoint));
     let outcome = match (request.error, request.status) {
         (None, 0) => "ok".to_owned(),
         (None, status) => format!("ok, {status}"),
         (Some(kind), 0) => kind.to_string(),
         (Some(kind), status) => format!("{kind}, {status}"),
     };
-    vec![
+    let mut row = vec![
         units::ns(request.response_ns as f64),
         request.class.to_string(),
         request.key.clone(),
         units::seconds(request.due_ns.saturating_sub(phase.started_ns) as f64 / 1e9),
         largest.join(", "),
-        endpoint.cloned().unwrap_or_default(),
+    ];
+    row.extend(endpoint.map(str::to_owned));
+    row.extend([
         match request.connection {
             0 => "–".to_owned(),
             n => format!("{n} (:{})", request.local_port),
         },
         outcome,
         request.request_id.clone(),
-    ]
+    ]);
+    row
 }

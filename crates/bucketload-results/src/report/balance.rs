@@ -123,6 +123,7 @@ pub(super) fn endpoints(balance: &EndpointBalance) -> Section {
         ("time spent", balance.busy),
     ]);
     Section::new("Load balance over endpoints", intro)
+        .folded()
         .tables([table, indices, Table::prose("").with(remarks)])
         .charts(charts)
 }

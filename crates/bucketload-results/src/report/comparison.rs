@@ -5,8 +5,9 @@ use bucketload_core::stats::decide::Decision;
 
 use super::overlay;
 use super::summary::latencies;
-use crate::compare::{Comparison, Run, Side};
-use crate::kit::{Page, Section, Table, VerdictBox};
+use crate::compare::{Compared, Comparison, Difference, Effect, Run, Side, Unit};
+use crate::kit::svg::{Bar, Bars, Body};
+use crate::kit::{Axis, Chart, Page, Section, Table, Unit as Scale, VerdictBox};
 use crate::output::comparison::{self as words, comparison_sentence};
 use crate::result::{ClassResult, Latency, PhaseResult};
 use crate::units;
@@ -27,15 +28,18 @@ pub(super) fn page(c: &Comparison, a: &[Run], b: &[Run]) -> Page {
                 Decision::Inconclusive => "warn",
                 Decision::Slower => "bad",
             },
-            meaning: format!("{}.", comparison_sentence(c)),
+            meaning: headline(c),
             reasons: c.notes.clone(),
+            ..VerdictBox::default()
         },
         facts: c
             .quantities
             .iter()
-            .filter(|q| q.sample.quantity.primary)
+            .filter(|q| q.sample.quantity.primary || is_rate(q))
+            .take(8)
             .map(|q| (q.sample.quantity.name.clone(), words::effect(q)))
             .collect(),
+        first: vec![intervals(c)],
         sections: vec![quantities(c)],
     };
     let phases = a[0].result.measured().map(|phase| phase.name.as_str());
@@ -52,6 +56,64 @@ pub(super) fn page(c: &Comparison, a: &[Run], b: &[Run]) -> Page {
     page.sections.push(runs(c));
     page
 }
+
+/// Whether the quantity is a throughput.
+fn is_rate(q: &Compared) -> bool {
+    matches!(q.sample.quantity.unit, Unit::OpsPerS | Unit::BytesPerS)
+}
+
+/// The decision, and the gain or loss in throughput with its interval.
+fn headline(c: &Comparison) -> String {
+    let sentence = comparison_sentence(c);
+    let mut first = sentence.chars();
+    let capital = first.next().map(|c| c.to_uppercase().to_string());
+    let mut out = format!("{}{}.", capital.unwrap_or_default(), first.as_str());
+    if let Some(q) = c.quantities.iter().find(|q| is_rate(q)) {
+        let name = &q.sample.quantity.name;
+        // The sentence has it already if it decided.
+        if !out.contains(&format!("{name} ")) {
+            out += &format!(" Throughput ({name}): {}", words::effect(q));
+            if q.interval.is_some() {
+                out += &format!(" (95 % interval {})", words::interval(q));
+            }
+            out.push('.');
+        }
+    }
+    out
+}
+
+/// The change of each quantity with its interval; hollow where the interval contains no change.
+fn intervals(c: &Comparison) -> Chart {
+    let share = |value: f64, effect: Effect| match effect {
+        Effect::Ratio => value - 1.0,
+        Effect::Difference => value,
+    };
+    let mut bars = Bars {
+        mark: Some(0.0),
+        ..Bars::default()
+    };
+    let shown = c.quantities.iter().filter(|q| q.sample.quantity.gate);
+    for q in shown.take(MOST_INTERVALS) {
+        let Some(i) = q.interval else { continue };
+        let effect = q.sample.quantity.effect;
+        let (low, high) = (share(i.low, effect), share(i.high, effect));
+        let bar = Bar {
+            value: share(i.estimate, effect),
+            ci: Some((low, high)),
+            text: words::effect(q),
+            flawed: low <= 0.0 && high >= 0.0,
+            ..Bar::default()
+        };
+        bars.add(&q.sample.quantity.name, bar);
+    }
+    let x = Axis::linear("change from A to B", Scale::Share);
+    Chart::new("B against A, with 95 % intervals", x.clone(), x, Body::Bars(bars)).noted(
+        "The line is no change; hollow: the interval contains it. More throughput is better, more time is worse.",
+    )
+}
+
+/// Limit on the rows of the interval plot.
+const MOST_INTERVALS: usize = 12;
 
 fn title(c: &Comparison) -> String {
     if c.a.workload == c.b.workload {
@@ -206,7 +268,7 @@ fn runs(c: &Comparison) -> Section {
     let allowed = c.differences.iter();
     let differences = Table::new(3, ["field", "A", "B"])
         .titled("Allowed differences")
-        .with(allowed.map(|d| [&*d.field, &*d.a, &*d.b]));
+        .with(allowed.map(Difference::words));
     let list = [&c.a, &c.b].into_iter().flat_map(|side| {
         side.runs.iter().map(|run| {
             [

@@ -43,11 +43,36 @@ pub(super) fn trace(result: &RunResult) -> Option<Section> {
     Some(Section::new("Trace", intro).tables([table]))
 }
 
-/// Machine, client, target and source of the workload.
+/// The command, what identifies the run, and the source of the workload.
+pub(super) fn what(result: &RunResult) -> Section {
+    let run = &result.run;
+    let mut rows = vec![
+        ("target", run.target.clone()),
+        ("command", run.command_line.join(" ")),
+        ("scenario", run.scenario_hash.clone()),
+        ("schedule", run.schedule_hash.clone()),
+        ("seed", run.seed.to_string()),
+        ("scale", run.scale.to_string()),
+        ("payload", run.payload.clone()),
+    ];
+    if run.size_scale != 1.0 {
+        rows.push(("sizes scaled by", units::factor(run.size_scale)));
+    }
+    let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = rows.map(|(name, value)| [name.to_owned(), value]);
+    let intro = "Two runs of one scenario do the same work; with one schedule, they offer the same operations at the \
+                 same instants.";
+    Section {
+        source: run.workload_source.clone(),
+        ..Section::new("What exactly was run?", intro)
+    }
+    .tables([Table::prose("").with(rows)])
+}
+
+/// Machine, client and target.
 pub(super) fn environment(result: &RunResult) -> Section {
     let (run, host) = (&result.run, &result.run.host);
     let mut rows: Vec<(String, String)> = vec![
-        ("target".into(), run.target.clone()),
         (
             "driver".into(),
             format!("{} ({})", run.driver.driver, run.driver.engine),
@@ -58,7 +83,6 @@ pub(super) fn environment(result: &RunResult) -> Section {
     rows.extend(run.facts.iter().cloned());
     rows.extend([
         ("load threads".to_owned(), run.client.threads.to_string()),
-        ("payload".into(), run.payload.clone()),
         (
             "verification".into(),
             if run.verify { "every byte read" } else { "off" }.to_owned(),
@@ -77,7 +101,6 @@ pub(super) fn environment(result: &RunResult) -> Section {
             format!("{} {}", host.platform, host.kernel),
         ),
         ("CPU governor".into(), host.governor.clone()),
-        ("command".into(), run.command_line.join(" ")),
     ]);
     if let Some(c) = &result.calibration {
         rows.push((
@@ -104,7 +127,5 @@ pub(super) fn environment(result: &RunResult) -> Section {
     }
     rows.retain(|(_, value)| !value.is_empty());
     let settings = Table::prose("").with(rows.into_iter().map(|(name, value)| [name, value]));
-    let lines = run.workload_source.lines().map(|line| [line]);
-    let source = Table::new(1, [""]).titled("Workload").with(lines);
-    Section::new("Environment", "").tables([settings, source])
+    Section::new("Environment", "").tables([settings])
 }

@@ -4,83 +4,128 @@
 use bucketload_core::stats::steady::State;
 
 use super::latency::warm_up_mark;
+use super::time::Drawn;
+use crate::kit::svg::Point;
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::result::figure::{CLIENT, Figure};
 use crate::result::{ClientUse, PhaseResult, ThroughputDistribution};
 use crate::units;
 
-/// The load section of a phase.
-pub(super) fn section(phase: &PhaseResult) -> Section {
-    let series = &phase.series;
-    let chart = |title: &str, y: Axis, lines: &[(&str, &[f64], bool)]| {
-        let shown = lines
-            .iter()
-            .filter(|(_, values, _)| lines.len() == 1 || values.iter().any(|&v| v != 0.0));
-        let lines = shown.enumerate().map(|(look, &(name, values, dashed))| {
-            let points = series.t_s.iter().copied().zip(values.iter().copied());
-            Series {
-                dashed,
-                ..Series::line(name, look, points)
-            }
-        });
-        let time = Axis::linear("time", Unit::Seconds);
-        Chart {
-            marks: warm_up_mark(phase),
-            ..Chart::lines(title, time, y, lines)
+/// A chart of `lines` over the time of a phase; of several lines, those that are 0 throughout are left out.
+fn chart(phase: &PhaseResult, title: &str, y: Axis, lines: &[(&str, &[f64], bool)]) -> Chart {
+    let drawn = Drawn::series(phase);
+    let shown = lines
+        .iter()
+        .filter(|(_, values, _)| lines.len() == 1 || values.iter().any(|&v| v != 0.0));
+    let lines = shown.enumerate().map(|(look, &(name, values, dashed))| {
+        let point = |i: usize| Point::from((0.0, values.get(i).copied()));
+        Series {
+            dashed,
+            ..Series::line(name, look, drawn.curve(&phase.series.t_s, point))
         }
-    };
-    let mut charts = vec![chart(
-        "Operations offered and completed",
+    });
+    Chart {
+        marks: warm_up_mark(phase),
+        ..Chart::lines(title, drawn.axis(), y, lines)
+    }
+}
+
+/// Operations over the phase.
+pub(super) fn operations(phase: &PhaseResult) -> Chart {
+    let (series, drawn) = (&phase.series, Drawn::series(phase));
+    let mut chart = chart(
+        phase,
+        "Operations completed",
         Axis::linear("operations/s", Unit::PerS),
         &[
             ("completed", &series.ops_per_s, false),
             ("offered", &series.offered_ops_per_s, true),
             ("failed", &series.failed_per_s, false),
         ],
-    )];
-    if series.bytes_per_s.iter().any(|&v| v > 0.0) {
-        charts.push(chart(
+    );
+    if series.ops_per_s.iter().skip(drawn.count).any(|&v| v > 0.0) {
+        let every = drawn.every();
+        chart.note = format!("Per {every}. The last interval is incomplete and not drawn.");
+    }
+    chart
+}
+
+/// Bytes over the phase; `None` if it moved none.
+pub(super) fn bytes(phase: &PhaseResult) -> Option<Chart> {
+    let series = &phase.series;
+    series.bytes_per_s.iter().any(|&v| v > 0.0).then(|| {
+        chart(
+            phase,
             "Throughput offered and completed",
             Axis::linear("object bytes", Unit::BytesPerS),
             &[
                 ("completed", &series.bytes_per_s, false),
                 ("offered", &series.offered_bytes_per_s, true),
             ],
-        ));
-    }
-    charts.push(chart(
+        )
+    })
+}
+
+/// The backlog over the phase, and its figures; `None` for phases without arrivals.
+pub(super) fn backlog(phase: &PhaseResult) -> Option<Section> {
+    let table = super::accounting::backlog(phase)?;
+    let chart = chart(
+        phase,
+        "Backlog",
+        Axis::linear("age of the oldest outstanding arrival", Unit::Seconds),
+        &[("backlog", &phase.series.backlog_s, false)],
+    );
+    let section = Section::new("Backlog", "");
+    Some(section.tables([table]).charts([chart]).folded())
+}
+
+/// The client: its resources, its lag, and the operations that it had in flight.
+pub(super) fn believe(phase: &PhaseResult) -> Section {
+    let series = &phase.series;
+    let mut charts = vec![chart(
+        phase,
         "Operations in flight",
         Axis::linear("operations", Unit::Number),
         &[
             ("in flight", &series.in_flight, false),
             ("open sessions", &series.sessions, true),
         ],
-    ));
-    if phase.backlog.is_some() {
+    )];
+    if series.machine_busy.iter().any(|&v| v > 0.0) {
         charts.push(chart(
-            "Backlog",
-            Axis::linear("age of the oldest outstanding arrival", Unit::Seconds),
-            &[("backlog", &series.backlog_s, false)],
+            phase,
+            "Machine of the client",
+            Axis::share("busy share of all cores"),
+            &[("busy", &series.machine_busy, false)],
         ));
     }
-    let late: Vec<f64> = series.late_p99_ms.iter().map(|ms| ms * 1e6).collect();
-    charts.push(chart(
-        "Client lag, 99th percentile",
-        Axis::linear("timer lateness and build", Unit::Ns),
-        &[("p99", &late, false)],
-    ));
-    charts.push(chart(
-        "Machine",
-        Axis::share("busy share of all cores"),
-        &[("busy", &series.machine_busy, false)],
-    ));
+    charts.extend(lateness(phase));
     Section::new(
-        "Load",
-        "The load offered to the store, and what it completed.",
+        "",
+        "What the client needed to offer this load, and whether it kept up.",
     )
-    .tables([client(phase), steadiness(phase)])
-    .tables(super::accounting::backlog(phase))
+    .tables([client(phase)])
+    .tables(super::accounting::gates(phase))
     .charts(charts)
+}
+
+/// The client's own delay; `None` if most intervals have too few operations for a 99th percentile.
+fn lateness(phase: &PhaseResult) -> Option<Chart> {
+    let (series, drawn) = (&phase.series, Drawn::series(phase));
+    let enough = |i: usize| series.offered_ops_per_s[i] * drawn.step >= 1000.0;
+    let known = (0..drawn.count).filter(|&i| enough(i)).count();
+    let late = series.late_p99_ms.iter().enumerate();
+    let late = late.map(|(i, ms)| if enough(i) { ms * 1e6 } else { f64::NAN });
+    let late: Vec<f64> = late.collect();
+    let y = Axis::linear("timer lateness and build", Unit::Ns);
+    (known > 0 && known * 10 >= drawn.count * 9).then(|| {
+        chart(
+            phase,
+            "Client lag, 99th percentile",
+            y,
+            &[("p99", &late, false)],
+        )
+    })
 }
 
 fn client(phase: &PhaseResult) -> Table {
@@ -93,7 +138,7 @@ fn client(phase: &PhaseResult) -> Table {
     Table::pairs("Client").with(figures.into_iter().filter_map(row))
 }
 
-fn steadiness(phase: &PhaseResult) -> Table {
+pub(super) fn steadiness(phase: &PhaseResult) -> Table {
     let head = [
         "series",
         "state",
@@ -205,7 +250,8 @@ pub(super) fn distribution(throughput: &ThroughputDistribution) -> Section {
     );
     Section::new("Throughput distribution", intro)
         .tables([Table::pairs("").with(rows)])
-        .charts([Chart::lines("Throughput PDF", x, y, lines).wide()])
+        .charts([Chart::lines("Throughput, share of the time", x, y, lines)])
+        .folded()
 }
 
 fn rate(value: f64, bytes: bool) -> String {

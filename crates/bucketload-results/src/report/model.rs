@@ -2,8 +2,9 @@
 
 use super::summary::{latencies, latency_row};
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
-use crate::result::{JobsResult, PhaseResult, ReplayResult};
+use crate::result::{ClassResult, JobsResult, PhaseResult, ReplayResult};
 use crate::units;
+use bucketload_core::error::ErrorKind;
 
 /// The sections that the phase's model adds.
 pub(super) fn sections(phase: &PhaseResult) -> Vec<Section> {
@@ -55,9 +56,23 @@ fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {
         .charts([chart])
 }
 
+/// What a corrupt answer means in a replay; empty without any.
+pub(super) fn corrupt(phase: &PhaseResult) -> &'static str {
+    let corrupt = |c: &ClassResult| c.errors.iter().any(|e| e.kind == ErrorKind::Corrupt);
+    match phase.replay.is_some() && phase.classes.iter().any(corrupt) {
+        true => {
+            " Corrupt, in a replay: the store returned another number of bytes than the trace says the object has. The \
+             store may be wrong, or the trace contradicts itself; the failures name both sizes."
+        }
+        false => "",
+    }
+}
+
 fn replay_section(replay: &ReplayResult) -> Section {
     let counts = replay
         .rows()
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
         .map(|(name, n)| [name.to_owned(), units::count(n)]);
     let waits = [("key order", &replay.blocked), ("shaping", &replay.shaped)];
     let waits = waits.into_iter().filter(|(_, figures)| figures.n > 0);

@@ -7,9 +7,17 @@ use bucketload_core::verdict::{Reason, Verdict};
 /// Number of occurrences from which on an explanation moves to the head of the page; also the minimum number of phases.
 pub(super) const SEVERAL: usize = 3;
 
-/// The reasons and notes of the verdict, with those of several phases combined.
-pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
-    let mut out = sentences(&verdict.reasons);
+/// Limit on the figures of one reason: many phases have the same one.
+const SHOWN: usize = 4;
+
+/// The reasons of the verdict, with those of several phases combined.
+pub(super) fn reasons(verdict: &Verdict) -> Vec<String> {
+    sentences(&verdict.reasons)
+}
+
+/// The notes of the verdict, with those of several phases combined, and what was reduced.
+pub(super) fn notes(result: &RunResult) -> Vec<String> {
+    let (verdict, run) = (&result.verdict, &result.run);
     let phases: Vec<&str> = result.measured().map(|phase| phase.name.as_str()).collect();
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for note in &verdict.notes {
@@ -22,12 +30,27 @@ pub(super) fn reasons(verdict: &Verdict, result: &RunResult) -> Vec<String> {
             None => notes.push((text, phase.into_iter().collect())),
         }
     }
-    out.extend(notes.into_iter().map(|(text, of)| match of.len() {
-        0 => format!("Note: {text}"),
-        n if n >= SEVERAL && n == phases.len() => format!("Note: all phases: {text}"),
-        _ => format!("Note: {}: {text}", of.join(", ")),
-    }));
-    out
+    let reduced = [&run.scale_note, &run.data_note].into_iter().cloned();
+    notes
+        .into_iter()
+        .map(|(text, of)| match of.len() {
+            0 => text.to_owned(),
+            n if n >= SEVERAL && n == phases.len() => format!("All phases: {text}"),
+            _ => format!("{}: {text}", of.join(", ")),
+        })
+        .chain(reduced)
+        .filter(|note| !note.is_empty())
+        .map(|note| sentence(&note))
+        .collect()
+}
+
+/// `text` with a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let mut rest = text.chars();
+    let first = rest.next().map(|c| c.to_uppercase().to_string());
+    let stop = if text.ends_with('.') { "" } else { "." };
+    format!("{}{}{stop}", first.unwrap_or_default(), rest.as_str())
 }
 
 /// A line per reason; reasons that differ only in their figures share one.
@@ -53,7 +76,11 @@ fn sentences(reasons: &[Reason]) -> Vec<String> {
                 advice,
                 ..
             } = reason;
-            let figures = figures.join("; ");
+            let more = figures.len().saturating_sub(SHOWN);
+            let mut figures = figures[..figures.len() - more].join("; ");
+            if more > 0 {
+                figures += &format!("; and {more} more");
+            }
             format!("{word} ({rule}): {figures}. Expected: {condition}. {advice}")
         })
         .collect()
@@ -79,23 +106,26 @@ pub(super) fn gather(page: &mut Page) -> Option<Section> {
         }
     });
     let rows = notes.into_iter().map(|(title, note, _)| [title, note]);
-    Some(Section::new("Notes on all phases", "").tables([Table::prose("").with(rows)]))
+    let notes = Section::new("Notes on all phases", "");
+    Some(notes.tables([Table::prose("").with(rows)]).folded())
 }
 
 /// Calls `look` for every explanation with the title above it.
 fn each(page: &mut Page, mut look: impl FnMut(&str, &mut String)) {
     for section in &mut page.sections {
-        look(&section.title, &mut section.intro);
-        for table in &mut section.tables {
-            let title = match table.title.is_empty() {
-                true => &section.title,
-                false => &table.title,
-            };
-            look(title, &mut table.note);
-        }
-        for chart in &mut section.charts {
-            look(&chart.title, &mut chart.note);
-        }
+        section.each_mut(&mut |section| {
+            look(&section.title, &mut section.intro);
+            for table in &mut section.tables {
+                let title = match table.title.is_empty() {
+                    true => &section.title,
+                    false => &table.title,
+                };
+                look(title, &mut table.note);
+            }
+            for chart in &mut section.charts {
+                look(&chart.title, &mut chart.note);
+            }
+        });
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn head(result: &RunResult) -> Page {
         format!("{} ({})", run.workload, run.profile)
     };
     let verdict = &result.verdict;
-    let mut reasons = notes::reasons(verdict, result);
+    let mut reasons = notes::reasons(verdict);
     reasons.extend(
         result
             .warnings
@@ -30,41 +30,24 @@ pub(super) fn head(result: &RunResult) -> Page {
     Page {
         title: format!("{name} on {}", run.target),
         subtitle: format!(
-            "Run {}, started {}, Bucketload {}. {}Scenario {}, schedule {}, seed {}, payload {}, scale {}{}.{}{}",
+            "{}Run {}, started {}, Bucketload {}.",
+            compat(run),
             run.run_id,
             run.started,
             run.version,
-            compat(run),
-            run.scenario_hash,
-            if run.schedule_hash.is_empty() {
-                "–"
-            } else {
-                &run.schedule_hash
-            },
-            run.seed,
-            run.payload,
-            units::number(run.scale),
-            if run.size_scale == 1.0 {
-                String::new()
-            } else {
-                format!(", sizes scaled by {}", units::factor(run.size_scale))
-            },
-            if run.scale_note.is_empty() { "" } else { " " },
-            [run.scale_note.as_str(), run.data_note.as_str()]
-                .join(" ")
-                .trim(),
         ),
         verdict: VerdictBox {
             word: verdict.word.name().to_owned(),
             tone: tone(verdict.word),
             meaning: meaning(verdict.word).to_owned(),
             reasons,
+            notes: notes::notes(result),
         },
         facts: match &result.io500 {
             Some(table) => io500::facts(table),
             None => facts(result),
         },
-        sections: Vec::new(),
+        ..Page::default()
     }
 }
 
@@ -105,6 +88,9 @@ fn meaning(word: Word) -> &'static str {
 fn facts(result: &RunResult) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let several = result.measured().count() > 1;
+    if result.measured().count() >= notes::SEVERAL {
+        return of_many(result);
+    }
     for phase in result.measured() {
         let mut fact = |name: &str, value: String| {
             let name = if several {
@@ -158,6 +144,23 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
+/// The figures of many phases: a throughput each, if there is room for them, and what they have in common. The charts
+/// below compare the phases.
+fn of_many(result: &RunResult) -> Vec<(String, String)> {
+    let phases: Vec<&PhaseResult> = result.measured().collect();
+    let rate = |phase: &&PhaseResult| {
+        let name = format!("{}: operations per second", phase.name);
+        (name, units::number(phase.rates.ops_per_s.mean))
+    };
+    let mut facts = vec![("phases".to_owned(), phases.len().to_string())];
+    if phases.len() <= 4 {
+        facts.extend(phases.iter().map(rate));
+    }
+    let failed = phases.iter().map(|phase| phase.totals.failed).sum();
+    facts.push(("failed operations".to_owned(), units::count(failed)));
+    facts
+}
+
 /// Throughput, latencies and errors per operation class.
 pub(super) fn classes(phase: &PhaseResult) -> Section {
     let window = &phase.window;
@@ -175,17 +178,58 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
         }
     }
     let intro = format!(
-        "{}. Measured over {} s after {} s of warm-up ({}).",
+        "{}. Measured over {} s{} ({}).",
         phase.load.join("; "),
         units::number(window.seconds()),
-        units::number(window.warmup_ns as f64 / 1e9),
+        match window.warmup_ns {
+            0 => String::new(),
+            ns => format!(" after {} s of warm-up", units::number(ns as f64 / 1e9)),
+        },
         if phase.open_loop {
             "open loop: arrivals do not wait for the store"
         } else {
             "closed loop"
         },
     );
-    Section::new(format!("Phase {}", phase.name), intro).tables([throughput(phase), latency])
+    Section::new("", intro).tables([throughput(phase), latency])
+}
+
+/// One row per operation of each phase.
+pub(super) fn all(phases: &[&PhaseResult]) -> Table {
+    let head = [
+        "phase",
+        "operation",
+        "ok",
+        "failed",
+        "ops/s",
+        "bytes/s",
+        "p50",
+        "p99",
+        "max",
+    ];
+    let mut table = Table::new(2, head).noted(
+        "Response times, from the intended start. A percentile is shown if at least 10 values lie beyond it.",
+    );
+    for phase in phases {
+        for class in phase.classes.iter().filter(|c| c.ok + c.failed > 0) {
+            let bytes = class.bytes_per_s.mean;
+            table.texts([
+                phase.name.clone(),
+                phase.class_name(class),
+                units::count(class.ok),
+                units::count(class.failed),
+                units::number(class.ops_per_s.mean),
+                match bytes > 0.0 {
+                    true => units::bytes(bytes),
+                    false => String::new(),
+                },
+                class.response.percentile_text(0.5),
+                class.response.percentile_text(0.99),
+                units::ns(class.response.max_ns as f64),
+            ]);
+        }
+    }
+    table
 }
 
 fn throughput(phase: &PhaseResult) -> Table {
@@ -201,8 +245,11 @@ fn throughput(phase: &PhaseResult) -> Table {
         .chain(figures.iter().map(|figure| figure.title));
     let mut table = Table::new(1, head)
         .titled("Throughput and outcome")
-        .noted("± is the half-width of the 95 % confidence interval from batch means.")
-        .text_columns(["errors by kind"]);
+        .noted("± is the half-width of the 95 % confidence interval from batch means.");
+    let failures = phase.classes.iter().any(|class| !class.errors.is_empty());
+    if failures {
+        table = table.text_columns(["errors by kind"]);
+    }
     for class in &phase.classes {
         let errors: Vec<String> = class
             .errors
@@ -212,7 +259,7 @@ fn throughput(phase: &PhaseResult) -> Table {
         let outcome = Outcome::from(class);
         let mut row = vec![phase.class_name(class)];
         row.extend(figures.iter().map(|figure| cell(figure, &outcome)));
-        row.push(errors.join(", "));
+        row.extend(failures.then(|| errors.join(", ")));
         table.texts(row);
     }
     table

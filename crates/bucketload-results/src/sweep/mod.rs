@@ -158,11 +158,12 @@ impl MeanOverRuns {
         }
     }
 
-    /// The interval; the mean alone for a single run.
+    /// The interval; `None` if there are too few runs to tell: a single one, or an interval wider than the mean
+    /// itself, which would include negative values.
     #[must_use]
-    pub fn interval(&self) -> (f64, f64) {
-        let half = self.half_width.unwrap_or(0.0);
-        (self.mean - half, self.mean + half)
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let half = self.half_width.filter(|half| *half < self.mean)?;
+        Some((self.mean - half, self.mean + half))
     }
 }
 
@@ -185,6 +186,17 @@ pub struct Point {
     pub runs: u64,
     /// The worst verdict among them.
     pub verdict: Word,
+}
+
+impl Point {
+    /// True if one of its figures has an interval wider than itself.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        let figures = [self.ok_per_s, self.bytes_per_s, self.p50_ns, self.p99_ns];
+        let wide =
+            |f: &MeanOverRuns| f.mean > 0.0 && f.half_width.is_some_and(|half| half >= f.mean);
+        figures.iter().any(wide)
+    }
 }
 
 /// The result of a sweep.
@@ -257,6 +269,12 @@ impl SweepResult {
     #[must_use]
     pub fn wanted(&self) -> usize {
         self.header.values.len() * self.header.repetitions as usize
+    }
+
+    /// True if the client limited every run: then the sweep says nothing about the store.
+    #[must_use]
+    pub fn is_client_bound(&self) -> bool {
+        !self.trials.is_empty() && self.client_bound() == self.trials.len()
     }
 
     /// Number of runs that the client limited. They are shown but excluded from the fit.

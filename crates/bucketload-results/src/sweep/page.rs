@@ -1,16 +1,23 @@
 //! A sweep as a page.
 
 use super::text::{coefficient, conclusion, fitted, with_error};
-use super::{Axis, MeanOverRuns, Point, SweepResult};
+use super::{Axis, MeanOverRuns, Point, Record, SweepResult};
 use crate::kit::svg::{Point as ChartPoint, log_spaced};
 use crate::kit::{Axis as ChartAxis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::{study, units};
+use bucketload_core::verdict::Word;
 
 /// The page of a sweep as one self-contained HTML file.
 #[must_use]
 pub fn html(result: &SweepResult) -> String {
     let header = &result.header;
     let complete = result.trials.len() >= result.wanted();
+    let (word, tone) = match (complete, result.is_client_bound(), result.client_bound()) {
+        (false, ..) => ("INTERRUPTED", "bad"),
+        (true, true, _) => ("CLIENT-BOUND", "bad"),
+        (true, false, 0) => ("SWEEP", "good"),
+        (true, false, _) => ("SWEEP", "warn"),
+    };
     Page {
         title: format!(
             "{} of {} under {}",
@@ -18,8 +25,8 @@ pub fn html(result: &SweepResult) -> String {
         ),
         subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {
-            word: if complete { "SWEEP" } else { "INTERRUPTED" }.to_owned(),
-            tone: if complete { "good" } else { "bad" },
+            word: word.to_owned(),
+            tone,
             meaning: format!(
                 "{} runs: {} values of {}, {} runs each, in random order.",
                 result.trials.len(),
@@ -28,9 +35,11 @@ pub fn html(result: &SweepResult) -> String {
                 header.repetitions
             ),
             reasons: conclusion(result),
+            ..VerdictBox::default()
         },
-        facts: Vec::new(),
-        sections: [curves(result), scaling(result), Some(trials(result))]
+        facts: facts(result),
+        first: curves(result),
+        sections: [values(result), scaling(result), Some(trials(result))]
             .into_iter()
             .flatten()
             .collect(),
@@ -38,87 +47,127 @@ pub fn html(result: &SweepResult) -> String {
     .render()
 }
 
+/// The best value, if the client did not decide which one it is.
+fn facts(result: &SweepResult) -> Vec<(String, String)> {
+    let usable = || {
+        result
+            .points
+            .iter()
+            .filter(|p| p.verdict != Word::ClientBound)
+    };
+    let best = usable().max_by(|a, b| a.ok_per_s.mean.total_cmp(&b.ok_per_s.mean));
+    let fastest = usable().min_by(|a, b| a.p99_ns.mean.total_cmp(&b.p99_ns.mean));
+    let field = &result.header.field;
+    let mut facts = Vec::new();
+    if let Some(p) = best {
+        let name = format!("highest throughput, at {field} {}", p.value);
+        facts.push((name, format!("{}/s", units::rate(p.ok_per_s.mean))));
+    }
+    if let Some(p) = fastest {
+        let name = format!("lowest p99, at {field} {}", p.value);
+        facts.push((name, units::ns(p.p99_ns.mean)));
+    }
+    facts
+}
+
 /// Horizontal position of a point: its number, or its rank among the values.
-fn at(result: &SweepResult, index: usize, point: &Point) -> f64 {
-    match (result.header.axis, point.number) {
-        (Axis::Category, _) | (_, None) => index as f64 + 1.0,
+fn at(result: &SweepResult, index: usize, number: Option<f64>) -> f64 {
+    match (result.header.axis, number) {
+        (Axis::Category, _) | (_, None) => index as f64,
         (_, Some(number)) => number,
     }
 }
 
+/// The means over the runs as a line with their intervals, and each run as a point of its own: hollow if it is not
+/// VALID.
 fn series(
     name: &str,
     look: usize,
     result: &SweepResult,
     figure: fn(&Point) -> MeanOverRuns,
-) -> Series {
-    let points = result.points.iter().enumerate().map(|(i, p)| {
+    of_run: fn(&Record) -> f64,
+) -> [Series; 2] {
+    let means = result.points.iter().enumerate().map(|(i, p)| {
         let mean = figure(p);
         ChartPoint {
-            ci: Some(mean.interval()),
-            ..ChartPoint::from((at(result, i, p), mean.mean))
+            ci: mean.interval(),
+            ..ChartPoint::from((at(result, i, p.number), mean.mean))
         }
     });
-    let mut line = Series::line(name, look, points);
+    let mut line = Series::line(format!("{name}, mean"), look, means);
     line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    line.band = true;
-    line
+    let runs = result.trials.iter().filter_map(|t| {
+        let i = result.points.iter().position(|p| p.value == t.value)?;
+        Some(ChartPoint {
+            flawed: t.verdict != Word::Valid,
+            ..ChartPoint::from((at(result, i, t.number), of_run(t)))
+        })
+    });
+    let runs = Series {
+        loose: true,
+        ..Series::line(format!("{name}, each run"), look, runs)
+    };
+    [line, runs]
 }
 
-fn curves(result: &SweepResult) -> Option<Section> {
-    if result.points.is_empty() {
-        return None;
-    }
-    let header = &result.header;
-    let x = || match header.axis {
-        Axis::Category => {
-            ChartAxis::linear(&format!("{} (by position)", header.field), Unit::Number)
-        }
-        Axis::Rate => ChartAxis::log(&header.field, Unit::PerS),
-        _ => ChartAxis {
-            // The swept values as ticks, if there is room for them.
-            at: match result.points.len() {
-                ..=12 => result.points.iter().filter_map(|p| p.number).collect(),
-                _ => Vec::new(),
-            },
-            ..ChartAxis::log(&header.field, Unit::Number)
-        },
+/// The horizontal axis: the measured values are its ticks.
+fn axis(result: &SweepResult) -> ChartAxis {
+    let (field, points) = (&result.header.field, &result.points);
+    let numbers: Option<Vec<f64>> = points.iter().map(|p| p.number).collect();
+    let Some(numbers) = numbers.filter(|_| result.header.axis != Axis::Category) else {
+        return ChartAxis::named(field, points.iter().map(|p| p.value.clone()).collect());
     };
+    let positive = numbers.iter().all(|n| *n > 0.0);
+    let ticks = numbers
+        .iter()
+        .zip(points)
+        .map(|(n, p)| (*n, p.value.clone()));
+    let mut at: Vec<(f64, String)> = ticks.collect();
+    at.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let axis = match positive {
+        true => ChartAxis::fitting(field, Unit::Number, numbers.into_iter()),
+        false => ChartAxis::linear(field, Unit::Number),
+    };
+    ChartAxis { at, ..axis }
+}
+
+fn curves(result: &SweepResult) -> Vec<Chart> {
+    if result.points.is_empty() {
+        return Vec::new();
+    }
     let law = result.usl.as_ref().map(|fit| {
         let points = log_spaced(1.0, fit.largest_n).map(|n| (n, fit.at(n)));
         Series::line("Universal Scalability Law", 1, points).dashed()
     });
-    let measured = series("measured", 0, result, |p| p.ok_per_s);
+    let ops = series("measured", 0, result, |p| p.ok_per_s, |t| t.ok_per_s);
     let ops = Chart::lines(
         "Throughput",
-        x(),
+        axis(result),
         ChartAxis::linear("operations/s", Unit::PerS),
-        [measured].into_iter().chain(law),
+        ops.into_iter().chain(law),
     )
-    .noted("Mean of the runs with its 95 % interval as a band.");
+    .noted("Bars: 95 % interval over the runs, where there are enough. Hollow: not VALID.");
     let moved = result.points.iter().any(|p| p.bytes_per_s.mean > 0.0);
     let bytes = moved.then(|| {
+        let lines = series("measured", 0, result, |p| p.bytes_per_s, |t| t.bytes_per_s);
         let y = ChartAxis::linear("bytes", Unit::BytesPerS);
-        let line = series("measured", 0, result, |p| p.bytes_per_s);
-        Chart::lines("Object bytes", x(), y, [line])
+        Chart::lines("Object bytes", axis(result), y, lines)
     });
+    let [p50, p50_runs] = series("p50", 0, result, |p| p.p50_ns, |t| t.p50_ns as f64);
+    let [p99, p99_runs] = series("p99", 1, result, |p| p.p99_ns, |t| t.p99_ns as f64);
     let latency = Chart::lines(
         "Response time",
-        x(),
+        axis(result),
         ChartAxis::log("response time", Unit::Ns),
-        [
-            series("p50", 0, result, |p| p.p50_ns),
-            series("p99", 1, result, |p| p.p99_ns),
-        ],
+        [p50, p50_runs, p99, p99_runs],
     );
-    Some(
-        Section::new(
-            "Curves",
-            "Bands are 95 % intervals over runs, not over operations.",
-        )
-        .tables([table(result)])
-        .charts([ops].into_iter().chain(bytes).chain([latency])),
-    )
+    [ops, latency].into_iter().chain(bytes).collect()
+}
+
+fn values(result: &SweepResult) -> Option<Section> {
+    let intro = "Means with the half-width of their 95 % intervals over runs, not over operations.";
+    let table = table(result);
+    (!table.rows.is_empty()).then(|| Section::new("Values", intro).tables([table]))
 }
 
 fn table(result: &SweepResult) -> Table {
@@ -176,7 +225,11 @@ fn scaling(result: &SweepResult) -> Option<Section> {
         let share = units::percent(e.efficiency);
         [units::number(e.n), units::rate(e.x), share]
     });
-    tables.push(Table::new(1, head).titled("Efficiency").with(rows));
+    let efficiency = Table::new(1, head).titled("Efficiency").with(rows);
+    tables.extend(Some(efficiency).filter(|table| !table.rows.is_empty()));
+    if tables.is_empty() {
+        return None;
+    }
     let intro = "X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1)), fitted to the runs by least squares of relative \
                  residuals; intervals by parametric bootstrap.";
     Some(Section::new("Scaling", intro).tables(tables))
@@ -185,6 +238,7 @@ fn scaling(result: &SweepResult) -> Option<Section> {
 fn trials(result: &SweepResult) -> Section {
     let field = result.header.field.as_str();
     let table = Table::new(1, [field, "run", "ok/s", "p50", "p99", "failed"])
+        .dense()
         .text_columns(["verdict", "directory"]);
     let table = table.with(result.trials.iter().map(|t| {
         [
@@ -198,5 +252,7 @@ fn trials(result: &SweepResult) -> Section {
             t.dir.clone(),
         ]
     }));
-    Section::new("Runs", "In the order of execution.").tables([table])
+    Section::new("Runs", "In the order of execution.")
+        .tables([table])
+        .folded()
 }

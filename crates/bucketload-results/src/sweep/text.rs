@@ -2,7 +2,7 @@
 
 use bucketload_core::stats::usl::{Fitted, UslFit};
 
-use super::{Axis, MeanOverRuns, Record, SweepResult};
+use super::{Axis, MeanOverRuns, Point, Record, SweepResult};
 use crate::{study, units};
 
 /// One line about a run, printed when it ends.
@@ -60,6 +60,8 @@ pub fn text(result: &SweepResult) -> String {
 
 pub(super) fn with_error(mean: &MeanOverRuns, unit: fn(f64) -> String) -> String {
     match mean.half_width {
+        // An interval as wide as the mean says only that the runs differ too much for their number.
+        Some(half) if half >= mean.mean => format!("{} ± ?", unit(mean.mean)),
         Some(half) => format!("{} ± {}", unit(mean.mean), unit(half)),
         None => unit(mean.mean),
     }
@@ -78,11 +80,24 @@ pub(super) fn coefficient(value: f64) -> String {
     }
 }
 
+/// What to do if the client limited every run.
+const CLIENT_BOUND: &str = "the client was the limit in every run, so the figures say nothing about the store: run the \
+                            store on another machine, stop other processes, or use more --threads";
+
 /// The findings in sentences.
 #[must_use]
 pub fn conclusion(result: &SweepResult) -> Vec<String> {
     let mut lines = Vec::new();
-    if result.header.axis == Axis::Concurrency {
+    if result.is_client_bound() {
+        lines.push(CLIENT_BOUND.to_owned());
+    }
+    if result.points.iter().any(Point::is_uncertain) {
+        lines.push(format!(
+            "± ?: the runs at a value differ too much for an interval from {} runs; use more --repetitions",
+            result.header.repetitions
+        ));
+    }
+    if result.header.axis == Axis::Concurrency && !result.is_client_bound() {
         match &result.usl {
             Some(fit) => lines.extend(law(&result.header.field, fit)),
             None => lines.extend(efficiency(result)),

@@ -315,7 +315,9 @@ fn differences_are_named_and_refused_unless_permitted() {
         .unwrap_err()
         .to_string();
     assert!(
-        faster.contains("phases.main.works.mixed.model.arrival.rate: 200.0 vs 300.0"),
+        faster.contains(
+            "arrival rate of work mixed in phase main: 200.0 vs 300.0  (field phases.main.works.mixed.model.arrival.rate)"
+        ),
         "{faster}"
     );
     let allowed = refuse("rate2", plan(300.0, 60), &|_| {}, &["phases.main.works"]).unwrap();
@@ -340,10 +342,7 @@ fn differences_are_named_and_refused_unless_permitted() {
     let text = refuse("sum", base(), &checksum, &["workload"])
         .unwrap_err()
         .to_string();
-    assert!(
-        text.contains("driver.settings.checksum: – vs crc32"),
-        "{text}"
-    );
+    assert!(text.contains("driver checksum: – vs crc32"), "{text}");
     assert!(refuse("sum2", base(), &checksum, &["driver.settings"]).is_ok());
     // The target may differ: it is what is compared.
     let elsewhere = |m: &mut Manifest| {
@@ -422,7 +421,7 @@ fn sides_may_use_different_apis_and_the_output_explains_them() {
     let refusal = compare(&s3, &side("md5", "azblob", &other), &Options::default());
     let text = refusal.unwrap_err().to_string();
     assert!(
-        text.contains("driver.settings.checksum: none vs md5"),
+        text.contains("driver checksum: none vs md5  (field driver.settings.checksum)"),
         "{text}"
     );
     // The native driver's engine follows from its API; another client does not.
@@ -440,7 +439,7 @@ fn sides_may_use_different_apis_and_the_output_explains_them() {
     );
     let refusal = with_engine("client", "cli:az").unwrap_err().to_string();
     assert!(
-        refusal.contains("driver.engine: native vs cli:az"),
+        refusal.contains("driver engine: native vs cli:az"),
         "{refusal}"
     );
     // With the same API there is nothing to explain.

@@ -14,7 +14,7 @@ use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::{Gauges, Interval, Tally};
 use bucketload_results::kit::svg::Body;
-use bucketload_results::kit::{Page, Section, Series};
+use bucketload_results::kit::{Chart, Page, Section, Series};
 use bucketload_results::oplog::OpLogFacts;
 use bucketload_results::output::live::LiveView;
 use bucketload_results::output::prometheus::{Snapshot, render};
@@ -451,34 +451,49 @@ fn every_figure_is_in_every_output() {
     }
 }
 
-/// Sections, tables and charts of the report page, with the size of each.
+/// The report page: its first screen, then sections with their parts, tables and charts, and the size of each.
 fn outline(page: &Page) -> String {
-    let mut out = format!("{} [{}]\n", page.title, page.verdict.word);
+    let mut out = format!("{} [{}]\n\nfirst screen\n", page.title, page.verdict.word);
+    out.extend(page.first.iter().map(chart));
     for section in &page.sections {
-        out += &format!("\n# {}\n", section.title);
-        for table in &section.tables {
-            out += &format!("table {:?}: {} rows\n", table.title, table.rows.len());
-        }
-        for chart in &section.charts {
-            let (mut lines, mut columns, mut bars) = (Vec::new(), 0, 0);
-            match &chart.body {
-                Body::Lines(all) => {
-                    let line = |s: &Series| format!("{} ({})", s.name, s.points.len());
-                    lines.extend(all.iter().map(line));
-                }
-                Body::Heat(heat) => columns = heat.columns.len(),
-                Body::Bars(all) => bars = all.groups.len(),
-                Body::Stack(stack) => bars = stack.rows.len(),
-            }
-            let (title, lines) = (&chart.title, lines.join(", "));
-            out += &format!("chart {title:?}: {lines} columns {columns}");
-            out += &match bars {
-                0 => "\n".to_owned(),
-                n => format!(" bars {n}\n"),
-            };
-        }
+        out.push('\n');
+        outline_of(section, 1, &mut out);
     }
     out
+}
+
+fn outline_of(section: &Section, level: usize, out: &mut String) {
+    let folded = if section.folded { " (folded)" } else { "" };
+    *out += &format!("{} {}{folded}\n", "#".repeat(level), section.title);
+    for table in &section.tables {
+        *out += &format!("table {:?}: {} rows\n", table.title, table.rows.len());
+    }
+    if !section.source.is_empty() {
+        *out += &format!("source of {} lines\n", section.source.lines().count());
+    }
+    out.extend(section.charts.iter().map(chart));
+    for part in &section.parts {
+        outline_of(part, level + 1, out);
+    }
+}
+
+fn chart(chart: &Chart) -> String {
+    let (mut lines, mut columns, mut bars) = (Vec::new(), 0, 0);
+    match &chart.body {
+        Body::Lines(all) => {
+            let line = |s: &Series| format!("{} ({})", s.name, s.points.len());
+            lines.extend(all.iter().map(line));
+        }
+        Body::Heat(heat) => columns = heat.columns.len(),
+        Body::Bars(all) => bars = all.groups.len(),
+        Body::Stack(stack) => bars = stack.rows.len(),
+    }
+    let (title, lines) = (&chart.title, lines.join(", "));
+    let out = format!("chart {title:?}: {lines} columns {columns}");
+    out + &match bars {
+        0 => "\n".to_owned(),
+        n => format!(" bars {n}\n"),
+    }
 }
 
 #[test]
@@ -488,13 +503,61 @@ fn report_page() {
     // Everything in the model is drawn in the file, without a script.
     let html = bucketload_results::report::html(&result);
     assert_eq!(html, page.clone().render());
-    let count = |of: fn(&Section) -> usize| page.sections.iter().map(of).sum::<usize>();
-    assert_eq!(html.matches("<table>").count(), count(|s| s.tables.len()));
-    assert_eq!(
-        html.matches("<svg class=\"chart\"").count(),
-        count(|s| s.charts.len())
-    );
+    let (mut tables, mut charts) = (0, page.first.len());
+    for section in &page.sections {
+        section.each(&mut |section| {
+            tables += section.tables.len();
+            charts += section.charts.len();
+        });
+    }
+    assert_eq!(html.matches("<table>").count(), tables);
+    assert_eq!(html.matches("<svg class=\"chart\"").count(), charts);
+    // Each chart is drawn for phones too, because nothing is scaled.
+    assert_eq!(html.matches("<svg class=\"narrow chart\"").count(), charts);
     assert!(!html.contains("NaN"));
+}
+
+/// A reader finds the answer first, then the questions, and each link of the list leads to its section.
+#[test]
+fn the_report_answers_first_and_then_by_question() {
+    let (page, html) = (
+        bucketload_results::report::page(&result()),
+        bucketload_results::report::html(&result()),
+    );
+    let questions = [
+        "How fast?",
+        "How steady?",
+        "Where does the time go?",
+        "Can I believe it?",
+        "What exactly was run?",
+    ];
+    let titles: Vec<&str> = page.sections.iter().map(|s| s.title.as_str()).collect();
+    assert_eq!(titles, questions);
+    let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
+    let order = [
+        "DEGRADED",
+        "operations per second",
+        "<nav",
+        ">Operations completed<",
+        ">Response time over the phase<",
+        ">Response time, distribution<",
+        "<h2>How fast?",
+        "<h2>What exactly was run?",
+        ">Popularity",
+    ];
+    let places = order.map(place);
+    assert!(places.is_sorted(), "{places:?}");
+    for target in html.split("href=\"#").skip(1) {
+        let target = target.split('"').next().unwrap();
+        assert_eq!(
+            html.matches(&format!(" id=\"{target}\"")).count(),
+            1,
+            "{target}"
+        );
+    }
+    // The workload can be copied, and hosts have their names.
+    assert!(html.contains("<pre tabindex=\"0\">"));
+    assert!(html.contains("127.0.0.1:9001") && !html.contains("endpoint 1"));
 }
 
 #[test]

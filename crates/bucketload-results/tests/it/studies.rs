@@ -52,6 +52,7 @@ fn header() -> capacity::Header {
             reference_rate: 50.0,
             recovery: Recovery::AfterFailure,
             seed: 1,
+            stop_at_client: true,
         },
         trial_s: None,
         quick: false,
@@ -147,11 +148,7 @@ fn a_search_is_reported_from_its_directory() {
     }
     let page = capacity::page::html(&result);
     assert!(page.contains("CAPACITY") && page.contains("&lt;/script&gt;"));
-    // Without a usable rate there are no charts, as their axes would be invented.
-    let mut bare = result.clone();
-    bare.curve.clear();
-    assert!(page.contains("Latency against load"));
-    assert!(!capacity::page::html(&bare).contains("Latency against load"));
+    assert!(page.contains("Latency against load") && !page.contains("NaN"));
     study::write_result(&dir, "{}", &page).unwrap();
     // The files of a study are never overwritten.
     assert!(study::create::<CapacityStudy>(&dir, &header()).is_err());
@@ -197,6 +194,53 @@ fn a_client_limit_is_reported_as_such() {
         "{text}"
     );
     assert!(text.contains("V4: the machine was busy"), "{text}");
+}
+
+#[test]
+fn a_client_bound_baseline_ends_the_search_and_still_has_a_chart() {
+    let dir = Dir::new("study-client-baseline");
+    search(&dir, usize::MAX, Some(10.0));
+    let result = read(&dir);
+    assert_eq!(result.trials.len(), 3, "no trial after the baseline");
+    let text = capacity::text::text(&result, false);
+    assert!(
+        text.contains("the client is the limit already in the baseline at 50.0/s"),
+        "{text}"
+    );
+    assert!(text.contains("V4: the machine was busy"), "{text}");
+    let page = capacity::page::html(&result);
+    assert!(page.contains("CLIENT LIMIT") && page.contains("Throughput against load"));
+    // Each of the trials is a point of both charts, in both drawings of each, with a key per drawing.
+    assert_eq!(page.matches("class=\"mk c7 hollow\"").count(), 3 * 4);
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn a_client_bound_sweep_says_so_and_claims_nothing() {
+    let mut result = sweep(&[1.0, 2.0, 4.0], Axis::Concurrency, |n, repetition| {
+        // The runs at a value differ by far more than their mean allows for.
+        100.0 * n * (1.0 + f64::from(repetition) * 5.0)
+    });
+    let page = sweep::page::html(&result);
+    assert!(page.contains("<div class=\"verdict good\"") && page.contains("± ?"));
+    for trial in &mut result.trials {
+        trial.verdict = Word::ClientBound;
+    }
+    for point in &mut result.points {
+        point.verdict = Word::ClientBound;
+    }
+    result.efficiency.clear();
+    let page = sweep::page::html(&result);
+    assert!(
+        page.contains("<div class=\"verdict bad\""),
+        "no green banner"
+    );
+    assert!(page.contains("CLIENT-BOUND</strong>") && page.contains("say nothing about the store"));
+    assert!(!page.contains("highest throughput") && !page.contains("Efficiency"));
+    assert!(!page.contains("<tbody>\n</tbody>"), "an empty table");
+    // An interval wider than its mean is no interval, so nothing is drawn below 0.
+    assert_eq!(result.points[0].ok_per_s.interval(), None);
+    assert!(!page.contains(">-"), "a negative tick");
 }
 
 fn sweep(values: &[f64], axis: Axis, x: impl Fn(f64, u32) -> f64) -> SweepResult {

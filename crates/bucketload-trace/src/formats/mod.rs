@@ -9,6 +9,7 @@
 mod cloudtrail;
 mod columns;
 mod detect;
+mod hint;
 mod ibm_cos;
 mod minio_audit;
 mod minio_ops;
@@ -22,6 +23,7 @@ mod twitter;
 
 pub use columns::{Column, Layout, TimeForm};
 pub use detect::detect;
+pub(crate) use hint::hint;
 pub use swift::SWIFT_TEMPLATE;
 
 use crate::error::TraceError;

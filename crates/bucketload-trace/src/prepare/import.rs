@@ -15,7 +15,7 @@ use super::options::{PrepareOptions, SampleBy};
 use super::sketch::{SizeSketch, TopKeys};
 use super::summary::FileFacts;
 use crate::error::TraceError;
-use crate::formats::{Format, detect};
+use crate::formats::{Format, detect, hint};
 use crate::frames::{Frame, Frames};
 use crate::hash::{first64, hash64, hash128};
 use crate::input;
@@ -165,6 +165,7 @@ fn read_file(
             let head = input.fill_buf().map_err(TraceError::io(path))?;
             detect(head, &options.formats).ok_or_else(|| TraceError::Unrecognised {
                 path: path.to_owned(),
+                hint: hint(head),
                 formats: Format::names(),
             })?
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::legend::{self, Key};
 use super::scale::Scale;
-use super::{Axis, Bars, Entry, WIDTH, colour, fitted, px, width};
+use super::{Axis, Bars, Entry, colour, fitted, px, width};
 use crate::kit::escape::xml;
 
 /// Height of a bar with its gap, pixels.
@@ -14,8 +14,13 @@ const THICK: f64 = 14.0;
 /// Gap between groups, pixels.
 const GAP: f64 = 10.0;
 
-/// Height and elements of the drawing.
-pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
+/// Most pixels for the names of rows in a drawing `across` pixels wide.
+pub(super) fn name_width(across: f64) -> f64 {
+    (across * 0.45).min(210.0)
+}
+
+/// Height and elements of a drawing `across` pixels wide.
+pub(super) fn draw(axis: &Axis, across: f64, bars: &Bars) -> (f64, String) {
     let all = || bars.groups.iter().flat_map(|(_, bars)| bars.iter());
     let entries: Vec<Entry> = bars
         .legend
@@ -28,11 +33,12 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
             key: Key::Box,
         })
         .collect();
-    let (top, mut out) = legend::draw(&entries, WIDTH);
+    let (top, mut out) = legend::draw(&entries, across);
     let names = bars.groups.iter().map(|(name, _)| width(name));
-    let left = 14.0 + names.fold(40.0, f64::max).min(210.0);
+    let most = name_width(across);
+    let left = 14.0 + names.fold(40.0, f64::max).min(most);
     let texts = all().map(|bar| width(&bar.text));
-    let right = WIDTH - 14.0 - texts.fold(20.0, f64::max).min(190.0);
+    let right = across - 14.0 - texts.fold(20.0, f64::max).min(across * 0.3);
     let rows: f64 = bars
         .groups
         .iter()
@@ -53,7 +59,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
             "<text text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>",
             px(left - 8.0),
             px(middle + 2.0),
-            xml(&fitted(name, 206.0))
+            xml(&fitted(name, most))
         );
         for bar in group {
             let (from, to) = (scale.base(), scale.at(bar.value));
@@ -85,7 +91,7 @@ pub(super) fn draw(axis: &Axis, bars: &Bars) -> (f64, String) {
                 "<text class=\"small\" x=\"{}\" y=\"{}\">{}</text>",
                 px(end + 6.0),
                 px(y + THICK - 3.0),
-                xml(&fitted(&bar.text, 190.0))
+                xml(&fitted(&bar.text, across * 0.3))
             );
             y += ROW;
         }

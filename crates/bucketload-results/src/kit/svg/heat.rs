@@ -3,16 +3,22 @@
 use std::fmt::Write as _;
 
 use super::lines::Plot;
-use super::{Chart, Heat, px};
+use super::{Canvas, Chart, Heat, px};
 
 /// Number of shades: small, so that all cells of a shade form one path.
 const SHADES: usize = 12;
 
 /// Height and elements of the drawing.
-pub(super) fn draw(chart: &Chart, heat: &Heat) -> (f64, String) {
+pub(super) fn draw(chart: &Chart, canvas: Canvas, heat: &Heat) -> (f64, String) {
     let end = heat.from + heat.columns.len() as f64 * heat.step;
     let xs = [heat.from, end];
-    let plot = Plot::new(chart, &[], xs.into_iter(), heat.edges.iter().copied());
+    let plot = Plot::new(
+        chart,
+        canvas,
+        &[],
+        xs.into_iter(),
+        heat.edges.iter().copied(),
+    );
     let most = heat
         .columns
         .iter()

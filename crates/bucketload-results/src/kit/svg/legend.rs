@@ -21,23 +21,25 @@ pub(super) struct Entry {
 pub(super) enum Key {
     /// A line, optionally dashed, optionally with a marker.
     Line { dashed: bool, marker: bool },
+    /// A marker alone.
+    Marker,
     /// A box.
     Box,
     /// A paler box.
     Pale,
 }
 
-/// Height and elements of the legend in a drawing `room` pixels wide; without entries only a small gap.
-pub(super) fn draw(entries: &[Entry], room: f64) -> (f64, String) {
+/// Height and elements of the legend of a drawing `across` pixels wide; without entries only a small gap.
+pub(super) fn draw(entries: &[Entry], across: f64) -> (f64, String) {
     let (mut x, mut y) = (12.0, 16.0);
     let mut out = String::new();
     if entries.is_empty() {
         return (8.0, out);
     }
     for entry in entries {
-        let name = fitted(&entry.name, room - 24.0 - KEY);
+        let name = fitted(&entry.name, across - 24.0 - KEY);
         let wide = KEY + width(&name) + 14.0;
-        if x > 12.0 && x + wide > room {
+        if x > 12.0 && x + wide > across {
             (x, y) = (12.0, y + ROW);
         }
         let class = colour(entry.look);
@@ -56,6 +58,7 @@ pub(super) fn draw(entries: &[Entry], room: f64) -> (f64, String) {
                     false => line,
                 }
             }
+            Key::Marker => super::lines::marker(entry.look, x + 12.0, middle, false),
             box_ => format!(
                 "<rect class=\"{} {class}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>\n",
                 if box_ == Key::Pale {

@@ -4,11 +4,9 @@ use std::fmt::Write as _;
 
 use super::legend::{self, Key};
 use super::scale::Scale;
-use super::{Chart, Entry, LOOKS, Point, Series, colour, fitted, px, width};
+use super::{Axis, Canvas, Chart, Entry, LOOKS, Point, Series, colour, fitted, px, width};
 use crate::kit::escape::xml;
 
-/// Height of the plot area, pixels.
-const PLOT: f64 = 270.0;
 /// Margin on the right, pixels.
 const RIGHT: f64 = 18.0;
 
@@ -19,6 +17,7 @@ pub(super) struct Plot {
     /// Vertical scale.
     pub(super) y: Scale,
     left: f64,
+    right: f64,
     top: f64,
     bottom: f64,
     legend: String,
@@ -28,21 +27,24 @@ impl Plot {
     /// Axes that span the values `xs` and `ys`, below a legend of `entries`.
     pub(super) fn new(
         chart: &Chart,
+        canvas: Canvas,
         entries: &[Entry],
         xs: impl Iterator<Item = f64>,
         ys: impl Iterator<Item = f64>,
     ) -> Self {
-        let (top, legend) = legend::draw(entries, chart.width);
+        let (top, legend) = legend::draw(entries, canvas.width);
         let top = top + 6.0;
-        let bottom = top + PLOT;
+        let bottom = top + canvas.plot;
         let y = Scale::new(&chart.y, ys, bottom, top);
         let ticks = y.ticks.iter().map(|(_, text)| width(text));
         let left = 34.0 + ticks.fold(24.0, f64::max);
-        let x = Scale::new(&chart.x, xs, left, chart.width - RIGHT);
+        let right = canvas.width - RIGHT;
+        let x = Scale::new(&chart.x, xs, left, right);
         Self {
             x,
             y,
             left,
+            right,
             top,
             bottom,
             legend,
@@ -51,20 +53,20 @@ impl Plot {
 
     /// Height and elements of the drawing: axes, then `body`, then marks.
     pub(super) fn finish(self, chart: &Chart, body: &str) -> (f64, String) {
-        let (left, top, bottom) = (self.left, self.top, self.bottom);
-        let (below, horizontal) = horizontal_axis(chart, &self.x, left, top, bottom);
+        let (top, bottom) = (self.top, self.bottom);
+        let (below, horizontal) = self.horizontal_axis(&chart.x);
         let scales = format!(
             "<g class=\"scales\" data-x=\"{}\" data-y=\"{}\"></g>\n",
             self.x.encoded(),
             self.y.encoded()
         );
-        let mut out = self.legend + &scales + &vertical_axis(chart, &self.y, left, top, bottom);
+        let mut out = self.legend.clone() + &scales + &self.vertical_axis(&chart.y);
         out += &horizontal;
         out += body;
-        for (value, text) in &chart.marks {
+        for (i, (value, text)) in chart.marks.iter().enumerate() {
             let x = self.x.at(*value);
             // To the left of the line where the text would leave the drawing.
-            let (at, anchor) = match x + 8.0 + width(text) < chart.width {
+            let (at, anchor) = match x + 8.0 + width(text) < self.right + RIGHT {
                 true => (x + 4.0, "start"),
                 false => (x - 4.0, "end"),
             };
@@ -75,7 +77,7 @@ impl Plot {
                 px(top),
                 px(bottom),
                 px(at),
-                px(top + 11.0),
+                px(top + 11.0 + 14.0 * i as f64),
                 xml(text)
             );
         }
@@ -84,7 +86,7 @@ impl Plot {
 }
 
 /// Height and elements of the drawing.
-pub(super) fn draw(chart: &Chart, series: &[Series]) -> (f64, String) {
+pub(super) fn draw(chart: &Chart, canvas: Canvas, series: &[Series]) -> (f64, String) {
     let named = series
         .iter()
         .filter(|s| !s.points.is_empty() && !s.name.is_empty());
@@ -94,6 +96,7 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> (f64, String) {
             look: s.look,
             key: match s.columns > 0.0 {
                 true => Key::Box,
+                false if s.loose => Key::Marker,
                 false => Key::Line {
                     dashed: s.dashed,
                     marker: s.markers,
@@ -111,7 +114,7 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> (f64, String) {
         let (low, high) = p.ci.unwrap_or((p.y, p.y));
         [p.y, low, high]
     });
-    let plot = Plot::new(chart, &entries, xs, ys);
+    let plot = Plot::new(chart, canvas, &entries, xs, ys);
     let mut body = String::new();
     for s in series {
         line(&mut body, s, &plot);
@@ -119,110 +122,119 @@ pub(super) fn draw(chart: &Chart, series: &[Series]) -> (f64, String) {
     plot.finish(chart, &body)
 }
 
-fn vertical_axis(chart: &Chart, scale: &Scale, left: f64, top: f64, bottom: f64) -> String {
-    let (axis, right) = (&chart.y, chart.width - RIGHT);
-    let mut out = String::new();
-    for (value, text) in &scale.ticks {
-        let y = scale.at(*value);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{} {y}H{}\"/>\n<text text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
-            px(left),
-            px(right),
-            px(left - 6.0),
-            px(y + 4.0),
-            xml(text),
-            y = px(y),
-        );
-    }
-    let middle = f64::midpoint(top, bottom);
-    let _ = writeln!(
-        out,
-        "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {}) rotate(-90)\">{}</text>",
-        px(middle),
-        xml(&fitted(&axis.label, bottom - top + 20.0))
-    );
-    let _ = writeln!(
-        out,
-        "<path class=\"edge\" fill=\"none\" d=\"M{} {}V{}\"/>",
-        px(left),
-        px(top),
-        px(bottom)
-    );
-    out
-}
-
-/// Height below the plot, and elements.
-fn horizontal_axis(
-    chart: &Chart,
-    scale: &Scale,
-    left: f64,
-    top: f64,
-    bottom: f64,
-) -> (f64, String) {
-    let (axis, right) = (&chart.x, chart.width - RIGHT);
-    let mut out = String::new();
-    let places: Vec<f64> = scale
-        .ticks
-        .iter()
-        .map(|(value, _)| scale.at(*value))
-        .collect();
-    let gap = places
-        .windows(2)
-        .map(|w| (w[1] - w[0]).abs())
-        .fold(chart.width, f64::min);
-    let widest = scale
-        .ticks
-        .iter()
-        .map(|(_, text)| width(text))
-        .fold(0.0, f64::max);
-    // Labels that do not fit side by side are rotated.
-    let rotated = widest + 6.0 > gap;
-    let deep = if rotated {
-        (widest * 0.72).min(110.0) + 12.0
-    } else {
-        20.0
-    };
-    for ((_, text), x) in scale.ticks.iter().zip(&places) {
+impl Plot {
+    fn vertical_axis(&self, axis: &Axis) -> String {
+        let (left, top, bottom) = (self.left, self.top, self.bottom);
+        let mut out = String::new();
+        for (value, text) in &self.y.ticks {
+            let y = self.y.at(*value);
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{} {y}H{}\"/>\n<text text-anchor=\"end\" x=\"{}\" y=\"{}\">{}</text>\n",
+                px(left),
+                px(self.right),
+                px(left - 6.0),
+                px(y + 4.0),
+                xml(text),
+                y = px(y),
+            );
+        }
         let _ = writeln!(
             out,
-            "<path class=\"grid\" d=\"M{x} {}V{}\"/>",
-            px(top),
-            px(bottom + 4.0),
-            x = px(*x)
+            "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {}) rotate(-90)\">{}</text>",
+            px(f64::midpoint(top, bottom)),
+            xml(&fitted(&label(axis), bottom - top + 20.0))
         );
-        let _ = match rotated {
-            true => writeln!(
+        let _ = writeln!(
+            out,
+            "<path class=\"edge\" fill=\"none\" d=\"M{} {}V{}\"/>",
+            px(left),
+            px(top),
+            px(bottom)
+        );
+        out
+    }
+
+    /// Height below the plot, and elements.
+    fn horizontal_axis(&self, axis: &Axis) -> (f64, String) {
+        let (left, top, bottom) = (self.left, self.top, self.bottom);
+        let ticks = || self.x.ticks.iter().map(|(v, text)| (self.x.at(*v), text));
+        let widest = ticks().map(|(_, text)| width(text)).fold(0.0, f64::max);
+        let places: Vec<f64> = ticks().map(|(x, _)| x).collect();
+        let gaps = places.windows(2).map(|w| (w[1] - w[0]).abs());
+        // Names that do not fit side by side are rotated; numbers that would touch are thinned out.
+        let rotated = !axis.names.is_empty() && widest + 6.0 > gaps.fold(self.right, f64::min);
+        let deep = match rotated {
+            true => (widest * 0.72).min(110.0) + 12.0,
+            false => 20.0,
+        };
+        // Every second label, every third, …: as many as do not touch their neighbours.
+        let room = |stride: usize| {
+            let mut labels = ticks()
+                .step_by(stride)
+                .map(|(x, text)| (x, width(text) / 2.0));
+            let mut end = f64::NEG_INFINITY;
+            labels.all(|(x, half)| {
+                let fits = x - half >= end;
+                end = x + half + 4.0;
+                fits
+            })
+        };
+        let stride = (1..).find(|&stride| room(stride)).unwrap_or(1);
+        let mut out = String::new();
+        for (i, (x, text)) in ticks().enumerate() {
+            let _ = writeln!(
                 out,
-                "<text text-anchor=\"end\" transform=\"translate({} {}) rotate(-45)\">{}</text>",
-                px(x + 4.0),
-                px(bottom + 14.0),
-                xml(&fitted(text, 150.0))
-            ),
-            false => writeln!(
+                "<path class=\"grid\" d=\"M{x} {}V{}\"/>",
+                px(top),
+                px(bottom + 4.0),
+                x = px(x)
+            );
+            if rotated {
+                let _ = writeln!(
+                    out,
+                    "<text text-anchor=\"end\" transform=\"translate({} {}) rotate(-45)\">{}</text>",
+                    px(x + 4.0),
+                    px(bottom + 14.0),
+                    xml(&fitted(text, 150.0))
+                );
+                continue;
+            }
+            if i % stride != 0 {
+                continue;
+            }
+            let _ = writeln!(
                 out,
                 "<text text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
-                px(*x),
+                px(x),
                 px(bottom + 17.0),
                 xml(text)
-            ),
-        };
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<path class=\"edge\" fill=\"none\" d=\"M{} {}H{}\"/>",
+            px(left),
+            px(bottom),
+            px(self.right)
+        );
+        let _ = writeln!(
+            out,
+            "<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
+            px(f64::midpoint(left, self.right)),
+            px(bottom + deep + 17.0),
+            xml(&fitted(&label(axis), self.right - left + 20.0))
+        );
+        (deep + 28.0, out)
     }
-    let _ = writeln!(
-        out,
-        "<path class=\"edge\" fill=\"none\" d=\"M{} {}H{}\"/>",
-        px(left),
-        px(bottom),
-        px(right)
-    );
-    let _ = writeln!(
-        out,
-        "<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
-        px(f64::midpoint(left, right)),
-        px(bottom + deep + 17.0),
-        xml(&axis.label)
-    );
-    (deep + 28.0, out)
+}
+
+/// The label of an axis; a logarithmic one says so.
+fn label(axis: &Axis) -> String {
+    match axis.log && axis.names.is_empty() {
+        true => format!("{} (log scale)", axis.label),
+        false => axis.label.clone(),
+    }
 }
 
 fn line(out: &mut String, series: &Series, plot: &Plot) {
@@ -253,8 +265,15 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
     }
     let mut path = String::new();
     for points in runs(&series.points, |p| p.y.is_finite()) {
+        let mut drawn = (f64::NAN, f64::NAN);
         for (i, p) in points.iter().enumerate() {
             let (x, y) = at(p);
+            // A vertex closer than this to the one before cannot be seen, but costs as much as any other.
+            let near = (x - drawn.0).abs() < 0.3 && (y - drawn.1).abs() < 0.3;
+            if near && i + 1 < points.len() {
+                continue;
+            }
+            drawn = (x, y);
             let _ = match (i, series.steps) {
                 // The round line ends turn a zero-length line into a dot.
                 (0, _) => write!(path, "M{} {}h0", px(x), px(y)),
@@ -263,6 +282,9 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
             };
         }
     }
+    if series.loose {
+        path.clear();
+    }
     let thin = if series.dashed { " thin" } else { "" };
     let _ = writeln!(
         out,
@@ -270,7 +292,7 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
         xml(&series.name),
         dash(series.look, series.dashed)
     );
-    for p in &series.points {
+    for p in series.points.iter().filter(|p| p.y.is_finite()) {
         let (cx, cy) = at(p);
         if let (Some((low, high)), false) = (p.ci, series.band) {
             let (low, high) = (plot.y.at(low), plot.y.at(high));
@@ -284,7 +306,7 @@ fn line(out: &mut String, series: &Series, plot: &Plot) {
                 h = px(high)
             );
         }
-        if series.markers {
+        if series.markers || series.loose {
             *out += &marker(series.look, cx, cy, p.flawed);
         }
     }

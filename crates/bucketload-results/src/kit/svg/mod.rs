@@ -26,10 +26,40 @@ pub use scale::{Axis, Unit};
 use super::escape::xml;
 use legend::Entry;
 
-/// Width of a drawing, pixels.
-const WIDTH: f64 = 640.0;
-/// Width of a drawing for a phone held upright, pixels.
-const NARROW: f64 = 340.0;
+/// The size a chart is drawn for, pixels. Texts have one size whatever the canvas: nothing is scaled.
+#[derive(Clone, Copy, Debug)]
+struct Canvas {
+    /// Width of the drawing.
+    width: f64,
+    /// Height of the plot area of charts with two axes.
+    plot: f64,
+}
+
+/// A file of its own.
+const FILE: Canvas = Canvas {
+    width: 640.0,
+    plot: 270.0,
+};
+/// A figure of a page: half the width of a desktop, or the whole width of a tablet.
+const PAGE: Canvas = Canvas {
+    width: 560.0,
+    plot: 210.0,
+};
+/// The same figure on a phone.
+const PHONE: Canvas = Canvas {
+    width: 312.0,
+    plot: 190.0,
+};
+/// One of three figures side by side on a desktop.
+const THIRD: Canvas = Canvas {
+    width: 364.0,
+    plot: 200.0,
+};
+/// A wide figure on a desktop.
+const BROAD: Canvas = Canvas {
+    width: 1160.0,
+    plot: 230.0,
+};
 /// Number of distinct looks of series. Further series repeat the colours with other markers and dashes.
 pub const LOOKS: usize = 8;
 
@@ -76,6 +106,8 @@ pub struct Series {
     pub dashed: bool,
     /// Whether points have markers.
     pub markers: bool,
+    /// Whether its points are drawn without a line between them; then they have markers.
+    pub loose: bool,
     /// Whether it is drawn as steps.
     pub steps: bool,
     /// Whether the intervals of the points are drawn as a band around the line.
@@ -199,8 +231,6 @@ pub struct Chart {
     pub note: String,
     /// Whether it spans the whole width of a page.
     pub wide: bool,
-    /// Width of the drawing of lines or of a heat map, pixels.
-    pub width: f64,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis; unused by bars.
@@ -219,7 +249,6 @@ impl Chart {
             title: title.into(),
             note: String::new(),
             wide: false,
-            width: WIDTH,
             x,
             y,
             marks: Vec::new(),
@@ -252,13 +281,6 @@ impl Chart {
         self
     }
 
-    /// The same chart of lines, drawn for a narrow screen.
-    #[must_use]
-    pub fn narrow(mut self) -> Self {
-        self.width = NARROW;
-        self
-    }
-
     /// True if the chart has nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -273,17 +295,34 @@ impl Chart {
     /// The chart as a figure of a page that includes [`CSS`] and [`colours`].
     #[must_use]
     pub fn figure(&self) -> String {
-        let (height, body) = self.draw();
-        let width = self.width;
+        match self.wide {
+            true => self.drawn(&[("chart", PAGE), ("broad chart", BROAD)]),
+            false => self.drawn(&[("chart", PAGE)]),
+        }
+    }
+
+    /// The chart as a figure of which three stand side by side on a desktop.
+    pub(super) fn third(&self) -> String {
+        self.drawn(&[("chart", THIRD)])
+    }
+
+    fn drawn(&self, canvases: &[(&str, Canvas)]) -> String {
         let (name, title) = (&self.name, xml(&self.title));
         let mut out = format!(
-            "<figure id=\"figure-{name}\"{}>\n<figcaption><b>{title}</b></figcaption>\n\
-             <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">\
-             <svg class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-labelledby=\"fig-{name}-t fig-{name}-d\">\n\
-             <title id=\"fig-{name}-t\">{title}</title>\n<desc id=\"fig-{name}-d\">{}</desc>\n{body}</svg>\n</div>\n",
+            "<figure id=\"figure-{name}\"{}>\n<figcaption><b>{title}</b></figcaption>\n",
             if self.wide { " class=\"wide\"" } else { "" },
-            xml(&self.description()),
         );
+        // The style sheet shows the drawing that fits the window; scaling one drawing would scale its texts.
+        for (class, canvas) in canvases.iter().chain(&[("narrow chart", PHONE)]) {
+            let (height, body) = self.draw(*canvas);
+            let _ = write!(
+                out,
+                "<svg class=\"{class}\" width=\"{w}\" height=\"{height:.0}\" viewBox=\"0 0 {w} {height:.0}\" role=\"img\" \
+                 aria-label=\"{title}\">\n<desc>{}</desc>\n{body}</svg>\n",
+                xml(&self.description()),
+                w = canvas.width,
+            );
+        }
         if !self.note.is_empty() {
             let _ = writeln!(out, "<p class=\"muted\">{}</p>", xml(&self.note));
         }
@@ -293,16 +332,16 @@ impl Chart {
     /// The chart as a file of its own, dark on white.
     #[must_use]
     pub fn file(&self) -> String {
-        let (height, body) = self.draw();
-        let width = self.width;
+        let (height, body) = self.draw(FILE);
         // A stand-alone file has no caption around it, so it includes the heading.
         let top = 26.0;
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{width}\" height=\"{h:.0}\" viewBox=\"0 0 {width} {h:.0}\" role=\"img\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"{w}\" height=\"{h:.0}\" viewBox=\"0 0 {w} {h:.0}\" role=\"img\">\n\
              <title>{title}</title>\n<desc>{}</desc>\n<style>{LIGHT}{CSS}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
              <text class=\"head\" x=\"12\" y=\"19\">{title}</text>\n<g transform=\"translate(0 {top})\">\n{body}</g>\n</svg>\n",
             xml(&self.description()),
             title = xml(&self.title),
+            w = FILE.width,
             h = height + top,
         )
     }
@@ -321,12 +360,12 @@ impl Chart {
     }
 
     /// Height and SVG elements.
-    fn draw(&self) -> (f64, String) {
+    fn draw(&self, canvas: Canvas) -> (f64, String) {
         match &self.body {
-            Body::Lines(series) => lines::draw(self, series),
-            Body::Bars(bars) => bars::draw(&self.x, bars),
-            Body::Stack(stack) => stack::draw(&self.x, stack),
-            Body::Heat(heat) => heat::draw(self, heat),
+            Body::Lines(series) => lines::draw(self, canvas, series),
+            Body::Bars(bars) => bars::draw(&self.x, canvas.width, bars),
+            Body::Stack(stack) => stack::draw(&self.x, canvas.width, stack),
+            Body::Heat(heat) => heat::draw(self, canvas, heat),
         }
     }
 }
@@ -371,7 +410,7 @@ const LIGHT: &str = ".chart{font-family:system-ui,'DejaVu Sans',sans-serif}\
 .chart .hollow{fill:#fff}.chart .over{stroke:#222}";
 
 /// The part of the style sheet that does not depend on colours.
-pub const CSS: &str = ".chart text{font-size:12px}.chart .label{font-size:12.5px}.chart .small{font-size:11px}\
+pub const CSS: &str = ".chart text{font-size:12px}\
 .chart .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.chart .ci{stroke-width:1.3;fill:none}.chart .thin{stroke-width:1.4}\
 .chart .mk{stroke-width:1.6}.chart .bar{stroke-width:1.2;fill-opacity:.85}.chart .over{fill:none;stroke-width:1.3}\
 .chart .band{stroke-width:3;stroke-opacity:.18;fill-opacity:.18}.chart .column{stroke:none;fill-opacity:.45}\
@@ -507,6 +546,50 @@ mod tests {
     }
 
     #[test]
+    fn no_drawing_is_wider_than_its_figure_or_scaled() {
+        let line = Series::line("a", 0, [(1.0, 1.0), (2.0, 3.0)]);
+        let (x, y) = (Axis::log("x", Unit::Bytes), Axis::log("y", Unit::Ns));
+        let drawn = Chart::lines("c", x, y, [line]).wide().figure();
+        for canvas in [PAGE, PHONE, BROAD] {
+            let size = format!(" width=\"{0}\" height=\"", canvas.width);
+            let start = drawn.find(&size).expect("a drawing for each width");
+            let tag = drawn[start..].split('>').next().unwrap_or_default();
+            let height = tag.split('"').nth(3).unwrap_or_default();
+            // Width and height are those of the view box.
+            assert!(
+                tag.contains(&format!("viewBox=\"0 0 {} {height}\"", canvas.width)),
+                "{tag}"
+            );
+        }
+        assert!(drawn.contains("x (log scale)") && drawn.contains("y (log scale)"));
+    }
+
+    #[test]
+    fn points_without_a_line_and_ticks_at_values_are_drawn() {
+        let loose = Series {
+            loose: true,
+            ..Series::line("runs", 0, [(1.0, 1.0), (2.0, f64::NAN), (8.0, 3.0)])
+        };
+        let ticks = [1.0, 2.0, 8.0].map(|v| (v, format!("{v}KiB")));
+        let x = Axis {
+            at: ticks.to_vec(),
+            ..Axis::log("size", Unit::Number)
+        };
+        let file = Chart::lines("c", x, Axis::linear("y", Unit::PerS), [loose]).file();
+        assert!(
+            file.contains(" d=\"\"/>") && !file.contains("NaN"),
+            "{file}"
+        );
+        // Two points and the key of the legend.
+        assert_eq!(file.matches("class=\"mk c0\"").count(), 3);
+        assert!(
+            [">1KiB<", ">2KiB<", ">8KiB<"]
+                .iter()
+                .all(|tick| file.contains(tick))
+        );
+    }
+
+    #[test]
     fn bands_gaps_and_cells_are_drawn() {
         let points = [(1.0, 1.0), (2.0, f64::NAN), (3.0, 2.0), (4.0, 3.0)];
         let mut line = Series::line("a", 0, points);
@@ -520,7 +603,7 @@ mod tests {
         );
         let mut chart = Chart::lines("c", x.clone(), y.clone(), [line]);
         chart.marks.push((3.5, "end".to_owned()));
-        let drawn = chart.figure();
+        let drawn = chart.file();
         // A lone point and a line of two, each with a band.
         assert_eq!(drawn.matches("class=\"band").count(), 1);
         assert_eq!(drawn.matches('Z').count(), 2, "{drawn}");
@@ -531,7 +614,7 @@ mod tests {
             edges: vec![1e3, 1e4, 1e5],
             columns: vec![vec![0, 7], vec![7, 0]],
         };
-        let drawn = Chart::new("h", x.clone(), y.clone(), Body::Heat(heat)).figure();
+        let drawn = Chart::new("h", x.clone(), y.clone(), Body::Heat(heat)).file();
         assert_eq!(drawn.matches("class=\"cell").count(), 1, "one shade");
         let stack = Stack {
             parts: vec![("wait".to_owned(), 0), ("retry".to_owned(), 8)],

@@ -138,8 +138,8 @@ pub struct Axis {
     pub zero: bool,
     /// Its ends; `None` to derive them from the values.
     pub ends: Option<(f64, f64)>,
-    /// Positions of the ticks; empty to choose round values.
-    pub at: Vec<f64>,
+    /// Positions of the ticks with their texts, such as the values that were measured; empty to choose round values.
+    pub at: Vec<(f64, String)>,
 }
 
 impl Axis {
@@ -185,6 +185,16 @@ impl Axis {
         Self {
             log: high / low >= 20.0,
             ..Self::linear(label, unit)
+        }
+    }
+
+    /// The same axis with ticks at `values`; without values it keeps its round ones.
+    #[must_use]
+    pub fn ticks_at(self, values: &[f64]) -> Self {
+        let tick = |&value: &f64| (value, self.unit.tick(value));
+        Self {
+            at: values.iter().map(tick).collect(),
+            ..self
         }
     }
 
@@ -293,9 +303,10 @@ impl Scale {
             let names = axis.names.iter().enumerate();
             return names.map(|(i, name)| (i as f64, name.clone())).collect();
         }
-        let values = if !axis.at.is_empty() {
-            axis.at.clone()
-        } else if axis.log {
+        if !axis.at.is_empty() {
+            return axis.at.clone();
+        }
+        let values = if axis.log {
             self.log_values(axis.unit.is_binary())
         } else {
             self.linear_values(axis.unit)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::legend::{self, Key};
 use super::scale::Scale;
-use super::{Axis, Entry, LOOKS, Stack, Unit, WIDTH, bars, colour, fitted, px, width};
+use super::{Axis, Entry, LOOKS, Stack, Unit, bars, colour, fitted, px, width};
 use crate::kit::escape::xml;
 
 /// Height of a row with its gap, pixels.
@@ -12,18 +12,19 @@ const ROW: f64 = 26.0;
 /// Height of a bar, pixels.
 const THICK: f64 = 18.0;
 
-/// Height and elements of the drawing.
-pub(super) fn draw(axis: &Axis, stack: &Stack) -> (f64, String) {
+/// Height and elements of a drawing `across` pixels wide.
+pub(super) fn draw(axis: &Axis, across: f64, stack: &Stack) -> (f64, String) {
     let pale = |look: usize| look >= LOOKS;
     let entries = stack.parts.iter().map(|(name, look)| Entry {
         name: name.clone(),
         look: *look,
         key: if pale(*look) { Key::Pale } else { Key::Box },
     });
-    let (top, mut out) = legend::draw(&entries.collect::<Vec<_>>(), WIDTH);
+    let (top, mut out) = legend::draw(&entries.collect::<Vec<_>>(), across);
     let names = stack.rows.iter().map(|(name, _)| width(name));
-    let left = 14.0 + names.fold(40.0, f64::max).min(210.0);
-    let right = WIDTH - 84.0;
+    let most = bars::name_width(across);
+    let left = 14.0 + names.fold(40.0, f64::max).min(most);
+    let right = across - 70.0;
     let bottom = top + ROW * stack.rows.len() as f64;
     let scale = Scale::new(axis, [0.0, 1.0].into_iter(), left, right);
     out += &bars::grid(&scale, top, bottom);
@@ -35,7 +36,7 @@ pub(super) fn draw(axis: &Axis, stack: &Stack) -> (f64, String) {
             out,
             "<text text-anchor=\"end\" x=\"{}\" y=\"{text}\">{}</text>\n<text class=\"small\" x=\"{}\" y=\"{text}\">{}</text>",
             px(left - 8.0),
-            xml(&fitted(name, 206.0)),
+            xml(&fitted(name, most)),
             px(right + 8.0),
             xml(&stack.unit.show(sum)),
             text = px(text),

@@ -194,10 +194,10 @@ fn numbered(label: &str, unit: Unit, numbers: &[f64]) -> Axis {
     if at.len() > 12 {
         at.clear();
     }
+    let axis = Axis::fitting(label, unit, numbers.iter().copied());
     Axis {
-        at,
         zero: false,
-        ..Axis::fitting(label, unit, numbers.iter().copied())
+        ..axis.ticks_at(&at)
     }
 }
 
