@@ -20,6 +20,8 @@ fn good() -> Figures {
         }),
         ok: 100_000,
         failed: 0,
+        main_failure: None,
+        gave_up: false,
         cancelled: 0,
         issued_in_phase: 100_500,
         ended_in_phase: 100_500,

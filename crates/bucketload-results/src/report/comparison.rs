@@ -7,7 +7,7 @@ use super::overlay;
 use super::summary::latencies;
 use crate::compare::{Compared, Comparison, Difference, Effect, Run, Side, Unit};
 use crate::kit::svg::{Bar, Bars, Body};
-use crate::kit::{Axis, Chart, Page, Section, Table, Unit as Scale, VerdictBox};
+use crate::kit::{Axis, Chart, Page, Section, Table, VerdictBox};
 use crate::output::comparison::{self as words, comparison_sentence};
 use crate::result::{ClassResult, Latency, PhaseResult};
 use crate::units;
@@ -59,7 +59,7 @@ pub(super) fn page(c: &Comparison, a: &[Run], b: &[Run]) -> Page {
 
 /// Whether the quantity is a throughput.
 fn is_rate(q: &Compared) -> bool {
-    matches!(q.sample.quantity.unit, Unit::OpsPerS | Unit::BytesPerS)
+    matches!(q.sample.quantity.unit, Unit::PerS | Unit::BytesPerS)
 }
 
 /// The decision, and the gain or loss in throughput with its interval.
@@ -106,7 +106,7 @@ fn intervals(c: &Comparison) -> Chart {
         };
         bars.add(&q.sample.quantity.name, bar);
     }
-    let x = Axis::linear("change from A to B", Scale::Share);
+    let x = Axis::linear("change from A to B", Unit::Share);
     Chart::new("B against A, with 95 % intervals", x.clone(), x, Body::Bars(bars)).noted(
         "The line is no change; hollow: the interval contains it. More throughput is better, more time is worse.",
     )
