@@ -187,6 +187,7 @@ async fn stream_run(
     let asked: Option<JobId> = wanted.job.as_deref().and_then(|id| id.parse().ok());
     let mut shown: Option<(Arc<LiveRun>, watch::Receiver<u64>, SentPoints)> = None;
     let mut series = SeriesView::default();
+    let mut drawn = String::new();
     let mut state = None;
     loop {
         queue.borrow_and_update();
@@ -224,7 +225,12 @@ async fn stream_run(
                 });
                 if let Some(run) = run {
                     let live = Live::new(console, live.id, &run, &series, wanted.layout());
-                    send(tx, "live", &live.map_err(|_| StreamClosed)?).await?;
+                    let live = live.map_err(|_| StreamClosed)?;
+                    // The run directory is read more often than it grows.
+                    if live.html != drawn {
+                        send(tx, "live", &live).await?;
+                        drawn = live.html;
+                    }
                 }
             }
             // Wide bins change slowly.
