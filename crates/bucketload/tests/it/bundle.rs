@@ -75,7 +75,12 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         pack(dir, "run", "forged").expect(0, &["does not follow from the data"]);
         refuted(dir, "forged", words);
     };
+    let totals = "\"issued\": 400,\n        \"ok\": 40";
+    let (stored, changed) = (format!("{totals}0"), format!("{totals}1"));
     with_change(&at("result.json"), "\"ok\": 400", "\"ok\": 401", || {
+        forged(&["result.json: summary.ok: stored 401, computed 400"]);
+    });
+    with_change(&at("result.json"), &stored, &changed, || {
         forged(&[
             "result.json: phases[",
             "].totals.ok: stored 401, computed 400",
