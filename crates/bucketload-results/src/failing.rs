@@ -114,6 +114,7 @@ impl Failing {
 #[cfg(test)]
 mod tests {
     use bucketload_core::error::ErrorKind::{self, Full, NotFound, Server};
+    use bucketload_core::op::OpClass;
     use bucketload_core::tally::{Interval, Tally};
 
     use super::Failing;
@@ -132,8 +133,9 @@ mod tests {
         let mut watch = watch();
         let mut ended = seconds.iter().map(|(ok, failed, kind)| {
             let mut tally = Tally::new();
-            tally.cells[0].ok = *ok;
-            tally.cells[0].failed[*kind as usize] = *failed;
+            let cell = tally.cell_mut(0, OpClass::Put);
+            cell.ok = *ok;
+            cell.failed[*kind as usize] = *failed;
             watch.interval(&Interval {
                 phase: 0,
                 index: 0,
