@@ -4,8 +4,6 @@
 //! of a run may be what the run is about. So the rule is quick only where nothing can come any more: when nearly
 //! nothing has succeeded since the phase began, and when the store is full.
 
-use std::collections::VecDeque;
-
 use bucketload_core::error::ErrorKind;
 use bucketload_core::plan::{PhaseKind, PhasePlan};
 use bucketload_core::tally::Interval;
@@ -18,9 +16,6 @@ const OPERATIONS: u64 = 1_000;
 const HOPELESS_NS: u64 = 5_000_000_000;
 /// The same for a phase that worked before, nanoseconds.
 const OUTAGE_NS: u64 = 60_000_000_000;
-/// Most intervals that are kept. Shorter ones than a hundredth of a second let an outage last less than a minute.
-const INTERVALS: usize = 6_000;
-
 /// Counts of operations that ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -30,28 +25,14 @@ struct Counts {
     full: u64,
 }
 
-impl Counts {
-    fn add(&mut self, other: Self) {
-        self.len_ns += other.len_ns;
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.full += other.full;
-    }
-
-    fn is_failing(self) -> bool {
-        let ended = self.ok + self.failed;
-        ended >= OPERATIONS && self.failed as f64 >= NEARLY_ALL * ended as f64
-    }
-}
-
-/// Watches the intervals of one phase. Memory is bounded.
+/// Watches the intervals of one phase.
 #[derive(Clone, Debug)]
 pub struct Failing {
     absent_fails: bool,
     /// Whether operations succeeded in some interval.
     worked: bool,
-    /// The newest intervals, up to [`OUTAGE_NS`].
-    recent: VecDeque<Counts>,
+    /// The intervals since nearly all operations fail.
+    since: Counts,
 }
 
 impl Failing {
@@ -68,7 +49,7 @@ impl Failing {
         (phase.kind == PhaseKind::Run && !allowed && loops(phase)).then(|| Self {
             absent_fails,
             worked: false,
-            recent: VecDeque::new(),
+            since: Counts::default(),
         })
     }
 
@@ -87,43 +68,34 @@ impl Failing {
             failed: interval.tally.failures() - absent,
             full: of_kind(ErrorKind::Full),
         };
-        self.worked |= now.ok as f64 > (1.0 - NEARLY_ALL) * (now.ok + now.failed) as f64;
-        self.recent.push_back(now);
-        if self.recent.len() > INTERVALS {
-            self.recent.pop_front();
+        if now.ok as f64 > (1.0 - NEARLY_ALL) * (now.ok + now.failed) as f64 {
+            (self.worked, self.since) = (true, Counts::default());
+            return false;
         }
-        let (hopeless, outage) = (self.last(HOPELESS_NS), self.last(OUTAGE_NS));
-        let is_final = |counts: Counts| !self.worked || counts.full * 2 > counts.failed;
-        hopeless.is_some_and(|counts| counts.is_failing() && is_final(counts))
-            || outage.is_some_and(Counts::is_failing)
-    }
-
-    /// The newest intervals that together last `length_ns`; `None` if there are not that many.
-    fn last(&self, length_ns: u64) -> Option<Counts> {
-        let mut sum = Counts::default();
-        for counts in self.recent.iter().rev() {
-            sum.add(*counts);
-            if sum.len_ns >= length_ns {
-                return Some(sum);
-            }
-        }
-        None
+        let since = &mut self.since;
+        since.len_ns += now.len_ns;
+        since.ok += now.ok;
+        since.failed += now.failed;
+        since.full += now.full;
+        let is_final = !self.worked || since.full * 2 > since.failed;
+        let patience = if is_final { HOPELESS_NS } else { OUTAGE_NS };
+        since.ok + since.failed >= OPERATIONS && since.len_ns >= patience
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bucketload_core::error::ErrorKind::{self, Full, NotFound, Server};
+    use bucketload_core::op::OpClass;
     use bucketload_core::tally::{Interval, Tally};
 
-    use super::Failing;
-    use std::collections::VecDeque;
+    use super::{Counts, Failing};
 
     fn watch() -> Failing {
         Failing {
             absent_fails: false,
             worked: false,
-            recent: VecDeque::new(),
+            since: Counts::default(),
         }
     }
 
@@ -132,8 +104,9 @@ mod tests {
         let mut watch = watch();
         let mut ended = seconds.iter().map(|(ok, failed, kind)| {
             let mut tally = Tally::new();
-            tally.cells[0].ok = *ok;
-            tally.cells[0].failed[*kind as usize] = *failed;
+            let cell = tally.cell_mut(0, OpClass::Put);
+            cell.ok = *ok;
+            cell.failed[*kind as usize] = *failed;
             watch.interval(&Interval {
                 phase: 0,
                 index: 0,

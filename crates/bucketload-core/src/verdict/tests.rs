@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Backlog, Completeness, Figures, Limit, Slice, Verdict, Word, judge};
+use crate::error::ErrorKind;
 use crate::sink::Calibration;
 use crate::stats::steady::{Assessment, Checks, State};
 
@@ -329,6 +330,30 @@ fn v7_failures() {
     assert!(explore.reasons[0].advice.contains("exploration"));
     let (_, bad) = after(|f| (f.ok, f.failed) = (98_999, 1001));
     assert!(bad.reasons[0].advice.contains("do not describe"));
+}
+
+#[test]
+fn failures_explain_what_the_client_did() {
+    let (_, busy) = after(|f| (f.ok, f.failed, f.busiest_thread) = (50_000, 50_000, Some(1.0)));
+    assert_eq!(busy.word, Word::ClientBound);
+    let (_, most) = after(|f| {
+        (f.ok, f.failed, f.busiest_thread) = (49_999, 50_001, Some(1.0));
+        (f.retries, f.main_failure) = (50_000, Some((ErrorKind::Full, 50_000)));
+    });
+    assert_eq!(
+        (most.word, most.reasons[0].rule.as_str()),
+        (Word::Degraded, "V7")
+    );
+    assert!(
+        most.reasons[0]
+            .measured
+            .contains("50000 of them with `full`")
+    );
+    let (_, gave_up) = after(|f| {
+        (f.ok, f.failed, f.busiest_thread, f.gave_up) = (90_000, 10_000, Some(1.0), true);
+    });
+    assert_eq!(gave_up.word, Word::Degraded);
+    assert!(gave_up.reasons[0].measured.contains("ended early"));
 }
 
 #[test]

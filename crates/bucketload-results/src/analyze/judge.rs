@@ -61,7 +61,9 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     };
     let counts = ErrorKind::ALL.map(|kind| (kind, of_kind(kind)));
     let counted = counts.into_iter().filter(|(kind, count)| {
-        *count > 0 && (*kind != ErrorKind::NotFound || e.manifest.plan.not_found_is_failure)
+        *count > 0
+            && *kind != ErrorKind::Cancelled
+            && (*kind != ErrorKind::NotFound || e.manifest.plan.not_found_is_failure)
     });
     let totals = &e.scan.totals;
     let sent = ScheduleKept::of(e.scan.series.bins(), e.bins);

@@ -67,6 +67,7 @@ const VERBS: &[(&str, &str, How)] = &[
     ("study list", "", Ends(0, "ostorebench")),
     ("study show", "ossperf", Ends(0, "[[experiment]]")),
     ("study report", "studied", Ends(0, "studied/report.html")),
+    ("init", "--list", Ends(0, "no target is saved")),
     ("workloads", "", Ends(0, "online-service")),
     ("show", "smoke", Ends(0, "name = \"smoke\"")),
     ("report", "kept", Ends(0, "kept/report.html")),
