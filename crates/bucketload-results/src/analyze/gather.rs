@@ -61,8 +61,8 @@ fn intervals_per_column(scan: &PhaseScan) -> u64 {
         .map(|class| class.ok)
         .max()
         .unwrap_or(0);
-    // For p99, p90 and the median, and half as many again, because intervals vary.
-    [1500, 150, 30]
+    // For p99, p90 and the median, with a reserve, because intervals vary.
+    [1500, 150, 60]
         .into_iter()
         .map(|wanted| (wanted * intervals).div_ceil(most.max(1)).max(least))
         .find(|columns| intervals >= FEWEST_COLUMNS * columns)
