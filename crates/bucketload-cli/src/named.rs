@@ -122,7 +122,7 @@ fn flags(table: &toml::Table, place: &str) -> Result<TargetArgs, String> {
 /// When there is no such target, or its settings are wrong.
 pub(crate) fn expand(args: &mut TargetArgs) -> Result<(), String> {
     match args.target.as_deref().and_then(|url| url.strip_prefix('@')) {
-        Some(name) => expand_from(&file()?, &name.to_owned(), args),
+        Some(name) => expand_from(&file()?, name, args),
         None => Ok(()),
     }
 }

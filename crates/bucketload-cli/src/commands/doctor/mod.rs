@@ -20,13 +20,14 @@ use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 use crate::target::Target;
-use crate::{dialect, leftover, setup, signals};
+use crate::{dialect, leftover, named, setup, signals};
 use report::Report;
 
 /// Examines, prints, and writes the dialect.
 pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
     let mut flags = args.target.clone();
     flags.target = args.url.clone().or(flags.target);
+    named::expand(&mut flags).or_usage()?;
     let Some(url) = flags.target.clone() else {
         return Err(Failure::usage(
             "doctor: name what to examine, such as s3://BUCKET/PREFIX, file:///DIRECTORY or mem:",

@@ -90,7 +90,9 @@ impl<'a> Report<'a> {
         let mut out = format!("{}\n\n", self.summary);
         let width = self.checks.iter().map(|f| f.id.len()).max().unwrap_or(0);
         // Writing to a string cannot fail.
-        for finding in self.checks {
+        let blocked =
+            |f: &&Finding| f.state == State::NotTried && f.found.starts_with("it needs `");
+        for finding in self.checks.iter().filter(|f| !blocked(f)) {
             let mut lines = finding.found.lines();
             let first = lines.next().unwrap_or_default();
             let state = finding.state.name();
@@ -105,6 +107,14 @@ impl<'a> Report<'a> {
             if !finding.remedy.is_empty() {
                 let _ = writeln!(out, "{:w$}-> {}", "", finding.remedy, w = 13 + width);
             }
+        }
+        let names: Vec<&str> = self.checks.iter().filter(blocked).map(|f| f.id).collect();
+        if !names.is_empty() {
+            let _ = writeln!(
+                out,
+                "\nnot tried, because they need what does not work: {}",
+                names.join(", ")
+            );
         }
         for left in self.left {
             let _ = writeln!(out, "\nleft in the target: {left}");
