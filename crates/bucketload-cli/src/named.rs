@@ -121,8 +121,9 @@ fn flags(table: &toml::Table, place: &str) -> Result<TargetArgs, String> {
 /// # Errors
 /// When there is no such target, or its settings are wrong.
 pub(crate) fn expand(args: &mut TargetArgs) -> Result<(), String> {
-    match args.target.as_deref().and_then(|url| url.strip_prefix('@')) {
-        Some(name) => expand_from(&file()?, name, args),
+    let name = args.target.as_deref().and_then(|url| url.strip_prefix('@'));
+    match name.map(str::to_owned) {
+        Some(name) => expand_from(&file()?, &name, args),
         None => Ok(()),
     }
 }
