@@ -246,7 +246,10 @@ pub(crate) fn flags_of(
 /// When an endpoint has no scheme.
 pub(crate) fn check_endpoints(args: &TargetArgs) -> Result<(), Failure> {
     let urls = args.settings.all(&flags::ENDPOINT_URL);
-    match urls.iter().find(|url| !url.contains("://")) {
+    match urls
+        .iter()
+        .find(|url| !url.is_empty() && !url.contains("://"))
+    {
         None => Ok(()),
         Some(url) => Err(Failure::usage(format!(
             "--endpoint-url {url}: the endpoint has no scheme; write http://{url}, or https://{url} if it answers in TLS"

@@ -73,7 +73,7 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
 ];
 
 /// The flags that `-h` shows of the groups in [`SHARED`].
-const USUAL: [&str; 25] = [
+const USUAL: [&str; 24] = [
     "target",
     "dialect",
     "endpoint-url",
@@ -94,9 +94,8 @@ const USUAL: [&str; 25] = [
     "dry-run",
     "threads",
     "agents",
-    "launch",
+    "slo",
     "output",
-    "explain",
     "out",
     "op-log",
 ];
@@ -147,11 +146,12 @@ const FOREIGN: [(&[&str], &str); 8] = [
 ];
 
 /// Groups of flags that many commands have, by the beginning of their heading.
-const SHARED: [&str; 7] = [
+const SHARED: [&str; 8] = [
     "Target options",
     "File system options",
     "Workload options",
     "Run options",
+    "Gate options",
     "COSBench options",
     "Options for many hosts",
     "Output options",

@@ -30,9 +30,7 @@ Examples:
   bucketload run workload.xml --size 4KiB --duration 5s --target mem:
       Run a COSBench workload on the embedded server, with other sizes and times
   bucketload run online-service --objects 2000 --size 16KiB --prepare-only --target s3://bench --endpoint-url http://host:9000 --out filled
-      Prepare the objects and keep them; go on after an interruption with --prepare-only --data filled
-  bucketload run online-service --objects 2000 --size 16KiB --duration 5s --data filled --target s3://bench --endpoint-url http://host:9000
-      Measure on them
+      Prepare the objects and keep them; --prepare-only --data filled goes on after an interruption, --data filled measures on them
   bucketload run my.toml --target s3://bench --endpoint-url http://host:9000 --agents h1:7400,h2:7400
       Run from two hosts, each with `bucketload agent --listen`; the result is a single run
 

@@ -161,7 +161,11 @@ impl Quirks {
     pub fn of(name: &str) -> Option<Self> {
         let s3 = Self::default();
         Some(match name {
-            "aws" | "bucketload" => s3,
+            // In us-east-1.
+            "aws" | "bucketload" => Self {
+                make_existing: Expect::Works,
+                ..s3
+            },
             "minio" => Self {
                 double_slash: REJECTED,
                 dot_segment: REJECTED,

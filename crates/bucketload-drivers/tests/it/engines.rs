@@ -50,7 +50,7 @@ fn driver<E: Engine>(engine: E, config: S3Config) -> EngineDriver<E> {
 fn passes(name: &str, driver: &impl Driver) {
     let suite = Suite {
         bucket: "suite".to_owned(),
-        quirks: Quirks::default().with_engine(name),
+        quirks: Quirks::of("bucketload").unwrap().with_engine(name),
         clock,
     };
     let results = run(suite.run(driver)).unwrap();

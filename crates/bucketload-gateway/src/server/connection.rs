@@ -85,7 +85,6 @@ impl<'s> Connection<'s> {
         if !matches!(greeted, Ok(true)) {
             return;
         }
-        self.handle.greeted.store(true, Ordering::Relaxed);
         if let Err(ConnectionEnd::Malformed(sequence, malformed)) = self.serve() {
             self.replies.push(Outcome::Refused, sequence, 0, |out| {
                 out.extend_from_slice(malformed.0.as_bytes());
@@ -127,6 +126,8 @@ impl<'s> Connection<'s> {
             self.socket
                 .send(&hello(PROTOCOL_VERSION, verdict as u8), false)
         };
+        // Before the client can know: from then on, its connection makes no room for others.
+        let welcome = || self.handle.greeted.store(true, Ordering::Relaxed);
         if version != PROTOCOL_VERSION {
             answer(Verdict::WrongVersion)?;
             return Ok(false);
@@ -142,11 +143,15 @@ impl<'s> Connection<'s> {
                 true => Verdict::Welcome,
                 false => Verdict::WrongToken,
             };
+            if verdict == Verdict::Welcome {
+                welcome();
+            }
             self.socket.send(&[verdict as u8], false)?;
             if verdict != Verdict::Welcome {
                 return Ok(false);
             }
         } else {
+            welcome();
             answer(Verdict::Welcome)?;
         }
         self.socket.limit(self.state.options.stall_timeout)?;

@@ -122,7 +122,7 @@ fn a_run_verifies_and_every_change_of_a_figure_is_named() {
         &format!("<td>{cell}</td>"),
         "<td>0.1 ns</td>",
         || {
-            forged(&["report.html: Popularity / ", "stored 0.1 ns, computed "]);
+            forged(&["report.html: Latency / ", "stored 0.1 ns, computed "]);
         },
     );
     // Raw data without the derived reports.

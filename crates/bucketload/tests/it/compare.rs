@@ -162,7 +162,7 @@ fn different_workloads_must_be_allowed_before_anything_runs() {
         2,
         &[
             "A and B did not measure the same thing",
-            "phases.run.works.run.model.workers: 2 vs 4",
+            "workers of phase run: 2 vs 4",
             "--allow-different",
         ],
     );
