@@ -239,7 +239,7 @@ impl Way<'_> {
             match asked {
                 Ok((reply, took)) => {
                     if times.is_empty() {
-                        let words = format!("status {} to HEAD /", reply.status);
+                        let words = format!("status {} to HEAD {PATH}", reply.status);
                         findings.push(Finding::new("http", http, State::Ok, words));
                     }
                     if let Some(refusal) = &reply.refusal {
@@ -291,6 +291,9 @@ impl Way<'_> {
     }
 }
 
+/// What is asked for without credentials. Whether it exists does not matter.
+const PATH: &str = "/bucketload-doctor/none";
+
 /// One request without credentials; the time is that from its first byte to the end of the answer.
 async fn ask(
     connection: &mut Connection,
@@ -299,7 +302,8 @@ async fn ask(
     date: &mut Vec<u8>,
 ) -> Result<(Reply, Duration), OpError> {
     let mut head = endpoint.begin("HEAD");
-    head.text("/");
+    // Not of "/": radosgw answers that with a body, which no answer to HEAD may have.
+    head.text(PATH);
     head.extend_from_slice(client.fields(0));
     let mut request = Plain::bare(head);
     let mut sink = OneField {
