@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use super::agents::AgentsArgs;
 use super::run::{LoadArgs, OP_LOG_FORMATS};
 use super::target::TargetArgs;
-use super::values::{choice, size};
+use super::values::{byte_rate, choice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,11 +71,11 @@ pub(crate) struct Io500Args {
     #[arg(long, value_name = "MODE", help_heading = "IO500 options")]
     pub(crate) mode: Option<String>,
 
-    /// Rate at which the target is expected to take data, per second, such as 2GiB
+    /// Rate at which the target is expected to take data, such as 2GiB/s
     ///
     /// The run says beforehand how much it will write, and is refused on a directory whose file system has no room
     /// for that. Without this flag, the rate of a directory is measured with a file of 64 MiB.
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "IO500 options")]
+    #[arg(long, value_name = "RATE", value_parser = byte_rate, help_heading = "IO500 options")]
     pub(crate) expect_rate: Option<u64>,
 
     /// Leave the files in the target

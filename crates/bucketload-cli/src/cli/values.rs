@@ -28,6 +28,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|invalid| invalid.to_string())
 }
 
+/// Reads bytes per second, such as `2GiB/s`.
+pub(crate) fn byte_rate(text: &str) -> Result<u64, String> {
+    size(text.strip_suffix("/s").unwrap_or(text))
+}
+
 /// Reads a fact such as `durability=3-copies`.
 pub(crate) fn fact(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

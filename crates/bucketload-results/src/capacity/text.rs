@@ -15,15 +15,12 @@ pub fn trial_line(record: &Record) -> String {
         .iter()
         .map(|c| format!("{} {}", c.objective, value(c)))
         .collect();
-    let word = if trial.purpose.is_reference() {
-        format!("p50 {}", units::ns(record.p50.ns as f64))
-    } else {
-        match &record.judgement.meaning {
-            TrialMeaning::Pass => format!("pass    {}", figures.join(", ")),
-            TrialMeaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
-            TrialMeaning::Client { reason } => format!("CLIENT  {reason}"),
-            TrialMeaning::Broken { reason } => format!("BROKEN  {reason}"),
-        }
+    let word = match &record.judgement.meaning {
+        TrialMeaning::Client { reason } => format!("CLIENT  {reason}"),
+        TrialMeaning::Broken { reason } => format!("BROKEN  {reason}"),
+        _ if trial.purpose.is_reference() => format!("p50 {}", units::ns(record.p50.ns as f64)),
+        TrialMeaning::Pass => format!("pass    {}", figures.join(", ")),
+        TrialMeaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
     };
     format!(
         "{:>3}  {:<12} {:>9}/s  {word}",
