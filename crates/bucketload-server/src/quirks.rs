@@ -1,8 +1,8 @@
 //! Quirks: each makes the server differ from S3 in exactly one respect.
 //!
-//! A request passes three places: [`request()`] rewrites or refuses it before its operation runs,
-//! [`listing()`] bends a page of a listing, and [`answer()`] bends a response before it leaves.
-//! [`configure`] expresses the rest as configuration. What needs the store's past (stale reads and
+//! A request passes three places: `request()` rewrites or refuses it before its operation runs,
+//! `listing()` bends a page of a listing, and `answer()` bends a response before it leaves.
+//! `configure` expresses the rest as configuration. What needs the store's past (stale reads and
 //! listings, deletes that do nothing) asks [`Quirks::has`] where faults do the like (`ops/faulty`).
 //! Without quirks, each place costs one comparison.
 
