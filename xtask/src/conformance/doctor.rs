@@ -14,7 +14,7 @@ const TARGET: &str = "s3://bucketload-doctor/p";
 /// When the server cannot be used, when it differs from S3 in other ways than its dialect says, or when something
 /// is left in it.
 pub(super) fn expect_dialect(server: &Server) -> Result {
-    let dir = TempDir::new("doctor")?;
+    let dir = TempDir::new(&format!("doctor-{}", server.name))?;
     let found = dir.file("dialect.toml");
     let line = format!("doctor {TARGET} --create-bucket --write-dialect {found}");
     let outcome = call(bucketload(&line)?.envs(&server.env))?;
