@@ -71,7 +71,12 @@ const MORE: [SmallServer; 2] = [
     SmallServer {
         name: "s3s-fs",
         findings: &[],
-        failing: &[],
+        failing: &[
+            "delete-tagging",
+            "get-tagging",
+            "list-uploads",
+            "put-tagging",
+        ],
         keeps_folders: false,
         v1_only: false,
     },
@@ -286,6 +291,8 @@ impl Visit<'_> {
         ));
         command.args(["--write-out", "\n%{http_code}"]);
         if let Some(body) = body {
+            // curl's own type is that of forms, whose content moto parses instead of storing it.
+            command.args(["--header", "content-type: text/plain"]);
             command.args(["--data-binary", body]);
         }
         let answer = output(command.arg(&url))?;
