@@ -240,23 +240,6 @@ pub(crate) fn flags_of(
     Ok(all)
 }
 
-/// Checks the endpoints before anything is sent, so that a dry run refuses them too.
-///
-/// # Errors
-/// When an endpoint has no scheme.
-pub(crate) fn check_endpoints(args: &TargetArgs) -> Result<(), Failure> {
-    let urls = args.settings.all(&flags::ENDPOINT_URL);
-    match urls
-        .iter()
-        .find(|url| !url.is_empty() && !url.contains("://"))
-    {
-        None => Ok(()),
-        Some(url) => Err(Failure::usage(format!(
-            "--endpoint-url {url}: the endpoint has no scheme; write http://{url}, or https://{url} if it answers in TLS"
-        ))),
-    }
-}
-
 fn start_embedded(
     store: &str,
     args: &TargetArgs,
@@ -331,22 +314,7 @@ fn is_local(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bucketload_target::flags;
-
-    use super::{check_endpoints, is_local, proxy_warning};
-    use crate::cli::target::TargetArgs;
-
-    #[test]
-    fn an_endpoint_without_a_scheme_is_refused_with_the_remedy() {
-        let mut args = TargetArgs::default();
-        let settings = &mut args.settings;
-        settings.set(&flags::ENDPOINT_URL, ["http://a:1", "localhost:9000"]);
-        let refused = check_endpoints(&args).unwrap_err().message;
-        assert!(refused.contains("write http://localhost:9000"), "{refused}");
-        args.settings.set(&flags::ENDPOINT_URL, ["https://a"]);
-        assert!(check_endpoints(&args).is_ok());
-    }
-
+    use super::{is_local, proxy_warning};
     #[test]
     fn a_proxy_that_is_not_used_is_named() {
         let warning = |url: &str, variables: &[(&str, &str)]| {

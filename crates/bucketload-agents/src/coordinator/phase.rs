@@ -423,25 +423,25 @@ impl<'a> PhaseCourse<'a> {
         if self.start_ns == 0 {
             return;
         }
-        let hook = self.options.converged.as_ref();
-        let hook = hook.filter(|_| self.end.is_none());
+        let hook = self
+            .options
+            .converged
+            .as_ref()
+            .filter(|_| self.end.is_none());
         let mut early = None;
         self.remote.merger.emit(|interval| {
             sink.interval(interval);
             early = early.or_else(|| hook.and_then(|hook| (hook.borrow_mut())(interval)));
         });
-        if let Some(end) = early
-            && !self.converged
-        {
+        if let Some(end) = early {
             self.converged = true;
             self.end = Some(end);
             if end == PhaseEnd::Failing {
-                sink.event(&Event::Warning {
-                    message: failing_note(&self.plan.name),
-                });
+                let message = failing_note(&self.plan.name);
+                sink.event(&Event::Warning { message });
             }
-            let phase = self.phase;
-            self.remote.fleet.tell_all(&ToAgent::Converged { phase });
+            let told = ToAgent::Converged { phase: self.phase };
+            self.remote.fleet.tell_all(&told);
             self.end_within(END_GRACE);
         }
     }

@@ -18,7 +18,7 @@ use crate::commands::gates;
 use crate::commands::report::{print_result, text_options};
 use crate::commands::workloads::load;
 use crate::confine;
-use crate::connection::{Connection, check_endpoints, flags_of, target_of};
+use crate::connection::{Connection, flags_of, target_of};
 use crate::cosbench;
 use crate::cosbench::Loaded;
 use crate::distributed::fleet;
@@ -49,7 +49,6 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     if args.confined {
         confine::check(&target, &args.allow_root)?;
     }
-    check_endpoints(&target_args)?;
     gates::check(&args.gates, &resolved.plan)?;
     if let Some(precision) = args.until_precise {
         gates::until_precise(&mut resolved.plan, precision)?;
@@ -66,8 +65,18 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     let kept = Kept::of(&args.data, &resolved.plan, &target)?;
     if args.load.dry_run {
         let outlook = dry_run(&resolved, args.output.output, global.quiet)?;
-        unchecked(&target, &target_args, global.quiet);
-        return Ok(outlook);
+        return match unchecked(&target, &target_args, global.quiet) {
+            // A controller accepts what its check accepts.
+            Err(refused) if args.confined => Err(refused),
+            Err(refused) => {
+                eprintln!(
+                    "bucketload: the run itself would be refused: {}",
+                    refused.message
+                );
+                Ok(outlook)
+            }
+            Ok(()) => Ok(outlook),
+        };
     }
     if let (Some(archive), Some(number)) = (
         &args.cosbench.cosbench_artifacts,
@@ -94,9 +103,10 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         print_result(&done.result, args.output.output, options)?;
     }
     if args.confined {
-        // For the pages of the controller that started this run.
-        outcome::write(&done.out, &done.result)
-            .map_err(|e| Failure::aborted(format!("{}: {e}", done.out.display())))?;
+        // For the pages of the controller that started this run. Without it they lack figures; the run is what it is.
+        if let Err(e) = outcome::write(&done.out, &done.result) {
+            eprintln!("bucketload: {}: {e}", done.out.display());
+        }
     }
     let exit = gates::judge(&args.gates, &done.result, args.output.output, exit);
     ossperf_line(
@@ -217,22 +227,21 @@ fn dry_run(resolved: &Resolved, format: OutputFormat, quiet: bool) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// Says whether the target's flags, files and credentials would do, and what a dry run does not check.
-fn unchecked(target: &Target, args: &TargetArgs, quiet: bool) {
+/// Says what a dry run does not check.
+///
+/// # Errors
+/// When the target's flags, files or credentials would not do.
+fn unchecked(target: &Target, args: &TargetArgs, quiet: bool) -> Result<(), Failure> {
     let opened = drivers::ask(target, &args.settings, None, |driver, request| {
         (driver.open)(request)
-    });
-    match opened {
-        Err(failure) => eprintln!(
-            "bucketload: the run itself would be refused: {}",
-            failure.message
-        ),
-        Ok(Some(_)) if !quiet => eprintln!(
+    })?;
+    if opened.is_some() && !quiet {
+        eprintln!(
             "bucketload: nothing was sent to the target: whether it can be reached, accepts the credentials and has \
              room for the objects is not checked"
-        ),
-        Ok(_) => {}
+        );
     }
+    Ok(())
 }
 
 fn job(

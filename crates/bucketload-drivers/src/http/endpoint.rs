@@ -38,9 +38,10 @@ impl Endpoint {
                 );
             }
             None => {
+                let url = clip(url);
                 return fail(
-                    format!("`{}` is not a URL", clip(url)),
-                    "write http://HOST:PORT or https://HOST:PORT",
+                    format!("`{url}` has no scheme"),
+                    &format!("write http://{url}, or https://{url} if it answers in TLS"),
                 );
             }
         };
