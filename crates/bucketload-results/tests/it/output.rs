@@ -9,13 +9,13 @@ use std::path::Path;
 
 use crate::support::{SECOND, plan};
 use bucketload_core::sink::Event;
-use bucketload_results::{RunResult, analyze};
 use bucketload_results::kit::svg::Body;
 use bucketload_results::kit::{Chart, Page, Section, Series};
 use bucketload_results::output::live::LiveView;
 use bucketload_results::output::prometheus::{Snapshot, render};
 use bucketload_results::output::{TextOptions, csv, json, jsonl, objective_lines, text};
 use bucketload_results::result::figure::{CLASS, CLIENT, DURATIONS, PROGRESS};
+use bucketload_results::{RunResult, analyze};
 use sample::{interval, result, write_run_with};
 use serde_json::Value;
 
