@@ -328,10 +328,13 @@ impl<'a> PhaseCourse<'a> {
 
     /// Marks an agent as failed.
     fn fail(&mut self, rank: u32, state: AgentState, reason: &str) {
-        if self.remote.fleet.roster.failed(rank, state, reason) {
-            let name = self.remote.fleet.roster.name(rank);
-            self.drop_out(rank, format!("{name}: {reason}"));
-        }
+        let name = self.remote.fleet.roster.name(rank);
+        let message = match self.remote.fleet.roster.failed(rank, state, reason) {
+            true => format!("{name}: {reason}"),
+            // The network thread has seen the connection break in the meantime.
+            false => self.remote.fleet.lost(rank).message,
+        };
+        self.drop_out(rank, message);
     }
 
     /// Continues without an agent: the others finish.
@@ -541,16 +544,11 @@ impl<'a> PhaseCourse<'a> {
         let started = self.start_ns > 0;
         let now = now_ns();
         let start_ns = if started { self.start_ns } else { now };
-        let ended = |end| parts().any(|(part, _)| part.end == end);
-        let own_end = match () {
-            () if ended(PhaseEnd::ByteLimit) => PhaseEnd::ByteLimit,
-            () if ended(PhaseEnd::TimeLimit) => PhaseEnd::TimeLimit,
-            () => PhaseEnd::Complete,
+        let ends: Vec<_> = self.done.iter().map(|part| Some((*part)?.end)).collect();
+        let end = match self.failed {
+            Some(_) => self.end.unwrap_or(PhaseEnd::Aborted),
+            None => end_of(&ends, self.end),
         };
-        // A stop request that came after the phase's own end did not end it.
-        let by_itself = parts().all(|(part, _)| is_planned(part.end));
-        let end = self.end.filter(|_| !by_itself || self.failed.is_some());
-        let end = end.unwrap_or(own_end);
         let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
         let at_ns = match end {
             PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
@@ -596,10 +594,38 @@ impl<'a> PhaseCourse<'a> {
     }
 }
 
+/// How a phase ended whose agents ended with `ends` (`None`: without a result), if it was stopped with `stopped`.
+fn end_of(ends: &[Option<PhaseEnd>], stopped: Option<PhaseEnd>) -> PhaseEnd {
+    // A stop request that came after the phase's own end did not end it.
+    if !ends.iter().all(|end| end.is_some_and(is_planned)) {
+        return stopped.unwrap_or(PhaseEnd::Aborted);
+    }
+    let limits = [PhaseEnd::ByteLimit, PhaseEnd::TimeLimit];
+    let reached = limits.into_iter().find(|end| ends.contains(&Some(*end)));
+    reached.unwrap_or(PhaseEnd::Complete)
+}
+
 /// Whether a phase with this end followed its plan, rather than being stopped.
 const fn is_planned(end: PhaseEnd) -> bool {
     matches!(
         end,
         PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PhaseEnd::{Aborted, Complete, Interrupted, TimeLimit};
+    use super::*;
+
+    #[test]
+    fn a_phase_is_complete_only_if_every_agent_followed_the_plan() {
+        let (planned, stopped) = (Some(TimeLimit), Some(Interrupted));
+        assert_eq!(end_of(&[planned, Some(Complete)], None), TimeLimit);
+        assert_eq!(end_of(&[planned, planned], stopped), TimeLimit, "too late");
+        assert_eq!(end_of(&[planned, stopped], stopped), Interrupted);
+        for lost in [[None, None], [planned, None], [planned, Some(Aborted)]] {
+            assert_eq!(end_of(&lost, None), Aborted, "{lost:?}");
+        }
+    }
 }
