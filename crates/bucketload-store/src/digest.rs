@@ -20,7 +20,7 @@ pub enum EtagMode {
     #[default]
     Md5,
     /// Unique per version and independent of the content, marked so that clients do not mistake it for
-    /// an MD5 ([`ETag::opaque`]). Costs nothing.
+    /// an MD5 ([`ETag::opaque`]). Costs nothing. A body whose MD5 the client announces has that MD5 as its tag.
     Opaque,
 }
 
@@ -57,9 +57,10 @@ impl Tagger {
 
     /// Starts a body.
     pub(crate) fn body(&self, options: &PutOptions) -> BodyCheck {
-        let opaque = self.unseen();
+        // An announced MD5 is checked anyway, so it can be the tag.
+        let opaque = self.unseen().filter(|_| options.content_md5.is_none());
         BodyCheck {
-            md5: (opaque.is_none() || options.content_md5.is_some()).then(Md5::new),
+            md5: opaque.is_none().then(Md5::new),
             opaque,
             options: *options,
             written: 0,

@@ -7,7 +7,8 @@
 //! driven, and calls the completion callback exactly once (`reply`). The closures (`calls`) work on a
 //! `backend`, which `library` finds by the host name and the environment.
 //!
-//! The library never starts a thread, writes to standard output, exits the process or unwinds into C.
+//! The library never starts a thread, writes to standard output, exits the process or unwinds into C. To standard
+//! error it writes single lines about failures (`complaints`).
 
 #![cfg_attr(
     feature = "abi2",
@@ -23,6 +24,7 @@ mod arguments;
 mod backend;
 mod calls;
 mod clock;
+mod complaints;
 mod context;
 pub mod exports;
 mod library;

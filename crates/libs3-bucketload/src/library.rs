@@ -6,7 +6,7 @@
 //! | `BUCKETLOAD_S3_ROOT` | directory of the store, regardless of the host that the client names |
 //! | `BUCKETLOAD_S3_REMOTE` | gateway to use instead: `tcp://HOST:PORT` or `unix:PATH` |
 //! | `BUCKETLOAD_S3_REMOTE_TOKEN_FILE` | file with the token that the gateway requires |
-//! | `BUCKETLOAD_S3_ETAG` | `md5` (default) or `opaque`, which costs nothing |
+//! | `BUCKETLOAD_S3_ETAG` | `opaque` (default), which costs nothing, or `md5` |
 //! | `BUCKETLOAD_S3_SYNC` | what a write waits for: `none` (default), `file`, `directory` |
 //! | `BUCKETLOAD_S3_INDEX_ENTRIES` | maximum number of entries in the indexes of large directories |
 //!
@@ -27,6 +27,7 @@ use bucketload_gateway::{AccessToken, Address};
 use bucketload_store::{Durability, EtagMode, PosixOptions};
 
 use crate::backend::{Backend, OpenBackend};
+use crate::complaints;
 use crate::reply::Failure;
 use crate::status::Status;
 
@@ -62,7 +63,7 @@ fn parse<T>(
     let parsed = value.to_str().and_then(parse);
     parsed
         .map(Some)
-        .ok_or_else(|| format!("{name}: {value:?} is not one of {allowed}"))
+        .ok_or_else(|| format!("{name}: {value:?} is not one of {allowed}: change or unset it"))
 }
 
 impl Settings {
@@ -108,7 +109,7 @@ impl Settings {
         Ok(Self {
             location: root.or(remote),
             token_file: text("BUCKETLOAD_S3_REMOTE_TOKEN_FILE").map(PathBuf::from),
-            etag: etag.unwrap_or_default(),
+            etag: etag.unwrap_or(EtagMode::Opaque),
             durability: durability.unwrap_or_default(),
             index_entries,
         })
@@ -152,6 +153,7 @@ thread_local! {
 /// Runs in the child of a fork: the open stores belong to the parent.
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
+    complaints::forget();
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -185,6 +187,7 @@ impl State {
 /// Initialises the library. Every call but the first only counts.
 pub(crate) fn initialize(default_host: Option<&[u8]>) -> Result<(), Status> {
     if default_host.is_some_and(|host| host.len() >= MAX_HOST_BYTES) {
+        complaints::not_initialized("the name of the default host is longer than 254 bytes");
         return Err(Status::UriTooLong);
     }
     state(|state| {
@@ -197,7 +200,10 @@ pub(crate) fn initialize(default_host: Option<&[u8]>) -> Result<(), Status> {
         state.references += 1;
         match state.settings() {
             Ok(_) => Ok(()),
-            Err(_) => Err(Status::FailedToInitializeRequest),
+            Err(why) => {
+                complaints::not_initialized(why);
+                Err(Status::FailedToInitializeRequest)
+            }
         }
     })
 }
@@ -209,6 +215,7 @@ pub(crate) fn deinitialize() {
         if state.references > 0 {
             return HashMap::new();
         }
+        complaints::summarize();
         GENERATION.fetch_add(1, Ordering::Release);
         state.default_host = None;
         state.settings = None;
@@ -359,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_setting_is_named() {
+    fn settings_are_checked_and_errors_name_them() {
         let with = |name: &'static str, value: &'static str| {
             Settings::read(move |asked| (asked == name).then(|| value.into()))
         };
@@ -372,8 +379,14 @@ mod tests {
             let fault = with(name, value).unwrap_err();
             assert!(fault.contains(name) && fault.contains(value), "{fault}");
         }
-        let settings = with("BUCKETLOAD_S3_ETAG", "opaque").unwrap();
-        assert_eq!(settings.etag, EtagMode::Opaque);
+        let settings = with("BUCKETLOAD_S3_ETAG", "md5").unwrap();
+        assert_eq!(settings.etag, EtagMode::Md5);
+        let settings = with("BUCKETLOAD_S3_SYNC", "file").unwrap();
+        assert_eq!(
+            settings.etag,
+            EtagMode::Opaque,
+            "tags cost nothing unless asked for"
+        );
         assert_eq!(settings.location, None);
     }
 }

@@ -14,6 +14,7 @@ use crate::abi::{
     S3ErrorDetails, S3NameValue, S3ResponseCompleteCallback, S3ResponseHandler,
     S3ResponseProperties, S3ResponsePropertiesCallback,
 };
+use crate::complaints;
 use crate::status::{self, Status, VERSION};
 
 /// Content type of objects stored without one, as in S3.
@@ -27,6 +28,8 @@ pub(crate) struct Failure {
     message: Option<Cow<'static, str>>,
     /// The HTTP status that a server would respond with, for an error of the store.
     http: Option<u16>,
+    /// Whether the request failed, rather than being answered with "no" or stopped by its own callback.
+    counts: bool,
 }
 
 impl Failure {
@@ -38,6 +41,11 @@ impl Failure {
         }
     }
 
+    /// Whether the failure has this status.
+    pub(crate) fn is(&self, status: Status) -> bool {
+        self.code == status.code(VERSION)
+    }
+
     /// The failure after a panic.
     pub(crate) fn panicked() -> Self {
         Self::new(Status::InternalError, "the library has panicked")
@@ -46,8 +54,24 @@ impl Failure {
     /// The failure as seen in a response without a body.
     pub(crate) fn without_body(self) -> Self {
         match self.http {
-            Some(http) => status::of_http(http).into(),
+            Some(http) => Self {
+                counts: self.counts,
+                ..status::of_http(http).into()
+            },
             None => self,
+        }
+    }
+
+    /// Counts the request as failed, if it did fail.
+    fn count(&self) {
+        if self.counts {
+            complaints::failed(|| {
+                let name = Status::name(self.code, VERSION).to_string_lossy();
+                match &self.message {
+                    Some(message) => format!("{name}: {message}"),
+                    None => name.into_owned(),
+                }
+            });
         }
     }
 
@@ -60,6 +84,7 @@ impl Failure {
                 code,
                 message: None,
                 http: None,
+                counts: false,
             })
         }
     }
@@ -71,14 +96,17 @@ impl From<Status> for Failure {
             code: status.code(VERSION),
             message: None,
             http: None,
+            counts: status != Status::AbortedByCallback,
         }
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        let http = error.http_status();
         Self {
-            http: Some(error.http_status()),
+            http: Some(http),
+            counts: !matches!(http, 304 | 404 | 412),
             ..Self::new(status::of_store(&error), error.to_string())
         }
     }
@@ -239,6 +267,9 @@ impl Callbacks {
 
     /// Calls the completion callback.
     pub(crate) fn complete(&self, outcome: &Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            failure.count();
+        }
         let Some(callback) = self.complete else {
             return;
         };
@@ -271,6 +302,7 @@ impl Callbacks {
 
     /// Ends a request that could not be set up, without details.
     pub(crate) fn refuse(&self, failure: &Failure) {
+        failure.count();
         if let Some(callback) = self.complete {
             // SAFETY: the function is valid by the contract of `new`.
             unsafe { callback(failure.code, ptr::null(), self.data) }

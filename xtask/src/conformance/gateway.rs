@@ -18,7 +18,7 @@ pub(super) fn all() -> Result {
     let library = library()?;
     let objects = place.file("embedded");
     let remote = |listen: &str| {
-        let flags = format!("--fast-etags --listen {listen}");
+        let flags = format!("--listen {listen}");
         let gateway = Gateway::start(&place.path().join("remote"), &flags)?;
         let variable = ("BUCKETLOAD_S3_REMOTE", gateway.address.as_str());
         suite("libs3 remote", &library, variable)
@@ -63,7 +63,7 @@ fn token(place: &TempDir, library: &Path) -> Result {
     files::write(&right, "0123456789abcdef0123\n")?;
     files::write(&wrong, "0123456789abcdef0124\n")?;
     let hosts = Hosts::start(1, SUBNET, "blg")?;
-    let flags = format!("--fast-etags --listen {SUBNET}.1:9020 --token-file {right}");
+    let flags = format!("--listen {SUBNET}.1:9020 --token-file {right}");
     let gateway = Gateway::start(&place.path().join("hosts"), &flags)?;
     // The library notices that the gateway refuses it at initialisation or at the first request: a usage error or an
     // unusable target.

@@ -42,6 +42,9 @@ const LIST_GOAL: f64 = 2.0;
 /// times as long to remove one file of a million.)
 const FLAT_GOAL: f64 = 1.3;
 
+/// Largest cost of a removal relative to a directory of half the size.
+const REMOVAL_GOAL: f64 = 1.5;
+
 /// All parts; one failure does not hide the next.
 pub(super) fn all() -> Result {
     need_programs(&[
@@ -69,6 +72,7 @@ pub(super) fn all() -> Result {
         ("libs3: crashes and forks", &|| bench.crashes()),
         ("libs3: the s3 tool of version 2", &|| bench.tool()),
         ("libs3: a million objects", &|| bench.scale()),
+        ("libs3: removals", &|| bench.removals()),
     ])
 }
 
@@ -266,8 +270,7 @@ impl Bench<'_> {
     fn scale(&self) -> Result {
         let program = self.program("scale");
         compile(&["scale.c"], "-O2", self.library, &program)?;
-        let mut environment = self.embedded("scale");
-        environment.push(("BUCKETLOAD_S3_ETAG", "opaque".to_owned()));
+        let environment = self.embedded("scale");
         let measure = |objects: u64| -> Result<BTreeMap<String, f64>> {
             let mut command = Command::new(&program);
             command.args([format!("scale-{objects}"), objects.to_string()]);
@@ -305,6 +308,33 @@ impl Bench<'_> {
             }
         }
         none_of(&missed)
+    }
+
+    /// Removals as IOR makes them, in directories of 2^4 to 2^20 objects.
+    fn removals(&self) -> Result {
+        let program = self.program("removal");
+        compile(&["removal.c"], "-O2", self.library, &program)?;
+        let mut command = Command::new(&program);
+        command.arg("removals");
+        command.args((4..=20).map(|power| (1u64 << power).to_string()));
+        command.env("LD_LIBRARY_PATH", self.library);
+        let outcome = done(command.envs(self.embedded("removals")))?;
+        eprint!("{}", outcome.stdout);
+        let costs: Vec<f64> = outcome
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_once(' ')?.1.parse().ok())
+            .collect();
+        ensure(costs.len() == 17, || "no figures of all sizes".to_owned())?;
+        let steepest = costs
+            .windows(2)
+            .map(|pair| pair[1] / pair[0])
+            .fold(0.0, f64::max);
+        ensure(steepest <= REMOVAL_GOAL, || {
+            format!(
+                "a removal costs {steepest:.2} times as much in a directory of twice the size (goal {REMOVAL_GOAL})"
+            )
+        })
     }
 }
 

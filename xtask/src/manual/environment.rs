@@ -310,7 +310,10 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "BUCKETLOAD_S3_REMOTE_TOKEN_FILE",
                 "file with the gateway's token",
             ),
-            ("BUCKETLOAD_S3_ETAG", "`md5` (default) or `opaque`"),
+            (
+                "BUCKETLOAD_S3_ETAG",
+                "entity tags: `opaque` (default), which cost nothing, or `md5`",
+            ),
             (
                 "BUCKETLOAD_S3_SYNC",
                 "what a write waits for: `none` (default), `file` or `directory`",

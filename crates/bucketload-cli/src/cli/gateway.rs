@@ -44,9 +44,9 @@ pub(crate) struct GatewayArgs {
     #[arg(long)]
     pub(crate) fsync: bool,
 
-    /// Use entity tags that cost nothing to compute, instead of MD5 sums, which clients can check
+    /// Use MD5 sums as entity tags, as S3 does, instead of tags that cost nothing to compute
     #[arg(long)]
-    pub(crate) fast_etags: bool,
+    pub(crate) md5_etags: bool,
 
     /// Cores to run on, such as 2-3
     #[arg(long, value_name = "LIST", value_parser = CoreList::parse)]

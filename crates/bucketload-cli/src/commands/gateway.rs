@@ -25,7 +25,7 @@ pub(crate) fn execute(args: &GatewayArgs) -> Result<Exit, Failure> {
         options.token = Some(AccessToken::read("the gateway's token", file).or_usage()?);
     }
     let mut store = PosixOptions::new(&args.root);
-    if args.fast_etags {
+    if !args.md5_etags {
         store.etag = EtagMode::Opaque;
     }
     if args.fsync {

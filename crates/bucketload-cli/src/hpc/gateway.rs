@@ -64,12 +64,8 @@ impl LibraryMode {
             })
         };
         match self {
-            // Uses the same cheap entity tags as the gateway, so that the modes differ in nothing else.
             Self::Embedded => Ok(LibrarySetup {
-                env: BTreeMap::from([
-                    variable(ROOT, root.to_string_lossy().into_owned()),
-                    variable(ETAG, "opaque".to_owned()),
-                ]),
+                env: BTreeMap::from([variable(ROOT, root.to_string_lossy().into_owned())]),
                 ..LibrarySetup::default()
             }),
             Self::Remote => over("127.0.0.1:0", None),
@@ -95,7 +91,7 @@ impl Gateway {
     fn start(root: &Path, listen: &str) -> Result<(Self, String), String> {
         let (child, stdin, address) = start_server("gateway", |command| {
             command
-                .args(["gateway", "--fast-etags", "--listen", listen, "--root"])
+                .args(["gateway", "--listen", listen, "--root"])
                 .arg(root);
         })?;
         Ok((Self { child, stdin }, address))

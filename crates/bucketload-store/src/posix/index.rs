@@ -1,19 +1,18 @@
-//! Ordered indexes of large directories, so that listing a page of a directory with a million files
-//! does not read a million entries.
+//! Ordered indexes of directories, so that listing a prefix costs what its keys cost, not what the directory holds.
 //!
-//! A listing builds an index when it meets a directory of more than [`INDEX_FROM`] entries. inotify
-//! keeps the index current: it reports the changes of all processes on this machine before the system
-//! call that makes them returns. An event only says which name to check; the state of the name is read
-//! from the directory before the index is used, so neither the order nor the kind of the events matters.
-//! If events may be missing (file systems that other machines change, a full event queue), there is no
-//! index, and the directory is read. The total number of entries is bounded; the least recently used
-//! indexes are dropped.
+//! The first listing of a directory builds an index if it meets more than [`INDEX_FROM`] entries, the second
+//! if there are more than [`SMALL`]. inotify keeps the index current: it reports the changes of all processes on
+//! this machine before the system call that makes them returns. An event only says which name to check; the
+//! state of the name is read from the directory before the index is used, so neither the order nor the kind of the
+//! events matters. If events may be missing (file systems that other machines change, a full event queue),
+//! there is no index, and the directory is read. The numbers of indexes and of their entries are bounded; the
+//! least recently used indexes are dropped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::{self, FileType};
@@ -24,8 +23,16 @@ use super::entries::{self, Kind};
 use super::escape::{Name, read_name};
 use super::gather::Gathering;
 
-/// Number of entries above which a directory gets an index.
+/// Number of entries above which a directory gets an index at once.
 pub(super) const INDEX_FROM: usize = 4096;
+/// Number of entries up to which reading a directory costs no more than asking its index.
+pub(super) const SMALL: usize = 16;
+/// Maximum number of indexes, and of directories that are remembered as listed. The second must not be larger: a
+/// walk over more directories than can have an index would build each anew.
+const MAX_INDEXES: usize = 1024;
+/// Events that a buffer of this size has room for, however long their names.
+const EVENT_BUFFER_BYTES: usize = 16 << 10;
+const EVENTS_THAT_FIT: usize = EVENT_BUFFER_BYTES / (16 + 256);
 
 /// Types (`statfs`) of file systems that only this kernel changes: ext2 to ext4, XFS, Btrfs, tmpfs,
 /// F2FS, ZFS, bcachefs, overlayfs.
@@ -68,6 +75,8 @@ struct State {
     inotify: Option<OwnedFd>,
     by_directory: HashMap<Identity, Index>,
     by_watch: HashMap<i32, Identity>,
+    /// Directories that were listed without an index.
+    listed: HashSet<Identity>,
     /// Directories that cannot be indexed.
     refused: HashSet<Identity>,
     clock: u64,
@@ -89,7 +98,28 @@ impl Indexes {
         }
     }
 
-    /// Adds candidates from the index of a directory, if it has one, and returns its directories that
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of entries above which a listing of this directory should build an index. Remembers that the
+    /// directory was listed.
+    pub(super) fn limit(&self, directory: &OwnedFd) -> Result<usize> {
+        if self.max_entries == 0 {
+            return Ok(usize::MAX);
+        }
+        let Some(identity) = identity(directory)? else {
+            return Ok(usize::MAX);
+        };
+        let mut state = self.lock();
+        if state.refused.contains(&identity) {
+            return Ok(usize::MAX);
+        }
+        let first = note(&mut state.listed, identity);
+        Ok(if first { INDEX_FROM } else { SMALL })
+    }
+
+    /// Adds candidates from the index of a directory, if it has one and still exists, and returns its directories that
     /// continue long names.
     pub(super) fn list(
         &self,
@@ -100,11 +130,13 @@ impl Indexes {
         if self.max_entries == 0 {
             return Ok(None);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if state.by_directory.is_empty() {
             return Ok(None);
         }
-        let identity = identity(directory)?;
+        let Some(identity) = identity(directory)? else {
+            return Ok(None);
+        };
         state.read_events();
         state.clock += 1;
         let clock = state.clock;
@@ -124,17 +156,16 @@ impl Indexes {
         if self.max_entries == 0 {
             return Ok(false);
         }
-        let identity = identity(directory)?;
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(identity) = identity(directory)? else {
+            return Ok(false);
+        };
+        let mut guard = self.lock();
         let state = &mut *guard;
         if state.by_directory.contains_key(&identity) {
             return Ok(true);
         }
-        if state.refused.contains(&identity) {
-            return Ok(false);
-        }
         let Some(watch) = state.watch(directory) else {
-            state.refuse(identity);
+            note(&mut state.refused, identity);
             return Ok(false);
         };
         // inotify reports every change from here on.
@@ -154,7 +185,7 @@ impl Indexes {
         })?;
         if !fits {
             state.unwatch(watch);
-            state.refuse(identity);
+            note(&mut state.refused, identity);
             return Ok(false);
         }
         state.by_watch.insert(watch, identity);
@@ -164,9 +195,19 @@ impl Indexes {
     }
 }
 
-fn identity(directory: &OwnedFd) -> Result<Identity> {
+/// The identity of a directory, unless it has been removed.
+fn identity(directory: &OwnedFd) -> Result<Option<Identity>> {
     let stat = fs::fstat(directory)?;
-    Ok((stat.st_dev, stat.st_ino))
+    // A removed directory that is still open keeps its watch.
+    Ok((stat.st_nlink > 0).then_some((stat.st_dev, stat.st_ino)))
+}
+
+/// Adds to a set that is only a hint and must not grow without bound. Returns whether the directory is new in it.
+fn note(set: &mut HashSet<Identity>, identity: Identity) -> bool {
+    if set.len() >= MAX_INDEXES {
+        set.clear();
+    }
+    set.insert(identity)
 }
 
 impl State {
@@ -199,22 +240,23 @@ impl State {
         }
     }
 
-    fn refuse(&mut self, identity: Identity) {
-        // The set is only a hint and must not grow without bound.
-        if self.refused.len() >= 1000 {
-            self.refused.clear();
-        }
-        self.refused.insert(identity);
-    }
-
     /// Records the names that inotify reports.
     fn read_events(&mut self) {
         let Some(inotify) = &self.inotify else { return };
         let mut lost = Vec::new();
         let mut overflow = false;
-        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
+        let mut buffer = [MaybeUninit::uninit(); EVENT_BUFFER_BYTES];
         let mut reader = Reader::new(inotify, &mut buffer);
+        let mut of_one_read = 0;
         loop {
+            if reader.is_buffer_empty() {
+                if (1..EVENTS_THAT_FIT).contains(&of_one_read) {
+                    // There was room for more, so there were no more.
+                    break;
+                }
+                of_one_read = 0;
+            }
+            of_one_read += 1;
             match reader.next() {
                 Ok(event) => {
                     overflow |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
@@ -246,7 +288,7 @@ impl State {
         let busy: Vec<i32> = self
             .by_directory
             .values()
-            .filter(|index| index.changed.len() > INDEX_FROM.max(index.names.len() / 2))
+            .filter(|index| index.changed.len() > (4 * SMALL).max(index.names.len() / 2))
             .map(|index| index.watch)
             .collect();
         for watch in busy {
@@ -258,11 +300,9 @@ impl State {
     /// Drops the least recently used indexes except `keep` until the rest fits.
     fn make_room(&mut self, max_entries: usize, keep: Identity) {
         loop {
-            let total: usize = self
-                .by_directory
-                .values()
-                .map(|index| index.names.len())
-                .sum();
+            let indexes = self.by_directory.values();
+            let total: usize = indexes.map(|index| index.names.len()).sum();
+            let full = total > max_entries || self.by_directory.len() > MAX_INDEXES;
             let oldest = self
                 .by_directory
                 .iter()
@@ -270,7 +310,7 @@ impl State {
                 .min_by_key(|(_, index)| index.used)
                 .map(|(_, index)| index.watch);
             match oldest {
-                Some(watch) if total > max_entries => self.unwatch(watch),
+                Some(watch) if full => self.unwatch(watch),
                 _ => return,
             }
         }

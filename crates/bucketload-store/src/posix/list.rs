@@ -13,10 +13,11 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::beneath;
+use super::buckets;
 use super::entries::{self, Kind};
 use super::escape::{Name, ObjectPath, directory_of_prefix, read_name};
 use super::gather::{Candidate, Gathering};
-use super::index::{INDEX_FROM, Indexes};
+use super::index::Indexes;
 use super::tree::Tree;
 use crate::error::{Result, StoreError};
 use crate::listing::{after_prefix, common_prefix, lower_bound};
@@ -36,12 +37,14 @@ struct Walk<'a> {
     lower: Vec<u8>,
     page: Listing,
     last: String,
+    /// Whether a directory of the bucket was found.
+    found: bool,
 }
 
-/// One page of the keys of an existing bucket.
+/// One page of the keys of a bucket.
 ///
 /// # Errors
-/// [`StoreError::Io`].
+/// [`StoreError::NoSuchBucket`], [`StoreError::Io`].
 pub(super) fn list(
     tree: &Tree,
     indexes: &Indexes,
@@ -56,11 +59,15 @@ pub(super) fn list(
         lower: lower_bound(request.prefix, request.delimiter, request.start_after),
         page: Listing::default(),
         last: String::new(),
+        found: false,
     };
     if request.max_keys > 0 {
         let (path, directory) = directory_of_prefix(bucket, request.prefix);
         // `Break` only means that the page is full.
         let _: ControlFlow<()> = walk.directory(&path, directory)?;
+    }
+    if !walk.found {
+        buckets::check(tree, bucket)?;
     }
     Ok(walk.page)
 }
@@ -90,27 +97,13 @@ impl Walk<'_> {
 
     /// Gathers the entries of a directory and of the directories that continue its long names.
     fn gather(
-        &self,
+        &mut self,
         path: &[u8],
         directory: &str,
         before: &str,
         gathering: &mut Gathering<'_>,
     ) -> Result<()> {
-        let fd = match self.tree.session.root.open_directory(path) {
-            Ok(fd) => fd,
-            Err(error) if beneath::is_absent(error) => return Ok(()),
-            Err(error) => return Err(failed(error)),
-        };
-        let continued = if before.is_empty() {
-            self.gather_large(&fd, directory, gathering)
-                .map_err(failed)?
-        } else {
-            read(&fd, directory, before, gathering, usize::MAX)
-                .map_err(failed)?
-                .1
-        };
-        drop(fd);
-        for name in continued {
+        for name in self.gather_names(path, directory, before, gathering)? {
             let Name::Continued(part) = read_name(&name, before) else {
                 continue;
             };
@@ -122,29 +115,70 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Gathers the entries of a directory. Returns the directories that continue its long names.
+    fn gather_names(
+        &mut self,
+        path: &[u8],
+        directory: &str,
+        before: &str,
+        gathering: &mut Gathering<'_>,
+    ) -> Result<Vec<Vec<u8>>> {
+        if before.is_empty()
+            && let Some(anchor) = self.tree.cached(path)
+            && let Some(continued) = self
+                .indexes
+                .list(&anchor, directory, gathering)
+                .map_err(failed)?
+        {
+            // An index is not used after its directory was removed.
+            self.found = true;
+            return Ok(continued);
+        }
+        let fd = match self.tree.session.root.open_directory(path) {
+            Ok(fd) => fd,
+            Err(error) if beneath::is_absent(error) => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        self.found = true;
+        if !before.is_empty() {
+            let (_, continued) =
+                read(&fd, directory, before, gathering, usize::MAX).map_err(failed)?;
+            return Ok(continued);
+        }
+        let (continued, indexed) = self
+            .gather_large(&fd, directory, gathering)
+            .map_err(failed)?;
+        if indexed {
+            self.tree.cache(path, fd);
+        }
+        Ok(continued)
+    }
+
     /// Gathers the entries of a directory that may be large. Returns the directories that continue
-    /// long names.
+    /// long names, and whether the directory has an index.
     fn gather_large(
         &self,
         fd: &OwnedFd,
         directory: &str,
         gathering: &mut Gathering<'_>,
-    ) -> rustix::io::Result<Vec<Vec<u8>>> {
+    ) -> rustix::io::Result<(Vec<Vec<u8>>, bool)> {
         if let Some(continued) = self.indexes.list(fd, directory, gathering)? {
-            return Ok(continued);
+            return Ok((continued, true));
         }
-        let (complete, continued) = read(fd, directory, "", gathering, INDEX_FROM)?;
+        let limit = self.indexes.limit(fd)?;
+        let (complete, continued) = read(fd, directory, "", gathering, limit)?;
         if complete {
-            return Ok(continued);
+            return Ok((continued, false));
         }
         gathering.clear();
         if self.indexes.build(fd)?
             && let Some(continued) = self.indexes.list(fd, directory, gathering)?
         {
-            return Ok(continued);
+            return Ok((continued, true));
         }
         rustix::fs::seek(fd, SeekFrom::Start(0))?;
-        Ok(read(fd, directory, "", gathering, usize::MAX)?.1)
+        let (_, continued) = read(fd, directory, "", gathering, usize::MAX)?;
+        Ok((continued, false))
     }
 
     /// Visits a candidate, unless the page already covers it.

@@ -219,7 +219,6 @@ impl Store for PosixStore {
 
     fn list(&self, bucket: &str, request: &ListRequest<'_>) -> Result<Listing> {
         check_bucket_name(bucket)?;
-        buckets::check(&self.inner.tree, bucket)?;
         list::list(&self.inner.tree, &self.inner.indexes, bucket, request)
     }
 

@@ -96,7 +96,7 @@ impl FileReceiver {
         let nanos = unique_now();
         let written = check.written();
         let (size, mut etag) = check.finish()?;
-        if inner.options.etag == EtagMode::Opaque {
+        if etag.md5().is_none() {
             etag = derived_tag(nanos, written);
         }
         stamp(&temporary, nanos)?;

@@ -159,6 +159,16 @@ impl Tree {
         Ok((self.anchors.keep(object.parent(), opened), false))
     }
 
+    /// The directory at `path` if it was opened recently. It may have been removed since.
+    pub(super) fn cached(&self, path: &[u8]) -> Option<Anchor> {
+        self.anchors.get(path)
+    }
+
+    /// Caches a directory that was just opened.
+    pub(super) fn cache(&self, path: &[u8], directory: OwnedFd) {
+        self.anchors.keep(path, directory);
+    }
+
     /// Drops a removed directory from the cache.
     pub(super) fn forget(&self, path: &[u8]) {
         self.anchors.forget(path);

@@ -68,7 +68,7 @@ static void buckets(void)
     EXPECT(r, OK, "PC");
     r = (Request){0};
     create(&r, "vectors");
-    EXPECT(r, BUCKET_ALREADY_OWNED_BY_YOU, "C");
+    EXPECT(r, OK, "PC");
     r = (Request){0};
     S3_test_bucket(HTTP, PATH, "a", "s", NULL, HOST, "vectors", NULL, 0, NULL, NULL, 0, &HANDLER,
                    &r);

@@ -179,7 +179,7 @@ static HANDLER: S3ResponseHandler = S3ResponseHandler {
 
 /// A bucket in its own directory.
 pub(crate) struct Store {
-    host: CString,
+    pub(crate) host: CString,
     bucket: CString,
     _directory: Option<tempfile::TempDir>,
 }

@@ -141,3 +141,65 @@ fn without_a_directory_requests_name_the_variable_to_set() {
     );
     assert!(!refused.message.contains("secret"));
 }
+
+/// Makes requests that fail or are answered with "no", then ends without `S3_deinitialize` if the environment says so.
+#[test]
+#[ignore = "runs in a process of its own, which the test below starts"]
+fn speaker() {
+    // SAFETY: the arguments are valid.
+    if unsafe { S3_initialize(ptr::null(), 0, ptr::null()) } != 0 {
+        return;
+    }
+    let store = Store::new("speaker");
+    store.put("k", b"x");
+    assert_eq!(store.head("missing").end(), ("C", 132));
+    assert_eq!(store.get("missing", 0, 0).end(), ("C", NO_SUCH_KEY));
+    assert_eq!(store.put(&"k".repeat(1099), b"x").end(), ("C", 30));
+    assert_eq!(store.get("k", 7, 1).end(), ("C", 79));
+    if std::env::var_os("SPEAKER_EXITS").is_none() {
+        S3_deinitialize();
+    }
+}
+
+#[test]
+fn refusals_and_failures_are_seen_on_standard_error() {
+    let said = |variables: &[(&str, &str)]| {
+        let mut speaker = std::process::Command::new(std::env::current_exe().unwrap());
+        speaker.args(["--ignored", "--exact", "speaker", "--nocapture"]);
+        let output = speaker.envs(variables.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let lines = said.lines().filter(|line| line.starts_with("libs3 "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let summary = "libs3 (Bucketload): 2 requests failed, the first with ";
+    for ends in [&[][..], &[("SPEAKER_EXITS", "1")]] {
+        let lines = said(ends);
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(summary),
+            "{lines:?}"
+        );
+    }
+    let wrong = [("BUCKETLOAD_S3_ETAG", "foo")];
+    let both = [
+        ("BUCKETLOAD_S3_ETAG", "md5"),
+        ("BUCKETLOAD_S3_REMOTE", "tcp://node7:9020"),
+    ];
+    for (variables, remedy) in [(&wrong[..], "change or unset it"), (&both, "unset it")] {
+        let lines = said(variables);
+        assert!(
+            lines.len() == 1
+                && lines[0].contains("S3_initialize failed: BUCKETLOAD_S3_ETAG")
+                && lines[0].contains(remedy),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn creating_an_existing_bucket_succeeds() {
+    let store = Store::new("again");
+    store.put("k", b"x");
+    let again = Store::made(&store.host, "again");
+    assert_eq!(again.get("k", 0, 0).received, b"x");
+}
