@@ -96,7 +96,7 @@ impl From<Status> for Failure {
             code: status.code(VERSION),
             message: None,
             http: None,
-            counts: status != Status::AbortedByCallback,
+            counts: !matches!(status, Status::AbortedByCallback | Status::Interrupted),
         }
     }
 }

@@ -2,17 +2,25 @@
 //!
 //! Each process is a pair of threads with its own connection. A request consists of 9 bytes (direction and length) and
 //! the bytes to write; an answer is one byte, or the bytes to read.
+//!
+//! Both sides poll before they sleep if there are cores for that, as the gateway and its clients do: waking a thread costs more
+//! than a small request, so a floor that sleeps would be slower than what it bounds.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Barrier;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bucketload_results::hpc::StepRecord;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::thread::sched_yield;
 
 /// Bytes sent or received at a time.
 const BLOCK: usize = 256 << 10;
 const REQUEST: usize = 9;
+/// How long a side polls before it sleeps: the gateway's default.
+const POLL: Duration = Duration::from_micros(50);
 
 const WRITE: u8 = 0;
 const READ: u8 = 1;
@@ -51,15 +59,21 @@ fn step(
         objects / u64::from(processes) + u64::from(u64::from(i) < objects % u64::from(processes))
     };
     let barrier = Barrier::new(processes as usize);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let poll = if 2 * processes as usize <= cores {
+        POLL
+    } else {
+        Duration::ZERO
+    };
     let moved = if direction == STAT { 0 } else { size };
     let all: io::Result<Vec<ClientTimes>> = std::thread::scope(|scope| {
         let mut clients = Vec::new();
         for (i, (client, server)) in (0..).zip(pairs) {
-            scope.spawn(move || serve(server));
+            scope.spawn(move || serve(server, poll));
             let barrier = &barrier;
             clients.push(scope.spawn(move || {
                 barrier.wait();
-                request(client, direction, moved, share(i))
+                request(client, direction, moved, share(i), poll)
             }));
         }
         let courses = clients.into_iter().map(|client| {
@@ -102,7 +116,13 @@ struct ClientTimes {
 }
 
 /// Sends `count` requests, one after another.
-fn request(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::Result<ClientTimes> {
+fn request(
+    mut socket: TcpStream,
+    direction: u8,
+    size: u64,
+    count: u64,
+    poll: Duration,
+) -> io::Result<ClientTimes> {
     let mut block = vec![7; BLOCK];
     let mut times = Vec::with_capacity(count as usize);
     let mut request = [0; REQUEST];
@@ -122,8 +142,8 @@ fn request(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::R
             }
         }
         match direction {
-            READ => each_block(size, |n| socket.read_exact(&mut block[..n]))?,
-            _ => socket.read_exact(&mut block[..1])?,
+            READ => each_block(size, |n| receive(&socket, &mut block[..n], poll))?,
+            _ => receive(&socket, &mut block[..1], poll)?,
         }
         times.push(started.elapsed().as_nanos() as u64);
     }
@@ -135,16 +155,16 @@ fn request(mut socket: TcpStream, direction: u8, size: u64, count: u64) -> io::R
 }
 
 /// Answers requests until the client closes the connection.
-fn serve(mut socket: TcpStream) {
+fn serve(mut socket: TcpStream, poll: Duration) {
     let mut block = vec![7; BLOCK];
     let mut request = [0; REQUEST];
-    while socket.read_exact(&mut request).is_ok() {
+    while receive(&socket, &mut request, poll).is_ok() {
         let mut length = [0; 8];
         length.copy_from_slice(&request[1..]);
         let size = u64::from_le_bytes(length);
         let done = match request[0] {
             READ => each_block(size, |n| socket.write_all(&block[..n])),
-            WRITE => each_block(size, |n| socket.read_exact(&mut block[..n]))
+            WRITE => each_block(size, |n| receive(&socket, &mut block[..n], poll))
                 .and_then(|()| socket.write_all(&[1])),
             _ => socket.write_all(&[1]),
         };
@@ -152,6 +172,27 @@ fn serve(mut socket: TcpStream) {
             return;
         }
     }
+}
+
+/// Fills `buffer`. Polls for as long as `poll`, then sleeps until bytes arrive.
+fn receive(socket: &TcpStream, buffer: &mut [u8], poll: Duration) -> io::Result<()> {
+    let started = Instant::now();
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let flags = if started.elapsed() < poll {
+            RecvFlags::DONTWAIT
+        } else {
+            RecvFlags::empty()
+        };
+        match rustix::net::recv(socket, &mut buffer[filled..], flags) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((count, _)) => filled += count,
+            Err(Errno::AGAIN) => sched_yield(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }
 
 fn each_block(size: u64, mut step: impl FnMut(usize) -> io::Result<()>) -> io::Result<()> {
