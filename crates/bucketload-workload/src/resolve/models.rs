@@ -1,15 +1,12 @@
 //! The workload models in the language: how a workload specifies each, its expected load, and its description
 //! in results.
 //!
-//! Each model is one file here.
+//! Each model is a file `models/NAME/language.rs`.
 
-mod closed;
-mod jobs;
-mod named;
-mod open;
-mod ranks;
-mod replay;
-mod rounds;
+#[path = "../../../../models"]
+mod folders {
+    bucketload_core::model_files!(language);
+}
 
 use bucketload_core::generate::LawError;
 use bucketload_core::plan::{Limits, Model, ModelPlan, Plan, WorkPlan};
@@ -53,4 +50,10 @@ pub(super) trait DescribedModel: Model {
     fn written(&self, _work: &WorkPlan) -> u64 {
         0
     }
+}
+
+/// A closed loop of `workers` workers, in words.
+fn workers(workers: u32) -> String {
+    let plural = if workers == 1 { "" } else { "s" };
+    format!("closed loop, {workers} worker{plural}")
 }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::{HASHED_OPS, hash_mix};
+use crate::plan::{Model, Plan, is_default};
 
 /// Arrivals at absolute instants, independent of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Works on named buckets and objects.
 
-use super::DescribedModel;
-use super::closed::workers;
 use crate::resolve::dryrun::{Rates, by_class};
+use crate::resolve::models::DescribedModel;
+use crate::resolve::models::workers;
 use bucketload_core::generate::LawError;
 use bucketload_core::plan::named::{NamePattern, NamedEntry, NamedPlan};
 use bucketload_core::plan::{Limits, Plan, SizeKind, WorkPlan};

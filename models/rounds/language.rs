@@ -1,8 +1,8 @@
 //! Works in rounds: the fields they accept, and the key set that they need.
 
-use super::DescribedModel;
 use crate::resolve::builder::PlanBuilder;
 use crate::resolve::keysets::Keyset;
+use crate::resolve::models::DescribedModel;
 use crate::resolve::phases::RunPhase;
 use crate::spec::{RoundsSpec, WorkSpec};
 use bucketload_core::op::OpClass;

@@ -11,11 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::named::NamedGen;
 use crate::generate::names::push_decimal;
+use crate::plan::{Model, Plan, is_default};
 
 /// How numbers are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +195,7 @@ pub struct NamedEntry {
 pub struct NamedPlan {
     /// Number of workers, over all agents.
     pub workers: u32,
-    /// The driver that performs the whole work if a driver of that name exists ([`super::crews`]); empty for
+    /// The driver that performs the whole work if a driver of that name exists ([`crate::plan::crews`]); empty for
     /// none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver: String,

@@ -4,8 +4,8 @@ use std::io;
 
 use bucketload_core::plan::RoundsPlan;
 
-use super::{Checked, RunModel, check_cap, refuse};
 use crate::error::RunError;
+use crate::models::{Checked, RunModel, check_cap, refuse};
 use crate::source::{Draft, Generators};
 use crate::thread::Starting;
 

@@ -1,16 +1,13 @@
 //! How each workload model is carried out: what it refuses, where its operations come from, how its tasks start, and
 //! what calibration runs in its place.
 //!
-//! Each model is one file here. Its methods are called once per phase or thread, never per
+//! Each model is a file `models/NAME/run.rs`. Its methods are called once per phase or thread, never per
 //! operation.
 
-mod closed;
-mod jobs;
-mod named;
-mod open;
-mod ranks;
-mod replay;
-mod rounds;
+#[path = "../../../models"]
+mod folders {
+    bucketload_core::model_files!(run);
+}
 
 use std::io;
 

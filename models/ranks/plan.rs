@@ -10,10 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan, is_default};
 use crate::generate::LawError;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::ranks::{RankGen, StepPosition};
+use crate::plan::{Model, Plan, is_default};
 
 /// Bits of an object's number that hold the index within a rank; the higher bits hold the rank.
 pub const INDEX_BITS: u32 = 40;

@@ -2,7 +2,7 @@
 
 use bucketload_core::plan::{ReplayPlan, ReplayTiming};
 
-use super::DescribedModel;
+use crate::resolve::models::DescribedModel;
 
 impl DescribedModel for ReplayPlan {
     fn in_outlook(&self) -> String {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan};
 use crate::generate::LawError;
+use crate::plan::{Model, Plan};
 
 /// Rounds of writing, listing, deleting and listing again (docs/spec/scenarios.md section 10,
 /// `list-consistency`).

@@ -4,10 +4,10 @@ use std::io;
 
 use bucketload_core::plan::{ArrivalLaw, ModelPlan, OpenPlan};
 
-use super::{Checked, RunModel, check_cap, closed};
 use crate::calibrate::faster_arrivals;
 use crate::error::RunError;
 use crate::feed::Stretch;
+use crate::models::{Checked, RunModel, check_cap, closed};
 use crate::partition::Partition;
 use crate::source::{Draft, Generators};
 use crate::thread::Starting;

@@ -2,7 +2,7 @@
 
 use bucketload_core::plan::{ClosedPlan, GapLaw};
 
-use super::DescribedModel;
+use crate::resolve::models::{DescribedModel, workers};
 use crate::spec::law::ThinkSpec;
 
 impl DescribedModel for ClosedPlan {
@@ -27,10 +27,4 @@ impl DescribedModel for ClosedPlan {
         };
         workers(self.workers) + &pause
     }
-}
-
-/// A closed loop of `workers` workers, in words.
-pub(super) fn workers(workers: u32) -> String {
-    let plural = if workers == 1 { "" } else { "s" };
-    format!("closed loop, {workers} worker{plural}")
 }

@@ -4,10 +4,10 @@ use std::io;
 
 use bucketload_core::plan::{ModelPlan, ReplayPlan, ReplayTiming, WorkPlan};
 
-use super::{Checked, RunModel, check_cap, refuse};
 use crate::calibrate::twice;
 use crate::error::RunError;
 use crate::feed::Stretch;
+use crate::models::{Checked, RunModel, check_cap, refuse};
 use crate::source::{Draft, Generators, Ops, Recorded};
 use crate::thread::Starting;
 

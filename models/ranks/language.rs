@@ -3,8 +3,8 @@
 use bucketload_core::generate::LawError;
 use bucketload_core::plan::{Plan, RanksPlan};
 
-use super::DescribedModel;
 use crate::resolve::dryrun::Rates;
+use crate::resolve::models::DescribedModel;
 
 impl DescribedModel for RanksPlan {
     fn in_outlook(&self) -> String {

@@ -5,13 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, PhaseKind, PhasePlan, SizeAssign,
-};
-use super::{Plan, RetryPlan, SizeLaw, WorkPlan};
 use crate::generate::LawError;
 use crate::op::OpClass;
 use crate::payload::PayloadKind;
+use crate::plan::{
+    KeyLaw, KeyNaming, KeysetPlan, Limits, MixEntry, Model, PhaseKind, PhasePlan, SizeAssign,
+};
+use crate::plan::{Plan, RetryPlan, SizeLaw, WorkPlan};
 use crate::trace::TraceOp;
 
 /// A trace and how it is replayed.

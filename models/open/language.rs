@@ -2,7 +2,7 @@
 
 use bucketload_core::plan::{ArrivalLaw, OpenPlan};
 
-use super::DescribedModel;
+use crate::resolve::models::DescribedModel;
 use crate::spec::law::ArrivalSpec;
 
 impl DescribedModel for OpenPlan {

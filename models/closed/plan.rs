@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Plan};
 use crate::generate::LawError;
 use crate::generate::fingerprint::hash_mix;
+use crate::plan::{Model, Plan};
 
 /// A fixed number of workers. Each starts an operation once its previous one has completed and its think time
 /// has passed. Worker `w` of `W` performs the sequence numbers congruent to `w` modulo `W`.

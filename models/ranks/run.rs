@@ -3,9 +3,9 @@
 use bucketload_core::generate::ranks::RankGen;
 use bucketload_core::plan::{Plan, RanksPlan};
 
-use super::{Checked, RunModel, refuse};
 use crate::closed::crew;
 use crate::error::RunError;
+use crate::models::{Checked, RunModel, refuse};
 use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::ranks::RankWork;
 use crate::source::{Draft, Generators, Ops, refused};

@@ -12,11 +12,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ArrivalLaw, Model, Plan};
 use crate::generate::LawError;
 use crate::generate::arrivals::Schedule;
 use crate::generate::fingerprint::{HASHED_JOBS, hash_op};
 use crate::generate::jobs::JobGen;
+use crate::plan::{ArrivalLaw, Model, Plan};
 
 /// Objects larger than this are written as multipart uploads, bytes (docs/spec/scenarios.md section 4.2).
 pub const MULTIPART_ABOVE: u64 = 64 << 20;

@@ -1,10 +1,10 @@
 //! Works that consist of jobs: the fields they accept and need, and their defaults.
 
-use super::DescribedModel;
 use crate::resolve::builder::PlanBuilder;
 use crate::resolve::defaults;
 use crate::resolve::dryrun::{Rates, by_class};
 use crate::resolve::keysets::Keyset;
+use crate::resolve::models::DescribedModel;
 use crate::resolve::phases::RunPhase;
 use crate::resolve::sizes;
 use crate::spec::law::ArrivalSpec;

@@ -6,10 +6,10 @@ use bucketload_core::generate::arrivals::Schedule;
 use bucketload_core::generate::jobs::JobGen;
 use bucketload_core::plan::{ArrivalLaw, JobStart, JobsPlan, ModelPlan, StagePace};
 
-use super::{Checked, RunModel, check_cap};
 use crate::calibrate::LEAST_RATE;
 use crate::error::RunError;
 use crate::feed::Stretch;
+use crate::models::{Checked, RunModel, check_cap};
 use crate::source::{Draft, Generators, Ops, refused};
 use crate::thread::Starting;
 

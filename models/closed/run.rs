@@ -3,8 +3,8 @@
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::plan::{ClosedPlan, GapLaw};
 
-use super::RunModel;
 use crate::error::RunError;
+use crate::models::RunModel;
 use crate::source::{Draft, Generators, refused};
 
 impl RunModel for ClosedPlan {

@@ -3,8 +3,8 @@
 use bucketload_core::generate::named::NamedGen;
 use bucketload_core::plan::{NamedPlan, PhasePlan};
 
-use super::RunModel;
 use crate::error::RunError;
+use crate::models::RunModel;
 use crate::named_objects::NamedWork;
 use crate::options::RunOptions;
 use crate::source::{Draft, Generators, Ops, refused};
