@@ -8,112 +8,57 @@ use crate::features;
 use crate::files;
 use crate::sh::{Result, cargo, ensure, output, root};
 
-/// A crate, and the packages that must not be among its normal dependencies.
-const FORBIDDEN: &[(&str, &str)] = &[
+/// A crate, the crates of ours that it may depend on (without `bucketload-`), and the packages that must not be among
+/// its normal dependencies.
+const RULES: &[(&str, &str, &str)] = &[
     // The core does not parse files.
-    (
-        "bucketload-core",
-        "tokio libc rustix socket2 bucketload-wire bucketload-store bucketload-workload toml",
-    ),
-    (
-        "bucketload-workload",
-        "tokio libc rustix bucketload-wire bucketload-drivers bucketload-run",
-    ),
-    (
-        "bucketload-wire",
-        "bucketload-core bucketload-store hyper reqwest",
-    ),
+    ("core", "", "tokio libc rustix socket2 toml"),
+    ("workload", "core", "tokio libc rustix"),
+    ("wire", "", "hyper reqwest"),
     // Declarations only.
-    (
-        "libs3-abi",
-        "tokio rustix bucketload-core bucketload-store bucketload-gateway bucketload-wire",
-    ),
-    (
-        // Pure functions of a protocol.
-        "bucketload-s3",
-        "tokio rustix aws-lc-sys bucketload-core bucketload-wire bucketload-store",
-    ),
-    (
-        "bucketload-store",
-        "tokio rustls bucketload-core bucketload-wire",
-    ),
-    (
-        "bucketload-server",
-        "bucketload-core bucketload-drivers hyper",
-    ),
+    ("libs3-abi", "", "tokio rustix"),
+    // Pure functions of a protocol.
+    ("s3", "", "tokio rustix aws-lc-sys"),
+    ("store", "", "tokio rustls"),
+    ("server", "s3 store wire", "hyper"),
     // Shared by everything that demands a token, including the gateway, whose client runs inside other processes.
-    (
-        "bucketload-token",
-        "tokio rustix libc bucketload-core bucketload-store bucketload-wire",
-    ),
+    ("token", "", "tokio rustix libc"),
     // Runs inside other processes.
-    (
-        "bucketload-gateway",
-        "tokio rustls bucketload-core bucketload-wire",
-    ),
-    (
-        "bucketload-drivers",
-        "bucketload-local bucketload-store bucketload-run bucketload-results hyper",
-    ),
-    (
-        "bucketload-local",
-        "bucketload-drivers bucketload-wire bucketload-store bucketload-run \
-         bucketload-results rustls",
-    ),
-    (
-        "bucketload-target",
-        "tokio bucketload-wire bucketload-run clap",
-    ),
+    ("gateway", "store token", "tokio rustls"),
+    ("target", "core", "tokio clap"),
+    ("drivers", "core s3 target wire", "hyper"),
+    ("local", "core libs3-abi target", "rustls"),
     // A change of a driver must compile only the driver's crate and link the program.
-    ("bucketload-cli", "bucketload-drivers bucketload-local"),
+    (
+        "cli",
+        "agents console core cosbench gateway results run s3 server store study target token trace wire workload",
+        "",
+    ),
     // Other clients belong only to builds that ask for them.
-    ("bucketload", "aws-sdk-s3 object_store opendal reqwest"),
     (
-        "bucketload-cosbench",
-        "tokio bucketload-core bucketload-wire",
+        "bucketload",
+        "agents cli console core cosbench drivers gateway libs3-abi local results run s3 server store study target \
+         token trace wire workload",
+        "aws-sdk-s3 object_store opendal reqwest",
     ),
+    ("cosbench", "", "tokio"),
     // The load never runs inside the web server.
-    (
-        "bucketload-console",
-        "bucketload-wire bucketload-store bucketload-drivers bucketload-run",
-    ),
-    (
-        "bucketload-trace",
-        "tokio bucketload-wire bucketload-store bucketload-drivers bucketload-run \
-         bucketload-results",
-    ),
-    (
-        "bucketload-run",
-        "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
-         bucketload-workload",
-    ),
+    ("console", "core results token workload", ""),
+    ("trace", "core workload", "tokio"),
+    ("run", "core", ""),
     // The gRPC service is written by hand.
-    (
-        "bucketload-agents",
-        "bucketload-drivers bucketload-wire bucketload-store bucketload-results \
-         bucketload-workload prost axum",
-    ),
+    ("agents", "core run token", "prost axum"),
     // Runs inside applications.
     (
         "libs3-bucketload",
-        "tokio rustls aws-lc-sys tracing bucketload-core bucketload-wire bucketload-drivers \
-         bucketload-run",
+        "gateway libs3-abi s3 store token",
+        "tokio rustls aws-lc-sys tracing",
     ),
     // The program starts and measures; this crate does not.
-    (
-        "bucketload-study",
-        "tokio bucketload-run bucketload-drivers bucketload-store bucketload-wire",
-    ),
+    ("study", "core results workload", "tokio"),
     // Fakes follow the services' documentation and must not contain the crates that they help to test.
-    (
-        "bucketload-testkit",
-        "tokio bucketload-core bucketload-wire bucketload-store bucketload-drivers \
-         bucketload-run",
-    ),
-    (
-        "bucketload-results",
-        "tokio bucketload-run bucketload-drivers bucketload-store",
-    ),
+    ("testkit", "", "tokio"),
+    ("results", "core workload", "tokio"),
 ];
 
 /// Allowed only as a dependency of tests and examples.
@@ -131,20 +76,36 @@ pub(crate) fn check() -> Result {
             "{name} must not depend on {TESTKIT}, except in [dev-dependencies]"
         ));
     }
-    for (name, forbidden) in FORBIDDEN {
+    for (name, allowed, forbidden) in RULES {
+        let package = full_name(name);
         let tree = output(&mut cargo(&format!(
-            "tree --locked -p {name} -e normal --prefix none -f {{p}}"
+            "tree --locked -p {package} -e normal --prefix none -f {{p}}"
         )))?;
         let lines = tree.lines().skip(1);
         let present: BTreeSet<&str> = lines
             .filter_map(|line| line.split_whitespace().next())
+            .filter(|found| *found != package)
             .collect();
-        let known = forbidden.split(' ').filter(|name| present.contains(name));
-        problems.extend(known.map(|found| format!("{name} must not depend on {found}")));
+        let allowed: BTreeSet<String> = allowed.split_whitespace().map(full_name).collect();
+        let is_ours = |found: &str| found.starts_with("bucketload") || found.starts_with("libs3-");
+        let known = present.into_iter().filter(|found| {
+            let forbidden = forbidden.split(' ').any(|name| name == *found);
+            forbidden || is_ours(found) && !allowed.contains(*found)
+        });
+        problems.extend(known.map(|found| format!("{package} must not depend on {found}")));
     }
     problems.extend(licences_and_bans()?);
     problems.extend(features::differences()?);
     ensure(problems.is_empty(), || problems.join("\n  "))
+}
+
+/// The package of a crate in the rules.
+fn full_name(name: &str) -> String {
+    match name {
+        "bucketload" => name.to_owned(),
+        _ if name.starts_with("libs3-") => name.to_owned(),
+        _ => format!("bucketload-{name}"),
+    }
 }
 
 fn licences_and_bans() -> Result<Vec<String>> {

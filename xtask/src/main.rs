@@ -29,6 +29,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask TASK
 
   ci            lint to conformance; what continuous integration runs
+  fmt           formats all sources
   lint          rustfmt and clippy, warnings denied
   test          cargo test --workspace
   deps          dependency directions, licences and bans, one set of features
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let outcome = match args.first().map(String::as_str) {
         Some("ci") => ci::all(),
+        Some("fmt") => ci::format(""),
         Some("lint") => ci::lint(),
         Some("test") => ci::test(),
         Some("deps") => deps::check(),

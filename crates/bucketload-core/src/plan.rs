@@ -4,15 +4,10 @@
 //! target), so that only comparable results are compared.
 
 pub mod buckets;
-pub mod closed;
 pub mod crews;
-pub mod jobs;
+#[path = "../../../models/list.rs"]
+mod list;
 pub mod model;
-pub mod named;
-pub mod open;
-pub mod ranks;
-pub mod replay;
-pub mod rounds;
 pub mod sizes;
 pub mod stop;
 
@@ -20,14 +15,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::buckets::{BucketService, BucketsPlan, NameCase};
-pub use self::closed::{ClosedPlan, GapLaw};
-pub use self::jobs::{JobStart, JobsPlan, StageKind, StagePace, StagePlan};
-pub use self::model::{Model, ModelPlan};
-pub use self::named::NamedPlan;
-pub use self::open::{ArrivalLaw, OpenPlan};
-pub use self::ranks::RanksPlan;
-pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming};
-pub use self::rounds::RoundsPlan;
+pub use self::closed::GapLaw;
+pub use self::jobs::{JobStart, StageKind, StagePace, StagePlan};
+pub use self::list::*;
+pub use self::model::Model;
+pub use self::open::ArrivalLaw;
+pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayTiming};
 pub use self::sizes::{SizeKind, SizeLaw};
 pub use self::stop::{StopFigure, StopRule};
 use crate::generate::fingerprint::short_hex;

@@ -2,7 +2,7 @@
 //!
 //! Each driver has one [`Descriptor`]. It names the schemes of the driver's URLs, the flags that it reads, how to open
 //! it, and where its settings come from. The [`Registry`] lists all descriptors. The command line is built from the
-//! registry, so adding a driver changes nothing outside its folder except the registry's list.
+//! registry, so adding a driver changes nothing outside its folder but the `mod` of its crate and the registry's list.
 //!
 //! ```text
 //! command line ── Settings ──▶ OpenRequest ──▶ Descriptor::open ──▶ Service { driver, endpoints }

@@ -1,7 +1,7 @@
 //! Sockets, TLS and HTTP/1.1 heads on a current-thread runtime, shared by client and server.
 //!
 //! This crate knows nothing of S3, workloads or results. It moves bytes at minimal cost and reports
-//! failures precisely. It is designed for one tokio `current_thread` runtime (with a `LocalSet`) per
+//! failures precisely. It is designed for one tokio `current_thread` runtime per
 //! thread: futures are not `Send`, and there is no lock, atomic or channel on the path of a request.
 //!
 //! # Layers

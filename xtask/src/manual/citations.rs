@@ -8,7 +8,7 @@ use crate::files;
 use crate::sh::{Result, no_faults, root};
 
 /// Directories of sources.
-const PLACES: [&str; 4] = ["crates", "xtask", "workloads", "studies"];
+const PLACES: [&str; 5] = ["crates", "models", "xtask", "workloads", "studies"];
 
 /// Words between a page and its section numbers.
 const WORDS: [&str; 4] = [" sections ", " section ", ", parts ", ", part "];

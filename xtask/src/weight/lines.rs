@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Row, grouped};
 use crate::files;
-use crate::sh::Result;
+use crate::sh::{Result, root};
 
 /// Counts of a crate.
 pub(super) struct Crate {
@@ -19,7 +19,7 @@ pub(super) struct Crate {
     harnesses: u64,
 }
 
-/// Counts all workspace members in the output of `cargo metadata`.
+/// Counts all workspace members in the output of `cargo metadata`, and the folder of models, which they share.
 pub(super) fn crates(metadata: &Value) -> Result<Vec<Crate>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let mut found = Vec::new();
@@ -45,6 +45,12 @@ pub(super) fn crates(metadata: &Value) -> Result<Vec<Crate>> {
             harnesses,
         });
     }
+    found.push(Crate {
+        name: "models".to_owned(),
+        code: folder(&root().join("models"))?,
+        tests: 0,
+        harnesses: 0,
+    });
     found.sort_by(|a, b| b.code.cmp(&a.code).then_with(|| a.name.cmp(&b.name)));
     Ok(found)
 }

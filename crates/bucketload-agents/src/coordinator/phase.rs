@@ -1,32 +1,22 @@
 //! One load phase on all agents: barrier, agreed start, intervals, end.
-//!
-//! Every wait has a deadline, so a message that never comes cannot block the run:
-//!
-//! | waits for | ends after |
-//! |---|---|
-//! | sessions of all agents | 2 minutes |
-//! | the end of a phase with a time limit | its limit, its drain and a minute |
-//! | the end after a stop | the drain and a minute; 20 s after an abort |
-//! | the agreement of ranks | as for the end of the phase; an agent that is lost or ends before it stops all |
-//! | the next interval of an agent | three time-outs, at least 30 s |
-//! | any message | the time-out (on the network thread) |
-//!
-//! An agent that misses a deadline is lost. So is one that stops its load without being told to, as it does
-//! when it takes the coordinator for lost. Its intervals are kept, the other agents finish, and the phase
-//! ends as aborted: part of the load is missing, so the result is incomplete.
+
+mod deadlines;
+mod ending;
 
 use std::time::{Duration, Instant};
 
 use bucketload_core::agent::AgentState;
-use bucketload_core::plan::{PhaseKind, PhasePlan};
+use bucketload_core::plan::PhasePlan;
 use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
-    PhaseSummary, PhaseTotals, RunError, RunOptions, StopHandle, StopLevel, failing_note, now_ns,
+    PhaseSummary, RunError, RunOptions, StopHandle, StopLevel, failing_note, now_ns,
 };
 
+use self::deadlines::{END_GRACE, READY_TIMEOUT};
+use self::ending::is_planned;
 use super::net::Inbound;
 use super::{FleetLoad, POLL};
 use crate::host;
@@ -35,14 +25,6 @@ use crate::tally::shifted;
 
 /// Maximum number of failures reported individually in a run, over all agents and kinds.
 pub(super) const FAILURES: u32 = 300;
-/// How long agents may take to open their sessions.
-const READY_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long the end may take beyond the plan.
-const END_GRACE: Duration = Duration::from_secs(60);
-/// How long an aborted phase may take to end.
-const ABORT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Minimum time that an agent may take for its next interval.
-const SLOW: Duration = Duration::from_secs(30);
 /// How long before its start a phase is announced, in addition to the messages' delay.
 const LEAD_NS: u64 = 100_000_000;
 /// Longest announcement.
@@ -448,169 +430,6 @@ impl<'a> PhaseCourse<'a> {
             self.end_within(END_GRACE);
         }
     }
-
-    /// Refuses to continue with an incomplete data set, as a local run does.
-    fn check_preparation(&mut self) {
-        // Works on named objects have their own limit of acceptable failures.
-        let prepares = self.plan.kind == PhaseKind::Prepare && !self.remote.plan.is_named();
-        let totals = self.remote.merger.totals;
-        let (failed, all) = (totals.failed, totals.failed + totals.ok);
-        let complete = self.done.iter().all(Option::is_some);
-        if prepares
-            && self.start_ns > 0
-            && self.failed.is_none()
-            && failed * 100 > all
-            && (complete || failed >= 100)
-        {
-            self.failed = Some(RunError::Prepare { failed, all });
-            self.end = Some(PhaseEnd::Aborted);
-            self.tell(StopLevel::Finish);
-        }
-    }
-
-    /// Passes the user's request to stop on.
-    fn look_at_stop(&mut self) {
-        let wanted = self.stop.level();
-        if wanted > self.stop_level {
-            let end = match wanted {
-                StopLevel::Abort => PhaseEnd::Aborted,
-                _ => PhaseEnd::Interrupted,
-            };
-            if self.failed.is_none() {
-                self.end = Some(end);
-            }
-            self.tell(wanted);
-        }
-    }
-
-    fn tell(&mut self, level: StopLevel) {
-        if level > self.stop_level {
-            self.stop_level = level;
-            let number = if level == StopLevel::Abort { 2 } else { 1 };
-            self.remote.fleet.tell_all(&ToAgent::Stop { level: number });
-            match level {
-                StopLevel::Abort => self.deadline = Some(Instant::now() + ABORT_TIMEOUT),
-                _ => self.end_within(END_GRACE),
-            }
-        }
-    }
-
-    /// Agents that have not finished after the drain and `grace` count as lost.
-    fn end_within(&mut self, grace: Duration) {
-        let latest = Instant::now() + Duration::from_nanos(self.plan.limits.drain_ns) + grace;
-        self.deadline = Some(self.deadline.map_or(latest, |known| known.min(latest)));
-    }
-
-    fn look_at_deadlines(&mut self) {
-        let late = self.deadline.is_some_and(|at| Instant::now() > at);
-        let slow = SLOW.max(3 * self.remote.fleet.timeout);
-        let patience_ns = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
-        let interval_ns = u64::try_from(self.remote.interval.as_nanos()).unwrap_or(u64::MAX);
-        let now = now_ns();
-        for rank in 0..self.done.len() {
-            if self.is_out(rank) {
-                continue;
-            }
-            let owed = self.remote.merger.owed(rank);
-            let silent = self.start_ns > 0
-                && owed.is_some_and(|index| {
-                    let due = (index + 1).saturating_mul(interval_ns);
-                    now.saturating_sub(self.start_ns.saturating_add(due)) > patience_ns
-                });
-            let reason = match (late, self.start_ns) {
-                (true, 0) => format!(
-                    "it did not open its sessions within {} s",
-                    READY_TIMEOUT.as_secs()
-                ),
-                (true, _) => "it did not end the phase in time".to_owned(),
-                (false, _) if silent => {
-                    format!("it has delivered no interval for {} s", slow.as_secs())
-                }
-                (false, _) => continue,
-            };
-            self.fail(rank as u32, AgentState::Lost, &reason);
-        }
-    }
-
-    /// Reports how the phase ended.
-    fn finish(self, sink: &mut dyn RunSink) -> Result<PhaseSummary, RunError> {
-        if let Some(log) = self.options.op_log.as_ref().filter(|_| self.start_ns > 0) {
-            self.remote.fleet.relay.end(log);
-        }
-        let parts = || {
-            let parts = self.done.iter().zip(&self.offsets);
-            parts.filter_map(|(part, offset)| part.map(|part| (part, *offset)))
-        };
-        let started = self.start_ns > 0;
-        let now = now_ns();
-        let start_ns = if started { self.start_ns } else { now };
-        let ends: Vec<_> = self.done.iter().map(|part| Some((*part)?.end)).collect();
-        let end = match self.failed {
-            Some(_) => self.end.unwrap_or(PhaseEnd::Aborted),
-            None => end_of(&ends, self.end),
-        };
-        let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
-        let at_ns = match end {
-            PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
-            // The load was incomplete from the instant at which the first agent stopped.
-            PhaseEnd::Converged | PhaseEnd::Failing | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
-                offered_until.min().unwrap_or(now)
-            }
-            PhaseEnd::Complete | PhaseEnd::ByteLimit => offered_until.max().unwrap_or(now),
-        };
-        let drained = parts().map(|(part, offset)| shifted(part.drained_ns, offset));
-        let drained_ns = drained.max().unwrap_or(now).max(start_ns);
-        let totals = self.remote.merger.totals;
-        let summary = PhaseSummary {
-            phase: self.phase,
-            start_ns,
-            at_ns: at_ns.max(start_ns),
-            drained_ns,
-            end,
-            totals: PhaseTotals {
-                offered: totals.offered,
-                issued: totals.issued,
-                ok: totals.ok,
-                failed: totals.failed,
-                cancelled: totals.cancelled,
-                bytes: totals.bytes,
-            },
-        };
-        if let Some(rows) = self.rows {
-            sink.event(&Event::Rows(rows));
-        }
-        if let Some(ranks) = self.ranks {
-            sink.event(&Event::Ranks(ranks));
-        }
-        if started {
-            sink.event(&Event::PhaseEnded {
-                phase: self.phase,
-                at_ns: summary.at_ns,
-                end,
-                drained_ns,
-            });
-        }
-        self.failed.map_or(Ok(summary), Err)
-    }
-}
-
-/// How a phase ended whose agents ended with `ends` (`None`: without a result), if it was stopped with `stopped`.
-fn end_of(ends: &[Option<PhaseEnd>], stopped: Option<PhaseEnd>) -> PhaseEnd {
-    // A stop request that came after the phase's own end did not end it.
-    if !ends.iter().all(|end| end.is_some_and(is_planned)) {
-        return stopped.unwrap_or(PhaseEnd::Aborted);
-    }
-    let limits = [PhaseEnd::ByteLimit, PhaseEnd::TimeLimit];
-    let reached = limits.into_iter().find(|end| ends.contains(&Some(*end)));
-    reached.unwrap_or(PhaseEnd::Complete)
-}
-
-/// Whether a phase with this end followed its plan, rather than being stopped.
-const fn is_planned(end: PhaseEnd) -> bool {
-    matches!(
-        end,
-        PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
-    )
 }
 
 #[cfg(test)]

@@ -1,8 +1,4 @@
-//! The workload models: their list, and the questions that every model answers.
-
-use std::any::Any;
-
-use serde::{Deserialize, Serialize};
+//! The questions that every workload model answers, and what follows from the list of models.
 
 use super::{ArrivalLaw, Plan};
 use crate::generate::LawError;
@@ -52,15 +48,39 @@ pub trait Model {
     ) -> Result<(), LawError>;
 }
 
-/// From the list of models: [`ModelPlan`], access to the selected plan, and the macro by which other crates implement
-/// their own traits for it. `$d` is a dollar sign, for that macro.
+/// From the list of models (`models/list.rs`): the modules with their plans, [`ModelPlan`](super::ModelPlan), access to
+/// the selected plan, and the macros by which other crates declare their files and implement their own traits. `$d` is a
+/// dollar sign, for those macros.
 macro_rules! models {
     ($d:tt $($(#[$doc:meta])+ $name:ident: $variant:ident($plan:ident),)+) => {
+        $(
+            $(#[$doc])+
+            pub mod $name {
+                mod plan;
+
+                pub use self::plan::*;
+            }
+
+            pub use self::$name::$plan;
+        )+
+
+        /// Declares the file of this name in the folder of each model.
+        #[macro_export]
+        macro_rules! model_files {
+            ($d file:ident) => {
+                $(
+                    mod $name {
+                        mod $d file;
+                    }
+                )+
+            };
+        }
+
         /// When operations are due: the workload model of a work.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "kebab-case", tag = "kind")]
         pub enum ModelPlan {
-            $($(#[$doc])+ $variant(super::$plan),)+
+            $($(#[$doc])+ $variant($plan),)+
         }
 
         /// The plan of the selected model, as the trait object that the surrounding function returns.
@@ -74,7 +94,7 @@ macro_rules! models {
         }
 
         impl std::ops::Deref for ModelPlan {
-            type Target = dyn Model;
+            type Target = dyn $crate::plan::Model;
 
             fn deref(&self) -> &Self::Target {
                 selected_model!(self)
@@ -83,9 +103,9 @@ macro_rules! models {
 
         impl ModelPlan {
             $(
-                #[doc = concat!("The [`", stringify!($plan), "`](super::", stringify!($plan), "), if it is one.")]
+                #[doc = concat!("The [`", stringify!($plan), "`], if it is one.")]
                 #[must_use]
-                pub const fn $name(&self) -> Option<&super::$plan> {
+                pub const fn $name(&self) -> Option<&$plan> {
                     match self {
                         Self::$variant(plan) => Some(plan),
                         _ => None,
@@ -94,15 +114,15 @@ macro_rules! models {
             )+
 
             /// The plan, to be changed, if it is a `P`.
-            pub fn get_mut<P: Model + 'static>(&mut self) -> Option<&mut P> {
-                let plan: &mut dyn Any = selected_model!(self);
+            pub fn get_mut<P: $crate::plan::Model + 'static>(&mut self) -> Option<&mut P> {
+                let plan: &mut dyn std::any::Any = selected_model!(self);
                 plan.downcast_mut()
             }
         }
 
         $(
-            impl From<super::$plan> for ModelPlan {
-                fn from(plan: super::$plan) -> Self {
+            impl From<$plan> for ModelPlan {
+                fn from(plan: $plan) -> Self {
                     Self::$variant(plan)
                 }
             }
@@ -110,20 +130,4 @@ macro_rules! models {
     };
 }
 
-models! { $
-    /// A fixed number of workers with think times.
-    closed: Closed(ClosedPlan),
-    /// Arrivals at absolute instants, independent of the store.
-    open: Open(OpenPlan),
-    /// Jobs of several stages arrive; a stage begins when the previous one has ended.
-    jobs: Jobs(JobsPlan),
-    /// The requests of a recorded trace.
-    replay: Replay(ReplayPlan),
-    /// Workers write together, one of them lists until everything appears, all delete a share together, and
-    /// one lists until the deleted objects are gone. Then the next round begins.
-    rounds: Rounds(RoundsPlan),
-    /// Workers on buckets and objects that the user names.
-    named: Named(NamedPlan),
-    /// Workers that go through the same steps at the same time.
-    ranks: Ranks(RanksPlan),
-}
+pub(crate) use models;

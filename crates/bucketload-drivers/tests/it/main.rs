@@ -2,6 +2,7 @@
 
 mod azure;
 mod conformance;
+mod connections;
 mod control;
 mod differential;
 mod engines;

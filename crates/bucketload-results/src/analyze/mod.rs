@@ -15,13 +15,16 @@ mod accounting;
 mod anatomy;
 mod balance;
 mod bins;
+mod classes;
 mod client;
+mod events;
 pub(crate) mod fold;
 mod gather;
 mod header;
 mod judge;
 mod model;
 mod nodes;
+mod rates;
 mod realised;
 mod scan;
 mod throughput;
@@ -32,33 +35,27 @@ use std::path::Path;
 
 use bucketload_core::agent::{AGENTS, AgentsFile};
 use bucketload_core::capacity::{CheckedObjective, TrialEvidence, judge as judge_slo};
-use bucketload_core::error::ErrorKind;
-use bucketload_core::oracle::OracleSummary;
-use bucketload_core::plan::{Accounting, ModelPlan, PhaseKind, PhasePlan};
-use bucketload_core::rows::PhaseRows;
-use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
+use bucketload_core::plan::{Accounting, PhaseKind, PhasePlan};
 use bucketload_core::slowest::SlowRequest;
-use bucketload_core::stats::batch::{Estimate, estimate};
-use bucketload_core::tally::{Cell, Tally};
+use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Verdict;
 
 use self::bins::Counts;
-use self::gather::{ClassGather, PhaseGather};
-use self::scan::{ClassKey, PhaseScan};
+use self::classes::classes;
+use self::events::EventSummary;
+use self::gather::PhaseGather;
+use self::rates::{rates, series};
+use self::scan::PhaseScan;
 use self::window::Marks;
 use crate::error::ResultsError;
-use crate::result::figure::{Computed, Outcome};
 use crate::result::{
-    Cdf, ClassResult, ErrorCount, FailureExample, Latency, OracleResult, Ossperf, PhaseResult,
-    Rates, RoundsResult, RunResult, SCHEMA, Series, SteadySeries, Summary, Window,
+    Latency, OracleResult, Ossperf, PhaseResult, RoundsResult, RunResult, SCHEMA, SteadySeries,
+    Summary, Window,
 };
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
 
 pub use nodes::{nodes, nodes_by_phase, read_placement, read_served};
-
-/// Limit on the points of a series for display.
-const SERIES_POINTS: usize = 2000;
 
 /// Analyses the run directory `dir`. The run may have finished, be running or have been killed.
 ///
@@ -200,77 +197,6 @@ fn missing(manifest: &Manifest, phases: &[PhaseResult]) -> Vec<String> {
         })
         .map(|(_, plan)| plan.name.clone())
         .collect()
-}
-
-/// The content of a run's events.
-#[derive(Default)]
-struct EventSummary {
-    marks: BTreeMap<u16, Marks>,
-    calibration: Option<Calibration>,
-    /// The calibration that was known when each phase ended.
-    calibrations: BTreeMap<u16, Calibration>,
-    warnings: Vec<String>,
-    failures: Vec<FailureExample>,
-    oracle: Option<OracleSummary>,
-    rounds: Vec<Round>,
-    streams: BTreeMap<u16, Vec<StreamSum>>,
-    rows: BTreeMap<u16, PhaseRows>,
-}
-
-impl EventSummary {
-    fn of(events: Vec<Event>) -> Self {
-        let mut summary = Self::default();
-        for event in events {
-            match event {
-                Event::PhaseStarted { phase, at_ns } => {
-                    summary.marks.entry(phase).or_default().started_ns = Some(at_ns);
-                }
-                Event::PhaseEnded {
-                    phase,
-                    at_ns,
-                    end,
-                    drained_ns,
-                } => {
-                    summary.marks.entry(phase).or_default().ended = Some((at_ns, end, drained_ns));
-                    if let Some(known) = summary.calibration {
-                        summary.calibrations.insert(phase, known);
-                    }
-                }
-                Event::Calibrated(calibration) => summary.calibration = Some(calibration),
-                Event::Warning { message } => summary.warnings.push(message),
-                Event::Round(round) => summary.rounds.push(round),
-                Event::Oracle(oracle) => summary.oracle = Some(oracle),
-                // Findings have their own file; ranks go into the benchmark's own tables.
-                Event::Finding(_) | Event::Ranks(_) => {}
-                Event::Rows(rows) => summary.rows.entry(rows.phase).or_default().merge(rows),
-                Event::Streams { phase, streams } => {
-                    summary.streams.entry(phase).or_default().extend(streams);
-                }
-                Event::Failure {
-                    phase,
-                    class,
-                    key,
-                    error,
-                    at_ns,
-                } => summary.failures.push(FailureExample {
-                    phase,
-                    class,
-                    key,
-                    error,
-                    at_ns,
-                }),
-            }
-        }
-        summary
-    }
-
-    fn marks(&self, phase: u16) -> Marks {
-        self.marks.get(&phase).copied().unwrap_or_default()
-    }
-
-    fn calibration(&self, phase: u16) -> Option<Calibration> {
-        self.calibrations.get(&phase).copied().or(self.calibration)
-    }
 }
 
 /// The measured part of a phase.
@@ -450,151 +376,7 @@ fn ended_of(scan: &PhaseScan, work: usize) -> u64 {
         .sum()
 }
 
-/// Estimates a rate: the exact mean over all bins, with the interval from the bins' rates.
-fn rate<B>(bins: &[B], count: impl Fn(&B) -> u64, len_ns: impl Fn(&B) -> u64) -> Estimate {
-    let longest = bins.iter().map(&len_ns).max().unwrap_or(0);
-    let per_s: Vec<f64> = bins
-        .iter()
-        // A short last bin must not weigh as much as a whole one.
-        .filter(|b| len_ns(b) * 100 >= longest * 99)
-        .map(|b| count(b) as f64 * 1e9 / len_ns(b).max(1) as f64)
-        .collect();
-    let total: u64 = bins.iter().map(&count).sum();
-    let time: u64 = bins.iter().map(&len_ns).sum();
-    Estimate {
-        mean: if time == 0 {
-            0.0
-        } else {
-            total as f64 * 1e9 / time as f64
-        },
-        ..estimate(&per_s)
-    }
-}
-
 fn work_name(plan: &PhasePlan, work: u16) -> String {
     let work = plan.works.get(usize::from(work));
     work.map_or_else(String::new, |work| work.name.clone())
-}
-
-fn rates(bins: &[Counts]) -> Rates {
-    let mean = |count: fn(&Counts) -> u64| rate(bins, count, |b| b.len_ns);
-    Rates {
-        ops_per_s: mean(|b| b.ok),
-        bytes_per_s: mean(|b| b.bytes),
-        offered_ops_per_s: mean(|b| b.offered).mean,
-        offered_bytes_per_s: mean(|b| b.offered_bytes).mean,
-        failed_per_s: mean(|b| b.failed).mean,
-    }
-}
-
-fn classes(
-    manifest: &Manifest,
-    plan: &PhasePlan,
-    scan: &PhaseScan,
-    gathered: &PhaseGather,
-) -> Vec<ClassResult> {
-    // A replay reserves room for every operation that a trace could contain.
-    let occurs = |key: &ClassKey| {
-        let work = plan.works.get(usize::from(key.0));
-        let replay = work.is_some_and(|work| matches!(work.model, ModelPlan::Replay(_)));
-        !replay || scan.classes.get(key).is_some_and(|class| class.ended > 0)
-    };
-    gathered
-        .classes
-        .iter()
-        .filter(|(key, _)| occurs(key))
-        .map(|(key, class)| {
-            let empty;
-            let cell = match gather::find(&gathered.tally, key.0, key.1) {
-                Some(cell) => cell,
-                None => {
-                    empty = Cell::new(key.0, key.1);
-                    &empty
-                }
-            };
-            class_result(manifest, plan, *key, cell, class)
-        })
-        .collect()
-}
-
-fn class_result(
-    manifest: &Manifest,
-    plan: &PhasePlan,
-    key: ClassKey,
-    cell: &Cell,
-    class: &ClassGather,
-) -> ClassResult {
-    let mut errors: Vec<ErrorCount> = ErrorKind::ALL
-        .into_iter()
-        .map(|kind| ErrorCount {
-            kind,
-            count: cell.failed[kind as usize],
-        })
-        .filter(|error| error.count > 0)
-        .collect();
-    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
-    let successes = class.successes.bins();
-    let mut result = ClassResult {
-        work: key.0,
-        work_name: work_name(plan, key.0),
-        class: key.1,
-        ok: cell.ok,
-        failed: cell.failures(),
-        cancelled: cell.cancelled(),
-        retries: cell.retries,
-        bytes: cell.bytes,
-        errors,
-        ops_per_s: rate(successes, |b| b.ok, |b| b.len_ns),
-        bytes_per_s: rate(successes, |b| b.bytes, |b| b.len_ns),
-        response: Latency::of(&cell.response),
-        service: Latency::of(&cell.service),
-        ttfb: Latency::of(&cell.ttfb),
-        failed_response: Latency::of(&cell.failed_response),
-        anatomy: anatomy::parts(cell),
-        bandwidth: plan
-            .works
-            .get(usize::from(key.0))
-            .and_then(|work| accounting::bandwidth(&manifest.plan.keysets, work, cell)),
-        response_cdf: Cdf::of(&cell.response),
-        service_cdf: Cdf::of(&cell.service),
-        over_time: class.over_time.clone(),
-        heat_map: class.heat_map(),
-        figures: Computed::default(),
-    };
-    result.figures = Computed::of(&Outcome::from(&result));
-    result
-}
-
-/// The time series of a phase for display.
-fn series(scan: &PhaseScan) -> Series {
-    let bins = scan.series.bins();
-    let group = bins.len().div_ceil(SERIES_POINTS).max(1);
-    let mut series = Series {
-        intervals_per_point: scan.series.stride() * group as u64,
-        ..Series::default()
-    };
-    for bin in fold::regroup(bins, group) {
-        let seconds = bin.start_ns.saturating_sub(scan.start_ns) as f64 / 1e9;
-        series.t_s.push(seconds);
-        series.offered_ops_per_s.push(bin.per_s(bin.offered));
-        series.ops_per_s.push(bin.per_s(bin.ok));
-        series.failed_per_s.push(bin.per_s(bin.failed));
-        series
-            .offered_bytes_per_s
-            .push(bin.per_s(bin.offered_bytes));
-        series.bytes_per_s.push(bin.per_s(bin.bytes));
-        series.in_flight.push(bin.mean_in_flight());
-        series.backlog_s.push(bin.backlog_ns as f64 / 1e9);
-        series
-            .sessions
-            .push(bin.sessions as f64 / bin.intervals.max(1) as f64);
-        series.jobs.push(bin.mean_jobs());
-        series.machine_busy.push(if bin.total_ns == 0 {
-            0.0
-        } else {
-            bin.busy_ns as f64 / bin.total_ns as f64
-        });
-        series.late_p99_ms.push(bin.late_p99_ns as f64 / 1e6);
-    }
-    series
 }

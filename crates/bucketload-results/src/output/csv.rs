@@ -80,7 +80,7 @@ pub fn csv(result: &RunResult) -> String {
         }
     }
     head.push(name(&OFFERED));
-    for duration in &DURATIONS {
+    for duration in DURATIONS {
         let id = duration.id;
         head.extend([format!("{id}_n"), format!("{id}_mean_ns")]);
         head.extend(QUANTILES.map(|q| {
@@ -131,7 +131,7 @@ fn cells(of: &Row<'_>) -> Vec<String> {
         }
     }
     cells.push(OFFERED.1(of));
-    for duration in &DURATIONS {
+    for duration in DURATIONS {
         cells.extend(latency_cells((duration.of)(of.class)));
     }
     cells.extend(TAIL.iter().map(|(_, cell)| cell(of)));

@@ -1,8 +1,9 @@
-//! What the terms of a result mean: the manual's glossary, and the doc comments of the verdict.
+//! What the terms of a result mean: the manual's glossary, and the declarations of figures and of the verdict.
 
 use std::fmt::Write as _;
 
 use crate::result::RunResult;
+use crate::result::figure::CLASS;
 
 /// The manual's page, so that text and manual agree.
 const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
@@ -22,8 +23,8 @@ pub(super) fn write(out: &mut String, result: &RunResult) -> std::fmt::Result {
     Ok(())
 }
 
-/// Terms and meanings of the glossary, without links.
-fn entries() -> impl Iterator<Item = (String, String)> {
+/// Terms and meanings: of the glossary, without links, and of figures that it does not have.
+fn entries() -> Vec<(String, String)> {
     let rows = GLOSSARY.lines().filter_map(|line| {
         let (term, meaning) = line
             .strip_prefix("| ")?
@@ -32,7 +33,13 @@ fn entries() -> impl Iterator<Item = (String, String)> {
         Some((plain(term), plain(meaning)))
     });
     // The first row is the heading.
-    rows.skip(1)
+    let mut known: Vec<(String, String)> = rows.skip(1).collect();
+    for figure in CLASS.iter().filter(|figure| figure.computed) {
+        if !known.iter().any(|(term, _)| term == figure.title) {
+            known.push((figure.title.to_owned(), figure.doc.to_owned()));
+        }
+    }
+    known
 }
 
 /// Markdown without code marks and links; a link in parentheses is left out.
@@ -77,6 +84,7 @@ mod tests {
     #[test]
     fn every_word_of_the_tables_has_a_meaning() {
         let known: Vec<String> = entries()
+            .into_iter()
             .flat_map(|(terms, _)| terms.split(", ").map(str::to_lowercase).collect::<Vec<_>>())
             .collect();
         let has = |word: &str| known.iter().any(|k| k == &word.to_lowercase());

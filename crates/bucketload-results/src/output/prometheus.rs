@@ -168,7 +168,7 @@ pub fn render(snapshot: &Snapshot) -> String {
     );
     page.family("run_info", "gauge", "Identity of the run.")
         .sample(&identity, 1);
-    for figure in &PROGRESS {
+    for figure in PROGRESS {
         let mut family = page.family(&format!("{}_total", figure.id), "counter", figure.doc);
         for (&phase, totals) in &s.phases {
             let labels = format!("phase=\"{}\"", s.phase_name(phase));

@@ -239,7 +239,7 @@ fn latencies(phase: &PhaseResult, on: TextOptions, out: &mut String) {
     let mut rough = false;
     for class in &phase.classes {
         let mut title = phase.class_name(class);
-        for duration in &DURATIONS {
+        for duration in DURATIONS {
             let latency = (duration.of)(class);
             // In a closed loop, an operation is due when it starts.
             let same =

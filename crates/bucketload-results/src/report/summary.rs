@@ -170,7 +170,7 @@ pub(super) fn classes(phase: &PhaseResult) -> Section {
     );
     for class in &phase.classes {
         let name = phase.class_name(class);
-        for duration in &DURATIONS {
+        for duration in DURATIONS {
             let figures = (duration.of)(class);
             if figures.n > 0 {
                 latency.texts(latency_row(&format!("{name} {}", duration.title), figures));

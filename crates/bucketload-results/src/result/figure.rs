@@ -207,7 +207,7 @@ impl Computed {
 }
 
 /// Figures of a class of operations, in the order of the terminal's columns.
-pub static CLASS: [Figure<Outcome>; 8] = [
+pub static CLASS: &[Figure<Outcome>] = &[
     Figure::count("ok", "ok", |o: &Outcome| o.ok).better(Better::Higher),
     Figure::count("failed", "failed", |o: &Outcome| o.failed).better(Better::Lower),
     Figure::count("cancelled", "cancelled", |o: &Outcome| o.cancelled).better(Better::Lower),
@@ -245,7 +245,7 @@ pub static CLASS: [Figure<Outcome>; 8] = [
 ];
 
 /// Counts of a phase that metrics show while it is in progress.
-pub static PROGRESS: [Figure<Totals>; 4] = [
+pub static PROGRESS: &[Figure<Totals>] = &[
     Figure::count("offered", "", |t: &Totals| t.offered).doc("Operations that fell due."),
     Figure::count("issued", "", |t: &Totals| t.issued).doc("Operations handed to a worker."),
     Figure::count("capped", "", |t: &Totals| t.capped).doc("Arrivals that hit the in-flight cap."),
@@ -253,7 +253,7 @@ pub static PROGRESS: [Figure<Totals>; 4] = [
 ];
 
 /// Cost of the client, in the order of the terminal's line.
-pub static CLIENT: [Figure<ClientUse>; 11] = [
+pub static CLIENT: &[Figure<ClientUse>] = &[
     Figure::new(
         "cpu_us_per_op",
         "client CPU per operation",
@@ -340,7 +340,7 @@ pub struct Duration {
 }
 
 /// The durations of a class of operations, in the order of every table.
-pub static DURATIONS: [Duration; 4] = [
+pub static DURATIONS: &[Duration] = &[
     Duration {
         id: "response",
         title: "response",

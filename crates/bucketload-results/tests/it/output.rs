@@ -255,7 +255,7 @@ fn every_figure_is_in_every_output() {
     let cell = |title: &str| page.contains(&format!(">{title}</th>"));
     let phase = &json["phases"][1];
     let has = |at: &Value, id: &str| at.get(id).is_some();
-    for f in &CLASS {
+    for f in CLASS {
         let id = f.id;
         assert!(columns.contains(&id), "{id} is no column of CSV");
         assert!(has(&phase["classes"][0], id), "{id} is not in JSON");
@@ -269,7 +269,7 @@ fn every_figure_is_in_every_output() {
         );
         assert!(!f.computed || !f.doc.is_empty(), "{id} has no meaning");
     }
-    for d in &DURATIONS {
+    for d in DURATIONS {
         let id = d.id;
         assert!(columns.contains(&format!("{id}_mean_ns").as_str()), "{id}");
         assert!(
@@ -281,7 +281,7 @@ fn every_figure_is_in_every_output() {
             "{id}"
         );
     }
-    for f in &CLIENT {
+    for f in CLIENT {
         let id = f.id;
         assert!(
             has(&phase["client"], id) && documented("ClientUse", id),
@@ -293,7 +293,7 @@ fn every_figure_is_in_every_output() {
             assert!(cell(f.title) && text.contains(f.brief), "{id}");
         }
     }
-    for f in &PROGRESS {
+    for f in PROGRESS {
         let metric = format!("\nbucketload_{}_total{{phase=", f.id);
         assert!(metrics.contains(&metric), "{} is no metric", f.id);
         assert!(

@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
+use crate::common::agents::wait_for;
 use crate::common::evidence::{pack, refuted, run, with_change};
 use crate::common::{SECRET_KEY, bucketload};
 
@@ -204,14 +204,10 @@ fn a_killed_run_verifies_as_incomplete() {
         "run",
     ];
     let mut child = bucketload(dir, &args).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    let lines = || {
-        fs::read_to_string(dir.join("run/intervals.jsonl")).map_or(0, |text| text.lines().count())
-    };
-    while lines() < 3 {
-        assert!(Instant::now() < until, "no interval was written");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for("three intervals", || {
+        let text = fs::read_to_string(dir.join("run/intervals.jsonl")).ok()?;
+        (text.lines().count() >= 3).then_some(())
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let outcome = pack(dir, "run", "b");

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use crate::common::agents::wait_for;
 use crate::common::{Outcome, Serve, bucketload, call};
 
 fn run(dir: &Path, url: &str, args: &[&str]) -> Outcome {
@@ -278,15 +278,12 @@ fn buckets_of_a_killed_run_are_found_by_cleanup() {
         }
         n
     };
-    let begun = std::time::Instant::now();
-    while made().is_none_or(|bucket| files(&bucket) < 4) {
-        assert!(begun.elapsed().as_secs() < 60, "it writes nothing");
+    let bucket = wait_for("four files", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended before");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        made().filter(|bucket| files(bucket) >= 4)
+    });
     child.kill().unwrap();
     child.wait().unwrap();
-    let bucket = made().unwrap();
     // A foreign bucket with a similar name stays.
     fs::create_dir(store.path().join("ossperf-theirs")).unwrap();
     let cleanup = |more: &[&str]| {

@@ -58,7 +58,7 @@ start)
   BUCKETLOAD_SERVE_ACCESS_KEY=fakeaccesskey1 BUCKETLOAD_SERVE_SECRET_KEY=fakesecretkey00001 \
     "$FAKE_PROGRAM" serve --listen 127.0.0.1:0 --stats-page --announce >"$state/line" 2>/dev/null &
   echo $! >"$state/pid"
-  while ! grep -q listening "$state/line"; do sleep 0.05; done
+  while ! grep -q listening "$state/line"; do kill -0 $! || exit 1; sleep 0.05; done
   echo "AWS_ENDPOINT_URL=http://$(sed 's/.*"listening":"\([^"]*\)".*/\1/' "$state/line")"
   echo AWS_ACCESS_KEY_ID=fakeaccesskey1
   echo AWS_SECRET_ACCESS_KEY=fakesecretkey00001

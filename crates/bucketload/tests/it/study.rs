@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
+use crate::common::agents::wait_for;
 use crate::common::{Outcome, bucketload, call};
 use bucketload_study::journal::{End, State, read};
 use bucketload_study::model::{JournalLine, Plan, TargetFacts};
@@ -115,20 +115,18 @@ fn a_killed_study_continues_with_exactly_the_missing_cells() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(120);
-    let running = loop {
+    let running = wait_for("the third cell", || {
         let lines = read(&study).unwrap_or_default();
         let finished = lines
             .iter()
             .filter(|line| matches!(line, JournalLine::Finished { .. }))
             .count();
         // The third cell is running if its line is the last one.
-        if let (2, Some(JournalLine::Started { cell, .. })) = (finished, lines.last()) {
-            break cell.clone();
+        match (finished, lines.last()) {
+            (2, Some(JournalLine::Started { cell, .. })) => Some(cell.clone()),
+            _ => None,
         }
-        assert!(Instant::now() < until, "it does not get there");
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let before = measured(&study);
@@ -195,17 +193,13 @@ fn an_interrupted_study_can_be_continued() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(120);
-    loop {
+    wait_for("the first run", || {
         let lines = read(&study).unwrap_or_default();
-        if let Some(JournalLine::Started { dir, .. }) = lines.last()
-            && study.join(dir).join("run.json").is_file()
-        {
-            break;
-        }
-        assert!(Instant::now() < until, "it does not get there");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        let Some(JournalLine::Started { dir, .. }) = lines.last() else {
+            return None;
+        };
+        study.join(dir).join("run.json").is_file().then_some(())
+    });
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -364,7 +358,7 @@ start)
   BUCKETLOAD_SERVE_ACCESS_KEY=fakeaccesskey1 BUCKETLOAD_SERVE_SECRET_KEY=fakesecretkey00001 \
     "$FAKE_PROGRAM" serve --listen 127.0.0.1:0 --announce >"$state/line" 2>/dev/null &
   echo $! >"$state/pid"
-  while ! grep -q listening "$state/line"; do sleep 0.05; done
+  while ! grep -q listening "$state/line"; do kill -0 $! || exit 1; sleep 0.05; done
   address=$(sed 's/.*"listening":"\([^"]*\)".*/\1/' "$state/line")
   echo "AWS_ENDPOINT_URL=http://$address"
   echo AWS_ACCESS_KEY_ID=fakeaccesskey1

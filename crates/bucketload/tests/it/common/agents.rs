@@ -10,7 +10,7 @@ use bucketload_core::agent::AgentsFile;
 use super::{Outcome, bucketload};
 
 /// Deadline of every wait, long enough that only a hang reaches it.
-const DEADLINE: Duration = Duration::from_secs(120);
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {

@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use super::support::{Controller, PATIENCE};
+use super::support::Controller;
+use crate::common::agents::wait_for;
 use crate::common::bucketload;
 
 /// An agent; killed when dropped.
@@ -57,15 +57,9 @@ fn workloads_run_on_the_controllers_agents() {
     let standings =
         || -> serde_json::Value { serde_json::from_str(&controller.get("/api/agents").1).unwrap() };
     let until = |done: &dyn Fn(&serde_json::Value) -> bool| {
-        let begin = Instant::now();
-        loop {
-            let now = standings();
-            if done(&now) {
-                return now;
-            }
-            assert!(begin.elapsed() < PATIENCE, "{now}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        wait_for("the agents' health", || {
+            Some(standings()).filter(|now| done(now))
+        })
     };
     let ready = until(&|now| now[0]["health"] == "ready" && now[1]["health"] == "ready");
     for agent in ready.as_array().unwrap() {

@@ -1,8 +1,7 @@
 //! A run from submission to report, a refusal, and the state after the controller is killed.
 
-use std::time::{Duration, Instant};
-
-use super::support::{Controller, PATIENCE};
+use super::support::Controller;
+use crate::common::agents::wait_for;
 use crate::common::{bucketload, call, workload};
 
 #[test]
@@ -67,28 +66,17 @@ fn a_workload_is_run_and_reported_and_a_killed_controller_leaves_a_readable_run(
         .unwrap()
         .to_owned();
     let run = dir.join("data/jobs").join(&second).join("run");
-    let begin = Instant::now();
-    while std::fs::read_to_string(run.join("intervals.jsonl"))
-        .unwrap_or_default()
-        .lines()
-        .count()
-        < 2
-    {
-        assert!(begin.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    wait_for("two intervals", || {
+        let text = std::fs::read_to_string(run.join("intervals.jsonl")).ok()?;
+        (text.lines().count() >= 2).then_some(())
+    });
     drop(controller);
     // The run ends with its controller, cleans up, and records how it ended.
-    let begin = Instant::now();
-    let status = || {
-        let text = std::fs::read_to_string(run.join("run.json")).unwrap_or_default();
-        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        manifest["status"].as_str().unwrap_or_default().to_owned()
-    };
-    while status() != "interrupted" {
-        assert!(begin.elapsed() < PATIENCE, "{}", status());
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    wait_for("the end of the run", || {
+        let text = std::fs::read_to_string(run.join("run.json")).ok()?;
+        let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+        (manifest["status"] == "interrupted").then_some(())
+    });
     call(&mut bucketload(dir, &["report", &run.to_string_lossy()])).expect(0, &[]);
     let top = call(&mut bucketload(dir, &["top", &run.to_string_lossy()]));
     top.expect(0, &[]);

@@ -4,12 +4,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
+use crate::common::agents::wait_for;
 use crate::common::{Outcome, bucketload, call};
-
-/// Deadline of every wait; the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A controller; killed when dropped.
 pub(crate) struct Controller {
@@ -82,15 +79,9 @@ impl Controller {
     }
 
     pub(crate) fn until(&self, dir: &Path, id: &str, done: impl Fn(&serde_json::Value) -> bool) {
-        let begin = Instant::now();
-        loop {
-            let job = self.job(dir, id);
-            if done(&job) {
-                return;
-            }
-            assert!(begin.elapsed() < PATIENCE, "{job}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        wait_for(&format!("job {id}"), || {
+            done(&self.job(dir, id)).then_some(())
+        });
     }
 }
 

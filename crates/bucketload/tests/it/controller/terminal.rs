@@ -5,9 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::process::Stdio;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::support::PATIENCE;
+use crate::common::agents::{DEADLINE, wait_for};
 use crate::common::{bucketload, call};
 
 /// A pseudo-terminal of 100 × 40 characters: the controlling side, and the side of the program.
@@ -87,7 +87,7 @@ fn the_screen_shows_a_run_takes_keys_and_is_restored() {
     let mut seen = String::new();
     let mut until = |words: &str| {
         while !seen.contains(words) {
-            let left = PATIENCE.saturating_sub(begin.elapsed());
+            let left = DEADLINE.saturating_sub(begin.elapsed());
             match told.recv_timeout(left) {
                 Ok(text) => seen += &text,
                 Err(_) => panic!("no {words:?} in {seen:?}"),
@@ -101,13 +101,7 @@ fn the_screen_shows_a_run_takes_keys_and_is_restored() {
     assert_ne!(modes(&program), before, "keys arrive one by one");
     person.write_all(b"\x1b[D\x1b[Bq").unwrap();
     until("\u{1b}[?1049l");
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(begin.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let status = wait_for("the end of `top`", || child.try_wait().unwrap());
     assert!(status.success());
     assert_eq!(modes(&program), before, "the terminal is as it was");
 }
