@@ -10,6 +10,7 @@ mod content;
 mod digest;
 mod error;
 mod etag;
+mod extension;
 mod listing;
 pub mod memory;
 mod multipart;

@@ -22,6 +22,7 @@ use crate::api::{Amend, Guard, ObjectUpload, PartUpload, Store};
 use crate::content::{Budget, Charge, Content};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
+use crate::extension;
 use crate::names::{check_bucket_name, check_key};
 use crate::object::{MemoryVersion, Object};
 use crate::types::{
@@ -35,7 +36,7 @@ use crate::versions::{ListVersionsRequest, Removed, VersionId, VersionListing, V
 use buckets::Bucket;
 use multipart::NewPart;
 use shards::Shards;
-use upload::{MemoryUpload, NewObject, Receiver};
+use upload::{Extended, MemoryUpload, NewObject, Receiver};
 
 /// Bytes charged per object, part or upload in addition to content and key: the sizes of the index
 /// and map entries and of the version with its buffers, rounded up.
@@ -209,6 +210,28 @@ impl Store for MemoryStore {
         let key = key.to_owned();
         let to = NewObject { bucket, key };
         Ok(Box::new(MemoryUpload { receiver, to }))
+    }
+
+    fn append(
+        &self,
+        bucket: &str,
+        key: &str,
+        offset: u64,
+        options: &PutOptions,
+    ) -> Result<(ObjectInfo, Box<dyn ObjectUpload>)> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        if bucket.versioning() != Versioning::Off {
+            return Err(StoreError::NotImplemented(
+                "appends in a bucket with versioning",
+            ));
+        }
+        let base = self.inner.version(bucket.name(), key)?;
+        extension::check(&base.info, offset)?;
+        let receiver = Receiver::to_append(&self.inner, options)?;
+        let (info, key) = (base.info.clone(), key.to_owned());
+        let to = Extended { bucket, key, base };
+        Ok((info, Box::new(MemoryUpload { receiver, to })))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{Outcome, Serve, bucketload, call};
 
 /// Each quirk of the embedded server, and the checks that must name it.
-const QUIRKS: [(&str, &[&str], i32); 46] = [
+const QUIRKS: [(&str, &[&str], i32); 47] = [
     ("clock-ahead", &["clock"], 3),
     ("wrong-region", &["region"], 1),
     ("no-keep-alive", &["keep-alive"], 1),
@@ -30,6 +30,7 @@ const QUIRKS: [(&str, &[&str], i32); 46] = [
     ("put-if-none-match-ignored", &["put-if-none-match"], 1),
     ("put-if-none-match-refused", &["put-if-none-match"], 1),
     ("put-if-match-ignored", &["put-if-match"], 1),
+    ("append-offset-ignored", &["append"], 1),
     ("get-conditions-ignored", &["get-conditions"], 1),
     ("multipart-refused", &["multipart-create"], 1),
     ("multipart-forgotten", &["multipart-part"], 1),
