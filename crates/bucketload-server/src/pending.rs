@@ -3,6 +3,7 @@
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
+use super::ops::archive::Archive;
 use super::ops::sse::Encryption;
 use super::ops::{
     Ctx, acl, append, bucket, config, delete, form, lock, multipart, restore, tagging,
@@ -77,6 +78,8 @@ pub(super) enum Sink {
         upload: Box<dyn ObjectUpload>,
         base: Box<ObjectInfo>,
     },
+    /// Into the objects that an archive holds.
+    Archive(Box<Archive>),
     Part {
         upload: Box<dyn PartUpload>,
         encryption: Encryption,
@@ -193,6 +196,9 @@ impl Pending {
                 Sink::Object { upload, .. } | Sink::Appended { upload, .. } => {
                     Ok(upload.write(data)?)
                 }
+                Sink::Archive(archive) => {
+                    archive.write(&*thread.server.store, buffers.target.bucket(), data)
+                }
                 Sink::Part { upload, .. } => Ok(upload.write(data)?),
                 Sink::Document { .. } if buffers.input.len() + data.len() > MAX_DOCUMENT => {
                     Err(Code::MaxMessageLengthExceeded.into())
@@ -247,6 +253,11 @@ impl Pending {
             Sink::Appended { upload, base } => {
                 let ctx = &mut context(server, buffers);
                 append::finish(ctx, upload, &base, sums.first())?;
+                return Ok(Body::Empty);
+            }
+            Sink::Archive(archive) => {
+                archive.finish()?;
+                buffers.head.start(200).checksums(&sums);
                 return Ok(Body::Empty);
             }
             Sink::Part { upload, encryption } => (upload.commit(sums.clone())?, encryption),

@@ -11,6 +11,7 @@ use super::checks::Checks;
 use super::claim::PayloadAuth;
 use super::error::{Code, S3Result};
 use super::headers::{Headers, Name};
+use super::ops::archive::{self, Archive};
 use super::ops::{append, conditions, metadata, multipart, sse};
 use super::pending::{Sink, context};
 use super::router::Operation;
@@ -53,6 +54,14 @@ pub(super) fn start(
         size,
         content_md5: content_md5(headers)?,
     };
+    if operation == Operation::Put && archive::is_meant(headers) {
+        let archive = Archive::start(&ctx, headers, options.content_md5)?;
+        return Ok(Started::Receive {
+            sink: Sink::Archive(Box::new(archive)),
+            checks,
+            reader,
+        });
+    }
     let mut condition = conditions::of_write(headers)?;
     let append_at = append::offset(headers, size)?;
     let part = match operation {

@@ -17,6 +17,7 @@ mod multipart;
 pub mod names;
 mod null;
 mod object;
+mod part_sums;
 pub mod posix;
 mod types;
 mod upload_types;

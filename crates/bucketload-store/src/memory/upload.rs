@@ -129,7 +129,7 @@ impl ObjectUpload for MemoryUpload<NewObject> {
         let (content, size, etag) = self.receiver.finish()?;
         let NewObject { bucket, key } = self.to;
         let (info, condition) = ObjectInfo::now(size, etag, commit);
-        inner.publish(&bucket, &key, content, info, &condition)
+        inner.publish(&bucket, &key, content.into(), info, &condition)
     }
 }
 
@@ -162,6 +162,8 @@ impl ObjectUpload for MemoryUpload<Extended> {
             Ok(MemoryVersion {
                 info,
                 content,
+                // Those of some parts are of no use.
+                part_sums: None,
                 _charge: charge,
             })
         };
