@@ -141,7 +141,8 @@ pub(crate) fn write(target: &str, findings: &[Finding]) -> String {
     for finding in differing().filter(|f| f.setting.is_none() && f.refuses.is_empty()) {
         let _ = writeln!(out, "# {}: {}", finding.id, one_line(&finding.found));
     }
-    let settings: Vec<_> = differing().filter_map(|f| f.setting.as_ref()).collect();
+    let used = findings.iter().filter(|f| f.state != State::Failed);
+    let settings: Vec<_> = used.filter_map(|f| f.setting.as_ref()).collect();
     if !settings.is_empty() {
         let _ = writeln!(out, "\n[{SETTINGS}]");
     }

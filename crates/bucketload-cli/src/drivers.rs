@@ -147,6 +147,9 @@ pub(crate) fn ask_embedded<T>(
     let mut settings = settings.clone();
     settings.set(&flags::ENDPOINT_URL, [format!("http://{}", server.address)]);
     settings.set(&flags::REGION, ["us-east-1"]);
+    if !settings.has(&flags::APPEND) {
+        settings.set(&flags::APPEND, ["write-offset"]);
+    }
     let request = OpenRequest {
         settings: &settings,
         variable: &|name| match name {

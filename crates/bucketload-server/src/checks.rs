@@ -71,6 +71,11 @@ impl Checks {
         self.sum.is_some()
     }
 
+    /// The algorithm of the additional checksum.
+    pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
+        self.sum.as_ref().map(|sum| sum.algorithm())
+    }
+
     /// Computes an additional checksum with `algorithm`.
     pub(crate) fn add_sum(&mut self, algorithm: Option<ChecksumAlgorithm>) {
         self.sum = algorithm.map(|algorithm| Box::new(Sum::new(algorithm)));

@@ -144,6 +144,11 @@ impl Sum {
         Self { algorithm, digest }
     }
 
+    /// How it is computed.
+    pub(crate) const fn algorithm(&self) -> ChecksumAlgorithm {
+        self.algorithm
+    }
+
     /// Adds `data`.
     pub(crate) fn update(&mut self, data: &[u8]) {
         match &mut self.digest {

@@ -52,6 +52,7 @@ codes! {
     BucketAlreadyExists 409 "The requested bucket name is not available.",
     BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it.",
     BucketNotEmpty 409 "The bucket you tried to delete is not empty.",
+    EncryptionTypeMismatch 400 "The existing object was created with a different encryption type.",
     EntityTooLarge 400 "Your proposed upload exceeds the maximum allowed size.",
     EntityTooSmall 400 "Your proposed upload is smaller than the minimum allowed size: every part but the last has at least 5 MiB.",
     IllegalLocationConstraintException 400 "The location constraint is incompatible with this endpoint's region.",
@@ -73,6 +74,7 @@ codes! {
     InvalidStorageClass 400 "The storage class you specified is not valid.",
     InvalidTag 400 "The tag provided was not a valid tag.",
     InvalidURI 400 "The URI could not be parsed.",
+    InvalidWriteOffset 400 "The write offset value that you specified does not match the current object size.",
     KeyTooLongError 400 "Your key is longer than 1024 bytes.",
     MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.",
     MalformedPolicy 400 "The policy is not a JSON document with statements.",
@@ -104,6 +106,7 @@ codes! {
     SignatureDoesNotMatch 403 "The request signature we calculated does not match the signature you provided. Check your key and signing method.",
     SlowDown 503 "Please reduce your request rate.",
     StorageFull 507 "The store has no room for the object.",
+    TooManyParts 400 "You have attempted to add more parts than the maximum of 10000 that are allowed for this object.",
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.",
 }
 

@@ -88,6 +88,7 @@ names! {
     SdkChecksumAlgorithm "x-amz-sdk-checksum-algorithm",
     SecurityToken "x-amz-security-token",
     ServerSideEncryption "x-amz-server-side-encryption",
+    SnowballAutoExtract "x-amz-meta-snowball-auto-extract",
     SseCustomerAlgorithm "x-amz-server-side-encryption-customer-algorithm",
     SseCustomerKey "x-amz-server-side-encryption-customer-key",
     SseCustomerKeyMd5 "x-amz-server-side-encryption-customer-key-md5",

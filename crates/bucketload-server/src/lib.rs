@@ -73,6 +73,7 @@ mod sigv2;
 mod sigv4;
 mod stats;
 mod tags;
+mod tar;
 mod thread;
 mod upload;
 mod uri;

@@ -3,12 +3,17 @@
 use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
+use super::ops::archive::Archive;
 use super::ops::sse::Encryption;
-use super::ops::{Ctx, acl, bucket, config, delete, form, lock, multipart, restore, tagging};
+use super::ops::{
+    Ctx, acl, append, bucket, config, delete, form, lock, multipart, restore, tagging,
+};
 use super::respond::Body;
 use super::router::Operation;
 use super::thread::{RequestBuffers, ServerState, Thread};
-use bucketload_store::{Checksum, Commit, Condition, ObjectUpload, PartUpload, Written};
+use bucketload_store::{
+    Checksum, Commit, Condition, ObjectInfo, ObjectUpload, PartUpload, Written,
+};
 
 /// Largest accepted request document, in bytes. A completion of 10 000 parts with checksums fits.
 const MAX_DOCUMENT: usize = 8 << 20;
@@ -65,7 +70,16 @@ pub(super) enum Sink {
         upload: Box<dyn ObjectUpload>,
         commit: Commit,
         encryption: Encryption,
+        /// Whether the request would append if there were an object.
+        creates: bool,
     },
+    /// To the end of an object.
+    Appended {
+        upload: Box<dyn ObjectUpload>,
+        base: Box<ObjectInfo>,
+    },
+    /// Into the objects that an archive holds.
+    Archive(Box<Archive>),
     Part {
         upload: Box<dyn PartUpload>,
         encryption: Encryption,
@@ -179,7 +193,12 @@ impl Pending {
         let used = reader.feed(bytes, &mut |data| {
             checks.update(data);
             match sink {
-                Sink::Object { upload, .. } => Ok(upload.write(data)?),
+                Sink::Object { upload, .. } | Sink::Appended { upload, .. } => {
+                    Ok(upload.write(data)?)
+                }
+                Sink::Archive(archive) => {
+                    archive.write(&*thread.server.store, buffers.target.bucket(), data)
+                }
                 Sink::Part { upload, .. } => Ok(upload.write(data)?),
                 Sink::Document { .. } if buffers.input.len() + data.len() > MAX_DOCUMENT => {
                     Err(Code::MaxMessageLengthExceeded.into())
@@ -221,10 +240,25 @@ impl Pending {
                 upload,
                 mut commit,
                 encryption,
+                creates,
             } => {
                 commit.checksums.clone_from(&sums);
-                let written = context(server, buffers).commit(upload, commit)?;
+                let written = context(server, buffers).commit(upload, commit);
+                let written = match creates {
+                    true => written.map_err(append::overtaken)?,
+                    false => written?,
+                };
                 (written, encryption)
+            }
+            Sink::Appended { upload, base } => {
+                let ctx = &mut context(server, buffers);
+                append::finish(ctx, upload, &base, sums.first())?;
+                return Ok(Body::Empty);
+            }
+            Sink::Archive(archive) => {
+                archive.finish()?;
+                buffers.head.start(200).checksums(&sums);
+                return Ok(Body::Empty);
             }
             Sink::Part { upload, encryption } => (upload.commit(sums.clone())?, encryption),
             Sink::Unseen(written) => (written, Encryption::default()),

@@ -84,6 +84,8 @@ pub enum Quirk {
     PutIfNoneMatchRefused,
     /// PUT with a wrong If-Match overwrites
     PutIfMatchIgnored,
+    /// A PUT with x-amz-write-offset-bytes appends whatever its offset is
+    AppendOffsetIgnored,
     /// GET and HEAD ignore their conditions
     GetConditionsIgnored,
     /// CreateMultipartUpload answers 501

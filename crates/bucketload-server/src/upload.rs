@@ -11,7 +11,8 @@ use super::checks::Checks;
 use super::claim::PayloadAuth;
 use super::error::{Code, S3Result};
 use super::headers::{Headers, Name};
-use super::ops::{conditions, metadata, multipart, sse};
+use super::ops::archive::{self, Archive};
+use super::ops::{append, conditions, metadata, multipart, sse};
 use super::pending::{Sink, context};
 use super::router::Operation;
 use super::sigv4::Verified;
@@ -36,7 +37,10 @@ pub(super) fn start(
     let ctx = context(server, buffers);
     let (store, target) = (ctx.store(), ctx.target);
     let (bucket, key) = (target.bucket(), target.key());
-    metadata::check_storage(headers)?;
+    match operation {
+        Operation::UploadPart => metadata::check_storage(headers)?,
+        _ => drop(metadata::storage_class(headers)?),
+    }
     let hash = payload_hash(&verified);
     let (reader, size) = framing(request, headers, verified)?;
     if size.is_none() && request.body == http::Body::Empty {
@@ -50,7 +54,16 @@ pub(super) fn start(
         size,
         content_md5: content_md5(headers)?,
     };
-    let condition = conditions::of_write(headers)?;
+    if operation == Operation::Put && archive::is_meant(headers) {
+        let archive = Archive::start(&ctx, headers, options.content_md5)?;
+        return Ok(Started::Receive {
+            sink: Sink::Archive(Box::new(archive)),
+            checks,
+            reader,
+        });
+    }
+    let mut condition = conditions::of_write(headers)?;
+    let append_at = append::offset(headers, size)?;
     let part = match operation {
         Operation::UploadPart => Some(multipart::part_of(target)?),
         _ => None,
@@ -58,9 +71,13 @@ pub(super) fn start(
     if !server.faults.is_empty() && !server.faults.has_room(operation, key, size.unwrap_or(0)) {
         return Err(Code::StorageFull.into());
     }
-    if let (true, None, Condition::None, Some(size)) =
-        (checks.is_empty(), options.content_md5, &condition, size)
-        && let Some(written) = store.accept_unseen(bucket, key, size)
+    if let (None, true, None, Condition::None, Some(size)) = (
+        append_at,
+        checks.is_empty(),
+        options.content_md5,
+        &condition,
+        size,
+    ) && let Some(written) = store.accept_unseen(bucket, key, size)
     {
         return Ok(Started::Receive {
             sink: Sink::Unseen(written?),
@@ -68,12 +85,26 @@ pub(super) fn start(
             reader,
         });
     }
+    if let Some(offset) = append_at {
+        let sink = append::start(&ctx, headers, &options, &condition, offset, &mut checks)?;
+        if let Some(sink) = sink {
+            return Ok(Started::Receive {
+                sink,
+                checks,
+                reader,
+            });
+        }
+        if condition == Condition::None {
+            condition = Condition::Absent;
+        }
+    }
     let sink = match part {
         None => {
             let stored = metadata::of_new(&ctx, headers)?;
             Sink::Object {
                 upload: store.put(bucket, key, &options)?,
                 encryption: sse::of(&stored),
+                creates: append_at.is_some(),
                 commit: Commit {
                     headers: stored,
                     checksums: Vec::new(),

@@ -133,6 +133,27 @@ pub trait Store: Send + Sync {
     /// fit, [`EntityTooLarge`](crate::StoreError::EntityTooLarge).
     fn put(&self, bucket: &str, key: &str, options: &PutOptions) -> Result<Box<dyn ObjectUpload>>;
 
+    /// Starts extending the current version of an object, whose size must be `offset`. Also returns that
+    /// version as it is now. The commit makes the longer object visible as a whole; it keeps the object's
+    /// headers and tags, takes the checksums of the whole object from its argument, and ignores the rest
+    /// of that. An object that was replaced or deleted meanwhile is not extended.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put), and [`NoSuchKey`](crate::StoreError::NoSuchKey),
+    /// [`InvalidWriteOffset`](crate::StoreError::InvalidWriteOffset) (also from the commit),
+    /// [`TooManyParts`](crate::StoreError::TooManyParts) if there are [`MAX_PARTS`] already,
+    /// [`NotImplemented`](crate::StoreError::NotImplemented).
+    fn append(
+        &self,
+        bucket: &str,
+        key: &str,
+        offset: u64,
+        options: &PutOptions,
+    ) -> Result<(ObjectInfo, Box<dyn ObjectUpload>)> {
+        let _ = (bucket, key, offset, options);
+        Err(StoreError::NotImplemented("appends"))
+    }
+
     /// For stores that keep nothing: accepts an object or part of `size` bytes without seeing its
     /// bytes. `None` means that the caller must write them. This lets a server drop a body in the
     /// kernel and answer small writes without allocating.

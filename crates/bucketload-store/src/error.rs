@@ -87,6 +87,12 @@ pub enum StoreError {
     /// A condition (If-Match, If-None-Match) does not hold.
     #[error("a precondition does not hold")]
     PreconditionFailed,
+    /// An append does not begin where the object ends.
+    #[error("the write offset does not match the size of the object")]
+    InvalidWriteOffset,
+    /// The object has as many parts as an object may have.
+    #[error("the object has 10000 parts, the maximum; a copy of it has one again")]
+    TooManyParts,
     /// The range lies outside the object.
     #[error("the range is not satisfiable; the object has {size} bytes")]
     InvalidRange {
@@ -138,6 +144,8 @@ impl StoreError {
             Self::BadDigest => "BadDigest",
             Self::IncompleteBody { .. } => "IncompleteBody",
             Self::PreconditionFailed => "PreconditionFailed",
+            Self::InvalidWriteOffset => "InvalidWriteOffset",
+            Self::TooManyParts => "TooManyParts",
             Self::InvalidRange { .. } => "InvalidRange",
             Self::InsufficientStorage => "InsufficientStorage",
             Self::NotImplemented(_) => "NotImplemented",
@@ -165,6 +173,8 @@ impl StoreError {
             | Self::EntityTooSmall { .. }
             | Self::EntityTooLarge { .. }
             | Self::BadDigest
+            | Self::InvalidWriteOffset
+            | Self::TooManyParts
             | Self::IncompleteBody { .. } => 400,
             Self::AccessDenied(_) | Self::Locked => 403,
             Self::PreconditionFailed => 412,

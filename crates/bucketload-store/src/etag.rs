@@ -48,6 +48,16 @@ impl ETag {
         }
     }
 
+    /// The tag of the object with this tag after a body with the tag `more` was appended to it, which
+    /// makes `parts` parts. It is as unique as the tags of both, and costs no look at the content.
+    #[must_use]
+    pub(crate) fn extended(self, more: Self, parts: u32) -> Self {
+        Self {
+            parts,
+            ..Self::of_parts(&[self, more])
+        }
+    }
+
     /// The MD5 of the content, if the tag is one.
     #[must_use]
     pub const fn md5(&self) -> Option<[u8; 16]> {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use crate::api::Amend;
 use crate::content::{Charge, Chunk, Content};
 use crate::error::{Result, StoreError};
-use crate::types::ObjectInfo;
+use crate::part_sums::PartSums;
+use crate::types::{Checksum, ObjectInfo};
 
 /// Buffer size for reading content piece by piece.
 const PIECE_BYTES: usize = 256 << 10;
@@ -23,7 +24,23 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(crate) struct MemoryVersion {
     pub(crate) info: ObjectInfo,
     pub(crate) content: Content,
+    pub(crate) part_sums: Option<Arc<PartSums>>,
     pub(crate) _charge: Charge,
+}
+
+/// The bytes of a new version in memory, and the checksums of their parts.
+pub(crate) struct MemoryBody {
+    pub(crate) content: Content,
+    pub(crate) part_sums: Option<Arc<PartSums>>,
+}
+
+impl From<Content> for MemoryBody {
+    fn from(content: Content) -> Self {
+        Self {
+            content,
+            part_sums: None,
+        }
+    }
 }
 
 impl MemoryVersion {
@@ -34,6 +51,7 @@ impl MemoryVersion {
         Ok(Self {
             info,
             content: self.content.clone(),
+            part_sums: self.part_sums.clone(),
             _charge: charge,
         })
     }
@@ -70,6 +88,13 @@ impl Object {
             Body::Memory(version) => &version.info,
             Body::File { info, .. } | Body::Constant { info, .. } => info,
         }
+    }
+
+    /// The checksum of part `number` (from 1) of the object as it was assembled. Only the store in memory
+    /// keeps them.
+    #[must_use]
+    pub fn part_checksum(&self, number: u32) -> Option<Checksum> {
+        self.as_memory()?.part_sums.as_ref()?.get(number)
     }
 
     /// The bytes from `offset` to the end of the buffer that holds them, without a copy. `None` at or

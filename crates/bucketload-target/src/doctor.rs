@@ -49,7 +49,7 @@ pub struct Finding {
     /// Operations that workloads must not use.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "names")]
     pub refuses: Vec<OpClass>,
-    /// A setting that makes it work: flag without dashes, and value.
+    /// A setting that makes it work, or makes use of it: flag without dashes, and value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<(&'static str, String)>,
 }

@@ -125,6 +125,23 @@ pub static CHECKSUM: Flag = Flag::new(
     "Checksum sent with the bytes of objects",
 );
 
+/// How objects are appended to.
+pub static APPEND: Flag = Flag::new(
+    "--append",
+    Value::Choice(
+        "HOW",
+        &[
+            ("none", "Not at all: workloads that append are refused"),
+            (
+                "write-offset",
+                "By a PUT at the object's end (x-amz-write-offset-bytes), as in S3 Express One Zone",
+            ),
+        ],
+    ),
+    Scope::Content,
+    "How the store appends to objects (default: `none`; `write-offset` for an embedded server)",
+);
+
 /// Whether to empty the page cache of this machine.
 pub static DROP_CACHES: Flag = Flag::new(
     "--posix-drop-caches",

@@ -81,6 +81,17 @@ named_enum!(ChecksumAlgorithm, "checksum algorithm", {
     Sha256 => "sha256",
 });
 
+/// How objects are appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendMode {
+    /// Not at all, as in general purpose buckets.
+    None,
+    /// By a PUT whose `x-amz-write-offset-bytes` is the size of the object, as in S3 Express One Zone.
+    WriteOffset,
+}
+
+named_enum!(AppendMode, "way to append", { None => "none", WriteOffset => "write-offset" });
+
 /// Settings of an S3 target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Config {
@@ -97,6 +108,8 @@ pub struct S3Config {
     pub payload: PayloadMode,
     /// Checksum of object bodies; required by the trailer modes.
     pub checksum: Option<ChecksumAlgorithm>,
+    /// How objects are appended to.
+    pub append: AppendMode,
     /// TLS settings.
     pub tls: TlsConfig,
     /// Local addresses to connect from; worker `w` uses number `w` modulo their count.
@@ -107,7 +120,7 @@ pub struct S3Config {
 
 impl S3Config {
     /// A configuration for `endpoints` with default settings: path style, unsigned payload, no
-    /// checksum, anonymous when `credentials` is `None`.
+    /// checksum, no appends, anonymous when `credentials` is `None`.
     #[must_use]
     pub fn new(endpoints: Vec<Endpoint>, region: &str, credentials: Option<Credentials>) -> Self {
         Self {
@@ -117,10 +130,16 @@ impl S3Config {
             addressing: Addressing::Path,
             payload: PayloadMode::Unsigned,
             checksum: None,
+            append: AppendMode::None,
             tls: TlsConfig::default(),
             source_addresses: Vec::new(),
             origins: Vec::new(),
         }
+    }
+
+    /// Whether objects can be appended to.
+    pub(crate) fn appends(&self) -> bool {
+        self.append != AppendMode::None
     }
 
     /// Checks the values and their combinations.

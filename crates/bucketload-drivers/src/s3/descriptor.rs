@@ -42,7 +42,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         write: "1 request; the object appears whole",
         overwrite: Semantics::ATOMIC,
         parts: "begin, parts, complete; concurrent uploads are independent, the last one wins",
-        append: Semantics::NONE,
+        append: "1 or 2 requests, by --append write-offset only; one writer at a time",
         rename: Semantics::NONE,
         list: "keys by prefix, sorted, up to 1,000 a page",
         delete_nothing: "success",
@@ -57,6 +57,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
             &flags::ADDRESSING,
             &PAYLOAD_SIGNING,
             &flags::CHECKSUM,
+            &flags::APPEND,
         ],
         &engines::FLAGS,
     ],
@@ -65,6 +66,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &flags::ADDRESSING,
         &PAYLOAD_SIGNING,
         &flags::CHECKSUM,
+        &flags::APPEND,
     ],
     endpoint_variables: &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
     files: &[
@@ -103,12 +105,14 @@ fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
         addressing: settings.parse(&flags::ADDRESSING)?,
         payload: settings.parse(&PAYLOAD_SIGNING)?,
         checksum: settings.parse(&flags::CHECKSUM)?,
+        append: settings.parse(&flags::APPEND)?,
         source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
         dialect: S3Dialect {
             region: settings.dialect.get(&flags::REGION),
             addressing: settings.dialect.get(&flags::ADDRESSING),
             payload: settings.dialect.get(&PAYLOAD_SIGNING),
             checksum: settings.dialect.get(&flags::CHECKSUM),
+            append: settings.dialect.get(&flags::APPEND),
         },
         ..S3Overrides::default()
     };

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
+use super::config::{Addressing, AppendMode, ChecksumAlgorithm, PayloadMode, S3Config};
 use super::credentials::Credentials;
 use super::lookup::Finder;
 use crate::http::config::{ConfigError, Source, join_addresses, note};
@@ -36,6 +36,8 @@ pub struct S3Overrides {
     pub payload: Option<PayloadMode>,
     /// `--checksum`.
     pub checksum: Option<ChecksumAlgorithm>,
+    /// `--append`.
+    pub append: Option<AppendMode>,
     /// `--no-tls-resume`: a full handshake on each connection.
     pub no_tls_resume: bool,
     /// `--source-address`, repeated.
@@ -57,6 +59,8 @@ pub struct S3Dialect {
     pub payload: Option<(String, Source)>,
     /// Checksum algorithm.
     pub checksum: Option<(String, Source)>,
+    /// How objects are appended to.
+    pub append: Option<(String, Source)>,
 }
 
 impl S3Config {
@@ -128,6 +132,10 @@ impl S3Config {
         let shown = checksum.map_or("none", ChecksumAlgorithm::name);
         note(&mut origins, "checksum", shown, &source);
         config.checksum = checksum;
+
+        let (append, source) = Finder::append(overrides)?;
+        note(&mut origins, "append", append.to_string(), &source);
+        config.append = append;
 
         config.tls = finder.tls(overrides, &mut origins);
         config.origins = origins;

@@ -26,8 +26,7 @@ const IDS: IdFields = IdFields {
 };
 
 /// Operations that the API does not have.
-const ABSENT: [OpClass; 5] = [
-    OpClass::Append,
+const ABSENT: [OpClass; 4] = [
     OpClass::Touch,
     OpClass::Rename,
     OpClass::RangePut,
@@ -95,6 +94,7 @@ impl Driver for S3Driver {
             classes: OpClass::ALL
                 .into_iter()
                 .filter(|class| !ABSENT.contains(class))
+                .filter(|class| *class != OpClass::Append || self.inner.config.appends())
                 .filter(|class| *class != OpClass::LocalWrite || self.inner.local.is_some())
                 .collect(),
             verify: true,

@@ -131,6 +131,8 @@ fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
         "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" | "NoSuchVersion" | "NoSuchTagSet" => {
             return ErrorKind::NotFound;
         }
+        // Another writer came first.
+        "InvalidWriteOffset" => return ErrorKind::Conflict,
         // The object is archived: the caller is authorized, but the request cannot be served.
         "InvalidObjectState" => return ErrorKind::Rejected,
         _ => {}

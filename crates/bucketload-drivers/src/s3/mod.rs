@@ -24,6 +24,7 @@ mod doctor;
 mod driver;
 pub(crate) mod error_map;
 mod lookup;
+mod ops_append;
 mod ops_bucket;
 mod ops_list;
 mod ops_multipart;
@@ -35,7 +36,7 @@ mod settings;
 mod template;
 
 pub use crate::http::{ConfigError, Endpoint, Origin, Secret, Source, TlsConfig};
-pub use config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
+pub use config::{Addressing, AppendMode, ChecksumAlgorithm, PayloadMode, S3Config};
 pub use credentials::Credentials;
 pub use descriptor::DESCRIPTOR;
 pub use discover::{S3Dialect, S3Overrides};

@@ -19,7 +19,7 @@ use bucketload_s3::encode;
 use bucketload_s3::xml;
 
 /// Makes a PUT fail if the object exists.
-const IF_ABSENT: [Header<'static>; 1] = [Header {
+pub(super) const IF_ABSENT: [Header<'static>; 1] = [Header {
     name: "if-none-match",
     value: b"*",
 }];

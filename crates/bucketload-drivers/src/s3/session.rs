@@ -14,6 +14,7 @@ use super::admin_list::ListState;
 use super::dispatch::Dispatch;
 use super::driver::S3Shared;
 use super::error_map::{self, Context, ErrorDocument};
+use super::ops_append::Ends;
 use super::prepare::{ContentHashes, Prepared, S3Call};
 use crate::http::client::Client;
 use crate::http::connection::{Connection, RequestTarget};
@@ -32,6 +33,8 @@ pub struct S3Session {
     local: Option<Box<AnySession>>,
     /// Created for the first multipart upload.
     pub(crate) parts: Option<Box<PartHashes>>,
+    /// Created for the first append.
+    pub(crate) ends: Option<Box<Ends>>,
     /// State of the control plane's listings.
     pub(crate) listing: ListState,
 }
@@ -54,6 +57,7 @@ impl S3Session {
             shared,
             local,
             parts: None,
+            ends: None,
             listing: ListState::default(),
         }
     }
@@ -109,6 +113,7 @@ impl S3Session {
             OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
+            OpClass::Append => park(self.append(request, probe)).await,
             OpClass::Restore => park(self.restore(request, probe)).await,
             OpClass::LocalWrite => park(self.local_write(request, probe)).await,
             OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
@@ -121,7 +126,6 @@ impl S3Session {
             | OpClass::Put
             | OpClass::Head
             | OpClass::Delete
-            | OpClass::Append
             | OpClass::Touch
             | OpClass::Rename
             | OpClass::RangePut
@@ -224,7 +228,7 @@ impl S3Shared {
 }
 
 #[cold]
-fn absent(class: OpClass) -> OpError {
+pub(crate) fn absent(class: OpClass) -> OpError {
     OpError::new(ErrorKind::Unsupported, format!("S3 has no {class}"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::config::{Addressing, ChecksumAlgorithm, PayloadMode};
+use super::config::{Addressing, AppendMode, ChecksumAlgorithm, PayloadMode};
 use super::credentials::Credentials;
 use super::discover::S3Overrides;
 use super::lookup::{Finder, Setting, expand_home, source_of};
@@ -192,6 +192,16 @@ impl Finder<'_> {
             _ if payload.has_trailer() => Ok((Some(ChecksumAlgorithm::Crc64Nvme), Source::Default)),
             Some((_, source)) => Ok((None, source)),
             None => Ok((None, Source::Default)),
+        }
+    }
+
+    pub(super) fn append(overrides: &S3Overrides) -> Result<(AppendMode, Source), ConfigError> {
+        if let Some(mode) = overrides.append {
+            return Ok((mode, Source::Flag("--append")));
+        }
+        match &overrides.dialect.append {
+            Some((text, source)) => Ok((parse_enum(text, source)?, source.clone())),
+            None => Ok((AppendMode::None, Source::Default)),
         }
     }
 

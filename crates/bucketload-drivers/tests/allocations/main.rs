@@ -12,13 +12,14 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
 use bucketload_drivers::s3::{
-    ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
+    AppendMode, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
 };
 use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
 use bucketload_local::posix::{
@@ -104,6 +105,13 @@ fn answer(method: &str, target: &str) -> Vec<u8> {
         ("PUT", t) if t.contains("copy") => {
             document("<CopyObjectResult><ETag>e</ETag></CopyObjectResult>")
         }
+        ("PUT", t) if t.ends_with("/append") => {
+            // HEAD says 4096, and each append adds as much.
+            static SIZE: AtomicU64 = AtomicU64::new(4096);
+            let size = SIZE.fetch_add(4096, Ordering::Relaxed) + 4096;
+            let field = format!("x-amz-object-size: {size}\r\n");
+            Answer::with_fields(200, &field, "").bytes
+        }
         _ => Answer::with_fields(200, "ETag: \"0123456789abcdef0123456789abcdef\"\r\n", "").bytes,
     }
 }
@@ -157,7 +165,9 @@ fn steady_state_operations_allocate_nothing() {
     let addr = serve(answer);
     let arena = Arena::new(PayloadKind::Zeros, 1);
     run(async {
-        let mut session = open(config(addr)).await;
+        let mut config = config(addr);
+        config.append = AppendMode::WriteOffset;
+        let mut session = open(config).await;
         for class in OpClass::ALL {
             let mut op = of_many(class);
             if matches!(class, OpClass::MultipartPut | OpClass::MultipartCopy) {
@@ -171,9 +181,9 @@ fn steady_state_operations_allocate_nothing() {
                 OpClass::RangeGet => request.key = "range",
                 OpClass::Copy | OpClass::MultipartCopy => request.key = "copy",
                 OpClass::MultipartPut => {}
+                OpClass::Append => request.key = "append",
                 // Not in the API.
-                OpClass::Append
-                | OpClass::Touch
+                OpClass::Touch
                 | OpClass::Rename
                 | OpClass::RangePut
                 | OpClass::Sync

@@ -10,8 +10,8 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{CheckResult, Differential, Expect, Quirks, Suite, Verdict};
 use bucketload_drivers::s3::{
-    Addressing, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Driver,
-    TlsConfig,
+    Addressing, AppendMode, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config,
+    S3Driver, TlsConfig,
 };
 use bucketload_server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
@@ -32,7 +32,9 @@ fn server(change: impl FnOnce(&mut ServerConfig)) -> ServerHandle {
 fn config(server: &ServerHandle) -> S3Config {
     let endpoint = Endpoint::parse(&server.endpoint_url(), "test").unwrap();
     let credentials = Credentials::new("AKID", "sEcret/key");
-    S3Config::new(vec![endpoint], "us-east-1", Some(credentials))
+    let mut config = S3Config::new(vec![endpoint], "us-east-1", Some(credentials));
+    config.append = AppendMode::WriteOffset;
+    config
 }
 
 /// The checks that fail.

@@ -1,5 +1,6 @@
 //! The drivers against Bucketload's own server, fake services, and servers that misbehave.
 
+mod append;
 mod azure;
 mod conformance;
 mod connections;

@@ -119,7 +119,7 @@ pub(crate) fn storage_class(headers: &Headers<'_, '_>) -> S3Result<Option<String
     }
 }
 
-/// Refuses storage options that this server does not support.
+/// Checks the storage options of an upload in parts.
 ///
 /// # Errors
 /// `InvalidStorageClass`, `NotImplemented`.
@@ -128,7 +128,7 @@ pub(crate) fn check_storage(headers: &Headers<'_, '_>) -> S3Result<()> {
     if headers.has(Name::WriteOffset) {
         return Err(S3Error::new(
             Code::NotImplemented,
-            "Appending to objects is not implemented.",
+            "Only a PUT of an object can have a write offset.",
         ));
     }
     Ok(())

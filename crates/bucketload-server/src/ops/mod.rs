@@ -14,6 +14,8 @@ use super::xml::Doc;
 use bucketload_store::{Object, ObjectInfo, Store, VersionId};
 
 pub(crate) mod acl;
+pub(crate) mod append;
+pub(crate) mod archive;
 pub(crate) mod bucket;
 pub(crate) mod conditions;
 pub(crate) mod config;

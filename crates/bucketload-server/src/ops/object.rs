@@ -11,7 +11,7 @@ use crate::quirks::{self, Quirk};
 use crate::respond::{Body, Head, ObjectBytes, Source};
 use crate::router::Operation;
 use crate::uri::Target;
-use bucketload_store::{ObjectInfo, ReadDecision};
+use bucketload_store::{Checksum, ObjectInfo, ReadDecision};
 
 /// GetObject.
 pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
@@ -25,7 +25,9 @@ pub(crate) fn get(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body
         source,
         range: 0..0,
     });
-    match describe(ctx.head, ctx.target, headers, object_bytes.source.info())? {
+    let object = &*object_bytes.source;
+    let part_sum = |number| object.part_checksum(number);
+    match describe(ctx.head, ctx.target, headers, object.info(), &part_sum)? {
         Some(range) => {
             object_bytes.range = range;
             Ok(Body::Object)
@@ -55,20 +57,32 @@ fn previous(ctx: &Ctx<'_>, bucket: &str, key: &str) -> Option<Source> {
 /// HeadObject.
 pub(crate) fn head(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
     ctx.resurrect_due();
-    let info = ctx.object_info()?;
-    match describe(ctx.head, ctx.target, headers, &info)? {
+    let described = match ctx.target.has("partNumber") {
+        false => {
+            let info = ctx.object_info()?;
+            describe(ctx.head, ctx.target, headers, &info, &|_| None)?
+        }
+        // Only the object itself knows the checksums of its parts.
+        true => {
+            let object = ctx.open()?;
+            let part_sum = |number| object.part_checksum(number);
+            describe(ctx.head, ctx.target, headers, object.info(), &part_sum)?
+        }
+    };
+    match described {
         Some(range) => Ok(Body::LengthOnly(range.end - range.start)),
         None => Ok(Body::Empty),
     }
 }
 
 /// Evaluates conditions and range and writes the head. Returns the range of bytes to send, or `None`
-/// for a 304.
+/// for a 304. `part_sum` knows the checksums of parts.
 fn describe(
     head: &mut Head,
     target: &Target,
     headers: &Headers<'_, '_>,
     info: &ObjectInfo,
+    part_sum: &dyn Fn(u32) -> Option<Checksum>,
 ) -> S3Result<Option<Range<u64>>> {
     if headers.has(Name::ServerSideEncryption) {
         return Err(S3Error::new(
@@ -115,8 +129,13 @@ fn describe(
         checksums && whole && info.parts.count() == 0,
     );
     head.content_range(&range, info.size);
-    if part.is_some() && info.parts.count() > 0 {
+    if let Some(number) = part
+        && info.parts.count() > 0
+    {
         if let (true, Some(sum)) = (checksums, info.checksums.first()) {
+            if let Some(sum) = part_sum(multipart::part_number(number)?) {
+                head.header(checksum::header(sum.algorithm), sum.value.as_bytes());
+            }
             let kind = checksum::kind_name(sum.kind);
             head.header("x-amz-checksum-type", kind.as_bytes());
         }
@@ -138,8 +157,9 @@ fn part_range(number: &str, info: &ObjectInfo) -> S3Result<Range<u64>> {
 
 /// GetObjectAttributes.
 pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Body> {
-    let info = ctx.object_info()?;
-    sse::check_read(headers, sse::REQUEST, &info)?;
+    let object = ctx.open()?;
+    let info = object.info();
+    sse::check_read(headers, sse::REQUEST, info)?;
     if !headers.has(Name::ObjectAttributes) {
         return Err(S3Error::new(
             Code::InvalidArgument,
@@ -170,14 +190,16 @@ pub(crate) fn attributes(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Resu
         doc.number("NextPartNumberMarker", last)
             .number("MaxParts", max)
             .flag("IsTruncated", last < count);
-        // S3 also tells the checksums of parts. They are not kept: every read would have to load them.
         for number in marker.saturating_add(1)..=last {
             // The sizes of the parts give their ranges, so every number up to `last` has one.
             let range = info.parts.range(number as u32).unwrap_or_default();
             doc.open("Part")
                 .number("PartNumber", number)
-                .number("Size", range.end - range.start)
-                .close("Part");
+                .number("Size", range.end - range.start);
+            if let Some(sum) = object.part_checksum(number as u32) {
+                doc.checksum(&sum);
+            }
+            doc.close("Part");
         }
         doc.close("ObjectParts");
     }

@@ -19,11 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::api::{Amend, Guard, ObjectUpload, PartUpload, Store};
-use crate::content::{Budget, Charge, Content};
+use crate::content::{Budget, Charge};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
+use crate::extension;
 use crate::names::{check_bucket_name, check_key};
-use crate::object::{MemoryVersion, Object};
+use crate::object::{MemoryBody, MemoryVersion, Object};
 use crate::types::{
     BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PutOptions,
     Retention, Tags, Usage, Written,
@@ -35,7 +36,7 @@ use crate::versions::{ListVersionsRequest, Removed, VersionId, VersionListing, V
 use buckets::Bucket;
 use multipart::NewPart;
 use shards::Shards;
-use upload::{MemoryUpload, NewObject, Receiver};
+use upload::{Extended, MemoryUpload, NewObject, Receiver};
 
 /// Bytes charged per object, part or upload in addition to content and key: the sizes of the index
 /// and map entries and of the version with its buffers, rounded up.
@@ -135,18 +136,19 @@ impl Inner {
         &self,
         bucket: &Bucket,
         key: &str,
-        content: Content,
+        body: MemoryBody,
         info: ObjectInfo,
         condition: &Condition,
     ) -> Result<Written> {
         if bucket.versioning() != Versioning::Off {
-            return self.publish_version(bucket, key, content, info, condition);
+            return self.publish_version(bucket, key, body, info, condition);
         }
         let written = info.written();
         let charge = self.charge_key(key)?;
         let version = Arc::new(MemoryVersion {
             info,
-            content,
+            content: body.content,
+            part_sums: body.part_sums,
             _charge: charge,
         });
         let replaced = self.shards.insert(bucket, key, version, condition)?;
@@ -211,6 +213,28 @@ impl Store for MemoryStore {
         Ok(Box::new(MemoryUpload { receiver, to }))
     }
 
+    fn append(
+        &self,
+        bucket: &str,
+        key: &str,
+        offset: u64,
+        options: &PutOptions,
+    ) -> Result<(ObjectInfo, Box<dyn ObjectUpload>)> {
+        check_key(key)?;
+        let bucket = self.inner.bucket(bucket)?;
+        if bucket.versioning() != Versioning::Off {
+            return Err(StoreError::NotImplemented(
+                "appends in a bucket with versioning",
+            ));
+        }
+        let base = self.inner.version(bucket.name(), key)?;
+        extension::check(&base.info, offset)?;
+        let receiver = Receiver::to_append(&self.inner, options)?;
+        let (info, key) = (base.info.clone(), key.to_owned());
+        let to = Extended { bucket, key, base };
+        Ok((info, Box::new(MemoryUpload { receiver, to })))
+    }
+
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {
         check_key(key)?;
         let bucket = self.inner.bucket(bucket)?;
@@ -239,7 +263,8 @@ impl Store for MemoryStore {
         let size = source.info().size;
         let (content, etag) = upload::duplicate(&self.inner, source, 0..size)?;
         let (info, condition) = ObjectInfo::now(size, etag, commit);
-        self.inner.publish(&bucket, key, content, info, &condition)
+        self.inner
+            .publish(&bucket, key, content.into(), info, &condition)
     }
 
     fn tags(&self, bucket: &str, key: &str) -> Result<Tags> {
@@ -410,9 +435,10 @@ impl Store for MemoryStore {
         let written = upload.complete(
             parts,
             self.inner.options.min_part_bytes,
-            |mut info, content| {
+            &self.inner.budget,
+            |mut info, body| {
                 info.checksums = checksums;
-                self.inner.publish(&bucket, key, content, info, condition)
+                self.inner.publish(&bucket, key, body, info, condition)
             },
         )?;
         bucket.forget_upload(key, upload_id);

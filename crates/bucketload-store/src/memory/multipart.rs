@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::api::PartUpload;
-use crate::content::{Charge, Content};
+use crate::content::{Budget, Charge, Content};
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::memory::upload::MemoryUpload;
 use crate::multipart::check_completion;
+use crate::object::MemoryBody;
+use crate::part_sums::PartSums;
 use crate::types::{Checksum, ObjectInfo, Written};
 use crate::upload_types::{CompletedPart, MultipartOptions, PartInfo, PartListing, UploadInfo};
 
@@ -93,24 +95,34 @@ impl Upload {
         &self,
         named: &[CompletedPart],
         min_part_bytes: u64,
-        publish: impl FnOnce(ObjectInfo, Content) -> Result<Written>,
+        budget: &Arc<Budget>,
+        publish: impl FnOnce(ObjectInfo, MemoryBody) -> Result<Written>,
     ) -> Result<Written> {
         let mut guard = self.lock();
         let parts = guard.as_ref().ok_or(StoreError::NoSuchUpload)?;
         let assembly = check_completion(named, min_part_bytes, |number| {
             parts.get(&number).map(|part| part.info.clone())
         })?;
-        let chunks = named
-            .iter()
-            .filter_map(|part| parts.get(&part.number))
-            .flat_map(|part| part.content.chunks().cloned());
+        let used = named.iter().filter_map(|part| parts.get(&part.number));
+        let part_sums = match self.options.checksum {
+            Some((algorithm, _)) => {
+                let sums = used.clone().map(|part| part.info.checksums.as_slice());
+                PartSums::of(algorithm, sums, budget)?.map(Arc::new)
+            }
+            None => None,
+        };
+        let chunks = used.flat_map(|part| part.content.chunks().cloned());
+        let body = MemoryBody {
+            content: Content::join(chunks),
+            part_sums,
+        };
         let info = ObjectInfo {
             headers: self.options.headers.clone(),
             tags: self.options.tags.clone(),
             parts: assembly.parts,
             ..ObjectInfo::bare(assembly.size, assembly.etag, SystemTime::now())
         };
-        let written = publish(info, Content::join(chunks))?;
+        let written = publish(info, body)?;
         let finished = guard.take();
         drop(guard);
         drop(finished);

@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::api::{ObjectUpload, Write};
 use crate::content::{Buffer, Charge, Chunk, Content};
 use crate::digest::BodyCheck;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::etag::ETag;
-use crate::memory::Inner;
+use crate::extension;
 use crate::memory::buckets::Bucket;
-use crate::object::Object;
+use crate::memory::{Inner, OBJECT_OVERHEAD};
+use crate::object::{MemoryVersion, Object};
 use crate::types::{Commit, ObjectInfo, PutOptions, Written};
 
 /// Maximum buffer size. Content of larger or unknown size is split into buffers of this size.
@@ -22,6 +24,8 @@ pub(super) struct Receiver {
     check: BodyCheck,
     announced: Option<u64>,
     charge: Charge,
+    /// Bytes to charge with the first buffer in addition to its content.
+    overhead: u64,
     chunks: Vec<Chunk>,
     current: Vec<u8>,
 }
@@ -35,9 +39,19 @@ impl Receiver {
             check: inner.tagger.body(options),
             announced: options.size,
             inner: Arc::clone(inner),
+            overhead: 0,
             chunks: Vec::new(),
             current: Vec::new(),
         })
+    }
+
+    /// As [`new`](Self::new), for bytes that join those of an object. Many small appends need more memory
+    /// for their buffers than for their bytes, so the buffers are charged too.
+    pub(super) fn to_append(inner: &Arc<Inner>, options: &PutOptions) -> Result<Self> {
+        let mut receiver = Self::new(inner, options)?;
+        receiver.charge.grow(OBJECT_OVERHEAD)?;
+        receiver.overhead = OBJECT_OVERHEAD;
+        Ok(receiver)
     }
 
     pub(super) fn write(&mut self, mut data: &[u8]) -> Result<()> {
@@ -68,7 +82,8 @@ impl Receiver {
     fn seal(&mut self) {
         let mut bytes = std::mem::take(&mut self.current);
         bytes.shrink_to_fit();
-        let charge = self.charge.split(bytes.len() as u64);
+        let charged = bytes.len() as u64 + std::mem::take(&mut self.overhead);
+        let charge = self.charge.split(charged);
         self.chunks.push(Chunk::new(Arc::new(Buffer {
             bytes,
             _charge: Some(charge),
@@ -114,7 +129,49 @@ impl ObjectUpload for MemoryUpload<NewObject> {
         let (content, size, etag) = self.receiver.finish()?;
         let NewObject { bucket, key } = self.to;
         let (info, condition) = ObjectInfo::now(size, etag, commit);
-        inner.publish(&bucket, &key, content, info, &condition)
+        inner.publish(&bucket, &key, content.into(), info, &condition)
+    }
+}
+
+/// The object that an append extends.
+pub(super) struct Extended {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) key: String,
+    pub(super) base: Arc<MemoryVersion>,
+}
+
+impl ObjectUpload for MemoryUpload<Extended> {
+    fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
+        let inner = Arc::clone(&self.receiver.inner);
+        let (content, size, etag) = self.receiver.finish()?;
+        let Extended { bucket, key, base } = self.to;
+        let mut info = extension::extended(&base.info, size, etag)?;
+        info.modified = SystemTime::now();
+        info.checksums = commit.checksums;
+        let written = info.written();
+        let charge = inner.charge_key(&key)?;
+        let chunks = base.content.chunks().chain(content.chunks());
+        let content = Content::join(chunks.cloned());
+        let extend = |current: &MemoryVersion| {
+            if current.info.etag != base.info.etag {
+                return Err(StoreError::InvalidWriteOffset);
+            }
+            // They may have changed since.
+            info.headers.clone_from(&current.info.headers);
+            info.tags.clone_from(&current.info.tags);
+            Ok(MemoryVersion {
+                info,
+                content,
+                // Those of some parts are of no use.
+                part_sums: None,
+                _charge: charge,
+            })
+        };
+        inner
+            .shards
+            .update(bucket.name(), &key, extend)
+            .map_err(extension::changed)?;
+        Ok(written)
     }
 }
 

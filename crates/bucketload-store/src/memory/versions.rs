@@ -13,14 +13,14 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use crate::api::{Amend, Guard};
-use crate::content::{Charge, Content};
+use crate::content::Charge;
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
 use crate::listing::{after_prefix, common_prefix, lower_bound};
 use crate::memory::Inner;
 use crate::memory::buckets::{Bucket, IndexKey};
 use crate::memory::shards::Shards;
-use crate::object::MemoryVersion;
+use crate::object::{MemoryBody, MemoryVersion};
 use crate::types::{Condition, Headers, ListEntry, ObjectInfo, Written};
 use crate::versions::{
     ListVersionsRequest, Removed, VersionEntry, VersionId, VersionListing, Versioning,
@@ -117,7 +117,7 @@ impl Inner {
         &self,
         bucket: &Bucket,
         key: &str,
-        content: Content,
+        body: MemoryBody,
         mut info: ObjectInfo,
         condition: &Condition,
     ) -> Result<Written> {
@@ -134,7 +134,8 @@ impl Inner {
         };
         let version = Arc::new(MemoryVersion {
             info,
-            content,
+            content: body.content,
+            part_sums: body.part_sums,
             _charge: charge,
         });
         let versions = table.known(key, current.as_ref());

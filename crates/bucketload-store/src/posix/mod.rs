@@ -37,12 +37,13 @@ use std::sync::Arc;
 use crate::api::{ObjectUpload, PartUpload, Store};
 use crate::digest::{EtagMode, Tagger};
 use crate::error::{Result, StoreError};
+use crate::extension;
 use crate::multipart::{check_part_number, check_range};
 use crate::names::{check, check_bucket_name};
 use crate::object::Object;
 use crate::types::{
-    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, PartSizes, PutOptions, Tags,
-    Usage, Written,
+    BucketInfo, Checksum, Commit, Condition, ListRequest, Listing, ObjectInfo, PartSizes,
+    PutOptions, Tags, Usage, Written,
 };
 use crate::upload_types::{
     CompletedPart, ListUploadsRequest, MultipartOptions, PartListing, UploadListing,
@@ -52,7 +53,7 @@ use escape::ObjectPath;
 use index::Indexes;
 pub use metadata::MetadataStorage;
 use metadata::{Metadata, Version};
-use receive::{FileReceiver, NewObject, PosixUpload};
+use receive::{Extended, FileReceiver, NewObject, PosixUpload};
 use session::Session;
 use temporary::Temporary;
 use tree::Tree;
@@ -201,6 +202,25 @@ impl Store for PosixStore {
         let receiver = FileReceiver::new(&self.inner, options)?;
         let to = NewObject { object, parent };
         Ok(Box::new(PosixUpload { receiver, to }))
+    }
+
+    fn append(
+        &self,
+        bucket: &str,
+        key: &str,
+        offset: u64,
+        options: &PutOptions,
+    ) -> Result<(ObjectInfo, Box<dyn ObjectUpload>)> {
+        let base = self.open(bucket, key)?;
+        extension::check(base.info(), offset)?;
+        let mut receiver = FileReceiver::new(&self.inner, options)?;
+        receiver.follow(&base)?;
+        let info = base.info().clone();
+        let to = Extended {
+            object: ObjectPath::of(bucket, key),
+            base: info.clone(),
+        };
+        Ok((info, Box::new(PosixUpload { receiver, to })))
     }
 
     fn delete(&self, bucket: &str, key: &str, condition: &Condition) -> Result<bool> {

@@ -19,11 +19,12 @@ use crate::api::{ObjectUpload, Write};
 use crate::digest::{BodyCheck, EtagMode};
 use crate::error::{Result, StoreError};
 use crate::etag::ETag;
+use crate::extension;
 use crate::multipart::increasing;
 use crate::object::Object;
 use crate::posix::escape::ObjectPath;
 use crate::posix::metadata::Version;
-use crate::types::{Commit, ObjectInfo, PartSizes, PutOptions, Written};
+use crate::types::{Commit, Condition, ObjectInfo, PartSizes, PutOptions, Written};
 
 /// A modification time in nanoseconds that is unique within this process. It distinguishes versions of
 /// a key, for which the kernel's clock (a few milliseconds) is too coarse.
@@ -84,6 +85,17 @@ impl FileReceiver {
         let mut receiver = Self::new(inner, &PutOptions::sized(size))?;
         receiver.copy(source, range, known)?;
         Ok((receiver, known))
+    }
+
+    /// Begins with the bytes of `base`, which do not count as written.
+    pub(super) fn follow(&mut self, base: &Object) -> Result<()> {
+        let mut rest = 0..base.info().size;
+        if let Some(fd) = base.file_descriptor() {
+            rest.start = copy_in_kernel(fd, &rest, &self.temporary.file)?;
+        }
+        base.for_each_piece(rest, |piece| {
+            self.temporary.file.write_all(piece).map_err(write_failed)
+        })
     }
 
     /// Ends the content: checks it and sets the modification time.
@@ -150,6 +162,14 @@ impl FinishedFile {
             etag,
             nanos,
         })
+    }
+
+    /// This file, whose first bytes are those of `base`. Also returns the sizes of its parts.
+    fn extending(mut self, base: &ObjectInfo) -> Result<(Self, PartSizes)> {
+        let info = extension::extended(base, self.size, self.etag)?;
+        self.size = info.size;
+        self.etag = info.etag;
+        Ok((self, info.parts))
     }
 
     pub(super) fn written(&self) -> Written {
@@ -249,6 +269,31 @@ impl ObjectUpload for PosixUpload<NewObject> {
         let NewObject { object, parent } = self.to;
         let finished = self.receiver.finish(None)?;
         finished.publish(&object, parent, commit, PartSizes::default())
+    }
+}
+
+/// The object that an append extends. The temporary file begins with its bytes: readers of the object see
+/// it as it was until the longer one replaces it.
+pub(super) struct Extended {
+    pub(super) object: ObjectPath,
+    pub(super) base: ObjectInfo,
+}
+
+impl ObjectUpload for PosixUpload<Extended> {
+    fn commit(self: Box<Self>, commit: Commit) -> Result<Written> {
+        let Extended { object, base } = self.to;
+        let (finished, parts) = self.receiver.finish(None)?.extending(&base)?;
+        // Headers and tags may have changed since.
+        let current = finished.inner.tree.open_with_info(&object)?;
+        let (_, current) = current.ok_or(StoreError::InvalidWriteOffset)?;
+        let commit = Commit {
+            headers: current.headers,
+            tags: current.tags,
+            checksums: commit.checksums,
+            condition: Condition::Match(vec![base.etag]),
+        };
+        let written = finished.publish(&object, None, commit, parts);
+        written.map_err(extension::changed)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stores and the server over them.
 
 mod accounting;
+mod appends;
 mod common;
 mod concurrency;
 mod crash;

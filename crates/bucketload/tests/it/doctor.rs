@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{Outcome, Serve, bucketload, call};
 
 /// Each quirk of the embedded server, and the checks that must name it.
-const QUIRKS: [(&str, &[&str], i32); 46] = [
+const QUIRKS: [(&str, &[&str], i32); 47] = [
     ("clock-ahead", &["clock"], 3),
     ("wrong-region", &["region"], 1),
     ("no-keep-alive", &["keep-alive"], 1),
@@ -30,6 +30,7 @@ const QUIRKS: [(&str, &[&str], i32); 46] = [
     ("put-if-none-match-ignored", &["put-if-none-match"], 1),
     ("put-if-none-match-refused", &["put-if-none-match"], 1),
     ("put-if-match-ignored", &["put-if-match"], 1),
+    ("append-offset-ignored", &["append"], 1),
     ("get-conditions-ignored", &["get-conditions"], 1),
     ("multipart-refused", &["multipart-create"], 1),
     ("multipart-forgotten", &["multipart-part"], 1),
@@ -380,4 +381,50 @@ fn a_dialect_makes_runs_work_and_refuses_what_the_store_cannot_do() {
     );
     let args = ["doctor", "mem:", "--dialect", "desk.toml"];
     call(&mut bucketload(dir.path(), &args)).expect(2, &["--dialect"]);
+}
+
+/// What the doctor writes of a store that appends lets a workload append; without it, the workload is refused.
+#[test]
+fn a_dialect_says_that_a_store_appends() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = serve(&store, "");
+    let url = server.url();
+    doctor(dir.path(), &url, &["--write-dialect", "desk.toml"]).expect(0, &[]);
+    let dialect = std::fs::read_to_string(dir.path().join("desk.toml")).unwrap();
+    assert!(
+        dialect.ends_with("\n[settings]\nappend = \"write-offset\"\n"),
+        "{dialect}"
+    );
+    let workload = "[keysets.data]\ncount = 4\nsize = \"1KiB\"\nprepare = false\n\
+                    [phases.run]\nops = 40\nworkers = 1\nmix.append = { keys = \"uniform\" }\n";
+    std::fs::write(dir.path().join("append.toml"), workload).unwrap();
+    let run = |more: &[&str]| {
+        let args = [
+            "run",
+            "append.toml",
+            "--target",
+            "s3://desk/p",
+            "--endpoint-url",
+            &url,
+            "--no-calibration",
+            "--quiet",
+            "--keep",
+        ];
+        call(&mut bucketload(dir.path(), &[&args, more].concat()))
+    };
+    run(&[]).expect(2, &["append"]);
+    let mut bytes = 0;
+    for (way, value) in [("--dialect", "desk.toml"), ("--append", "write-offset")] {
+        run(&[way, value]).expect(0, &[]);
+        bytes += 40 << 10;
+        let paths = objects(&store.join("desk"));
+        let is_mark = |path: &&String| path.rsplit('/').next().unwrap().starts_with('.');
+        let found: u64 = paths
+            .iter()
+            .filter(|path| !is_mark(path))
+            .map(|path| std::fs::metadata(path).unwrap().len())
+            .sum();
+        assert_eq!(found, bytes, "{way}: {paths:?}");
+    }
 }

@@ -71,6 +71,52 @@ pub(super) async fn tagging(lab: &mut Lab) -> Verdict {
     }
 }
 
+/// Most stores have no appends, and need none; who has them must do them right.
+pub(super) async fn append(lab: &mut Lab) -> Verdict {
+    let key = lab.key("append");
+    if let Err(said) = lab.put(&key, b"first").await {
+        return Verdict::not_tried(said);
+    }
+    let wanted = lab.config.appends();
+    let absent = |said: String| match wanted {
+        true => Verdict::differs(said),
+        false => Verdict::ok(format!("not offered ({said})")),
+    };
+    let headers = [("x-amz-write-offset-bytes", "5")];
+    let at_the_end = Ask::new("PUT", &key).headers(&headers);
+    let told = match lab.ask(at_the_end.body(b"-second")).await {
+        Ok(answer) if answer.is_ok() => answer,
+        other => return absent(words(&other)),
+    };
+    let content = match lab.ask(Ask::new("GET", &key)).await {
+        Ok(answer) if answer.is_ok() => answer.body,
+        other => return Verdict::differs(format!("accepted, then GET: {}", words(&other))),
+    };
+    if content == b"-second" {
+        return absent(format!("{}: the offset is ignored", told.words()));
+    }
+    let size = told.field("x-amz-object-size");
+    if content != b"first-second" || size != "12" {
+        return Verdict::differs(format!(
+            "{}: {} bytes instead of 12, x-amz-object-size: {size:?}",
+            told.words(),
+            content.len()
+        ));
+    }
+    // It is not the end any more.
+    match lab.ask(at_the_end.body(b"-lost")).await {
+        Ok(answer) if (400..500).contains(&answer.status) => {
+            Verdict::ok("at the end of the object, and only there (--append write-offset)")
+                .setting("append", "write-offset")
+        }
+        Ok(answer) if answer.is_ok() => Verdict::differs(format!(
+            "{} for an offset that is not the end: writers at the same time mix their bytes",
+            answer.words()
+        )),
+        other => Verdict::differs(format!("an offset that is not the end: {}", words(&other))),
+    }
+}
+
 pub(super) async fn versioning(lab: &mut Lab) -> Verdict {
     match lab.ask(Ask::new("GET", "").query("versioning=")).await {
         Ok(answer) if answer.is_ok() => match answer.element("Status").as_deref() {

@@ -120,9 +120,9 @@ impl Lab {
             self.works.insert(check.id);
         }
         let mut finding = Finding::new(check.id, check.asks, verdict.state, verdict.found);
+        finding.setting = verdict.setting;
         if matches!(finding.state, State::Differs | State::Failed) {
             finding.remedy = verdict.remedy.unwrap_or_else(|| check.remedy.to_owned());
-            finding.setting = verdict.setting;
             if finding.setting.is_none() {
                 finding.refuses = check.refuses.to_vec();
             }

@@ -109,6 +109,8 @@ checks! {
         "leave copy out of the mix", extras::copy;
     "tagging": "tags of an object", needs ["put"], refuses [PutTagging, GetTagging, DeleteTagging],
         "leave the tagging operations out of the mix", extras::tagging;
+    "append": "appends at the end of an object", needs ["put", "get", "read-after-overwrite"], refuses [Append],
+        "leave append out of the mix: it does not do here what it says", extras::append;
     "versioning": "whether the bucket keeps versions", needs ["bucket"], refuses [],
         "every overwrite and delete leaves a version: use a bucket without versioning, or a lifecycle rule", extras::versioning;
     "errors": "an error as an XML document with its code", needs ["bucket"], refuses [],

@@ -1,5 +1,7 @@
 //! The S3 server over raw sockets, with a signer that shares no code with it.
 
+mod appends;
+mod archives;
 mod auth;
 mod buckets;
 mod checksums;

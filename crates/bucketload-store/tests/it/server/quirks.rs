@@ -184,6 +184,10 @@ fn case(quirk: Quirk) -> Case {
         Quirk::PutIfMatchIgnored => ("412 PreconditionFailed", "200", |s| {
             s.put_with("If-Match", "\"d41d8cd98f00b204e9800998ecf8427e\"")
         }),
+        Quirk::AppendOffsetIgnored => ("400 InvalidWriteOffset 10", "200 13", |s| {
+            let told = s.put_with("x-amz-write-offset-bytes", "7");
+            format!("{told} {}", s.plain.get("/bucket/a").is(200).body.len())
+        }),
         Quirk::GetConditionsIgnored => ("304", "200 0123456789", |s| {
             let tag = s.plain.get("/bucket/a").header("etag").unwrap().to_owned();
             s.get_with("If-None-Match", &tag)
