@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use super::credentials::Credentials;
+use super::keeping::Keeping;
 use crate::http::config::{ConfigError, Origin, TlsConfig, named_enum};
 use crate::http::endpoint::Endpoint;
 
@@ -97,6 +98,8 @@ pub struct S3Config {
     pub payload: PayloadMode,
     /// Checksum of object bodies; required by the trailer modes.
     pub checksum: Option<ChecksumAlgorithm>,
+    /// How the store is asked to keep objects.
+    pub keeping: Keeping,
     /// TLS settings.
     pub tls: TlsConfig,
     /// Local addresses to connect from; worker `w` uses number `w` modulo their count.
@@ -117,6 +120,7 @@ impl S3Config {
             addressing: Addressing::Path,
             payload: PayloadMode::Unsigned,
             checksum: None,
+            keeping: Keeping::default(),
             tls: TlsConfig::default(),
             source_addresses: Vec::new(),
             origins: Vec::new(),
@@ -165,6 +169,7 @@ impl S3Config {
                 "use `unsigned` or `unsigned-trailer`, or give credentials",
             );
         }
+        self.keeping.check(&self.endpoints)?;
         if let Some(credentials) = &self.credentials {
             let token = credentials
                 .session_token

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::{Addressing, ChecksumAlgorithm, PayloadMode, S3Config};
 use super::credentials::Credentials;
+use super::keeping::Encryption;
 use super::lookup::Finder;
 use crate::http::config::{ConfigError, Source, join_addresses, note};
 use crate::http::endpoint::Endpoint;
@@ -36,6 +37,12 @@ pub struct S3Overrides {
     pub payload: Option<PayloadMode>,
     /// `--checksum`.
     pub checksum: Option<ChecksumAlgorithm>,
+    /// `--storage-class`.
+    pub storage_class: Option<String>,
+    /// `--sse`.
+    pub sse: Option<Encryption>,
+    /// `--sse-c`: the file with the customer's key.
+    pub sse_c: Option<PathBuf>,
     /// `--no-tls-resume`: a full handshake on each connection.
     pub no_tls_resume: bool,
     /// `--source-address`, repeated.
@@ -128,6 +135,19 @@ impl S3Config {
         let shown = checksum.map_or("none", ChecksumAlgorithm::name);
         note(&mut origins, "checksum", shown, &source);
         config.checksum = checksum;
+
+        config
+            .keeping
+            .storage_class
+            .clone_from(&overrides.storage_class);
+        if let Some(class) = &config.keeping.storage_class {
+            let source = Source::Flag("--storage-class");
+            note(&mut origins, "storage class", class.clone(), &source);
+        }
+        if let Some((encryption, source)) = finder.encryption(overrides)? {
+            note(&mut origins, "encryption", encryption.to_string(), &source);
+            config.keeping.encryption = Some(encryption);
+        }
 
         config.tls = finder.tls(overrides, &mut origins);
         config.origins = origins;
