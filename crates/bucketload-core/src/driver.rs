@@ -9,7 +9,7 @@ mod erased;
 use std::future::Future;
 
 use crate::error::{ErrorKind, OpError};
-use crate::op::{OpClass, Request};
+use crate::op::{BucketNeeds, OpClass, Request};
 use crate::payload::Content;
 use crate::record::Probe;
 
@@ -198,6 +198,40 @@ pub trait Admin {
     /// When the bucket cannot be created or used.
     fn ensure_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<bool, OpError>>;
 
+    /// As [`Admin::ensure_bucket`], but a new bucket is made so that it offers what operations need of it.
+    ///
+    /// # Errors
+    /// As [`Admin::ensure_bucket`].
+    fn ensure_bucket_with(
+        &mut self,
+        bucket: &str,
+        needs: BucketNeeds,
+    ) -> impl Future<Output = Result<bool, OpError>> {
+        let _ = needs;
+        self.ensure_bucket(bucket)
+    }
+
+    /// Checks that the bucket offers what operations need of it. Changes nothing.
+    ///
+    /// # Errors
+    /// `Rejected` with what it lacks and the remedy; `Unsupported` for stores without versions.
+    fn check_needs(
+        &mut self,
+        bucket: &str,
+        needs: BucketNeeds,
+    ) -> impl Future<Output = Result<(), OpError>> {
+        let _ = bucket;
+        async move {
+            match needs.any() {
+                true => Err(OpError::new(
+                    ErrorKind::Unsupported,
+                    "the workload needs a bucket that keeps versions, which this driver does not offer",
+                )),
+                false => Ok(()),
+            }
+        }
+    }
+
     /// Checks that the bucket exists and may be used.
     ///
     /// # Errors
@@ -251,6 +285,20 @@ pub trait Admin {
     /// # Errors
     /// The first failure.
     fn delete_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> impl Future<Output = Result<(), OpError>> {
+        let _ = (bucket, versions);
+        async { Ok(()) }
+    }
+
+    /// Lifts legal holds and retention in governance mode from versions, so that they can be removed. Versions without a
+    /// lock are no error.
+    ///
+    /// # Errors
+    /// The first failure.
+    fn unlock_versions(
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],

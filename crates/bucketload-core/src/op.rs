@@ -3,6 +3,7 @@
 //! An [`Op`] is a small `Copy` value computed from `(seed, seq)`; a [`Request`] adds the rendered
 //! names, borrowed from the worker's buffers, so that nothing is allocated per operation.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,28 @@ pub enum OpClass {
     /// use it.
     #[schemars(skip)]
     LocalWrite,
+    /// List the versions of objects under a prefix, and delete markers (S3: ListObjectVersions).
+    ListVersions,
+    /// Read one version of an object: one of the newest whose identifiers the run knows, chosen at random.
+    GetVersion,
+    /// Remove one version of an object for good: the oldest whose identifier the run knows.
+    DeleteVersion,
+    /// Protect the current version of an object against removal for some days (S3: governance mode).
+    PutRetention,
+    /// Read until when the current version of an object is protected.
+    GetRetention,
+    /// Protect the current version of an object against removal until the hold is lifted.
+    PutLegalHold,
+    /// Read whether the current version of an object has a legal hold.
+    GetLegalHold,
+    /// Set the access control list of an object to `private`.
+    PutAcl,
+    /// Read the access control list of an object.
+    GetAcl,
+    /// Read an object's metadata with its checksum and parts (S3: GetObjectAttributes).
+    GetAttributes,
+    /// Delete one object on the condition that it exists (`If-Match: *`).
+    DeleteIfMatch,
 }
 
 impl OpClass {
@@ -113,30 +136,58 @@ impl OpClass {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
+    /// What distinguishes the class. Everything that asks about classes asks here, so a new class needs one row.
+    const fn traits(self) -> u16 {
+        match self {
+            Self::Get | Self::RangeGet => RECEIVES | READS,
+            Self::GetVersion => RECEIVES | READS | BY_VERSION,
+            Self::Put | Self::Append => SENDS,
+            Self::PutIfAbsent => SENDS,
+            Self::MultipartPut => SENDS | PARTS,
+            Self::RangePut => SENDS | INTERNAL,
+            Self::LocalWrite => SENDS | INTERNAL,
+            Self::Sync => INTERNAL,
+            Self::Touch => ANY_KEY,
+            Self::Delete | Self::DeleteMany | Self::DeleteIfMatch => REMOVES,
+            Self::DeleteVersion => REMOVES | BY_VERSION,
+            Self::List | Self::ListV1 | Self::ListUploads | Self::ListVersions => {
+                LISTS | READS | ANY_KEY
+            }
+            Self::Copy => SOURCE,
+            Self::MultipartCopy => SOURCE | PARTS,
+            Self::Rename => SOURCE | REMOVES,
+            Self::MultipartAbort => PARTS | ANY_KEY,
+            Self::Head | Self::GetTagging | Self::GetAcl | Self::GetAttributes => READS,
+            Self::Restore => READS | DAYS,
+            Self::PutTagging | Self::DeleteTagging | Self::PutAcl => 0,
+            Self::PutRetention => LOCKS | DAYS,
+            Self::PutLegalHold => LOCKS,
+            Self::GetRetention | Self::GetLegalHold => LOCKS | READS,
+            Self::MakeBucket | Self::DeleteBucket => BUCKET | ANY_KEY,
+            Self::HeadBucket | Self::ListBuckets => BUCKET | READS | ANY_KEY,
+        }
+    }
+
+    const fn has(self, traits: u16) -> bool {
+        self.traits() & traits != 0
+    }
+
     /// Whether the operation sends an object body.
     #[must_use]
     pub const fn writes_body(self) -> bool {
-        matches!(
-            self,
-            Self::Put
-                | Self::PutIfAbsent
-                | Self::MultipartPut
-                | Self::Append
-                | Self::RangePut
-                | Self::LocalWrite
-        )
+        self.has(SENDS)
     }
 
     /// Whether workload files may use this class.
     #[must_use]
     pub const fn is_for_workloads(self) -> bool {
-        !matches!(self, Self::RangePut | Self::Sync | Self::LocalWrite)
+        !self.has(INTERNAL)
     }
 
     /// Whether the operation receives an object body.
     #[must_use]
     pub const fn reads_body(self) -> bool {
-        matches!(self, Self::Get | Self::RangeGet)
+        self.has(RECEIVES)
     }
 
     /// Whether the operation creates an object with content under the request's key. (A touch makes
@@ -149,40 +200,117 @@ impl OpClass {
     /// Whether the operation creates an object from another one, named by [`Request::source`].
     #[must_use]
     pub const fn has_source(self) -> bool {
-        matches!(self, Self::Copy | Self::MultipartCopy | Self::Rename)
+        self.has(SOURCE)
     }
 
-    /// Whether the operation removes existing objects from their keys.
+    /// Whether the operation removes existing objects from their keys, or versions of them.
     #[must_use]
     pub const fn removes_objects(self) -> bool {
-        matches!(self, Self::Delete | Self::DeleteMany | Self::Rename)
+        self.has(REMOVES)
     }
 
     /// Whether the operation changes no object.
     #[must_use]
     pub const fn only_reads(self) -> bool {
-        matches!(
-            self,
-            Self::Get
-                | Self::RangeGet
-                | Self::Head
-                | Self::List
-                | Self::ListV1
-                | Self::ListUploads
-                | Self::GetTagging
-                | Self::HeadBucket
-                | Self::ListBuckets
-                | Self::Restore
-        )
+        self.has(READS)
     }
 
     /// Whether the operation acts on buckets rather than on objects.
     #[must_use]
     pub const fn on_bucket(self) -> bool {
-        matches!(
-            self,
-            Self::MakeBucket | Self::HeadBucket | Self::DeleteBucket | Self::ListBuckets
-        )
+        self.has(BUCKET)
+    }
+
+    /// Whether the operation lists what is under a prefix.
+    #[must_use]
+    pub const fn lists(self) -> bool {
+        self.has(LISTS)
+    }
+
+    /// Whether the operation sends or copies an object in parts.
+    #[must_use]
+    pub const fn is_multipart(self) -> bool {
+        self.has(PARTS)
+    }
+
+    /// Whether the operation has a number of days.
+    #[must_use]
+    pub const fn has_days(self) -> bool {
+        self.has(DAYS)
+    }
+
+    /// Whether the operation fails on a key without an object. Writes, and operations that take any key, do not.
+    #[must_use]
+    pub const fn needs_object(self) -> bool {
+        !self.has(ANY_KEY | SENDS)
+    }
+
+    /// Whether the operation names one version of an object ([`Request::version`]).
+    #[must_use]
+    pub const fn by_version(self) -> bool {
+        self.has(BY_VERSION)
+    }
+
+    /// What the operation needs of its bucket.
+    #[must_use]
+    pub const fn bucket_needs(self) -> BucketNeeds {
+        BucketNeeds {
+            versions: self.has(BY_VERSION | LOCKS),
+            lock: self.has(LOCKS),
+        }
+    }
+}
+
+/// Sends an object body.
+const SENDS: u16 = 1;
+/// Receives an object body.
+const RECEIVES: u16 = 1 << 1;
+/// Creates an object from another one.
+const SOURCE: u16 = 1 << 2;
+/// Removes objects from their keys.
+const REMOVES: u16 = 1 << 3;
+/// Changes nothing.
+const READS: u16 = 1 << 4;
+/// Acts on buckets.
+const BUCKET: u16 = 1 << 5;
+/// Lists a prefix.
+const LISTS: u16 = 1 << 6;
+/// Needs no object under its key.
+const ANY_KEY: u16 = 1 << 7;
+/// Consists of parts.
+const PARTS: u16 = 1 << 8;
+/// Has a number of days.
+const DAYS: u16 = 1 << 9;
+/// Names a version.
+const BY_VERSION: u16 = 1 << 10;
+/// Needs a bucket with object lock.
+const LOCKS: u16 = 1 << 11;
+/// Not for workload files.
+const INTERNAL: u16 = 1 << 12;
+
+/// What operations need of their bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BucketNeeds {
+    /// It keeps the versions of its objects.
+    pub versions: bool,
+    /// Versions can be locked.
+    pub lock: bool,
+}
+
+impl BucketNeeds {
+    /// Whether there is any.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.versions || self.lock
+    }
+
+    /// These needs and `other`.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            versions: self.versions || other.versions,
+            lock: self.lock || other.lock,
+        }
     }
 }
 
@@ -226,7 +354,7 @@ pub struct Op {
     /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`].
     pub range: Option<ByteRange>,
     /// For delete-many: number of consecutive keys from `key`. For lists: keys per page (`max-keys`). For
-    /// multipart classes: part size in bytes. For restores: days to keep the copy. For range-get: 1 to keep a
+    /// multipart classes: part size in bytes. For restores and retentions: days. For range-get: 1 to keep a
     /// file open for further reads. Otherwise 0.
     pub count: u64,
     /// For lists: the maximum number of pages to fetch (0 = all).
@@ -254,6 +382,63 @@ impl Op {
             range: None,
             count: 0,
             pages: 0,
+        }
+    }
+}
+
+/// The identifier that a store gave to a version of an object, at most [`VersionId::MOST`] bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionId {
+    len: u8,
+    bytes: [u8; Self::MOST],
+}
+
+impl Default for VersionId {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            bytes: [0; Self::MOST],
+        }
+    }
+}
+
+impl VersionId {
+    /// Longest identifier, in bytes. Amazon S3's have 32, those of other stores up to 36.
+    pub const MOST: usize = 47;
+
+    /// The identifier `text`; `None` if it is longer.
+    #[must_use]
+    pub fn new(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MOST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self {
+            len: text.len() as u8,
+            bytes,
+        })
+    }
+
+    /// The text; empty for none.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+
+    /// Length and bytes as six words, for storage in atomic numbers.
+    #[must_use]
+    pub fn to_words(self) -> [u64; 6] {
+        let mut all = [0; 48];
+        all[0] = self.len;
+        all[1..].copy_from_slice(&self.bytes);
+        std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|byte| all[8 * i + byte])))
+    }
+
+    /// The identifier that [`Self::to_words`] gave.
+    #[must_use]
+    pub fn from_words(words: [u64; 6]) -> Self {
+        let byte = |at: usize| words[at / 8].to_le_bytes()[at % 8];
+        Self {
+            len: byte(0).min(Self::MOST as u8),
+            bytes: std::array::from_fn(|i| byte(i + 1)),
         }
     }
 }
@@ -307,6 +492,9 @@ pub struct Request<'a> {
     pub verify: bool,
     /// Observes the received data. If set, the session itself compares nothing.
     pub watch: Option<&'a dyn Watch>,
+    /// For operations on one version: its identifier. If a write has it, the session stores the identifier that the
+    /// store gave to the new version, and fails if there is none.
+    pub version: Option<&'a Cell<VersionId>>,
 }
 
 impl<'a> Request<'a> {
@@ -323,6 +511,7 @@ impl<'a> Request<'a> {
             content: None,
             verify: false,
             watch: None,
+            version: None,
         }
     }
 
@@ -354,7 +543,22 @@ impl fmt::Debug for Request<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Op, OpClass, Request};
+    use super::{Op, OpClass, Request, VersionId};
+
+    #[test]
+    fn identifiers_of_versions_survive_storage() {
+        for text in [
+            "",
+            "null",
+            "3sL4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY",
+            &"v".repeat(47),
+        ] {
+            let id = VersionId::new(text.as_bytes()).unwrap();
+            assert_eq!(id.as_str(), text);
+            assert_eq!(VersionId::from_words(id.to_words()), id);
+        }
+        assert_eq!(VersionId::new(&[b'v'; 48]), None);
+    }
 
     #[test]
     fn names_are_unique_and_round_trip() {
@@ -363,6 +567,6 @@ mod tests {
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
             assert_eq!(Request::plain(class, "b", "k").op, &Op::new(class));
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::LocalWrite as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::DeleteIfMatch as usize + 1);
     }
 }

@@ -24,7 +24,7 @@ pub use self::replay::{LatePolicy, OnAbsent, ReplayPart, ReplayTiming};
 pub use self::sizes::{SizeKind, SizeLaw};
 pub use self::stop::{StopFigure, StopRule};
 use crate::generate::fingerprint::short_hex;
-use crate::op::OpClass;
+use crate::op::{BucketNeeds, OpClass};
 use crate::payload::PayloadKind;
 
 /// A whole run.
@@ -84,6 +84,24 @@ impl Plan {
     #[must_use]
     pub fn has_oracle(&self) -> bool {
         self.phases.iter().any(|p| p.kind == PhaseKind::Audit)
+    }
+
+    /// What the operations need of the bucket.
+    #[must_use]
+    pub fn bucket_needs(&self) -> BucketNeeds {
+        let mut needs = BucketNeeds::default();
+        let mut prepared = Vec::new();
+        for phase in &self.phases {
+            for entry in phase.works.iter().flat_map(|work| &work.mix) {
+                needs = needs.and(entry.class.bucket_needs());
+                if phase.kind == PhaseKind::Prepare {
+                    // Preparation writes a key set again to give its objects further versions.
+                    needs.versions |= prepared.contains(&entry.keyset);
+                    prepared.push(entry.keyset);
+                }
+            }
+        }
+        needs
     }
 
     /// Whether the plan works on buckets and objects that the user names. Such a plan has no objects created

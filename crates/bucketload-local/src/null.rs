@@ -12,7 +12,7 @@ use bucketload_core::driver::{
     Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Session, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{BucketNeeds, Op, OpClass, Request, VersionId};
 use bucketload_core::record::{ConnectTimes, Probe};
 
 /// Keys per page of a listing.
@@ -117,6 +117,9 @@ impl Session for NullSession {
     ) -> Result<Completion, OpError> {
         probe.started();
         probe.first_byte_and_done();
+        if let (Some(version), true) = (request.version, request.op.class.writes_body()) {
+            version.set(VersionId::new(b"null").unwrap_or_default());
+        }
         Ok(Completion {
             bytes: bytes_of(request.op),
             items: 0,
@@ -126,6 +129,10 @@ impl Session for NullSession {
 }
 
 impl Admin for NullSession {
+    async fn check_needs(&mut self, _: &str, _: BucketNeeds) -> Result<(), OpError> {
+        Ok(())
+    }
+
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         Ok(self.marks().buckets.insert(bucket.to_owned()))
     }

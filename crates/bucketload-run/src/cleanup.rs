@@ -235,7 +235,16 @@ pub(crate) async fn clean(
     report.complete = true;
     let own = |name: &str| name == key[0] || own_object(plan, &options.prefix, name).is_some();
     let place = (options.bucket.as_str(), options.prefix.as_str());
-    versions::remove(options, place, plan.timeout_ns, &mut session, &own, report).await;
+    let locked = plan.bucket_needs().lock;
+    versions::remove(
+        options,
+        place,
+        (plan.timeout_ns, locked),
+        &mut session,
+        &own,
+        report,
+    )
+    .await;
     if report.foreign > 0 {
         report.warnings.push(format!(
             "{} objects under `{}/{}` do not belong to this run and were left alone",
@@ -330,6 +339,7 @@ impl Sweep<'_> {
                 let own = |key: &str| own_object(&plan, &prefix, key).is_some();
                 let place = (name.as_str(), prefix.as_str());
                 let (limit, options) = (self.plan.timeout_ns, self.options);
+                let limit = (limit, false);
                 versions::remove(options, place, limit, self.session, &own, self.report).await;
                 let proven = !set.plan.exact
                     || set.state(number) == BucketState::Made

@@ -68,6 +68,7 @@ mod think;
 mod thread;
 mod timer;
 mod uploads;
+mod version_table;
 mod versions;
 mod worker_rows;
 

@@ -33,6 +33,9 @@ pub struct Marker {
     /// Buckets that the workload makes itself. None of them existed when the marker was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketsPlan>,
+    /// Whether the run locks objects, so that the clean-up has to lift locks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub locks: bool,
 }
 
 impl Marker {
@@ -132,10 +135,28 @@ async fn find_bucket(
     options: &RunOptions,
 ) -> Result<(), RunError> {
     match timed(plan.timeout_ns, session.head_bucket(&options.bucket)).await {
-        Err(error) if error.kind == ErrorKind::NotFound => Err(RunError::NoBucket {
-            bucket: options.bucket.clone(),
-        }),
-        result => result.map_err(failed(options, "looking it up")),
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            return Err(RunError::NoBucket {
+                bucket: options.bucket.clone(),
+            });
+        }
+        result => result.map_err(failed(options, "looking it up"))?,
+    }
+    check_needs(session, plan, options).await
+}
+
+/// Checks that the bucket offers what the plan needs of it.
+async fn check_needs(
+    session: &mut AnySession,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let needs = plan.bucket_needs();
+    match needs.any() {
+        true => timed(plan.timeout_ns, session.check_needs(&options.bucket, needs))
+            .await
+            .map_err(failed(options, "checking what the workload needs of it")),
+        false => Ok(()),
     }
 }
 
@@ -151,14 +172,18 @@ pub(crate) async fn claim(
         .await
         .map_err(RunError::Unreachable)?;
     let created_bucket = if options.create_bucket {
-        timed(plan.timeout_ns, session.ensure_bucket(bucket))
+        let made = session.ensure_bucket_with(bucket, plan.bucket_needs());
+        timed(plan.timeout_ns, made)
             .await
             .map_err(failed("creating it"))?
     } else {
         find_bucket(&mut session, plan, options).await?;
         false
     };
-    let claimed = mark(&mut session, plan, options, created_bucket).await;
+    let claimed = match check_needs(&mut session, plan, options).await {
+        Ok(()) => mark(&mut session, plan, options, created_bucket).await,
+        Err(error) => Err(error),
+    };
     if claimed.is_err() && created_bucket {
         give_back(&mut session, plan, options).await;
     }
@@ -239,6 +264,7 @@ async fn mark(
                 .flat_map(WorkloadBuckets::sets)
                 .map(|set| set.plan.clone())
                 .collect(),
+            locks: plan.bucket_needs().lock,
         };
         let body = serde_json::to_vec_pretty(&content).expect("strings and a flag are valid JSON");
         timed(plan.timeout_ns, session.put_small(bucket, &marker, &body))

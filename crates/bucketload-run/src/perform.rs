@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use bucketload_core::driver::{AnySession, Completion};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{KeySource, OpClass, Request, Watch};
+use bucketload_core::op::{KeySource, OpClass, Request, VersionId, Watch};
 use bucketload_core::record::{OpRecord, Outcome, Probe};
 
 use crate::buckets::not_made;
@@ -23,6 +23,7 @@ use crate::readback;
 use crate::shard::Shard;
 use crate::slots::Cut;
 use crate::source::content;
+use crate::version_table::Version;
 
 /// One worker: a session and the buffers its requests borrow from.
 pub(crate) struct Worker {
@@ -36,6 +37,10 @@ pub(crate) struct Worker {
     pub(crate) probe: Probe,
     /// Names of the current operation.
     pub(crate) names: Names,
+    /// The identifier of the version that the current operation names or writes.
+    pub(crate) version: Cell<VersionId>,
+    /// The version that the current operation names, if the run knows one.
+    pub(crate) chosen: Option<Version>,
     /// Sees what the worker's operations receive, where somebody looks at it.
     pub(crate) watch: Option<Rc<dyn Watch>>,
     /// Set for works whose objects end with checksums.
@@ -58,6 +63,8 @@ impl Worker {
             work,
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
+            version: Cell::default(),
+            chosen: None,
             watch: None,
             trailing: None,
         }
@@ -100,6 +107,15 @@ where
     }
 }
 
+/// The failure of an operation on one version of an object that has none the run knows: all were removed.
+#[cold]
+fn no_version() -> OpError {
+    OpError::new(
+        ErrorKind::NotFound,
+        "the run knows no version of this object; nothing was sent",
+    )
+}
+
 /// The failure that `cut` stands for.
 #[cold]
 fn failure(shard: &Shard, cut: Cut) -> OpError {
@@ -127,6 +143,10 @@ pub(crate) fn perform<'p>(
     on_pending: impl Fn() + 'p,
 ) -> impl Future<Output = OpEnd> + 'p {
     async move {
+        let versions = shard.shared.versions.as_deref();
+        if let Some(table) = versions.filter(|_| due_op.op.class.by_version()) {
+            worker.chosen = table.choose(&mut due_op.op, &worker.version);
+        }
         let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
             let place = (shard.shared.phase, worker.work);
             let delimiter = shard.source(worker.work).delimiter(&due_op.op);
@@ -156,7 +176,8 @@ pub(crate) fn perform<'p>(
 
             batch = source.batch(op);
             let trails = named.is_some_and(|work| work.ops.has_trailer(op.entry));
-            let wanted = plan.verify || trails || op.class.writes_body();
+            let by_version = op.class.by_version() && versions.is_some();
+            let wanted = plan.verify || trails || op.class.writes_body() || by_version;
             let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
                 trailing.prepare(content);
@@ -166,11 +187,13 @@ pub(crate) fn perform<'p>(
                 known = known.map(|content| trailing.append(content));
             }
             judging = trailing.filter(|_| op.class == OpClass::Get);
-            let verify = plan.verify && op.class.reads_body() && known.is_some();
+            // The oracle leaves the bytes of a version to the session, which knows what they have to be.
+            let judged = plan.verify || by_version && ticket.is_some();
+            let verify = judged && op.class.reads_body() && known.is_some();
             let watch = match (&ticket, judging) {
-                (Some(ticket), _) => Some(&**ticket as &dyn Watch),
-                (None, Some(judging)) => Some(judging as &dyn Watch),
-                (None, None) => worker.watch.as_deref(),
+                (Some(ticket), _) if !by_version => Some(&**ticket as &dyn Watch),
+                (_, Some(judging)) => Some(judging as &dyn Watch),
+                (_, None) => worker.watch.as_deref(),
             };
             request = Request {
                 op,
@@ -188,6 +211,9 @@ pub(crate) fn perform<'p>(
                 content: known.filter(|_| verify || op.class.writes_body()),
                 verify,
                 watch,
+                version: versions
+                    .filter(|table| by_version || op.class.writes_body() && table.tracks(op))
+                    .map(|_| &worker.version),
             };
         }
         let waited = Cell::new(false);
@@ -213,7 +239,17 @@ pub(crate) fn perform<'p>(
             shard.slots.arm(worker.slot, timeout_ns);
             let admitted =
                 workload_bucket.is_none_or(|(set, number)| set.admits(request.op.class, number));
-            let attempt = if admitted {
+            let nameless = request.version.is_some()
+                && request.op.class.by_version()
+                && worker.chosen.is_none();
+            if request.op.class.writes_body()
+                && let Some(version) = request.version
+            {
+                version.set(VersionId::default());
+            }
+            let attempt = if nameless {
+                Err(no_version())
+            } else if admitted {
                 let execute = pin!(worker.session.execute(&request, &mut worker.probe));
                 let (slot, on_wait) = (worker.slot, &on_wait);
                 UntilCut {
@@ -252,6 +288,12 @@ pub(crate) fn perform<'p>(
                     let now = now_ns();
                     shard.report_failure(request.op.class, request.key, &error, now);
                     break 'attempts (Outcome::Failed(error.kind), done, now, 0);
+                }
+                if let (Some(table), Some(id)) = (versions, request.version)
+                    && request.op.class.writes_body()
+                    && id.get() != VersionId::default()
+                {
+                    table.wrote(request.op, id.get());
                 }
                 if let Some((set, number)) = workload_bucket {
                     set.done(request.op.class, number);
@@ -322,6 +364,9 @@ pub(crate) fn perform<'p>(
                     key: request.key,
                     phase: shard.shared.phase,
                     audit: false,
+                    remembered: versions
+                        .zip(worker.chosen)
+                        .is_some_and(|(table, version)| table.remembers(request.op, version)),
                     attempt_ns: begun_ns,
                     done_ns,
                     request_id: worker.probe.ids().map_or("", |ids| ids.request_id.as_str()),

@@ -35,6 +35,7 @@ use crate::stop::{StopHandle, StopLevel};
 use crate::streams::StreamClock;
 use crate::supervisor::Command;
 use crate::thread::{ThreadSetup, load_thread};
+use crate::version_table::VersionTable;
 
 /// How long before its start a phase is announced to the load threads, nanoseconds.
 const LEAD_NS: u64 = 20_000_000;
@@ -65,6 +66,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) stop: &'a StopHandle,
     pub(crate) arena: Arc<Arena>,
     pub(crate) oracle: Option<Arc<Oracle>>,
+    /// The identifiers of versions, if an operation names one.
+    pub(crate) versions: Option<Arc<VersionTable>>,
     /// The buckets that the workload makes itself, if any.
     pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,
     pub(crate) failures: FailureBudget,
@@ -173,6 +176,7 @@ impl Load {
                 .collect::<Result<_, _>>()?,
             arena: Arc::clone(&context.arena),
             oracle: context.oracle.clone(),
+            versions: context.versions.clone(),
             bucket: options.bucket.clone(),
             workload_buckets: context.workload_buckets.clone(),
             share: options.share,

@@ -27,13 +27,14 @@ use crate::leftover;
 use crate::machine::Machine;
 use crate::named_objects;
 use crate::options::{PhaseEdge, RunOptions};
-use crate::oracle::{Audit, Oracle, audit};
+use crate::oracle::{Audit, Oracle, audit, audit_versions};
 use crate::ownership::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
 use crate::prepared::{self, Prepared};
 use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
+use crate::version_table::VersionTable;
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +86,7 @@ pub fn run(
     if plan.has_oracle() {
         context.judge()?;
     }
+    context.versions = VersionTable::new(plan, options)?.map(Arc::new);
     let control = Control::new()?;
     let mut end = RunEnd {
         phases: Vec::new(),
@@ -175,8 +177,20 @@ pub fn run(
                     if let Some(oracle) = &context.oracle {
                         let phase = u16::try_from(index).unwrap_or(u16::MAX);
                         let plan = &context.plan;
-                        let done =
+                        let mut done =
                             audit(driver, plan, options, oracle, phase, stop, &findings).await?;
+                        if let Some(versions) = &context.versions {
+                            audit_versions(
+                                driver,
+                                (plan, options),
+                                (oracle, versions),
+                                phase,
+                                stop,
+                                &findings,
+                                &mut done,
+                            )
+                            .await?;
+                        }
                         audited.replace(done);
                     }
                     Ok(PhaseEnd::Complete)
@@ -356,6 +370,7 @@ impl<'a> RunContext<'a> {
             stop,
             arena: Arc::new(Arena::new(plan.payload, plan.seed)),
             oracle: None,
+            versions: None,
             workload_buckets: WorkloadBuckets::of(plan, &options.run_id).map(Arc::new),
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             history: History::new(plan, options.agreement.clone()),

@@ -41,6 +41,7 @@ use crate::slots::Slots;
 use crate::source::{Source, body_bytes};
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
+use crate::version_table::VersionTable;
 use crate::worker_rows::Rows;
 
 /// Failures of each kind that may still be reported in full, over all threads and phases.
@@ -55,6 +56,8 @@ pub(crate) struct PhaseShared {
     pub(crate) arena: Arc<Arena>,
     /// The consistency oracle, in runs that have one.
     pub(crate) oracle: Option<Arc<Oracle>>,
+    /// The identifiers of versions, in runs with operations on one version.
+    pub(crate) versions: Option<Arc<VersionTable>>,
     pub(crate) bucket: String,
     /// The buckets that the workload makes itself, if any.
     pub(crate) workload_buckets: Option<Arc<WorkloadBuckets>>,

@@ -328,9 +328,7 @@ impl Source {
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
-            OpClass::List | OpClass::ListV1 | OpClass::ListUploads => {
-                names.render_prefix(op.key, into.key_mut());
-            }
+            class if class.lists() => names.render_prefix(op.key, into.key_mut()),
             _ => {
                 if let Some(text) = into.key_of(op.keyset, op.key) {
                     names.render(op.key, text);

@@ -9,11 +9,12 @@ use crate::leftover;
 use crate::options::RunOptions;
 
 /// Removes the versions and delete markers below `prefix` in `bucket` whose keys `own` selects, and notes in `report` how
-/// many, or that some are left. Call it after the objects were deleted.
+/// many, or that some are left. If the run has `locked` objects, their locks are lifted. Call it after the objects were
+/// deleted.
 pub(crate) async fn remove(
     options: &RunOptions,
     (bucket, prefix): (&str, &str),
-    timeout_ns: u64,
+    (timeout_ns, locked): (u64, bool),
     session: &mut AnySession,
     own: &dyn Fn(&str) -> bool,
     report: &mut CleanupReport,
@@ -40,6 +41,11 @@ pub(crate) async fn remove(
         let mut versions = page.versions;
         versions.retain(|version| own(&version.key));
         if !versions.is_empty() {
+            if locked
+                && let Err(error) = retry!(timeout_ns, session.unlock_versions(bucket, &versions))
+            {
+                return keep(options, report, &error);
+            }
             match retry!(timeout_ns, session.delete_versions(bucket, &versions)) {
                 Ok(()) => report.versions += versions.len() as u64,
                 Err(error) => return keep(options, report, &error),

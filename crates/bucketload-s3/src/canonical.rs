@@ -17,6 +17,51 @@ pub struct Header<'a> {
     pub value: &'a [u8],
 }
 
+/// Signed headers that all requests of one kind carry, such as those of an encryption. Their values never change, so what
+/// is rendered from them is kept. May hold secrets.
+#[derive(Default)]
+pub struct Standing {
+    number: usize,
+    /// Sorted by name.
+    fields: Vec<(&'static str, Box<[u8]>)>,
+}
+
+/// The headers of requests that carry none.
+pub static NO_STANDING: Standing = Standing {
+    number: 0,
+    fields: Vec::new(),
+};
+
+impl Standing {
+    /// Most kinds of requests to one endpoint, including those without such headers.
+    pub const KINDS: usize = 5;
+
+    /// The headers `fields` of requests of kind `number`; kind 0 has none.
+    ///
+    /// # Panics
+    /// When `number` is 0, or not below [`Self::KINDS`].
+    #[must_use]
+    pub fn new(number: usize, mut fields: Vec<(&'static str, Box<[u8]>)>) -> Self {
+        assert!((1..Self::KINDS).contains(&number), "kind {number}");
+        fields.sort_unstable_by_key(|field| field.0);
+        // All kinds without headers are alike and share what is kept.
+        let number = if fields.is_empty() { 0 } else { number };
+        Self { number, fields }
+    }
+
+    /// The number of the kind.
+    #[inline]
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Names and values, sorted by name.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        self.fields.iter().map(|(name, value)| (*name, &**value))
+    }
+}
+
 /// The inputs that differ from request to request.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
@@ -32,10 +77,12 @@ pub struct Parts<'a> {
     pub payload: &'a [u8],
     /// Further signed headers, sorted by name.
     pub headers: &'a [Header<'a>],
+    /// The signed headers of all requests of this kind.
+    pub standing: &'a Standing,
 }
 
-/// The inputs that all requests to one endpoint share within a second. Requests with the same payload value and no
-/// further signed headers also share everything from the headers on.
+/// The inputs that all requests to one endpoint share within a second. Requests of one kind with the same payload value
+/// and no further signed headers also share everything from the headers on.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// `Host` header without the bucket.
@@ -176,18 +223,26 @@ fn each_header(frame: Frame<'_>, parts: &Parts<'_>, mut f: impl FnMut(&str, &[u8
         ("x-amz-security-token", frame.token.as_bytes()),
     ];
     let standard = &standard[..if frame.token.is_empty() { 3 } else { 4 }];
-    let mut extra = parts.headers;
+    let extra = parts.headers;
     debug_assert!(extra.is_sorted_by_key(|h| h.name), "headers are sorted");
+    let mut extra = extra.iter().map(|h| (h.name, h.value)).peekable();
+    let mut standing = parts.standing.fields().peekable();
+    // The next field whose name comes before `end`.
+    let mut before = |end: Option<&str>| {
+        let fits = |field: &(&'static str, &[u8])| end.is_none_or(|end| field.0 < end);
+        match (extra.peek(), standing.peek()) {
+            (Some(a), Some(b)) if b.0 < a.0 => standing.next_if(fits),
+            (None, _) => standing.next_if(fits),
+            _ => extra.next_if(fits),
+        }
+    };
     for &(name, value) in standard {
-        while let [first, rest @ ..] = extra
-            && first.name < name
-        {
-            f(first.name, first.value);
-            extra = rest;
+        while let Some((name, value)) = before(Some(name)) {
+            f(name, value);
         }
         f(name, value);
     }
-    for header in extra {
-        f(header.name, header.value);
+    while let Some((name, value)) = before(None) {
+        f(name, value);
     }
 }

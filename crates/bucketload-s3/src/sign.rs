@@ -14,7 +14,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::canonical::{self, CachedStart, Frame, Parts, Ranges};
+use crate::canonical::{self, CachedStart, Frame, Parts, Ranges, Standing};
 use crate::sha256::{HmacKey, Midstate, sha256};
 use crate::sigv4::{ALGORITHM, SERVICE, Signature, Signing, TERMINATOR, signing_key};
 use crate::{date, encode};
@@ -40,13 +40,19 @@ pub struct Signer {
     rest_len: usize,
     /// The last canonical request.
     canonical: Vec<u8>,
-    /// End of the canonical request of plain requests in this second, including the payload that it is valid for. Empty
-    /// until the first plain request.
-    tail: Vec<u8>,
-    /// Where the header names are in `tail`.
-    tail_names: Range<usize>,
+    /// For plain requests of each kind ([`Standing`]).
+    tails: [Tail; Standing::KINDS],
     first_blocks: [FirstBlock; METHOD_SLOTS],
     starts: [CachedStart; METHOD_SLOTS],
+}
+
+/// End of the canonical request of plain requests in this second.
+#[derive(Default)]
+struct Tail {
+    /// The text, including the payload that it is valid for. Empty until the first such request.
+    text: Vec<u8>,
+    /// Where the header names are in it.
+    names: Range<usize>,
 }
 
 /// Number of methods with a cache: see [`FirstBlock::slot`].
@@ -96,8 +102,7 @@ impl Signer {
             rest: Vec::with_capacity(128),
             rest_len: 0,
             canonical: Vec::with_capacity(1024),
-            tail: Vec::with_capacity(512),
-            tail_names: 0..0,
+            tails: Default::default(),
             first_blocks: [FirstBlock::NONE; METHOD_SLOTS],
             starts: Default::default(),
         }
@@ -117,7 +122,7 @@ impl Signer {
     fn move_to(&mut self, now: u64) {
         self.second = now;
         self.timestamp = date::basic(now);
-        self.tail.clear();
+        self.tails.iter_mut().for_each(|tail| tail.text.clear());
         if self.day != now / 86_400 {
             self.day = now / 86_400;
             let date = &self.timestamp[..8];
@@ -190,14 +195,15 @@ impl Signer {
         let host_has_bucket = frame.virtual_host && !parts.bucket.is_empty();
         let names = if parts.headers.is_empty() && !host_has_bucket {
             // The payload is the last line, and no payload value is a suffix of another.
-            let known = self.tail.strip_suffix(parts.payload);
+            let tail = &mut self.tails[parts.standing.number()];
+            let known = tail.text.strip_suffix(parts.payload);
             if !known.is_some_and(|rest| rest.ends_with(b"\n")) {
-                self.tail.clear();
-                self.tail_names = canonical::end(&mut self.tail, frame, parts);
+                tail.text.clear();
+                tail.names = canonical::end(&mut tail.text, frame, parts);
             }
             let at = self.canonical.len();
-            self.canonical.extend_from_slice(&self.tail);
-            at + self.tail_names.start..at + self.tail_names.end
+            self.canonical.extend_from_slice(&tail.text);
+            at + tail.names.start..at + tail.names.end
         } else {
             canonical::end(&mut self.canonical, frame, parts)
         };

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::{Frame, Parts, Signature, Signer};
-use crate::canonical::Header;
+use crate::canonical::{Header, NO_STANDING, Standing};
 use crate::date::basic;
 use crate::encode::hex32;
 use crate::sha256::BLOCKS;
@@ -56,6 +56,7 @@ fn get<'a>(key: &'a str, query: &'a [u8], headers: &'a [Header<'a>]) -> Parts<'a
         query,
         payload: EMPTY_SHA256,
         headers,
+        standing: &NO_STANDING,
     }
 }
 
@@ -98,6 +99,7 @@ fn streaming<'a>(payload: &'a [u8], headers: &'a [Header<'a>]) -> Parts<'a> {
         query: b"",
         payload,
         headers,
+        standing: &NO_STANDING,
     }
 }
 
@@ -181,6 +183,7 @@ fn typical(method: &'static str) -> Parts<'static> {
         query: b"",
         payload: b"UNSIGNED-PAYLOAD",
         headers: &[],
+        standing: &NO_STANDING,
     }
 }
 
@@ -289,6 +292,13 @@ const EXTRA_NAMES: [&str; 6] = [
     "x-amz-trailer",
 ];
 
+const STANDING_NAMES: [&str; 4] = [
+    "x-amz-storage-class",
+    "a-first",
+    "x-amz-copy-source-server-side-encryption-customer-key",
+    "x-amz-server-side-encryption-customer-key",
+];
+
 proptest! {
     #[test]
     fn agrees_with_a_straightforward_signer(
@@ -314,8 +324,17 @@ proptest! {
             .collect();
         let parts = Parts {
             method: "GET", bucket: &bucket, key: &key, query: &query,
-            payload: b"UNSIGNED-PAYLOAD", headers: &headers,
+            payload: b"UNSIGNED-PAYLOAD", headers: &headers, standing: &NO_STANDING,
         };
+        // Kinds of requests alternate as well; their headers lie between and behind the others.
+        let standing = |number, names: &[&'static str]| {
+            Standing::new(number, names.iter().map(|n| (*n, value.as_bytes().into())).collect())
+        };
+        let kinds = [
+            (standing(1, &[]), &[][..]),
+            (standing(1, &STANDING_NAMES), &STANDING_NAMES[..]),
+            (standing(4, &STANDING_NAMES[1..]), &STANDING_NAMES[1..]),
+        ];
         let frame = Frame { authority: &host, virtual_host, ..AWS };
         let (full_host, path) = if virtual_host {
             (format!("{bucket}.{host}"), format!("/{key}"))
@@ -331,7 +350,9 @@ proptest! {
             let method = ["GET", "PUT", "POST"][i / 2 % 3];
             let tail = ["", "x"][i / 4 % 2];
             let (key, path) = (format!("{key}{tail}"), format!("{path}{tail}"));
+            let (standing, added) = &kinds[i / 3 % 3];
             let parts = Parts {
+                standing,
                 method,
                 key: &key,
                 payload: payload.as_bytes(),
@@ -339,14 +360,16 @@ proptest! {
                 ..parts
             };
             let extra = if plain { &[] } else { extra.as_slice() };
+            let added = added.iter().map(|n| ((*n).to_owned(), value.clone()));
+            let extra: Vec<_> = extra.iter().cloned().chain(added).collect();
             let (signature, ranges) = signer.sign(frame, &parts);
             let want = straightforward(
                 *second, ("AKID", &secret, token.as_deref()), &region, &full_host, method, &path,
-                &pairs, payload, extra,
+                &pairs, payload, &extra,
             );
             prop_assert_eq!(text(&signature), want);
             let names = &signer.canonical()[ranges.names];
-            prop_assert!(names.starts_with(b"host;") || !plain);
+            prop_assert!(names.starts_with(b"host;") || !plain || names.starts_with(b"a-first;"));
             prop_assert_eq!(names.iter().filter(|b| **b == b';').count(), 2 + extra.len() + usize::from(token.is_some()));
         }
     }

@@ -172,6 +172,10 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
                 "AWS_REQUEST_CHECKSUM_CALCULATION",
                 "`when_supported`: writes carry a checksum (CRC-64/NVME)",
             ),
+            (
+                "BUCKETLOAD_SSE_C_KEY",
+                "the customer's key for SSE-C, 32 bytes in base64 or hexadecimal, unless `--sse-c` names its file",
+            ),
         ],
     ),
     (

@@ -148,15 +148,16 @@ async fn clean(
     }
     for prefix in prefixes {
         found.set(true);
-        let mut made = false;
+        let (mut made, mut locks) = (false, false);
         if !args.yes_delete_foreign {
             let marker = read_marker(&mut session, bucket, &prefix).await?;
             made = marker.as_ref().is_some_and(|marker| marker.created_bucket);
+            locks = marker.as_ref().is_some_and(|marker| marker.locks);
             for (name, proven) in marker.iter().flat_map(Marker::bucket_names) {
                 remove_bucket(&mut session, (root, &name), &prefix, proven, args.dry_run).await?;
             }
         }
-        let deleted = empty(&mut session, bucket, &prefix, args.dry_run).await?;
+        let deleted = empty(&mut session, bucket, (&prefix, locks), args.dry_run).await?;
         let word = if args.dry_run {
             "would be deleted"
         } else {
@@ -240,7 +241,7 @@ async fn remove_bucket(
     dry: bool,
 ) -> Result<(), OpError> {
     let inside = prefix_in_workload_buckets(prefix);
-    let deleted = match empty(session, bucket, &inside, dry).await {
+    let deleted = match empty(session, bucket, (&inside, false), dry).await {
         Ok(deleted) => deleted,
         // The bucket was never created, or was deleted already.
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(()),
@@ -267,11 +268,12 @@ async fn remove_bucket(
     Ok(())
 }
 
-/// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there.
+/// Deletes everything below `prefix`, the marker last, and aborts unfinished uploads there. Lifts the locks of objects if
+/// the run made any.
 async fn empty(
     session: &mut AnySession,
     bucket: &str,
-    prefix: &str,
+    (prefix, locks): (&str, bool),
     dry: bool,
 ) -> Result<u64, OpError> {
     let marker = format!("{prefix}{}", bucketload_run::MARKER);
@@ -299,7 +301,7 @@ async fn empty(
         }
         let marker = [marker];
         persist!(session.delete_keys(bucket, &marker))?;
-        remove_versions(session, bucket, prefix).await?;
+        remove_versions(session, bucket, (prefix, locks)).await?;
     }
     Ok(deleted)
 }
@@ -308,7 +310,7 @@ async fn empty(
 async fn remove_versions(
     session: &mut AnySession,
     bucket: &str,
-    prefix: &str,
+    (prefix, locks): (&str, bool),
 ) -> Result<(), OpError> {
     let (mut removed, mut after) = (0, None);
     loop {
@@ -328,6 +330,9 @@ async fn remove_versions(
         let mut versions = page.versions;
         versions.retain(|version| version.key.starts_with(prefix));
         if !versions.is_empty() {
+            if locks {
+                persist!(session.unlock_versions(bucket, &versions))?;
+            }
             persist!(session.delete_versions(bucket, &versions))?;
             removed += versions.len();
         }

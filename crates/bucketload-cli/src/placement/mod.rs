@@ -119,10 +119,7 @@ fn bucket_of(target: &str) -> Option<String> {
 /// Whether operations of the class `name` have the key of an object.
 fn has_object(name: &str) -> bool {
     OpClass::from_name(name).is_some_and(|class| {
-        let many = matches!(
-            class,
-            OpClass::List | OpClass::ListV1 | OpClass::ListUploads | OpClass::DeleteMany
-        );
+        let many = class.lists() || class == OpClass::DeleteMany;
         !many && !class.on_bucket()
     })
 }

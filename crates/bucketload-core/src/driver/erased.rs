@@ -23,7 +23,7 @@ use super::{
     Session, VersionPage, WorkerId,
 };
 use crate::error::OpError;
-use crate::op::Request;
+use crate::op::{BucketNeeds, Request};
 use crate::record::Probe;
 
 /// The future of an untimed call.
@@ -342,6 +342,11 @@ impl Drop for Executing<'_> {
 pub trait AdminCalls {
     /// As [`Admin::ensure_bucket`].
     fn ensure_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, bool>;
+    /// As [`Admin::ensure_bucket_with`].
+    fn ensure_bucket_with<'a>(&'a mut self, bucket: &'a str, needs: BucketNeeds)
+    -> Boxed<'a, bool>;
+    /// As [`Admin::check_needs`].
+    fn check_needs<'a>(&'a mut self, bucket: &'a str, needs: BucketNeeds) -> Boxed<'a, ()>;
     /// As [`Admin::head_bucket`].
     fn head_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()>;
     /// As [`Admin::delete_bucket`].
@@ -368,6 +373,12 @@ pub trait AdminCalls {
         bucket: &'a str,
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()>;
+    /// As [`Admin::unlock_versions`].
+    fn unlock_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        versions: &'a [KeyVersion],
+    ) -> Boxed<'a, ()>;
     /// As [`Admin::abort_uploads`].
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64>;
     /// As [`Admin::put_small`].
@@ -379,6 +390,18 @@ pub trait AdminCalls {
 impl<A: Admin> AdminCalls for A {
     fn ensure_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, bool> {
         Box::pin(Admin::ensure_bucket(self, bucket))
+    }
+
+    fn ensure_bucket_with<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        needs: BucketNeeds,
+    ) -> Boxed<'a, bool> {
+        Box::pin(Admin::ensure_bucket_with(self, bucket, needs))
+    }
+
+    fn check_needs<'a>(&'a mut self, bucket: &'a str, needs: BucketNeeds) -> Boxed<'a, ()> {
+        Box::pin(Admin::check_needs(self, bucket, needs))
     }
 
     fn head_bucket<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, ()> {
@@ -417,6 +440,14 @@ impl<A: Admin> AdminCalls for A {
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()> {
         Box::pin(Admin::delete_versions(self, bucket, versions))
+    }
+
+    fn unlock_versions<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        versions: &'a [KeyVersion],
+    ) -> Boxed<'a, ()> {
+        Box::pin(Admin::unlock_versions(self, bucket, versions))
     }
 
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64> {

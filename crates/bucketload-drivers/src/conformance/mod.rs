@@ -10,6 +10,7 @@ mod list;
 mod multipart;
 mod object;
 mod quirks;
+mod versions;
 
 use std::collections::BTreeSet;
 
@@ -117,6 +118,12 @@ impl Suite {
             bucket::existing_buckets,
             bucket::full_buckets_are_kept,
             bucket::absent_buckets_are_not_found,
+            versions::versions_are_kept,
+            versions::writes_name_their_version,
+            versions::locks_hold_until_they_are_lifted,
+            versions::access_lists_are_read_and_set,
+            versions::attributes_state_the_size,
+            versions::deletes_if_present,
         );
         let failure = context.clean_up(&self.bucket).await.err();
         results.push(CheckResult {

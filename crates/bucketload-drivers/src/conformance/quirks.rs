@@ -58,6 +58,16 @@ pub struct Quirks {
     pub max_segment: usize,
     /// Object tags.
     pub tagging: Expect,
+    /// Buckets that keep versions, made by the driver.
+    pub versions: Expect,
+    /// Buckets with object lock, made by the driver.
+    pub locks: Expect,
+    /// Access control lists of objects.
+    pub acl: Expect,
+    /// Attributes of objects.
+    pub attributes: Expect,
+    /// Whether the server respects the condition of delete-if-match. Otherwise the deletion of nothing succeeds.
+    pub delete_if_match: bool,
     /// Minimum size of all parts of a multipart upload except the last, in bytes; 0 for none.
     pub min_part: u64,
     /// Copying a range of an object as a part.
@@ -112,6 +122,11 @@ impl Default for Quirks {
             longer_key: REJECTED,
             max_segment: 1024,
             tagging: Expect::Works,
+            versions: Expect::Works,
+            locks: Expect::Works,
+            acl: Expect::Works,
+            attributes: Expect::Works,
+            delete_if_match: true,
             min_part: 5 << 20,
             part_copy: Expect::Works,
             list_uploads: Expect::Works,

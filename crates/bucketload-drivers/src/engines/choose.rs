@@ -8,7 +8,7 @@ use bucketload_target::{Flag, OpenError, OpenRequest, Scope, Value};
 use super::EngineDriver;
 use super::cli::{CliEngine, Tool};
 use crate::http::ConfigError;
-use crate::s3::{S3Config, S3Driver};
+use crate::s3::{Keeping, S3Config, S3Driver};
 
 pub(crate) static ENGINE: Flag = Flag::new(
     "--engine",
@@ -122,7 +122,14 @@ pub(crate) fn of_s3(
     request: &OpenRequest<'_>,
 ) -> Result<AnyDriver, OpenError> {
     let retries = retries(request)?;
-    match request.settings.parse(&ENGINE)?.unwrap_or_default() {
+    let choice = request.settings.parse(&ENGINE)?.unwrap_or_default();
+    if choice != EngineChoice::Native && config.keeping != Keeping::default() {
+        return Err(OpenError::usage(
+            "--engine: only the native client sends a storage class or an encryption; remove --storage-class, --sse, \
+             --sse-c and BUCKETLOAD_SSE_C_KEY, or the engine",
+        ));
+    }
+    match choice {
         EngineChoice::Native => Ok(native.into()),
         EngineChoice::Cli(tool) => {
             let engine = CliEngine::new(tool, config, retries)?;

@@ -9,7 +9,7 @@ use bucketload_core::driver::{
     KeyVersion, RequestRoute, Session, VersionPage, WorkerId,
 };
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
+use bucketload_core::op::{BucketNeeds, OpClass, Request};
 use bucketload_core::record::Probe;
 
 /// An engine's description of itself. Contains no secrets.
@@ -170,6 +170,26 @@ impl<C: Client> Session for EngineSession<C> {
 impl<C: 'static> Admin for EngineSession<C> {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         self.admin().await?.ensure_bucket(bucket).await
+    }
+
+    async fn ensure_bucket_with(
+        &mut self,
+        bucket: &str,
+        needs: BucketNeeds,
+    ) -> Result<bool, OpError> {
+        self.admin().await?.ensure_bucket_with(bucket, needs).await
+    }
+
+    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> Result<(), OpError> {
+        self.admin().await?.check_needs(bucket, needs).await
+    }
+
+    async fn unlock_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> Result<(), OpError> {
+        self.admin().await?.unlock_versions(bucket, versions).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {

@@ -3,6 +3,7 @@
 
 use bucketload_core::driver::{Admin, KeyPage, KeyVersion, VersionPage};
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::BucketNeeds;
 use bucketload_core::record::Probe;
 
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete, uploads_query};
@@ -16,8 +17,29 @@ use bucketload_s3::xml;
 impl Admin for S3Session {
     async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
         let probe = &mut Probe::untimed();
-        let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
+        let create = async |session: &mut Self| session.make_bucket(bucket, false, probe).await;
         ensure_bucket(self, bucket, create).await
+    }
+
+    async fn ensure_bucket_with(
+        &mut self,
+        bucket: &str,
+        needs: BucketNeeds,
+    ) -> Result<bool, OpError> {
+        let probe = &mut Probe::untimed();
+        let create = async |session: &mut Self| {
+            // A bucket with object lock keeps versions from the start.
+            let made = session.make_bucket(bucket, needs.lock, probe).await?;
+            if needs.versions && !needs.lock {
+                session.enable_versioning(bucket).await?;
+            }
+            Ok(made)
+        };
+        ensure_bucket(self, bucket, create).await
+    }
+
+    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> Result<(), OpError> {
+        self.bucket_offers(bucket, needs).await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
@@ -83,6 +105,14 @@ impl Admin for S3Session {
         versions: &[KeyVersion],
     ) -> Result<(), OpError> {
         self.remove_versions(bucket, versions).await
+    }
+
+    async fn unlock_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> Result<(), OpError> {
+        self.lift_locks(bucket, versions).await
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {

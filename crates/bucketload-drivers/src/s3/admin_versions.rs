@@ -2,18 +2,26 @@
 
 use bucketload_core::driver::{KeyVersion, VersionPage};
 use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::op::BucketNeeds;
 use bucketload_core::record::Probe;
 
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete};
+use super::ops_lock::{HOLD_OFF, NO_RETENTION};
 use super::prepare::S3Call;
 use super::session::S3Session;
-use crate::http::answer::unreadable;
+use crate::http::answer::{MAX_DOCUMENT, unreadable};
 use crate::http::control::ignore_missing;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
+use bucketload_s3::canonical::Header;
 use bucketload_s3::encode;
 use bucketload_s3::xml;
 
+/// Allows to shorten a retention in governance mode.
+const BYPASS: [Header<'static>; 1] = [Header {
+    name: "x-amz-bypass-governance-retention",
+    value: b"true",
+}];
 /// Versions requested per page.
 const PAGE: u64 = 1000;
 
@@ -72,6 +80,100 @@ impl S3Session {
                 }
                 Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl S3Session {
+    /// Lets a bucket keep versions.
+    pub(super) async fn enable_versioning(&mut self, bucket: &str) -> Result<(), OpError> {
+        let call = S3Call::new("PUT", bucket, "").query(b"versioning=");
+        let mut request = self.prepare(&call.document(
+            b"<VersioningConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+              <Status>Enabled</Status></VersioningConfiguration>",
+        ));
+        self.settle(&mut request).await
+    }
+
+    /// Checks that a bucket offers what operations need of it.
+    pub(super) async fn bucket_offers(
+        &mut self,
+        bucket: &str,
+        needs: BucketNeeds,
+    ) -> Result<(), OpError> {
+        let lacks = |text: &str| Err(OpError::new(ErrorKind::Rejected, text));
+        if needs.versions {
+            let [state, _] = self.configuration(bucket, b"versioning=").await?;
+            if state != "Enabled" {
+                return lacks(
+                    "it keeps no versions, which the workload needs: enable versioning, or let the run create a \
+                     bucket of its own (--create-bucket)",
+                );
+            }
+        }
+        if needs.lock {
+            let [state, mode] = match self.configuration(bucket, b"object-lock=").await {
+                Err(error) if error.kind == ErrorKind::NotFound => Default::default(),
+                other => other?,
+            };
+            if state != "Enabled" {
+                return lacks(
+                    "it has no object lock, which the workload needs: enable it, or let the run create a bucket of \
+                     its own (--create-bucket)",
+                );
+            }
+            if mode == "COMPLIANCE" {
+                return lacks(
+                    "it retains new objects in compliance mode, so nobody could remove what the run writes: use a \
+                     bucket without that rule",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// State and retention mode in the bucket's configuration `query`; empty where it has none.
+    async fn configuration(
+        &mut self,
+        bucket: &str,
+        query: &'static [u8],
+    ) -> Result<[String; 2], OpError> {
+        let mut request = self.prepare(&S3Call::new("GET", bucket, "").query(query));
+        let body = self.fetch(&mut request, MAX_DOCUMENT).await?;
+        let mut found = <[String; 2]>::default();
+        xml::leaves(&body, |path, text| match path.last() {
+            Some(&("Status" | "ObjectLockEnabled")) => found[0] = text.get(),
+            Some(&"Mode") => found[1] = text.get(),
+            _ => {}
+        })
+        .map_err(|error| unreadable("configuration of the bucket", error))?;
+        Ok(found)
+    }
+
+    /// Lifts legal holds and retention in governance mode.
+    pub(super) async fn lift_locks(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> Result<(), OpError> {
+        for version in versions {
+            for (name, document) in [("legal-hold", HOLD_OFF), ("retention", NO_RETENTION)] {
+                let mut query = Vec::new();
+                query.parameter(name, "");
+                query.parameter("versionId", &version.version);
+                let call = S3Call::new("PUT", bucket, &version.key).query(&query);
+                let call = match name {
+                    "retention" => call.headers(&BYPASS),
+                    _ => call,
+                };
+                let mut request = self.prepare(&call.document(document));
+                match self.settle(&mut request).await {
+                    // Delete markers have no locks.
+                    Err(error) if error.kind == ErrorKind::Unsupported => {}
+                    other => ignore_missing(other)?,
+                }
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use super::credentials::Credentials;
+use super::keeping::Keeping;
 use crate::http::config::{ConfigError, Origin, TlsConfig, named_enum};
 use crate::http::endpoint::Endpoint;
 
@@ -110,6 +111,8 @@ pub struct S3Config {
     pub checksum: Option<ChecksumAlgorithm>,
     /// How objects are appended to.
     pub append: AppendMode,
+    /// How the store is asked to keep objects.
+    pub keeping: Keeping,
     /// TLS settings.
     pub tls: TlsConfig,
     /// Local addresses to connect from; worker `w` uses number `w` modulo their count.
@@ -131,6 +134,7 @@ impl S3Config {
             payload: PayloadMode::Unsigned,
             checksum: None,
             append: AppendMode::None,
+            keeping: Keeping::default(),
             tls: TlsConfig::default(),
             source_addresses: Vec::new(),
             origins: Vec::new(),
@@ -184,6 +188,7 @@ impl S3Config {
                 "use `unsigned` or `unsigned-trailer`, or give credentials",
             );
         }
+        self.keeping.check(&self.endpoints)?;
         if let Some(credentials) = &self.credentials {
             let token = credentials
                 .session_token

@@ -1,12 +1,13 @@
 //! The S3 driver's description of itself.
 
+use bucketload_target::doctor::{Examination, Examined};
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
     Value, any_bucket, any_cleanup, flags,
 };
 
 use super::discover::S3Dialect;
-use super::{S3Config, S3Driver, S3Overrides};
+use super::{Encryption, Keeping, S3Config, S3Driver, S3Overrides};
 use crate::engines;
 use crate::http::TlsConfig;
 
@@ -30,6 +31,31 @@ static PAYLOAD_SIGNING: Flag = Flag::new(
     ),
     Scope::Content,
     "How signatures cover the bytes of objects",
+);
+
+static STORAGE_CLASS: Flag = Flag::new(
+    "--storage-class",
+    Value::Checked("NAME", check_storage_class),
+    Scope::Content,
+    "Storage class of written objects, such as STANDARD_IA (default: the store's)",
+);
+
+static SSE: Flag = Flag::new(
+    "--sse",
+    Value::Checked("METHOD", Value::parses::<Encryption>),
+    Scope::Content,
+    "Encryption of written objects by the store: AES256, aws:kms or aws:kms:KEY",
+);
+
+static SSE_C: Flag = Flag::new(
+    "--sse-c",
+    Value::File("FILE"),
+    Scope::Content,
+    "Encryption with the customer's key in FILE: 32 bytes, or these in base64 or hexadecimal",
+)
+.with_more(
+    "Writes and reads of objects carry the key, so the endpoint must be https:// or on this machine. Unless given: the \
+     key in BUCKETLOAD_SSE_C_KEY, in base64 or hexadecimal.",
 );
 
 /// The driver of `s3://`.
@@ -58,6 +84,9 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
             &PAYLOAD_SIGNING,
             &flags::CHECKSUM,
             &flags::APPEND,
+            &STORAGE_CLASS,
+            &SSE,
+            &SSE_C,
         ],
         &engines::FLAGS,
     ],
@@ -87,7 +116,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
-    doctor: |request, exam| super::doctor::examine(config(request)?, exam),
+    doctor: |request, exam| examine(request, exam),
 };
 
 /// Reads the settings: flags take precedence over the environment, then profile files, then defaults.
@@ -106,6 +135,9 @@ fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
         payload: settings.parse(&PAYLOAD_SIGNING)?,
         checksum: settings.parse(&flags::CHECKSUM)?,
         append: settings.parse(&flags::APPEND)?,
+        storage_class: settings.text(&STORAGE_CLASS),
+        sse: settings.parse(&SSE)?,
+        sse_c: settings.path(&SSE_C),
         source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
         dialect: S3Dialect {
             region: settings.dialect.get(&flags::REGION),
@@ -121,6 +153,28 @@ fn config(request: &OpenRequest<'_>) -> Result<S3Config, OpenError> {
         request.variable,
         request.home,
     )?)
+}
+
+/// Examines the service with objects that are kept as the store likes: most checks send requests of their own.
+fn examine(request: &OpenRequest<'_>, exam: &mut Examination<'_>) -> Result<Examined, OpenError> {
+    let given = [&STORAGE_CLASS, &SSE, &SSE_C];
+    if let Some(flag) = given.into_iter().find(|flag| request.settings.has(flag)) {
+        return Err(OpenError::usage(format!(
+            "{}: doctor writes objects without it; remove it",
+            flag.name
+        )));
+    }
+    let mut config = config(request)?;
+    config.keeping = Keeping::default();
+    super::doctor::examine(config, exam)
+}
+
+fn check_storage_class(name: &str) -> Result<(), String> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    match !name.is_empty() && name.bytes().all(legal) {
+        true => Ok(()),
+        false => Err("use letters, digits and `_`, such as STANDARD_IA".to_owned()),
+    }
 }
 
 fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {

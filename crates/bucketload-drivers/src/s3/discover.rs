@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::{Addressing, AppendMode, ChecksumAlgorithm, PayloadMode, S3Config};
 use super::credentials::Credentials;
+use super::keeping::Encryption;
 use super::lookup::Finder;
 use crate::http::config::{ConfigError, Source, join_addresses, note};
 use crate::http::endpoint::Endpoint;
@@ -38,6 +39,12 @@ pub struct S3Overrides {
     pub checksum: Option<ChecksumAlgorithm>,
     /// `--append`.
     pub append: Option<AppendMode>,
+    /// `--storage-class`.
+    pub storage_class: Option<String>,
+    /// `--sse`.
+    pub sse: Option<Encryption>,
+    /// `--sse-c`: the file with the customer's key.
+    pub sse_c: Option<PathBuf>,
     /// `--no-tls-resume`: a full handshake on each connection.
     pub no_tls_resume: bool,
     /// `--source-address`, repeated.
@@ -136,6 +143,18 @@ impl S3Config {
         let (append, source) = Finder::append(overrides)?;
         note(&mut origins, "append", append.to_string(), &source);
         config.append = append;
+        config
+            .keeping
+            .storage_class
+            .clone_from(&overrides.storage_class);
+        if let Some(class) = &config.keeping.storage_class {
+            let source = Source::Flag("--storage-class");
+            note(&mut origins, "storage class", class.clone(), &source);
+        }
+        if let Some((encryption, source)) = finder.encryption(overrides)? {
+            note(&mut origins, "encryption", encryption.to_string(), &source);
+            config.keeping.encryption = Some(encryption);
+        }
 
         config.tls = finder.tls(overrides, &mut origins);
         config.origins = origins;

@@ -353,3 +353,55 @@ fn a_dialect_precedes_files_and_nothing_else() {
     let error = discover(&overrides, &env, true).unwrap_err().to_string();
     assert!(error.starts_with("dialect d.toml:2"), "{error}");
 }
+
+#[test]
+fn encryption_and_storage_class() {
+    const HEX: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+    let of = |set: fn(&mut S3Overrides), env: &[(&'static str, &'static str)]| {
+        let endpoint = ("AWS_ENDPOINT_URL", "https://store.example");
+        discover(&with(set), &[&KEYS[..], &[endpoint], env].concat(), false)
+    };
+    let config = of(
+        |o| {
+            o.storage_class = Some("COLD".to_owned());
+            o.sse = Some("aws:kms:k".parse().unwrap());
+        },
+        &[],
+    )
+    .unwrap();
+    assert_eq!(source(&config, "storage class"), "--storage-class");
+    assert_eq!(source(&config, "encryption"), "--sse");
+    let plain = of(|_| (), &[]).unwrap();
+    assert!(
+        plain
+            .origins
+            .iter()
+            .all(|o| !["storage class", "encryption"].contains(&o.name))
+    );
+    let config = of(|_| (), &[("BUCKETLOAD_SSE_C_KEY", HEX)]).unwrap();
+    assert_eq!(source(&config, "encryption"), "BUCKETLOAD_SSE_C_KEY");
+    let shown = format!("{config:?}");
+    assert!(
+        !shown.contains("BwcH") && !shown.contains("0707"),
+        "{shown}"
+    );
+    let sse: fn(&mut S3Overrides) = |o| o.sse = Some("AES256".parse().unwrap());
+    for (set, key, words) in [
+        (sse, HEX, "one encryption"),
+        (
+            (|_| ()) as fn(&mut S3Overrides),
+            "hush",
+            "BUCKETLOAD_SSE_C_KEY: ",
+        ),
+        (
+            |o| o.endpoint_url = Some("http://far.example".to_owned()),
+            HEX,
+            "without TLS",
+        ),
+    ] {
+        let error = of(set, &[("BUCKETLOAD_SSE_C_KEY", key)])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(words) && !error.contains("hush"), "{error}");
+    }
+}

@@ -11,6 +11,7 @@ use bucketload_core::record::Probe;
 use bucketload_wire::clock::wall_seconds;
 
 use super::config::{ChecksumAlgorithm, S3Config};
+use super::keeping::Fields;
 use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::client::{Client, IdFields};
@@ -45,6 +46,8 @@ bucketload_core::any_driver!(S3Driver);
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
     pub(crate) client: Client,
+    /// The header fields about how objects are kept.
+    pub(crate) fields: Fields,
     /// Writes local files.
     local: Option<AnyDriver>,
 }
@@ -72,6 +75,7 @@ impl S3Driver {
         let client = Client::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
             inner: Arc::new(Inner {
+                fields: Fields::of(&config.keeping),
                 config,
                 client,
                 local,
@@ -105,14 +109,16 @@ impl Driver for S3Driver {
     fn facts(&self) -> DriverFacts {
         let config = &self.inner.config;
         let checksum = config.checksum.map_or("none", ChecksumAlgorithm::name);
+        let mut own = vec![
+            ("region", config.region.clone()),
+            ("addressing", config.addressing.to_string()),
+            ("signing", signing(config)),
+            ("checksum", checksum.to_owned()),
+        ];
+        own.extend(config.keeping.facts());
         facts(
             "s3",
-            vec![
-                ("region", config.region.clone()),
-                ("addressing", config.addressing.to_string()),
-                ("signing", signing(config)),
-                ("checksum", checksum.to_owned()),
-            ],
+            own,
             &config.endpoints,
             &config.tls,
             &config.source_addresses,

@@ -3,7 +3,7 @@
 //! ```text
 //! discover ── config ── driver ── session ── ops_* ── prepare ── crate::http ── wire
 //!   profile    credentials        admin               canonical, sign, template
-//!                                                     checksum, chunked
+//!              keeping                                checksum, chunked
 //! ```
 //!
 //! A session turns an operation of the workload into one or more HTTP requests (`ops_*`). A request is hashed, rendered
@@ -23,12 +23,15 @@ mod dispatch;
 mod doctor;
 mod driver;
 pub(crate) mod error_map;
+mod keeping;
 mod lookup;
 mod ops_append;
 mod ops_bucket;
 mod ops_list;
+mod ops_lock;
 mod ops_multipart;
 mod ops_object;
+mod ops_versions;
 mod prepare;
 mod profile;
 mod session;
@@ -41,4 +44,5 @@ pub use credentials::Credentials;
 pub use descriptor::DESCRIPTOR;
 pub use discover::{S3Dialect, S3Overrides};
 pub use driver::S3Driver;
+pub use keeping::{CustomerKey, Encryption, Keeping};
 pub use session::S3Session;

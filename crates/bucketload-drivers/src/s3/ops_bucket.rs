@@ -9,15 +9,24 @@ use super::session::S3Session;
 use crate::http::answer::unreadable;
 use crate::http::pool::Buffer;
 use crate::http::session::HttpSession as _;
+use bucketload_s3::canonical::Header;
 use bucketload_s3::xml;
 
 /// Maximum size of a list of buckets, in bytes: 10 000 names with dates take about 2 MiB.
 const MAX_BUCKETS: usize = 32 << 20;
 
+/// Makes a new bucket with object lock.
+const WITH_LOCK: [Header<'static>; 1] = [Header {
+    name: "x-amz-bucket-object-lock-enabled",
+    value: b"true",
+}];
+
 impl S3Session {
+    /// Creates a bucket, with object lock if `lock`.
     pub(crate) async fn make_bucket(
         &mut self,
         bucket: &str,
+        lock: bool,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         let mut document = Buffer::take();
@@ -31,10 +40,14 @@ impl S3Session {
             xml::push_escaped(&mut document, region);
             document.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
         }
-        let mut prepared = match document.is_empty() {
-            true => self.prepare(&S3Call::new("PUT", bucket, "")),
-            false => self.prepare(&S3Call::new("PUT", bucket, "").document(&document)),
-        };
+        let mut call = S3Call::new("PUT", bucket, "");
+        if lock {
+            call = call.headers(&WITH_LOCK);
+        }
+        if !document.is_empty() {
+            call = call.document(&document);
+        }
+        let mut prepared = self.prepare(&call);
         self.complete(&mut prepared, probe).await
     }
 

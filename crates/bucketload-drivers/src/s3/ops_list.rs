@@ -23,7 +23,7 @@ pub(crate) const MAX_PAGE: usize = 32 << 20;
 /// Maximum number of keys in one deletion (Amazon S3 API Reference, DeleteObjects).
 pub(crate) const MAX_DELETE: u64 = 1000;
 
-fn set(out: &mut Vec<u8>, text: Text<'_>) {
+pub(crate) fn set(out: &mut Vec<u8>, text: Text<'_>) {
     out.clear();
     text.push_to(out);
 }

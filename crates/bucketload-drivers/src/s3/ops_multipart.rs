@@ -9,7 +9,9 @@ use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
 use super::config::ChecksumAlgorithm;
+use super::keeping::Kind;
 use super::ops_object::push_source;
+use super::ops_versions::note_version;
 use super::prepare::{ContentHashes, S3Call, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, as_text, unreadable};
@@ -121,7 +123,8 @@ impl S3Session {
                     digests: &digests[chunks.clone()],
                 };
                 let call = S3Call::new("PUT", request.bucket, request.key);
-                self.prepare(&call.query(&query).content(content))
+                let call = call.query(&query).kind(Kind::Content);
+                self.prepare(&call.content(content))
             };
             etag.clear();
             let mut sink = OneField {
@@ -192,7 +195,8 @@ impl S3Session {
             ];
             let headers = if whole { &headers[..1] } else { &headers };
             let call = S3Call::new("PUT", request.bucket, request.key);
-            let mut prepared = self.prepare(&call.query(&query).headers(headers));
+            let call = call.query(&query).kind(Kind::PartCopy).headers(headers);
+            let mut prepared = self.prepare(&call);
             self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
                 .await?;
             etag.clear();
@@ -253,7 +257,8 @@ impl S3Session {
             Some(_) => &headers[..1],
         };
         let call = S3Call::new("POST", request.bucket, request.key);
-        let mut prepared = self.prepare(&call.query(b"uploads=").headers(headers));
+        let call = call.query(b"uploads=").kind(Kind::Object).headers(headers);
+        let mut prepared = self.prepare(&call);
         let mut body = Buffer::take();
         self.document(&mut prepared, &mut body, MAX_DOCUMENT, probe)
             .await?;
@@ -281,11 +286,22 @@ impl S3Session {
         let mut query = Buffer::take();
         query.parameter("uploadId", as_text(upload));
         let call = S3Call::new("POST", request.bucket, request.key);
-        let mut prepared = self.prepare(&call.query(&query).document(document));
-        let mut body = Buffer::take();
-        self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
-            .await
-            .map(drop)
+        let call = call.query(&query).kind(Kind::Content).document(document);
+        let mut prepared = self.prepare(&call);
+        let (mut body, mut id) = (Buffer::take(), Buffer::take());
+        let wanted = request.version.filter(|_| request.op.class.writes_body());
+        match wanted {
+            None => {
+                self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)
+                    .await?;
+            }
+            Some(version) => {
+                self.conclude_noting(&mut prepared, (&mut body, &mut id), probe)
+                    .await?;
+                note_version(version, &id)?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) async fn abort_upload(

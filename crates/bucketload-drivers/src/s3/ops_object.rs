@@ -5,7 +5,8 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
-use super::prepare::{ContentHashes, S3Call, Upload};
+use super::keeping::Kind;
+use super::prepare::{ContentHashes, Prepared, S3Call, Upload};
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, if_absent, size_of_object, unreadable};
 use crate::http::exchange::Reply;
@@ -24,6 +25,12 @@ pub(super) const IF_ABSENT: [Header<'static>; 1] = [Header {
     value: b"*",
 }];
 
+/// Makes a DELETE fail unless the object exists.
+const IF_PRESENT: [Header<'static>; 1] = [Header {
+    name: "if-match",
+    value: b"*",
+}];
+
 impl S3Session {
     pub(crate) async fn get(
         &mut self,
@@ -32,7 +39,7 @@ impl S3Session {
     ) -> Result<Completion, OpError> {
         let mut reading = Reading::of(request);
         let mut prepared = {
-            let call = S3Call::new("GET", request.bucket, request.key);
+            let call = S3Call::new("GET", request.bucket, request.key).kind(Kind::Content);
             self.prepare(&call.range(reading.range()))
         };
         let mut reply = Reply::default();
@@ -60,23 +67,33 @@ impl S3Session {
             true => Buffer::take(),
             false => Buffer::NONE,
         };
-        let mut prepared = {
-            let span = Span::whole(content_of(request)?);
-            let content = Upload {
-                span,
-                hashes: ContentHashes::of(self.shared.config(), span, &mut digests),
-                digests: &digests,
-            };
-            let mut call = S3Call::new("PUT", request.bucket, request.key).content(content);
-            if request.op.class == OpClass::PutIfAbsent {
-                call = call.headers(&IF_ABSENT);
-            }
-            self.prepare(&call)
-        };
+        let mut prepared = self.prepare_put(request, &mut digests)?;
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
             .await?;
         Ok(Completion { bytes: len, ..DONE })
+    }
+
+    /// Renders and signs a PUT. `digests` receives what signed chunks need.
+    pub(crate) fn prepare_put<'a>(
+        &self,
+        request: &'a Request<'_>,
+        digests: &'a mut Vec<u8>,
+    ) -> Result<Prepared<'a>, OpError> {
+        let span = Span::whole(content_of(request)?);
+        let hashes = ContentHashes::of(self.shared.config(), span, digests);
+        let content = Upload {
+            span,
+            hashes,
+            digests,
+        };
+        let mut call = S3Call::new("PUT", request.bucket, request.key)
+            .kind(Kind::Object)
+            .content(content);
+        if request.op.class == OpClass::PutIfAbsent {
+            call = call.headers(&IF_ABSENT);
+        }
+        Ok(self.prepare(&call))
     }
 
     pub(crate) async fn head(
@@ -84,7 +101,8 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        let mut prepared = self.prepare(&S3Call::new("HEAD", request.bucket, request.key));
+        let call = S3Call::new("HEAD", request.bucket, request.key);
+        let mut prepared = self.prepare(&call.kind(Kind::Content));
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
             .await?;
@@ -103,6 +121,17 @@ impl S3Session {
         Ok(DONE)
     }
 
+    /// Deletes an object on the condition that it exists.
+    pub(crate) async fn delete_if_match(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> Result<Completion, OpError> {
+        let call = S3Call::new("DELETE", request.bucket, request.key);
+        let mut prepared = self.prepare(&call.headers(&IF_PRESENT));
+        self.complete(&mut prepared, probe).await
+    }
+
     pub(crate) async fn copy(
         &mut self,
         request: &Request<'_>,
@@ -116,7 +145,7 @@ impl S3Session {
         }];
         let mut prepared = {
             let call = S3Call::new("PUT", request.bucket, request.key);
-            self.prepare(&call.headers(&headers))
+            self.prepare(&call.kind(Kind::Copy).headers(&headers))
         };
         let mut body = Buffer::take();
         self.conclude(&mut prepared, &mut body, MAX_DOCUMENT, probe)

@@ -13,6 +13,7 @@ use bucketload_wire::{Conn, Error as WireError};
 use super::checksum::{Base64, content_md5};
 use super::chunked::{self, BodyPieces, Layout};
 use super::config::{PayloadMode, S3Config};
+use super::keeping::{Fields, Kind};
 use super::template::{HeadWriter, Headers, Unsigned};
 use crate::http::outgoing::{self, Either, Outgoing, Plain, Rest, SLICE};
 use crate::http::pool::Buffer;
@@ -74,6 +75,7 @@ pub(crate) struct S3Call<'a> {
     query: &'a [u8],
     /// Sorted by name.
     headers: &'a [Header<'a>],
+    kind: Kind,
     range: Option<ByteRange>,
     body: Body<'a>,
 }
@@ -86,6 +88,7 @@ impl<'a> S3Call<'a> {
             key,
             query: b"",
             headers: &[],
+            kind: Kind::Other,
             range: None,
             body: Body::None,
         }
@@ -99,6 +102,12 @@ impl<'a> S3Call<'a> {
     /// Adds signed header fields, sorted by name. The fields that describe the body are added by [`Prepared::new`].
     pub(crate) const fn headers(mut self, headers: &'a [Header<'a>]) -> Self {
         self.headers = headers;
+        self
+    }
+
+    /// Adds the fields about how objects are kept that requests of this kind carry.
+    pub(crate) const fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
         self
     }
 
@@ -144,7 +153,12 @@ fn add<'a>(
 
 impl<'a> Prepared<'a> {
     /// Renders, signs and frames.
-    pub(crate) fn new(config: &S3Config, writer: &mut HeadWriter, call: &S3Call<'a>) -> Self {
+    pub(crate) fn new(
+        config: &S3Config,
+        fields: &Fields,
+        writer: &mut HeadWriter,
+        call: &S3Call<'a>,
+    ) -> Self {
         let anonymous = config.credentials.is_none();
         let mut signed = None;
         let digest;
@@ -204,6 +218,7 @@ impl<'a> Prepared<'a> {
             query: call.query,
             payload,
             headers: signed.as_ref().map_or(call.headers, Headers::as_slice),
+            standing: fields.of_kind(call.kind),
         };
         let unsigned = Unsigned {
             range: call.range,

@@ -101,7 +101,10 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
         match request.op.class {
-            OpClass::PutIfAbsent => park(self.put_if_absent(request, probe)).await,
+            OpClass::PutIfAbsent => match request.version {
+                None => park(self.put_if_absent(request, probe)).await,
+                Some(version) => park(self.put_version_if_absent(request, version, probe)).await,
+            },
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
             OpClass::List => park(self.list(request, true, probe)).await,
@@ -114,29 +117,51 @@ impl S3Session {
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
             OpClass::Append => park(self.append(request, probe)).await,
+            OpClass::DeleteIfMatch => park(self.delete_if_match(request, probe)).await,
+            OpClass::ListVersions => park(self.list_object_versions(request, probe)).await,
+            OpClass::GetVersion => park(self.get_version(request, probe)).await,
+            OpClass::DeleteVersion => park(self.delete_version(request, probe)).await,
+            OpClass::PutRetention => park(self.put_retention(request, probe)).await,
+            OpClass::PutLegalHold => park(self.put_legal_hold(request, probe)).await,
+            OpClass::GetRetention => {
+                let facts = (&b"retention="[..], "RetainUntilDate");
+                park(self.get_facts(request, facts, probe)).await
+            }
+            OpClass::GetLegalHold => {
+                let facts = (&b"legal-hold="[..], "Status");
+                park(self.get_facts(request, facts, probe)).await
+            }
+            OpClass::GetAcl => {
+                let facts = (&b"acl="[..], "Permission");
+                park(self.get_facts(request, facts, probe)).await
+            }
+            OpClass::PutAcl => park(self.put_acl(request, probe)).await,
+            OpClass::GetAttributes => park(self.get_attributes(request, probe)).await,
             OpClass::Restore => park(self.restore(request, probe)).await,
             OpClass::LocalWrite => park(self.local_write(request, probe)).await,
-            OpClass::MakeBucket => park(self.make_bucket(request.bucket, probe)).await,
+            OpClass::MakeBucket => park(self.make_bucket(request.bucket, false, probe)).await,
             OpClass::HeadBucket => park(self.head_one_bucket(request.bucket, probe)).await,
             OpClass::DeleteBucket => park(self.remove_bucket(request.bucket, probe)).await,
             OpClass::ListBuckets => park(self.list_buckets(probe)).await,
-            // `execute` handles the first five itself. The API does not have the others.
-            class @ (OpClass::Get
-            | OpClass::RangeGet
-            | OpClass::Put
-            | OpClass::Head
-            | OpClass::Delete
-            | OpClass::Touch
-            | OpClass::Rename
-            | OpClass::RangePut
-            | OpClass::Sync) => Err(absent(class)),
+            // A write whose version somebody wants to know.
+            OpClass::Put => match request.version {
+                Some(version) => park(self.put_version(request, version, probe)).await,
+                None => park(self.put(request, probe)).await,
+            },
+            // `execute` handles the frequent ones itself. The API does not have the others.
+            class => Err(absent(class)),
         }
     }
 
     /// Renders and signs a request.
     pub(crate) fn prepare<'a>(&self, call: &S3Call<'a>) -> Prepared<'a> {
         let writer = &mut self.shared.writer.borrow_mut();
-        Prepared::new(self.shared.config(), writer, call)
+        Prepared::new(
+            self.shared.config(),
+            &self.shared.driver.fields,
+            writer,
+            call,
+        )
     }
 
     /// As [`HttpSession::perform`], but writes to `reply`, which must be a default [`Reply`]; for frequent operations.
@@ -167,6 +192,11 @@ impl S3Session {
         probe: &mut Probe,
     ) -> Result<u16, OpError> {
         let status = self.document(prepared, body, limit, probe).await?.status;
+        self.concluded(status, body)
+    }
+
+    /// The status, unless `body` reports a failure.
+    pub(crate) fn concluded(&self, status: u16, body: &[u8]) -> Result<u16, OpError> {
         match ErrorDocument::find(body) {
             None => Ok(status),
             Some(document) => {
@@ -223,7 +253,11 @@ impl S3Shared {
             bucket_region: &refusal.field("x-amz-bucket-region"),
             location: &refusal.field("location"),
         };
-        error_map::to_error(status, document, &context)
+        let mut error = error_map::to_error(status, document, &context);
+        if let Some(key) = config.keeping.customer_key() {
+            error.detail = key.scrub(&error.detail).into();
+        }
+        error
     }
 }
 
@@ -242,7 +276,7 @@ impl Session for S3Session {
             OpClass::Get | OpClass::RangeGet => Dispatch::Get {
                 get: self.get(request, probe),
             },
-            OpClass::Put => Dispatch::Put {
+            OpClass::Put if request.version.is_none() => Dispatch::Put {
                 put: self.put(request, probe),
             },
             OpClass::Head => Dispatch::Head {

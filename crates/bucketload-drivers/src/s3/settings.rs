@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::config::{Addressing, AppendMode, ChecksumAlgorithm, PayloadMode};
 use super::credentials::Credentials;
 use super::discover::S3Overrides;
+use super::keeping::{CustomerKey, Encryption, KEY_VARIABLE};
 use super::lookup::{Finder, Setting, expand_home, source_of};
 use crate::http::config::{ConfigError, Origin, Source, TlsConfig, note};
 use crate::http::secret::Secret;
@@ -202,6 +203,31 @@ impl Finder<'_> {
         match &overrides.dialect.append {
             Some((text, source)) => Ok((parse_enum(text, source)?, source.clone())),
             None => Ok((AppendMode::None, Source::Default)),
+        }
+    }
+
+    pub(super) fn encryption(
+        &self,
+        overrides: &S3Overrides,
+    ) -> Result<Option<(Encryption, Source)>, ConfigError> {
+        let customer = match &overrides.sse_c {
+            Some(path) => Some((CustomerKey::read(path)?, Source::Flag("--sse-c"))),
+            None => match self.env(KEY_VARIABLE) {
+                Some((text, source)) => {
+                    Some((CustomerKey::parse(text.as_bytes(), KEY_VARIABLE)?, source))
+                }
+                None => None,
+            },
+        };
+        match (&overrides.sse, customer) {
+            (Some(_), Some((_, source))) => Err(ConfigError::new(
+                "--sse",
+                format!("{source} gives a key for SSE-C as well"),
+                "an object has one encryption: choose one of the two",
+            )),
+            (Some(sse), None) => Ok(Some((sse.clone(), Source::Flag("--sse")))),
+            (None, Some((key, source))) => Ok(Some((Encryption::Customer(key), source))),
+            (None, None) => Ok(None),
         }
     }
 

@@ -6,13 +6,14 @@
 //! Signature= ‖ signature ‖ x-amz-content-sha256: … ‖ own fields
 //! ```
 //!
-//! A plain request has no signed fields of its own and no bucket in the host. For plain requests, everything between
-//! path and signature, and between signature and own fields, is cached in one piece each ([`PlainHead`]).
+//! A plain request has no signed fields of its own and no bucket in the host. For plain requests of one kind
+//! ([`Standing`]), everything between path and signature, and between signature and own fields, is cached in one piece
+//! each ([`PlainHead`]).
 
 use std::fmt;
 
 use bucketload_core::op::ByteRange;
-use bucketload_s3::canonical::{self, Frame, Header, Parts};
+use bucketload_s3::canonical::{self, Frame, Header, Parts, Standing};
 use bucketload_s3::sign::Signer;
 use bucketload_s3::sigv4::Signature;
 
@@ -87,14 +88,14 @@ pub(crate) struct HeadWriter {
     signer: Option<Signer>,
     /// From the authority to the names of the signed headers (for anonymous requests: to the first own field).
     middle: Vec<u8>,
-    plain: PlainHead,
+    plain: [PlainHead; Standing::KINDS],
     /// Path of an anonymous request.
     scratch: Vec<u8>,
     /// Seconds since 1970.
     clock: fn() -> u64,
 }
 
-/// The text that signed plain requests with one value of `x-amz-content-sha256` share within a second.
+/// The text that signed plain requests of one kind with one value of `x-amz-content-sha256` share within a second.
 #[derive(Default)]
 struct PlainHead {
     /// The value; empty if the rest is not rendered yet.
@@ -125,7 +126,7 @@ impl HeadWriter {
             virtual_host: config.addressing == Addressing::Virtual,
             signer,
             middle: Vec::with_capacity(512),
-            plain: PlainHead::default(),
+            plain: Default::default(),
             scratch: Vec::new(),
             clock,
         };
@@ -134,7 +135,7 @@ impl HeadWriter {
     }
 
     fn render_middle(&mut self) {
-        self.plain.payload.clear();
+        self.plain.iter_mut().for_each(|p| p.payload.clear());
         let out = &mut self.middle;
         out.clear();
         for part in [&self.authority, "\r\nUser-Agent: ", USER_AGENT, "\r\n"] {
@@ -195,13 +196,14 @@ impl HeadWriter {
                 out[from + parts.method.len()] = b' ';
                 let bucket_in_host = self.virtual_host && !parts.bucket.is_empty();
                 if parts.headers.is_empty() && !bucket_in_host {
-                    if self.plain.payload != parts.payload {
+                    let plain = &mut self.plain[parts.standing.number()];
+                    if plain.payload != parts.payload {
                         let names = &canonical[ranges.names];
-                        self.plain.render(&self.middle, names, parts);
+                        plain.render(&self.middle, names, parts);
                     }
-                    out.extend_from_slice(&self.plain.before);
+                    out.extend_from_slice(&plain.before);
                     out.extend_from_slice(&signature);
-                    out.extend_from_slice(&self.plain.after);
+                    out.extend_from_slice(&plain.after);
                 } else {
                     let names = ranges.names;
                     self.push_host(out, parts);
@@ -264,13 +266,16 @@ fn push_target(out: &mut Vec<u8>, path: &[u8], query: &[u8]) {
     }
 }
 
-/// Appends the request's own signed fields.
+/// Appends the signed fields of the request and of its kind.
 fn push_signed_fields(out: &mut Vec<u8>, parts: &Parts<'_>) {
     if !parts.payload.is_empty() {
         out.field("x-amz-content-sha256", parts.payload);
     }
     for header in parts.headers {
         out.field(header.name, header.value);
+    }
+    for (name, value) in parts.standing.fields() {
+        out.field(name, value);
     }
 }
 

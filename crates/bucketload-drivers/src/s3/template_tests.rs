@@ -6,6 +6,7 @@ use super::super::config::{Addressing, S3Config};
 use super::super::credentials::Credentials;
 use super::{HeadWriter, Headers, Parts, Unsigned};
 use crate::http::endpoint::Endpoint;
+use bucketload_s3::canonical::NO_STANDING;
 
 const PARTS: Parts<'static> = Parts {
     method: "GET",
@@ -14,6 +15,7 @@ const PARTS: Parts<'static> = Parts {
     query: b"",
     payload: b"UNSIGNED-PAYLOAD",
     headers: &[],
+    standing: &NO_STANDING,
 };
 
 fn config(credentials: Option<Credentials>) -> S3Config {

@@ -9,17 +9,19 @@ mod libs3;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::{Admin, Driver, Session, WorkerId};
-use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request};
+use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request, VersionId};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::azblob::{Auth, AzureConfig, AzureDriver, ContentChecksum};
 use bucketload_drivers::s3::{
-    AppendMode, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config, S3Session,
+    AppendMode, ChecksumAlgorithm, Credentials, CustomerKey, Encryption, Endpoint, Keeping,
+    PayloadMode, S3Config, S3Session,
 };
 use bucketload_drivers::swift::{LargeObject, SwiftAuth, SwiftConfig, SwiftDriver};
 use bucketload_local::posix::{
@@ -93,6 +95,14 @@ fn answer(method: &str, target: &str) -> Vec<u8> {
             document(&text)
         }
         ("GET", t) if t.ends_with("/large") => Answer::ok(vec![0; LARGE]).bytes,
+        ("GET", t)
+            if t.contains("retention=") || t.contains("legal-hold=") || t.contains("acl=") =>
+        {
+            document("<L><Status>ON</Status></L>")
+        }
+        ("GET", t) if t.contains("attributes=") => document(
+            "<A><ObjectSize>7</ObjectSize><ObjectParts><Part><PartNumber>1</PartNumber></Part></ObjectParts></A>",
+        ),
         ("GET", t) if t.ends_with("/range") => Answer::status(206, [0; 100]).bytes,
         ("GET", _) => Answer::ok([0; 4096]).bytes,
         ("HEAD", _) => b"HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n".to_vec(),
@@ -101,7 +111,10 @@ fn answer(method: &str, target: &str) -> Vec<u8> {
             "<InitiateMultipartUploadResult><UploadId>u/1</UploadId></InitiateMultipartUploadResult>",
         ),
         ("POST", t) if t.contains("delete") => document("<DeleteResult></DeleteResult>"),
-        ("POST", _) => document("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>"),
+        ("POST", _) => {
+            let text = "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>";
+            Answer::with_fields(200, "x-amz-version-id: v2\r\n", text).bytes
+        }
         ("PUT", t) if t.contains("copy") => {
             document("<CopyObjectResult><ETag>e</ETag></CopyObjectResult>")
         }
@@ -112,7 +125,10 @@ fn answer(method: &str, target: &str) -> Vec<u8> {
             let field = format!("x-amz-object-size: {size}\r\n");
             Answer::with_fields(200, &field, "").bytes
         }
-        _ => Answer::with_fields(200, "ETag: \"0123456789abcdef0123456789abcdef\"\r\n", "").bytes,
+        _ => {
+            let fields = "ETag: \"0123456789abcdef0123456789abcdef\"\r\nx-amz-version-id: v2\r\n";
+            Answer::with_fields(200, fields, "").bytes
+        }
     }
 }
 
@@ -192,7 +208,21 @@ fn steady_state_operations_allocate_nothing() {
                 OpClass::GetTagging | OpClass::ListBuckets => continue,
                 _ => {}
             }
+            let version = Cell::new(VersionId::new(b"v1").unwrap());
+            if class.by_version() {
+                request.version = Some(&version);
+            }
             assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+            if class.writes_body() {
+                // The version that is written is noted.
+                request.version = Some(&version);
+                assert_eq!(
+                    allocations(&mut session, &request).await,
+                    0,
+                    "{class} noted"
+                );
+                assert_eq!(version.get().as_str(), "v2", "{class}");
+            }
             request.verify = true;
             if class.reads_body() {
                 assert_eq!(
@@ -209,6 +239,36 @@ fn steady_state_operations_allocate_nothing() {
         large.content = Some(arena.content(0, 1, 0, LARGE as u64));
         large.verify = true;
         assert_eq!(allocations(&mut session, &large).await, 0, "large verified");
+    });
+}
+
+#[test]
+fn objects_with_a_class_and_a_customers_key_allocate_nothing() {
+    let addr = serve(answer);
+    let arena = Arena::new(PayloadKind::Zeros, 1);
+    let mut config = config(addr);
+    config.keeping = Keeping {
+        storage_class: Some("COLD".to_owned()),
+        encryption: Some(Encryption::Customer(CustomerKey::new(&[7; 32]))),
+    };
+    run(async {
+        let mut session = open(config).await;
+        for class in [
+            OpClass::Put,
+            OpClass::Get,
+            OpClass::Head,
+            OpClass::Copy,
+            OpClass::MultipartPut,
+        ] {
+            let op = op(class, 4096);
+            let mut request = request(&op);
+            request.content = Some(arena.content(0, 1, 0, 4096));
+            request.source = "source";
+            if class == OpClass::Copy {
+                request.key = "copy";
+            }
+            assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
+        }
     });
 }
 

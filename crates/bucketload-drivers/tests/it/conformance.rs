@@ -10,8 +10,8 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{CheckResult, Differential, Expect, Quirks, Suite, Verdict};
 use bucketload_drivers::s3::{
-    Addressing, AppendMode, ChecksumAlgorithm, Credentials, Endpoint, PayloadMode, S3Config,
-    S3Driver, TlsConfig,
+    Addressing, AppendMode, ChecksumAlgorithm, Credentials, CustomerKey, Encryption, Endpoint, Keeping,
+    PayloadMode, S3Config, S3Driver, TlsConfig,
 };
 use bucketload_server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};
@@ -87,6 +87,80 @@ fn anonymous_access() {
     config.payload = PayloadMode::UnsignedTrailer;
     config.checksum = Some(ChecksumAlgorithm::Crc32);
     passes(config);
+}
+
+#[test]
+fn objects_kept_in_a_class_and_encrypted() {
+    let server = server(|_| {});
+    let key = Encryption::Customer(CustomerKey::new(&[7; 32]));
+    for encryption in [Encryption::Managed, key] {
+        for payload in [PayloadMode::Unsigned, PayloadMode::StreamingTrailer] {
+            let mut config = config(&server);
+            config.payload = payload;
+            config.checksum = Some(ChecksumAlgorithm::Crc64Nvme);
+            config.keeping = Keeping {
+                storage_class: Some("REDUCED_REDUNDANCY".to_owned()),
+                encryption: Some(encryption.clone()),
+            };
+            passes(config);
+        }
+    }
+}
+
+/// The server refuses reads without the key, so the key was sent with the writes; and without a key it was not.
+#[test]
+fn a_customers_key_opens_only_what_it_closed() {
+    let server = server(|_| {});
+    let with = |key: Option<u8>| {
+        let mut config = config(&server);
+        let key = key.map(|byte| Encryption::Customer(CustomerKey::new(&[byte; 32])));
+        config.keeping.encryption = key;
+        config
+    };
+    let arena = Arena::new(PayloadKind::Random, 1);
+    let size = (5 << 20) + 7;
+    run(async {
+        let mut owner = open(with(Some(7))).await;
+        owner.ensure_bucket("bucket").await.unwrap();
+        for (class, key) in [(OpClass::Put, "put"), (OpClass::MultipartPut, "parts")] {
+            let put_op = Op {
+                count: if class == OpClass::Put { 0 } else { 5 << 20 },
+                ..op(class, size)
+            };
+            let mut put = request(&put_op);
+            put.key = key;
+            put.content = Some(arena.content(0, 0, 0, size));
+            owner.execute(&put, &mut probe()).await.unwrap();
+            for (class, copy) in [
+                (OpClass::Copy, "copy"),
+                (OpClass::MultipartCopy, "parts-copy"),
+            ] {
+                let copy_op = Op {
+                    count: 5 << 20,
+                    ..op(class, size)
+                };
+                let mut request = request(&copy_op);
+                (request.key, request.source) = (copy, key);
+                owner.execute(&request, &mut probe()).await.unwrap();
+            }
+        }
+        for class in [OpClass::Get, OpClass::Head] {
+            for key in ["put", "parts", "copy", "parts-copy"] {
+                let read_op = op(class, size);
+                let mut read = request(&read_op);
+                read.key = key;
+                owner.execute(&read, &mut probe()).await.unwrap();
+                for other in [None, Some(8)] {
+                    let mut stranger = open(with(other)).await;
+                    let refused = stranger.execute(&read, &mut probe()).await.unwrap_err();
+                    assert!(
+                        matches!(refused.status, 400 | 403),
+                        "{class} {key}: {refused}"
+                    );
+                }
+            }
+        }
+    });
 }
 
 #[test]

@@ -300,14 +300,7 @@ impl Session for PosixSession {
                 self.on_bucket(request.bucket, probe, task).await
             }
             OpClass::ListBuckets => self.list_buckets(probe).await,
-            OpClass::MultipartAbort
-            | OpClass::MultipartCopy
-            | OpClass::ListUploads
-            | OpClass::PutTagging
-            | OpClass::GetTagging
-            | OpClass::DeleteTagging
-            | OpClass::Restore
-            | OpClass::LocalWrite => Err(unsupported(class)),
+            class => Err(unsupported(class)),
         }
     }
 }

@@ -27,11 +27,11 @@ use crate::ownership::{open_control, timed};
 use crate::stop::{StopHandle, StopLevel};
 
 /// Most reads under way at the same time.
-const PARALLEL: usize = 16;
+pub(super) const PARALLEL: usize = 16;
 /// Pauses before suspicious keys are read again, milliseconds.
 const PAUSES_MS: [u64; 3] = [100, 400, 1600];
 /// Most attempts of each read.
-const ATTEMPTS: u32 = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// Result of auditing one key.
 enum Audited {
@@ -52,7 +52,7 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    fn add_unclear(&mut self, why: &str, keys: u64) {
+    pub(super) fn add_unclear(&mut self, why: &str, keys: u64) {
         if keys > 0 {
             *self.unclear.entry(why.to_owned()).or_default() += keys;
         }
@@ -62,7 +62,7 @@ impl Audit {
 /// Why a key is not judged whose history is unknown.
 const GIVEN_UP: &str = "whose history is unclear (too many writes of unknown outcome)";
 /// Why a key is not read after the run was aborted.
-const ABORTED: &str = "not reached before the run was aborted";
+pub(super) const ABORTED: &str = "not reached before the run was aborted";
 
 /// Facts about a wrong answer, owned until it is reported.
 struct AnswerFacts {
@@ -129,6 +129,7 @@ pub(crate) async fn audit(
                 key: &answer.key,
                 phase,
                 audit: true,
+                remembered: false,
                 attempt_ns: answer.start_ns,
                 done_ns: answer.end_ns,
                 request_id: answer.request_id.as_str(),

@@ -2,13 +2,15 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use bucketload_core::error::ErrorKind;
 use bucketload_core::inspect::Seen;
-use bucketload_core::op::Op;
+use bucketload_core::op::{Op, OpClass};
 use bucketload_core::oracle::identify::{Identity, identify};
 use bucketload_core::oracle::register::Ruling;
 use bucketload_core::oracle::{
     Evidence, Finding, FindingKind, Mutation, ReadMark, Register, State,
 };
+use bucketload_core::record::Outcome;
 
 use super::{AnswerContext, KeyId, OnFinding, Oracle};
 
@@ -34,6 +36,27 @@ pub(super) struct WrongAnswer {
     shown: Option<u32>,
     /// The mutation that the answer had to show or be newer than.
     by: Option<u32>,
+}
+
+impl WrongAnswer {
+    /// What is wrong with the answer to a read of the version with content `content`; `missing` if the store says that
+    /// there is none although nobody removed it.
+    pub(super) fn of_version(outcome: Outcome, content: u32, missing: bool) -> Option<Self> {
+        let (kind, observed) = match outcome {
+            Outcome::Failed(ErrorKind::Corrupt) => (FindingKind::Corrupt, "other bytes"),
+            Outcome::Failed(ErrorKind::NotFound) if missing => {
+                (FindingKind::Lost, "no such version")
+            }
+            _ => return None,
+        };
+        Some(Self {
+            kind,
+            observed: observed.to_owned(),
+            offset: None,
+            shown: Some(content),
+            by: None,
+        })
+    }
 }
 
 fn version_text(version: Option<u32>) -> String {
@@ -117,7 +140,9 @@ impl Oracle {
                     register.lacking.0 += u64::from(new);
                     register.lacking.1 += 1;
                 }
-                FindingKind::Lost => explains = std::mem::take(&mut register.lacking),
+                FindingKind::Lost if op.class != OpClass::GetVersion => {
+                    explains = std::mem::take(&mut register.lacking)
+                }
                 _ => {}
             }
             let evidence = |version: Option<u32>| {
@@ -139,6 +164,9 @@ impl Oracle {
         }
         let expected = match (&missed, kind) {
             (_, FindingKind::Race) => "exactly one winner".to_owned(),
+            _ if op.class == OpClass::GetVersion => {
+                format!("exactly the bytes of version {}", op.version)
+            }
             (Some((State::Absent, m)), _) => {
                 format!("no object (deleted by {}) or something newer", m.version)
             }

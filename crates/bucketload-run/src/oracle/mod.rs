@@ -14,6 +14,7 @@
 //! dropped and never tracked again. The remaining share is reported.
 
 mod audit;
+mod audit_versions;
 mod judge;
 mod list;
 mod ticket;
@@ -32,6 +33,7 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use crate::options::RunOptions;
 
 pub(crate) use audit::{Audit, audit};
+pub(crate) use audit_versions::audit_versions;
 pub(crate) use ticket::{AnswerContext, Ticket};
 
 /// Number of maps that the registers are spread over.

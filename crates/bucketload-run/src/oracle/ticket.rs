@@ -11,7 +11,7 @@ use bucketload_core::oracle::register::{Ending, Origin, RequestLabel};
 use bucketload_core::oracle::{ReadMark, State};
 use bucketload_core::record::Outcome;
 
-use super::judge::Answer;
+use super::judge::{Answer, WrongAnswer};
 use super::{KeyId, OnFinding, Oracle};
 
 /// The operation's effect on its key.
@@ -27,6 +27,8 @@ enum Role {
     Deletes(Vec<(u64, u32)>),
     /// Reads the object, or for `head` its metadata.
     Read { mark: ReadMark, head: bool },
+    /// Reads one version, whose bytes the session compares.
+    Version,
     /// Lists the shard of the key.
     List,
 }
@@ -37,6 +39,8 @@ pub(crate) struct AnswerContext<'a> {
     pub(crate) key: &'a str,
     pub(crate) phase: u16,
     pub(crate) audit: bool,
+    /// For operations on one version: whether nobody has begun to remove it.
+    pub(crate) remembered: bool,
     /// When the last attempt began.
     pub(crate) attempt_ns: u64,
     pub(crate) done_ns: u64,
@@ -109,7 +113,7 @@ impl Oracle {
                     mark,
                 }
             }
-            OpClass::Delete => {
+            OpClass::Delete | OpClass::DeleteIfMatch => {
                 let (version, mark) = self.with_new(id, |register| {
                     let mark = register.mark();
                     (register.begin(State::Absent, false, origin, start_ns), mark)
@@ -133,6 +137,12 @@ impl Oracle {
             OpClass::Copy | OpClass::MultipartCopy | OpClass::Append | OpClass::Touch => {
                 // Nothing can be said about the key any more: a copy carries the stamps of its source, an append leaves
                 // those of several writes, and a touch may have made an empty object.
+                self.with_new(id, |register| register.give_up());
+                return None;
+            }
+            OpClass::GetVersion => Role::Version,
+            OpClass::DeleteVersion => {
+                // If it was the current version, an older one takes its place.
                 self.with_new(id, |register| register.give_up());
                 return None;
             }
@@ -276,6 +286,20 @@ impl Ticket<'_> {
                 }
                 self.oracle.with(self.id, |register| register.end_read());
                 kind.is_some_and(|kind| kind.spoils_body())
+            }
+            Role::Version => {
+                self.oracle.reads.fetch_add(1, Relaxed);
+                let wrong = WrongAnswer::of_version(
+                    outcome,
+                    op.version,
+                    context.remembered && self.absent.get(),
+                );
+                if let Some(wrong) = wrong {
+                    self.oracle
+                        .report(self.id, op, wrong, self.start_ns, context, on_finding);
+                }
+                // The session has already failed a wrong body.
+                false
             }
             Role::List => {
                 if outcome == Outcome::Ok {

@@ -261,6 +261,7 @@ fn the_marker_names_the_run() {
     let marker: Marker =
         serde_json::from_slice(&state.buckets["b"]["t/.bucketload-run.json"]).unwrap();
     let expected = Marker {
+        locks: false,
         run_id: "run-1".into(),
         workload: "test".into(),
         created_bucket: false,

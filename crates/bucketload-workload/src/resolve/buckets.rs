@@ -171,7 +171,7 @@ impl PlanBuilder<'_> {
                 (_, OpClass::DeleteMany) => {
                     set.count.div_ceil(entry.count.clamp(1, set.count.max(1)))
                 }
-                (buckets, OpClass::List | OpClass::ListV1 | OpClass::ListUploads) => {
+                (buckets, class) if class.lists() => {
                     let in_buckets = buckets.as_ref().map_or(1, |buckets| buckets.count);
                     u64::from(set.shards) * in_buckets
                 }

@@ -152,11 +152,12 @@ impl PlanBuilder<'_> {
         plan
     }
 
-    /// One phase per key set to prepare, so each phase ends exactly with the key set's last object.
-    fn prepare_phases(
+    /// One phase per key set to prepare, so each phase ends exactly with the key set's last object; for objects with
+    /// several versions one phase per version, so the newest version of an object is the last one.
+    fn prepare_phases<'k>(
         &mut self,
         spec: &WorkloadSpec,
-        keysets: &[Keyset],
+        keysets: &'k [Keyset],
         timeout_ns: u64,
     ) -> Vec<PhasePlan> {
         let workers = self.reserved_phases(spec);
@@ -166,7 +167,7 @@ impl PlanBuilder<'_> {
             .filter(|(_, keyset)| keyset.is_prepared())
             .collect();
         let single = prepared.len() == 1;
-        let phase = |(index, keyset): (usize, &Keyset)| {
+        let phase = |(version, (index, keyset)): (u32, (usize, &Keyset))| {
             let name = &keyset.plan.name;
             let (class, count) = match keyset.part_size {
                 Some(part) => (OpClass::MultipartPut, part),
@@ -190,9 +191,16 @@ impl PlanBuilder<'_> {
                 true => "prepare".to_owned(),
                 false => format!("prepare-{name}"),
             };
+            let name = match version {
+                1 => name,
+                later => format!("{name}-version-{later}"),
+            };
             PhasePlan::new(&name, PhaseKind::Prepare, vec![work], limits)
         };
-        prepared.into_iter().map(phase).collect()
+        let each = |(index, keyset): (usize, &'k Keyset)| {
+            (1..=keyset.versions).map(move |version| (version, (index, keyset)))
+        };
+        prepared.into_iter().flat_map(each).map(phase).collect()
     }
 
     /// Checks the tables of the phases that Bucketload itself performs; returns the number of preparation

@@ -51,38 +51,21 @@ pub(super) const MAX_SINGLE_PUT: u64 = 5 << 30;
 pub(super) const MAX_BATCH: u64 = 1000;
 /// `Days` of RestoreObject is an `xs:int` (Amazon S3 API Reference).
 pub(super) const MAX_RESTORE_DAYS: u64 = i32::MAX as u64;
+/// 100 years (Amazon S3 API Reference, DefaultRetention).
+pub(super) const MAX_RETENTION_DAYS: u64 = 36_500;
+/// Most versions that are prepared of an object.
+pub(super) const MAX_VERSIONS: u32 = 1000;
 
 /// The default key law of each class: reads, appends and touches use all objects, writes create new objects,
 /// deletes and renames go through the objects once, lists go through the shards in turn.
 pub(super) const fn keys(class: OpClass) -> KeyLaw {
     match class {
-        OpClass::Put
-        | OpClass::MultipartPut
-        | OpClass::MultipartAbort
-        | OpClass::List
-        | OpClass::ListV1
-        | OpClass::ListUploads
-        | OpClass::MakeBucket
-        | OpClass::HeadBucket
-        | OpClass::DeleteBucket
-        | OpClass::ListBuckets
-        | OpClass::RangePut
-        | OpClass::Sync
-        | OpClass::LocalWrite => KeyLaw::Fresh,
-        OpClass::Delete | OpClass::DeleteMany | OpClass::Rename => KeyLaw::Sequential,
-        OpClass::Get
-        | OpClass::RangeGet
-        | OpClass::Head
-        | OpClass::Append
-        | OpClass::Touch
-        | OpClass::Copy
-        | OpClass::MultipartCopy
-        | OpClass::PutTagging
-        | OpClass::GetTagging
-        | OpClass::Restore
+        OpClass::Put | OpClass::MultipartPut | OpClass::MultipartAbort => KeyLaw::Fresh,
+        OpClass::RangePut | OpClass::Sync | OpClass::LocalWrite => KeyLaw::Fresh,
+        class if class.lists() || class.on_bucket() => KeyLaw::Fresh,
+        class if class.removes_objects() => KeyLaw::Sequential,
         // With fresh keys a conditional put would never meet another writer.
-        | OpClass::PutIfAbsent
-        | OpClass::DeleteTagging => KeyLaw::Uniform,
+        _ => KeyLaw::Uniform,
     }
 }
 

@@ -93,6 +93,22 @@ impl PlanBuilder<'_> {
             (None, Some(keys)) if inherits_keys(class) => keys.0.clone(),
             _ => defaults::bucket_keys(class, own_buckets),
         };
+        if class.by_version() && matches!(keys, KeyLaw::Latest { .. }) {
+            self.error(
+                &format!("{path}.keys"),
+                format!("`latest` also chooses new objects, but `{class}` knows the versions of initial objects only"),
+                "use uniform, zipf or sequential",
+            );
+        }
+        if class.bucket_needs().any() && set.plan.buckets.is_some() {
+            self.error(
+                path,
+                format!(
+                    "the buckets that the workload makes keep no versions, which `{class}` needs"
+                ),
+                "use a key set in the bucket of the target",
+            );
+        }
         if class.on_bucket() && own_buckets && keys == KeyLaw::Fresh {
             self.error(
                 &format!("{path}.keys"),
@@ -122,7 +138,10 @@ impl PlanBuilder<'_> {
             size,
             range: self.range(path, class, entry),
             count: self.count(path, class, entry, largest),
-            pages: entry.pages.unwrap_or(0),
+            // One page of versions is what the operation asks for unless told otherwise.
+            pages: entry
+                .pages
+                .unwrap_or(u32::from(class == OpClass::ListVersions)),
             delimiter: entry.delimiter.clone().unwrap_or_default(),
         })
     }
@@ -135,7 +154,7 @@ impl PlanBuilder<'_> {
         entry: &MixSpec,
         own_buckets: bool,
     ) {
-        let list = is_list(class);
+        let list = class.lists();
         let on_objects = !class.on_bucket() || own_buckets;
         let given = [
             (
@@ -168,14 +187,14 @@ impl PlanBuilder<'_> {
             (
                 "part-size",
                 entry.part_size.is_some(),
-                is_multipart(class),
+                class.is_multipart(),
                 "multipart operations",
             ),
             (
                 "days",
                 entry.days.is_some(),
-                class == OpClass::Restore,
-                "restore",
+                class.has_days(),
+                "restore and put-retention",
             ),
             (
                 "keys",
@@ -321,7 +340,7 @@ impl PlanBuilder<'_> {
         })
     }
 
-    /// The plan's `count`: keys per request or page, bytes per part, or days of a restored copy.
+    /// The plan's `count`: keys per request or page, bytes per part, or days of a copy or retention.
     fn count(&mut self, path: &str, class: OpClass, entry: &MixSpec, largest: u64) -> u64 {
         if class == OpClass::DeleteMany {
             let batch = entry.batch.unwrap_or(0);
@@ -340,7 +359,7 @@ impl PlanBuilder<'_> {
             }
             return batch;
         }
-        if is_list(class) {
+        if class.lists() {
             let size = entry.page_size.unwrap_or(defaults::PAGE_SIZE);
             if !(1..=defaults::PAGE_SIZE).contains(&size) {
                 self.error(
@@ -351,41 +370,31 @@ impl PlanBuilder<'_> {
             }
             return size;
         }
-        if is_multipart(class) {
+        if class.is_multipart() {
             let part = entry.part_size.map_or(defaults::PART_SIZE, |part| part.0);
             self.check_parts(&format!("{path}.part-size"), part, largest);
             return part;
         }
-        if class == OpClass::Restore {
+        if class.has_days() {
             let days = entry.days.unwrap_or(1);
-            if !(1..=defaults::MAX_RESTORE_DAYS).contains(&days) {
-                self.error(
-                    &format!("{path}.days"),
-                    format!(
-                        "{days} days lie outside 1 to {}",
-                        defaults::MAX_RESTORE_DAYS
-                    ),
+            let (most, remedy) = match class {
+                OpClass::Restore => (
+                    defaults::MAX_RESTORE_DAYS,
                     "S3 accepts a 32-bit number of days, at least 1",
-                );
+                ),
+                _ => (
+                    defaults::MAX_RETENTION_DAYS,
+                    "S3 retains objects for at most 100 years",
+                ),
+            };
+            if !(1..=most).contains(&days) {
+                let message = format!("{days} days lie outside 1 to {most}");
+                self.error(&format!("{path}.days"), message, remedy);
             }
             return days;
         }
         0
     }
-}
-
-const fn is_list(class: OpClass) -> bool {
-    matches!(
-        class,
-        OpClass::List | OpClass::ListV1 | OpClass::ListUploads
-    )
-}
-
-const fn is_multipart(class: OpClass) -> bool {
-    matches!(
-        class,
-        OpClass::MultipartPut | OpClass::MultipartCopy | OpClass::MultipartAbort
-    )
 }
 
 /// Whether the work's key law applies, which it does to operations on existing objects.

@@ -17,6 +17,8 @@ pub(super) struct Keyset {
     pub(super) prepare: bool,
     /// Part size of prepared multipart uploads.
     pub(super) part_size: Option<u64>,
+    /// Number of versions that preparation writes of each object.
+    pub(super) versions: u32,
     /// Whether the workload states the object sizes.
     pub(super) sized: bool,
     /// Whether the workload requests preparation explicitly, needed or not.
@@ -99,6 +101,23 @@ impl PlanBuilder<'_> {
             ),
             None => {}
         }
+        let versions = spec.versions.unwrap_or(1);
+        if !(1..=defaults::MAX_VERSIONS).contains(&versions) {
+            self.error(
+                &path("versions"),
+                format!(
+                    "{versions} versions of an object lie outside 1 to {}",
+                    defaults::MAX_VERSIONS
+                ),
+                "write 1 for objects that are written once",
+            );
+        } else if versions > 1 && (!prepare || spec.buckets.is_some()) {
+            self.error(
+                &path("versions"),
+                "only preparation writes several versions, and only in the bucket of the target",
+                "remove `versions`, or `existing`, `buckets` and prepare = false",
+            );
+        }
         let prefix = spec.prefix.clone().unwrap_or_else(|| format!("{name}/"));
         if prefix.len() > 512 || prefix.contains(char::is_control) {
             let remedy = "use at most 512 bytes without control characters";
@@ -112,7 +131,8 @@ impl PlanBuilder<'_> {
                 count,
                 size,
                 assign: spec.assign.unwrap_or(SizeAssign::Random),
-                overwritten: false,
+                // Which version a plain read returns is not in the plan.
+                overwritten: versions > 1,
                 naming: spec.naming.unwrap_or_default(),
                 existing,
                 buckets: self.buckets(name, spec),
@@ -120,6 +140,7 @@ impl PlanBuilder<'_> {
             scaled: spec.scaled.unwrap_or(true),
             prepare,
             part_size,
+            versions,
             sized: spec.size.is_some(),
             insisted: spec.prepare == Some(true),
             used: false,
@@ -261,7 +282,7 @@ impl PlanBuilder<'_> {
             .map(|(entry, _)| entry.keyset)
             .collect();
         let victim = phase.entries().find(|(entry, _)| {
-            deleted.contains(&entry.keyset) && needs_objects(entry.class) && !deletes(entry.class)
+            deleted.contains(&entry.keyset) && entry.class.needs_object() && !deletes(entry.class)
         });
         if let Some((entry, _)) = victim {
             let name = &keysets[usize::from(entry.keyset)].plan.name;
@@ -277,7 +298,7 @@ impl PlanBuilder<'_> {
         let (class, name) = (entry.class, state.name);
         let keys_path = format!("{path}.keys");
         let law = <&'static str>::from(&entry.keys);
-        let needs_objects = needs_objects(class);
+        let needs_objects = class.needs_object();
         match entry.keys {
             KeyLaw::Fresh if needs_objects => self.error(
                 &keys_path,
@@ -330,7 +351,8 @@ impl PlanBuilder<'_> {
     pub(super) fn check_verification(&mut self, keysets: &[Keyset], runs: &[RunPhase]) {
         for (entry, path) in runs.iter().flat_map(RunPhase::entries) {
             let keyset = &keysets[usize::from(entry.keyset)].plan;
-            if entry.class.reads_body() && keyset.overwritten {
+            let unknown = entry.class.reads_body() && !entry.class.by_version();
+            if unknown && keyset.overwritten {
                 self.error(
                     path,
                     format!(
@@ -355,19 +377,6 @@ struct State<'a> {
     written: bool,
     /// Whether its initial objects are overwritten.
     overwritten: bool,
-}
-
-/// Whether the class fails on an object that does not exist. Copies and renames read their source.
-const fn needs_objects(class: OpClass) -> bool {
-    let any_key = matches!(
-        class,
-        OpClass::List
-            | OpClass::ListV1
-            | OpClass::ListUploads
-            | OpClass::MultipartAbort
-            | OpClass::Touch
-    );
-    !any_key && !class.on_bucket() && !class.writes_body()
 }
 
 /// Whether an entry works on initial objects; writing fresh ones does not.

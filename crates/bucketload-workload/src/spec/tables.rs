@@ -102,6 +102,9 @@ spec_table! {
         /// Whether to write the objects before the run. Default: true. With false, a phase of the workload
         /// must write them.
         pub prepare: Option<bool>,
+        /// Number of versions that preparation writes of each object, in a bucket that keeps versions; get-version and
+        /// delete-version choose among the newest `versions` of an object. Default: 1.
+        pub versions: Option<u32>,
         /// Prepare objects as multipart uploads with this part size.
         pub part_size: Option<ByteSize>,
         /// Whether the objects belong to an earlier run, named on the command line with --objects-of. They
@@ -197,13 +200,13 @@ spec_table! {
         pub batch: Option<u64>,
         /// list: keys per page. Default: 1000.
         pub page_size: Option<u64>,
-        /// list: maximum number of pages per operation. Default: 0, for all.
+        /// list: maximum number of pages per operation. Default: 0, for all; for list-versions 1.
         pub pages: Option<u32>,
         /// list: delimiter. Default: none.
         pub delimiter: Option<String>,
         /// multipart operations: size of a part.
         pub part_size: Option<ByteSize>,
-        /// restore: days to keep the restored copy. Default: 1.
+        /// restore: days to keep the restored copy; put-retention: days to retain the object. Default: 1.
         pub days: Option<u64>,
     }
 }

@@ -37,3 +37,4 @@ mod studies;
 mod study;
 mod target;
 mod verbs;
+mod versions;

@@ -52,6 +52,7 @@ pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
     let marker = format!("{prefix}{MARKER}");
     let marker_body = |created_bucket: bool| {
         let marker = Marker {
+            locks: false,
             run_id: id.clone(),
             workload: "doctor".to_owned(),
             created_bucket,

@@ -6,13 +6,6 @@ use crate::generate::objects::Population;
 use crate::op::OpClass;
 use crate::plan::{KeyLaw, MixEntry};
 
-const fn is_list(class: OpClass) -> bool {
-    matches!(
-        class,
-        OpClass::List | OpClass::ListV1 | OpClass::ListUploads
-    )
-}
-
 /// An error about `field` of the entry.
 pub(super) fn error(field: &str, reason: impl Into<String>) -> LawError {
     LawError::new(field, reason)
@@ -69,12 +62,7 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         }
         return Ok(Role::WriteInitial);
     }
-    let existing = !(class == OpClass::MultipartAbort
-        || class == OpClass::Touch
-        || class.has_source()
-        || is_list(class)
-        || class.on_bucket());
-    if existing && entry.keys == KeyLaw::Fresh {
+    if class.needs_object() && !class.has_source() && entry.keys == KeyLaw::Fresh {
         let reason = format!("fresh objects do not exist yet, so {class} would find none");
         return Err(error("keys", reason));
     }
@@ -82,6 +70,8 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         OpClass::Get | OpClass::Head => Role::Read,
         OpClass::RangeGet => Role::ReadRange,
         class if class.has_source() => Role::Copy,
+        // The table of versions knows its size.
+        OpClass::GetVersion => Role::ReadVersion,
         _ => Role::Plain,
     })
 }
@@ -90,9 +80,9 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
 pub(super) fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawError> {
     let needed = match entry.class {
         OpClass::DeleteMany => "keys per request",
-        OpClass::List | OpClass::ListV1 | OpClass::ListUploads => "keys per page",
+        class if class.lists() => "keys per page",
         OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
-        OpClass::Restore => "days to keep the copy",
+        class if class.has_days() => "days",
         _ => return Ok(entry.count),
     };
     if entry.count == 0 {

@@ -9,7 +9,7 @@ use crate::generate::objects::{Population, Ranking};
 use crate::generate::popularity::Popularity;
 use crate::generate::sizes::SizeSampler;
 use crate::op::OpClass;
-use crate::plan::{KeyLaw, MixEntry, PhaseKind, Plan, SizeLaw};
+use crate::plan::{KeyLaw, MixEntry, PhaseKind, PhasePlan, Plan, SizeLaw};
 
 /// How an entry chooses the object.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub(super) enum Role {
     Read,
     /// Reads a range of the object.
     ReadRange,
+    /// Reads a version of the object, which may have any size.
+    ReadVersion,
     /// Writes the initial content of an initial object.
     WriteInitial,
     /// Writes a new object.
@@ -86,6 +88,16 @@ fn creates_fresh(entry: &MixEntry) -> bool {
     let class = entry.class;
     let creates = class.creates_object() || class == OpClass::Touch;
     class.has_source() || creates && entry.keys == KeyLaw::Fresh
+}
+
+/// Whether phase `phase` prepares the initial content of a key set. Later preparations of the same key set write
+/// further versions.
+fn writes_initial(plan: &Plan, phase: usize, keyset: u16) -> bool {
+    let prepares = |plan: &PhasePlan| {
+        let mut entries = plan.works.iter().flat_map(|work| &work.mix);
+        plan.kind == PhaseKind::Prepare && entries.any(|entry| entry.keyset == keyset)
+    };
+    prepares(&plan.phases[phase]) && !plan.phases[..phase].iter().any(prepares)
 }
 
 /// Index of the first fresh object of a work in a key set.
@@ -160,7 +172,7 @@ impl Entry {
             _ => population.count(),
         };
         let base = fresh_base(plan, (phase, work), entry.keyset, count);
-        let prepare = plan.phases[phase].kind == PhaseKind::Prepare;
+        let prepare = writes_initial(plan, phase, entry.keyset);
         let role = role(entry, population, prepare)?;
         let total: f64 = mix.iter().map(|entry| entry.weight).sum();
         let batch = check_count(entry, count)?;

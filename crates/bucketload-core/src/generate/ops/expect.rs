@@ -47,7 +47,7 @@ impl OpGen {
             Role::WriteFresh | Role::Overwrite => {
                 entry.sizes.as_ref().map_or(mean, |sizes| sizes.mean())
             }
-            Role::WriteInitial => mean,
+            Role::WriteInitial | Role::ReadVersion => mean,
             Role::Read if entry.class == OpClass::Get => match &entry.keys {
                 Keys::Ranked {
                     popularity,

@@ -264,6 +264,7 @@ impl OpGen {
                 op.size = self.known_size(entry, object);
                 op.range = self.range(entry, seq, op.size);
             }
+            Role::ReadVersion => op.size = Op::UNKNOWN_SIZE,
             Role::WriteInitial => op.size = self.known_size(entry, object),
             Role::WriteFresh => op.size = self.drawn_size(entry, seq),
             Role::Overwrite => {

@@ -7,7 +7,7 @@ use bucketload_core::error::OpError;
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
-use bucketload_s3::canonical::{Header, Parts};
+use bucketload_s3::canonical::{Header, NO_STANDING, Parts};
 use bucketload_s3::encode;
 use bucketload_s3::sha256::sha256;
 use bucketload_target::doctor::Examination;
@@ -180,6 +180,7 @@ impl Lab {
             query: ask.query.as_bytes(),
             payload,
             headers: &headers,
+            standing: &NO_STANDING,
         };
         let unsigned = Unsigned {
             range: None,
@@ -283,7 +284,7 @@ impl Lab {
     pub(super) async fn make_bucket(&mut self) -> Result<(), OpError> {
         let bucket = self.bucket.clone();
         if let Some(session) = &mut self.session {
-            patiently(session.make_bucket(&bucket, &mut Probe::untimed())).await?;
+            patiently(session.make_bucket(&bucket, false, &mut Probe::untimed())).await?;
         }
         self.created_bucket = true;
         self.hello = None;
