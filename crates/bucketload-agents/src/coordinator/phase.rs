@@ -24,7 +24,8 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
-    PhaseSummary, PhaseTotals, RunError, RunOptions, StopHandle, StopLevel, failing_note, now_ns,
+    Filling, PhaseSummary, PhaseTotals, RemotePhase, RunError, RunOptions, StopHandle, StopLevel,
+    failing_note, now_ns,
 };
 
 use super::net::Inbound;
@@ -57,6 +58,8 @@ pub(super) struct PhaseCourse<'a> {
     remote: &'a mut FleetLoad,
     phase: u16,
     plan: PhasePlan,
+    /// The data set that the phase fills, if it does.
+    filling: Option<&'a Filling>,
     options: &'a RunOptions,
     stop: &'a StopHandle,
     ready: Vec<bool>,
@@ -87,27 +90,35 @@ impl<'a> PhaseCourse<'a> {
     /// Tells all agents to open their sessions.
     pub(super) fn new(
         remote: &'a mut FleetLoad,
-        phase: usize,
+        order: RemotePhase<'a>,
         options: &'a RunOptions,
         stop: &'a StopHandle,
     ) -> Result<Self, RunError> {
         let agents = remote.fleet.len();
-        let Some(plan) = remote.plan.phases.get(phase).cloned() else {
-            return Err(RunError::Options(format!("there is no phase {phase}")));
+        let index = order.index;
+        let Some(plan) = remote.plan.phases.get(index).cloned() else {
+            return Err(RunError::Options(format!("there is no phase {index}")));
         };
         if let Some(rank) = (0..agents as u32).find(|rank| remote.fleet.roster.is_failed(*rank)) {
             return Err(RunError::Agents(remote.fleet.lost(rank).message));
         }
-        let phase = u16::try_from(phase).unwrap_or(u16::MAX);
+        let phase = u16::try_from(index).unwrap_or(u16::MAX);
         for rank in 0..agents as u32 {
             remote.fleet.roster.state(rank, AgentState::Preparing);
+            let part = order.filling.and_then(|filling| filling.part(rank));
+            let order = ToAgent::Phase {
+                phase,
+                generation: order.generation,
+                part: part.cloned(),
+            };
+            remote.fleet.tell(rank, &order);
         }
-        remote.fleet.tell_all(&ToAgent::Phase { phase });
         remote.dropped.resize(agents, 0);
         Ok(Self {
             remote,
             phase,
             plan,
+            filling: order.filling,
             options,
             stop,
             ready: vec![false; agents],
@@ -151,6 +162,7 @@ impl<'a> PhaseCourse<'a> {
             }
             self.emit(sink);
             self.check_preparation();
+            self.look_at_holder();
             self.look_at_stop();
             self.look_at_deadlines();
         }
@@ -199,6 +211,13 @@ impl<'a> PhaseCourse<'a> {
             ToCoordinator::Reached { phase, steps } if phase == self.phase => {
                 self.reached[at] = Some(steps);
                 self.agree();
+            }
+            ToCoordinator::Filled { phase, ranges } if phase == self.phase => {
+                let filling = self.filling;
+                if !filling.is_some_and(|filling| filling.acknowledged(rank, ranges)) {
+                    let reason = "it reports objects that it was not to write";
+                    self.fail(rank, AgentState::Failed, reason);
+                }
             }
             ToCoordinator::Event(event) => self.event(rank, event, sink),
             ToCoordinator::Slow(mut requests) => {
@@ -251,6 +270,7 @@ impl<'a> PhaseCourse<'a> {
             ToCoordinator::Ready { .. }
             | ToCoordinator::Late { .. }
             | ToCoordinator::Reached { .. }
+            | ToCoordinator::Filled { .. }
             | ToCoordinator::PhaseDone { .. }
             | ToCoordinator::Hello(_)
             | ToCoordinator::Accepted { .. }
@@ -460,6 +480,14 @@ impl<'a> PhaseCourse<'a> {
             && (complete || failed >= 100)
         {
             self.failed = Some(RunError::Prepare { failed, all });
+            self.end = Some(PhaseEnd::Aborted);
+            self.tell(StopLevel::Finish);
+        }
+    }
+
+    /// Stops when another session holds the data set that the phase fills. The caller knows which.
+    fn look_at_holder(&mut self) {
+        if self.filling.is_some_and(Filling::is_given_up) && self.stop_level == StopLevel::Run {
             self.end = Some(PhaseEnd::Aborted);
             self.tell(StopLevel::Finish);
         }
