@@ -16,8 +16,8 @@ use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
 use bucketload_run::{
-    Order, Orders, PhaseSummary, RankAgreement, RunError, StartGate, StopHandle, StopHook,
-    StopLevel, now_ns,
+    Order, Orders, PhaseOrder, PhaseSummary, Range, RankAgreement, RunError, StartGate, StopHandle,
+    StopHook, StopLevel, now_ns,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -120,7 +120,15 @@ impl RunHandle {
         };
         match order {
             ToAgent::Calibrate { phase } => give(Order::Calibrate(usize::from(*phase))),
-            ToAgent::Phase { phase } => give(Order::Phase(usize::from(*phase))),
+            ToAgent::Phase {
+                phase,
+                generation,
+                part,
+            } => give(Order::Phase(PhaseOrder {
+                phase: usize::from(*phase),
+                generation: *generation,
+                part: part.clone(),
+            })),
             ToAgent::Start {
                 phase,
                 at_ns,
@@ -348,6 +356,12 @@ impl Orders for AgentOrders {
     fn calibrated(&mut self, outcome: Result<Calibration, RunError>) {
         let outcome = outcome.map_err(|e| problem(&e));
         self.outbox.send(&ToCoordinator::Calibrated(outcome));
+    }
+
+    fn filled(&mut self, phase: usize, ranges: Vec<Range>) {
+        let phase = u16::try_from(phase).unwrap_or(u16::MAX);
+        // It overtakes the end of the phase, which follows the rows of the operation log.
+        self.outbox.send(&ToCoordinator::Filled { phase, ranges });
     }
 
     fn phase_done(&mut self, phase: usize, outcome: Result<PhaseSummary, RunError>) {

@@ -14,6 +14,7 @@
 //!       ◀───────────────────────────────── Ready
 //!     Start (instant on the agent's clock) ──────▶
 //!       ◀──── Interval … once a second, Ops, Slow, Event
+//!       ◀──────────────────────────────── Filled     data sets only: what of the agent's part is there
 //!       ◀─────────────────────────────── Reached     ranks only: steps its ranks have made
 //!     Agreed ────────────────────────────────────▶   steps of all ranks, once every agent has reported
 //!       ◀───────────────────────────── PhaseDone     … next phase
@@ -29,6 +30,7 @@ use bucketload_core::plan::crews::Pins;
 use bucketload_core::sink::{Calibration, Event, PhaseEnd};
 use bucketload_core::slowest::SlowRequest;
 use bucketload_core::tally::Interval;
+use bucketload_run::{Part, Range};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ use crate::access::Access;
 use crate::{host, tally};
 
 /// Version of the protocol; raised with every change of the messages.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Maximum message size, bytes. An interval whose histograms are all full takes a quarter of it.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;
@@ -123,6 +125,10 @@ pub(crate) enum ToAgent {
     },
     Phase {
         phase: u16,
+        /// Number of the measurement on the same data set.
+        generation: u32,
+        /// What this agent is to write of a kept data set.
+        part: Option<Part>,
     },
     /// `at_ns` is on the agent's clock; `unix_s` is the same instant on the coordinator's wall clock.
     Start {
@@ -187,6 +193,11 @@ pub(crate) enum ToCoordinator {
     Reached {
         phase: u16,
         steps: u64,
+    },
+    /// The objects of the agent's part that the store has acknowledged so far.
+    Filled {
+        phase: u16,
+        ranges: Vec<Range>,
     },
     Event(Event),
     Slow(Vec<SlowRequest>),

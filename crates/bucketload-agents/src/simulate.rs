@@ -106,7 +106,7 @@ pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
                 };
                 say(&out, &accepted).await;
             }
-            ToAgent::Phase { phase } => say(&out, &ToCoordinator::Ready { phase }).await,
+            ToAgent::Phase { phase, .. } => say(&out, &ToCoordinator::Ready { phase }).await,
             ToAgent::Start { phase, at_ns, .. } => {
                 let duration_ns = durations.get(usize::from(phase)).copied().unwrap_or(0);
                 tokio::spawn(load(out.clone(), phase, at_ns, duration_ns));

@@ -106,11 +106,15 @@ pub(crate) fn ask<T>(
     Ok(Some(call(driver, &request)?))
 }
 
-/// The driver of the directory that COSBench's `localwrite` writes to, if the settings name one.
+/// The driver of the directory that COSBench's `localwrite` writes to, if the settings name one. A coordinator, which
+/// never writes there, gets one that does nothing.
 fn local_files(settings: &Settings) -> Result<Option<AnyDriver>, Failure> {
     let Some(root) = &settings.local_files else {
         return Ok(None);
     };
+    if settings.local_files_on_agents {
+        return Ok(Some(null()));
+    }
     let request = OpenRequest {
         settings: &Settings::default(),
         variable: &|_| None,

@@ -255,6 +255,7 @@ impl Job {
         let result = report(&self.out)?;
         let kept = match (&self.options.data_set, &outcome) {
             (Some(set), Ok(end)) => kept::words(set, end, &self.out),
+            (Some(set), Err(_)) if lost => kept::words_after_loss(set, &self.out),
             _ => Vec::new(),
         };
         let exit = match (&outcome, gate(&result)) {

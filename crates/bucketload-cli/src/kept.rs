@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bucketload_core::plan::{KeyLaw, MixEntry, PhaseKind, Plan};
 use bucketload_results::rundir::RunDir;
-use bucketload_run::{DataSet, Purpose, RunEnd};
+use bucketload_run::{DataSet, PATIENCE, Purpose, RunEnd};
 
 use crate::campaign::dataset::{identity_of_objects, indices};
 use crate::cli::run::DataArgs;
@@ -72,6 +72,7 @@ impl Kept {
             identity: identity_of_objects(plan),
             purpose,
             check: args.check.unwrap_or(0),
+            patience: PATIENCE,
         };
         Ok(Some(Self {
             run_id,
@@ -102,6 +103,18 @@ pub(crate) fn words(set: &DataSet, end: &RunEnd, out: &Path) -> Vec<String> {
         (None, _) => format!("the data set is complete; measure on it with --data {dir}"),
     });
     words
+}
+
+/// What the user should know about the data set after a run that lost an agent.
+pub(crate) fn words_after_loss(set: &DataSet, out: &Path) -> Vec<String> {
+    match set.purpose {
+        Purpose::Measure { .. } => Vec::new(),
+        Purpose::Begin | Purpose::GoOn => vec![format!(
+            "the journal of the data set has what the agents reported until then. Go on, with as many agents as you \
+             like, with --prepare-only --data {}",
+            out.display()
+        )],
+    }
 }
 
 /// A measured operation that may delete or change objects that are there, in words. Fresh objects have names of their

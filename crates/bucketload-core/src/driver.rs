@@ -337,4 +337,33 @@ pub trait Admin {
         bucket: &str,
         key: &str,
     ) -> impl Future<Output = Result<Vec<u8>, OpError>>;
+
+    /// Reads a small object, and by what [`Admin::put_small_if`] recognises this state of it. That is `None` unless the
+    /// store compares it.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    fn get_small_version(
+        &mut self,
+        bucket: &str,
+        key: &str,
+    ) -> impl Future<Output = Result<(Vec<u8>, Option<String>), OpError>> {
+        async { Ok((self.get_small(bucket, key).await?, None)) }
+    }
+
+    /// Writes a small object, if it is still as [`Admin::get_small_version`] found it; in any case without a `version`,
+    /// or if the store cannot compare.
+    ///
+    /// # Errors
+    /// `Conflict` when the object has changed.
+    fn put_small_if(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+        version: Option<&str>,
+    ) -> impl Future<Output = Result<(), OpError>> {
+        let _ = version;
+        self.put_small(bucket, key, body)
+    }
 }

@@ -8,9 +8,13 @@
 //!
 //! Agents do no preflight, ownership, audit or clean-up: [`crate::run`] does them in the controller.
 
+use std::sync::Arc;
+
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, RunSink};
+use bucketload_core::slowest::SlowRequest;
+use bucketload_core::tally::Interval;
 
 use crate::affinity;
 use crate::calibrate::calibrate;
@@ -22,25 +26,40 @@ use crate::error::RunError;
 use crate::files;
 use crate::options::RunOptions;
 use crate::phase::{PhaseSummary, RunContext, run_phase};
+use crate::prepared::{Known as _, Part, Progress, Range};
 use crate::run::prepared;
 use crate::stop::StopHandle;
 
+/// A load phase that an agent is to carry out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseOrder {
+    /// Index of the phase in the plan.
+    pub phase: usize,
+    /// Number of the measurement on the same data set, as [`RunOptions::generation`].
+    pub generation: u32,
+    /// The objects of a kept data set that this agent is to write, if the phase fills one.
+    pub part: Option<Part>,
+}
+
 /// An order to an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Measure what this process can do without a store, with the schedule of the phase with this index.
     Calibrate(usize),
-    /// Carry out the load phase with this index.
-    Phase(usize),
+    /// Carry out a load phase.
+    Phase(PhaseOrder),
 }
 
 /// The source of an agent's orders, which also takes their outcomes.
-pub trait Orders {
+pub trait Orders: Send {
     /// Waits for the next order; `None` after the last.
     fn next(&mut self) -> Option<Order>;
 
     /// Takes the outcome of a calibration.
     fn calibrated(&mut self, outcome: Result<Calibration, RunError>);
+
+    /// Takes the objects of the part in a [`PhaseOrder`] that the store has acknowledged so far, as ranges.
+    fn filled(&mut self, phase: usize, ranges: Vec<Range>);
 
     /// Takes the outcome of a phase. The sink has received everything that belongs to the phase.
     fn phase_done(&mut self, phase: usize, outcome: Result<PhaseSummary, RunError>);
@@ -77,16 +96,80 @@ pub fn serve(
             Order::Calibrate(phase) => {
                 orders.calibrated(calibrate(null, plan, phase, options, stop));
             }
-            Order::Phase(phase) if plan.phases.get(phase).is_none_or(|p| p.works.is_empty()) => {
-                let text = format!("phase {phase} of the plan offers no load");
-                orders.phase_done(phase, Err(RunError::Options(text)));
-            }
-            Order::Phase(phase) => {
-                let outcome = prepared(plan.phases[phase].kind, options)
-                    .and_then(|()| run_phase(driver, &mut context, phase, sink));
+            Order::Phase(order) => {
+                let phase = order.phase;
+                let outcome = match plan.phases.get(phase).filter(|p| !p.works.is_empty()) {
+                    Some(one) => prepared(one.kind, options)
+                        .and_then(|()| carry_out(driver, &mut context, &order, sink, orders)),
+                    None => Err(RunError::Options(format!(
+                        "phase {phase} of the plan offers no load"
+                    ))),
+                };
                 orders.phase_done(phase, outcome);
             }
         }
     }
     Ok(())
+}
+
+/// Carries out a phase. If it fills a data set, says once an interval what is there, and once more at the end.
+fn carry_out(
+    driver: &AnyDriver,
+    context: &mut RunContext<'_>,
+    order: &PhaseOrder,
+    sink: &mut dyn RunSink,
+    orders: &mut dyn Orders,
+) -> Result<PhaseSummary, RunError> {
+    context.generation = order.generation;
+    let Some(part) = &order.part else {
+        return run_phase(driver, context, order.phase, sink);
+    };
+    let progress = Arc::new(Progress::new(part));
+    context.progress = Some(Arc::clone(&progress));
+    let mut filling = FillingSink {
+        sink,
+        orders,
+        phase: order.phase,
+        progress,
+        said: Vec::new(),
+    };
+    let outcome = run_phase(driver, context, order.phase, &mut filling);
+    filling.progress.settle();
+    filling.tell();
+    context.progress = None;
+    outcome
+}
+
+/// Passes everything on, and reports progress beside each interval.
+struct FillingSink<'a> {
+    sink: &'a mut dyn RunSink,
+    orders: &'a mut dyn Orders,
+    phase: usize,
+    progress: Arc<Progress>,
+    said: Vec<Range>,
+}
+
+impl FillingSink<'_> {
+    fn tell(&mut self) {
+        let ranges = self.progress.filled();
+        if ranges != self.said {
+            self.said.clone_from(&ranges);
+            self.orders.filled(self.phase, ranges);
+        }
+    }
+}
+
+impl RunSink for FillingSink<'_> {
+    fn event(&mut self, event: &Event) {
+        self.sink.event(event);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        self.sink.interval(interval);
+        self.tell();
+    }
+
+    fn slow_requests(&mut self, requests: &[SlowRequest]) {
+        self.sink.slow_requests(requests);
+    }
 }

@@ -2,7 +2,8 @@
 //! time is over.
 //!
 //! Worker `w` of `W` (over all agents) performs the sequence numbers `w, w + W, w + 2W, …`. So a run with an
-//! operation limit performs the same operations however its workers are spread over threads and agents. A worker on
+//! operation limit performs the same operations however its workers are spread over threads and agents. Workers that
+//! fill a data set take its missing objects in order instead ([`crate::prepared`]). A worker on
 //! named objects draws its own sequence ([`crate::named_objects`]); a rank goes through its steps
 //! ([`crate::ranks`]).
 
@@ -116,13 +117,13 @@ impl<'a> Turns<'a> {
             Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
             Self::Named(work, turns) => turns.next(work),
             Self::Numbered => {
+                if let Some(progress) = &shard.shared.progress {
+                    return progress.take().map_or(Turn::End, Turn::Number);
+                }
                 let seq = u64::from(share.index) + turn * u64::from(share.of);
                 return match shard.beyond_ops(seq) {
                     true => Turn::End,
-                    false => Turn::Number(match &shard.shared.progress {
-                        None => seq,
-                        Some(progress) => progress.nth(seq),
-                    }),
+                    false => Turn::Number(seq),
                 };
             }
         };
@@ -141,10 +142,8 @@ impl<'a> Turns<'a> {
     fn ended(&mut self, shard: &Shard, due_op: &DueOp, end: &OpEnd) {
         match self {
             Self::Numbered => {
-                if let Some(progress) = &shard.shared.progress
-                    && end.outcome == Outcome::Ok
-                {
-                    progress.done(due_op.op.key);
+                if let Some(progress) = &shard.shared.progress {
+                    progress.ended(due_op.op.key, end.outcome == Outcome::Ok);
                 }
             }
             Self::Named(_, turns) => turns.ended(due_op, end),

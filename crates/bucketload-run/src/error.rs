@@ -108,6 +108,15 @@ pub enum RunError {
         /// The first of them, with the reasons.
         named: String,
     },
+    /// Another session took the data set over that this one prepared.
+    #[error(
+        "{holder} has taken the data set over, because the journal showed no sign of this session for a while; what this \
+         one wrote until then is in the journal"
+    )]
+    TakenOver {
+        /// The other session.
+        holder: String,
+    },
     /// Something exists already under the names that the workload uses.
     #[error("bucket `{bucket}` {found}")]
     InUse {
@@ -180,6 +189,7 @@ impl RunError {
             | Self::Panicked { .. }
             | Self::Prepare { .. }
             | Self::Altered { .. }
+            | Self::TakenOver { .. }
             | Self::Before(_)
             | Self::Trace(_)
             | Self::Absent { .. }

@@ -73,7 +73,7 @@ mod versions;
 mod worker_rows;
 
 pub use affinity::{layout, usable_cores};
-pub use agent_part::{Order, Orders, serve};
+pub use agent_part::{Order, Orders, PhaseOrder, serve};
 pub use calibrate::calibrate;
 pub use cleanup::{CleanupReport, Discard};
 pub use clock::now_ns;
@@ -81,12 +81,12 @@ pub use collect::PhaseTotals;
 pub use error::RunError;
 pub use leftover::Leftovers;
 pub use options::{
-    Cores, EarlierRun, EdgeHook, Pacing, PhaseEdge, PhaseHook, RemoteLoad, RunOptions, Share,
-    StartGate, StopHook, failing_note,
+    Cores, EarlierRun, EdgeHook, Pacing, PhaseEdge, PhaseHook, RemoteLoad, RemotePhase, RunOptions,
+    Share, StartGate, StopHook, failing_note,
 };
 pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
-pub use prepared::{DataSet, JOURNAL, Purpose};
+pub use prepared::{DataSet, Filling, JOURNAL, PATIENCE, Part, Purpose, Range};
 pub use rank_agreement::{RankAgreement, Reached};
 pub use run::{RunEnd, discard, run};
 pub use stop::{StopHandle, StopLevel};

@@ -16,7 +16,7 @@ use bucketload_core::trace::TraceSource;
 use crate::error::RunError;
 use crate::leftover::{self, Leftovers};
 use crate::phase::PhaseSummary;
-use crate::prepared::DataSet;
+use crate::prepared::{DataSet, Filling};
 use crate::rank_agreement::RankAgreement;
 use crate::stop::StopHandle;
 
@@ -93,6 +93,17 @@ pub trait StartGate: Send + Sync {
     fn start_ns(&self, phase: u16) -> Option<u64>;
 }
 
+/// A load phase for other processes.
+#[derive(Clone, Copy, Debug)]
+pub struct RemotePhase<'a> {
+    /// Its index in the plan.
+    pub index: usize,
+    /// Number of the measurement on the same data set, as [`RunOptions::generation`].
+    pub generation: u32,
+    /// The key set of a kept data set that the phase fills, if it does.
+    pub filling: Option<&'a Filling>,
+}
+
 /// Carries out load phases in other processes.
 pub trait RemoteLoad {
     /// Measures what the clients could do together if the store took no time, with the schedule of phase `phase`.
@@ -112,7 +123,7 @@ pub trait RemoteLoad {
     /// When the phase cannot begin, or not all clients can carry it out.
     fn run_phase(
         &mut self,
-        phase: usize,
+        phase: RemotePhase<'_>,
         options: &RunOptions,
         sink: &mut dyn RunSink,
         stop: &StopHandle,

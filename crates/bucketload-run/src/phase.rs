@@ -25,7 +25,7 @@ use crate::feed::Reader;
 use crate::machine::Machine;
 use crate::options::{RunOptions, failing_note};
 use crate::oracle::{KEPT_PER_KIND, Oracle};
-use crate::prepared::Progress;
+use crate::prepared::{Filling, Progress};
 use crate::ranks::History;
 use crate::recorder::{INTERVALS_AHEAD, Message, ThreadDone};
 use crate::shard::{FailureBudget, PhaseShared};
@@ -75,6 +75,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) history: Arc<History>,
     /// Which objects of a kept data set the next phase prepares.
     pub(crate) progress: Option<Arc<Progress>>,
+    /// The same, if other processes prepare them.
+    pub(crate) filling: Option<Arc<Filling>>,
     /// Number of the measurement on the same data set.
     pub(crate) generation: u32,
     pub(crate) machine: Machine,

@@ -26,7 +26,7 @@ use crate::files;
 use crate::leftover;
 use crate::machine::Machine;
 use crate::named_objects;
-use crate::options::{PhaseEdge, RunOptions};
+use crate::options::{PhaseEdge, RemotePhase, RunOptions};
 use crate::oracle::{Audit, Oracle, audit, audit_versions};
 use crate::ownership::{Claim, check_data, claim, preflight};
 use crate::phase::{PhaseSummary, RunContext, run_phase};
@@ -117,14 +117,12 @@ pub fn run(
     }
     let mut data_set = match &options.data_set {
         Some(set) => {
-            let opened = Prepared::open(driver, plan, options, set);
+            let mut say = |message| sink.event(&Event::Warning { message });
+            let opened = Prepared::open(driver, plan, options, set, &mut say);
             control.unless_aborted(stop, opened)?
         }
         None => None,
     };
-    if let Some(set) = &data_set {
-        context.generation = set.generation();
-    }
     let mut unchecked = options.data_set.as_ref().map_or(0, |set| set.check);
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
@@ -136,8 +134,15 @@ pub fn run(
             continue;
         }
         if let Some(set) = &mut data_set {
-            if phase.kind == PhaseKind::Prepare && !set.begin(driver, &mut context, index)? {
-                continue;
+            if phase.kind == PhaseKind::Prepare {
+                match set.begin(&mut context, index) {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(error) => {
+                        failed = Some(error);
+                        continue;
+                    }
+                }
             }
             if phase.kind == PhaseKind::Run && unchecked > 0 {
                 let checked = set.check(driver, &context, std::mem::take(&mut unchecked));
@@ -157,7 +162,14 @@ pub fn run(
         }
         let outcome = match phase.kind {
             PhaseKind::Prepare | PhaseKind::Run => match &options.remote {
-                Some(remote) => remote.borrow_mut().run_phase(index, options, sink, stop),
+                Some(remote) => {
+                    let phase = RemotePhase {
+                        index,
+                        generation: context.generation,
+                        filling: context.filling.as_deref(),
+                    };
+                    remote.borrow_mut().run_phase(phase, options, sink, stop)
+                }
                 None => prepared(phase.kind, options)
                     .and_then(|()| run_phase(driver, &mut context, index, sink)),
             },
@@ -166,7 +178,8 @@ pub fn run(
                 end.created_bucket = claim.created_bucket;
                 claimed = Some(claim);
                 if let Some(set) = &mut data_set {
-                    set.note(driver, plan, options).await?;
+                    set.note(options).await?;
+                    context.generation = set.generation();
                 }
                 Ok(PhaseEnd::Complete)
             }),
@@ -238,9 +251,10 @@ pub fn run(
         if let Err(error) = edge(options, PhaseEdge::End(index)) {
             failed.get_or_insert(error);
         }
-        let warning = data_set.as_mut().and_then(|set| set.end(&mut context));
-        if let Some(message) = warning {
-            sink.event(&Event::Warning { message });
+        if let Some(set) = &mut data_set
+            && let Err(error) = set.phase_ended(&mut context)
+        {
+            failed.get_or_insert(error);
         }
         match outcome {
             Ok(summary) => end.phases.push(summary),
@@ -250,7 +264,10 @@ pub fn run(
             }
         }
     }
-    if let Some(set) = &data_set {
+    if let Some(set) = &mut data_set {
+        if let Some(message) = set.end() {
+            sink.event(&Event::Warning { message });
+        }
         if unchecked > 0 && failed.is_none() && stop.level() == StopLevel::Run {
             match control.unless_aborted(stop, set.check(driver, &context, unchecked)) {
                 Ok(checked) => end.checked = checked.unwrap_or(0),
@@ -375,6 +392,7 @@ impl<'a> RunContext<'a> {
             failures: Arc::new(std::array::from_fn(|_| AtomicU32::new(budget))),
             history: History::new(plan, options.agreement.clone()),
             progress: None,
+            filling: None,
             generation: options.generation,
             machine: Machine::new(),
             cpu_base: vec![0; layout.len()],

@@ -43,6 +43,9 @@ pub struct Settings {
     pub given: Given,
     /// Where COSBench's `localwrite` writes files.
     pub local_files: Option<PathBuf>,
+    /// Whether only agents write there, so that this process needs no such directory.
+    #[serde(default)]
+    pub local_files_on_agents: bool,
     /// What the store does otherwise than its API says.
     #[serde(default, skip_serializing_if = "Dialect::is_empty")]
     pub dialect: Dialect,
@@ -131,6 +134,7 @@ impl Settings {
         }
         if other.local_files.is_some() {
             all.local_files.clone_from(&other.local_files);
+            all.local_files_on_agents = other.local_files_on_agents;
         }
         if !other.dialect.is_empty() {
             all.dialect = other.dialect.clone();

@@ -14,6 +14,14 @@ struct Object {
     metadata: BTreeMap<String, String>,
 }
 
+impl Object {
+    /// Differs for other contents, and is never 0.
+    fn generation(&self) -> u64 {
+        let byte = |hash: u64, byte: &u8| hash.wrapping_mul(31).wrapping_add(u64::from(*byte));
+        self.data.iter().fold(1, byte).max(1)
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     buckets: BTreeMap<String, BTreeMap<String, Object>>,
@@ -156,8 +164,10 @@ fn uploaded(state: &mut State, request: &HttpRequest, method: &str, bucket: &str
     let objects = state.buckets.get_mut(bucket).unwrap();
     match (method, request.parameter("uploadType")) {
         ("POST", "media") => {
-            if request.parameter("ifGenerationMatch") == "0" && objects.contains_key(&name) {
-                return refuse(412, "conditionNotMet", "there is one");
+            let generation = objects.get(&name).map_or(0, Object::generation);
+            let wanted = request.parameter("ifGenerationMatch");
+            if !wanted.is_empty() && wanted != generation.to_string() {
+                return refuse(412, "conditionNotMet", "there is another one");
             }
             let mut data = request.body.clone();
             // Simulates a store that keeps less than was sent.
@@ -264,7 +274,9 @@ fn object(
         };
     };
     match method {
-        "GET" if request.parameter("alt") == "media" => request.range_of(&object.data),
+        "GET" if request.parameter("alt") == "media" => request
+            .range_of(&object.data)
+            .with("x-goog-generation", object.generation().to_string()),
         "GET" if request.parameter("fields") == "size" => HttpResponse::new(
             200,
             format!("{{\n  \"size\": \"{}\"\n}}", object.data.len()),

@@ -27,7 +27,9 @@ use bucketload_core::agent::{AgentState, AgentsFile};
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::crews::Pins;
 use bucketload_core::sink::{Calibration, RunSink};
-use bucketload_run::{PhaseSummary, RemoteLoad, RunError, RunOptions, StopHandle, StopLevel};
+use bucketload_run::{
+    PhaseSummary, RemoteLoad, RemotePhase, RunError, RunOptions, StopHandle, StopLevel,
+};
 use tokio::sync::mpsc;
 
 pub use self::gather::{AgentCommand, GatherOptions};
@@ -288,7 +290,7 @@ impl RemoteLoad for FleetLoad {
 
     fn run_phase(
         &mut self,
-        phase: usize,
+        phase: RemotePhase<'_>,
         options: &RunOptions,
         sink: &mut dyn RunSink,
         stop: &StopHandle,

@@ -12,7 +12,8 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
-    PhaseSummary, RunError, RunOptions, StopHandle, StopLevel, failing_note, now_ns,
+    Filling, PhaseSummary, RemotePhase, RunError, RunOptions, StopHandle, StopLevel, failing_note,
+    now_ns,
 };
 
 use self::deadlines::{END_GRACE, READY_TIMEOUT};
@@ -39,6 +40,8 @@ pub(super) struct PhaseCourse<'a> {
     remote: &'a mut FleetLoad,
     phase: u16,
     plan: PhasePlan,
+    /// The data set that the phase fills, if it does.
+    filling: Option<&'a Filling>,
     options: &'a RunOptions,
     stop: &'a StopHandle,
     ready: Vec<bool>,
@@ -69,27 +72,35 @@ impl<'a> PhaseCourse<'a> {
     /// Tells all agents to open their sessions.
     pub(super) fn new(
         remote: &'a mut FleetLoad,
-        phase: usize,
+        order: RemotePhase<'a>,
         options: &'a RunOptions,
         stop: &'a StopHandle,
     ) -> Result<Self, RunError> {
         let agents = remote.fleet.len();
-        let Some(plan) = remote.plan.phases.get(phase).cloned() else {
-            return Err(RunError::Options(format!("there is no phase {phase}")));
+        let index = order.index;
+        let Some(plan) = remote.plan.phases.get(index).cloned() else {
+            return Err(RunError::Options(format!("there is no phase {index}")));
         };
         if let Some(rank) = (0..agents as u32).find(|rank| remote.fleet.roster.is_failed(*rank)) {
             return Err(RunError::Agents(remote.fleet.lost(rank).message));
         }
-        let phase = u16::try_from(phase).unwrap_or(u16::MAX);
+        let phase = u16::try_from(index).unwrap_or(u16::MAX);
         for rank in 0..agents as u32 {
             remote.fleet.roster.state(rank, AgentState::Preparing);
+            let part = order.filling.and_then(|filling| filling.part(rank));
+            let order = ToAgent::Phase {
+                phase,
+                generation: order.generation,
+                part: part.cloned(),
+            };
+            remote.fleet.tell(rank, &order);
         }
-        remote.fleet.tell_all(&ToAgent::Phase { phase });
         remote.dropped.resize(agents, 0);
         Ok(Self {
             remote,
             phase,
             plan,
+            filling: order.filling,
             options,
             stop,
             ready: vec![false; agents],
@@ -133,6 +144,7 @@ impl<'a> PhaseCourse<'a> {
             }
             self.emit(sink);
             self.check_preparation();
+            self.look_at_holder();
             self.look_at_stop();
             self.look_at_deadlines();
         }
@@ -181,6 +193,13 @@ impl<'a> PhaseCourse<'a> {
             ToCoordinator::Reached { phase, steps } if phase == self.phase => {
                 self.reached[at] = Some(steps);
                 self.agree();
+            }
+            ToCoordinator::Filled { phase, ranges } if phase == self.phase => {
+                let filling = self.filling;
+                if !filling.is_some_and(|filling| filling.acknowledged(rank, ranges)) {
+                    let reason = "it reports objects that it was not to write";
+                    self.fail(rank, AgentState::Failed, reason);
+                }
             }
             ToCoordinator::Event(event) => self.event(rank, event, sink),
             ToCoordinator::Slow(mut requests) => {
@@ -233,6 +252,7 @@ impl<'a> PhaseCourse<'a> {
             ToCoordinator::Ready { .. }
             | ToCoordinator::Late { .. }
             | ToCoordinator::Reached { .. }
+            | ToCoordinator::Filled { .. }
             | ToCoordinator::PhaseDone { .. }
             | ToCoordinator::Hello(_)
             | ToCoordinator::Accepted { .. }

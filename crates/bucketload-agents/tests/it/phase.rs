@@ -15,8 +15,8 @@ use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::tally::Interval;
 use bucketload_run::{
-    Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RunError, RunOptions,
-    StartGate, StopHandle, now_ns,
+    Order, Orders as _, PhaseSummary, PhaseTotals, RemoteLoad as _, RemotePhase, RunError,
+    RunOptions, StartGate, StopHandle, now_ns,
 };
 use bucketload_workload::resolve::{Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::WorkloadFile;
@@ -121,7 +121,12 @@ fn run_phase(
         begun: begun.map(|holds| (watch.clone(), holds)),
         ..Seen::default()
     };
-    let summary = remote.run_phase(load_phase(&plan), &options, &mut seen, &stop);
+    let phase = RemotePhase {
+        index: load_phase(&plan),
+        generation: 0,
+        filling: None,
+    };
+    let summary = remote.run_phase(phase, &options, &mut seen, &stop);
     drop(remote);
     Outcome {
         summary,
@@ -216,7 +221,7 @@ impl Executor for GivesUp {
         let gate = conductor.gate();
         let (_, mut orders) = conductor.parts();
         while let Some(order) = orders.next() {
-            assert!(matches!(order, Order::Phase(p) if p == phase));
+            assert!(matches!(order, Order::Phase(o) if o.phase == phase));
             let start_ns = agreed_start(&*gate, phase);
             let summary = PhaseSummary {
                 phase: phase as u16,

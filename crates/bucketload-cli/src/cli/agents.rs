@@ -61,6 +61,10 @@ pub(crate) struct AgentsArgs {
 
     #[command(flatten)]
     pub(crate) tls: AgentTlsArgs,
+
+    /// The directory of `run --allow-local-writes`, which agents that this command starts may write to as well.
+    #[arg(skip)]
+    pub(crate) allow_local_writes: Option<PathBuf>,
 }
 
 impl AgentsArgs {
@@ -193,6 +197,14 @@ pub(crate) struct AgentArgs {
     /// BUCKETLOAD_AGENT_TOKEN)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
+
+    /// Allow COSBench's operation localwrite to write files below this directory on this machine
+    ///
+    /// Each agent writes on its own file system: FILES/CONTAINER/OBJECT, where `files` of the workload must be inside
+    /// DIR. Without this flag, runs with localwrite are refused. Agents that `run --launch` starts have the directory of
+    /// `run --allow-local-writes`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) allow_local_writes: Option<PathBuf>,
 
     /// With --listen: print the address as one line of JSON when ready
     #[arg(long, requires = "listen")]

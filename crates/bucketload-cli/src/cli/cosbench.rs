@@ -19,7 +19,8 @@ pub(crate) struct CosbenchArgs {
     /// Allow the operation localwrite to write files below this directory on this machine
     ///
     /// COSBench's localwrite measures the driver's own disk: it writes FILES/CONTAINER/OBJECT. Workloads that use
-    /// it are refused without this flag, and `files` must be inside DIR.
+    /// it are refused without this flag, and `files` must be inside DIR. With agents, each writes on its own machine;
+    /// those that --launch starts have this permission, others need `agent --allow-local-writes`.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) allow_local_writes: Option<PathBuf>,
 

@@ -1,6 +1,7 @@
 //! `bucketload agent`: carries out a share of a coordinator's runs.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bucketload_agents::launch::rank::{LaunchedRank, detect};
@@ -33,7 +34,8 @@ pub(crate) fn coordinates(
         Role::Coordinator(place) => Ok(ControlFlow::Continue(place)),
         Role::Agent { controller, rank } => {
             let access = access(args.agent_token_file.as_deref(), &args.tls)?;
-            join(&controller, rank, access, args.agents_wait, quiet).map(ControlFlow::Break)
+            let options = options(access, Some(rank), args.allow_local_writes.clone(), quiet);
+            join(&controller, options, args.agents_wait).map(ControlFlow::Break)
         }
     }
 }
@@ -48,7 +50,7 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
             .map(|place| place.rank),
         None => None,
     };
-    let options = options(access, rank, global.quiet);
+    let options = options(access, rank, args.allow_local_writes.clone(), global.quiet);
     let runtime = runtime()?;
     let outcome = runtime.block_on(async {
         if args.stdio {
@@ -100,12 +102,9 @@ pub(crate) fn execute(args: &AgentArgs, global: &GlobalArgs) -> Result<Exit, Fai
 /// Works for the coordinator at `controller`, which the launcher started together with this process.
 fn join(
     controller: &str,
-    rank: u32,
-    access: Access,
+    options: AgentOptions,
     wait: std::time::Duration,
-    quiet: bool,
 ) -> Result<Exit, Failure> {
-    let options = options(access, Some(rank), quiet);
     let runtime = runtime()?;
     let outcome = runtime.block_on(dial(options, controller, wait));
     runtime.shutdown_background();
@@ -113,11 +112,16 @@ fn join(
     Ok(Exit::Ok)
 }
 
-fn options(access: Access, rank: Option<u32>, quiet: bool) -> AgentOptions {
+fn options(
+    access: Access,
+    rank: Option<u32>,
+    allow_local_writes: Option<PathBuf>,
+    quiet: bool,
+) -> AgentOptions {
     AgentOptions {
         access,
         rank,
-        executor: Arc::new(DriverHost),
+        executor: Arc::new(DriverHost { allow_local_writes }),
         say: Arc::new(move |text| {
             if !quiet {
                 eprintln!("bucketload: {text}");

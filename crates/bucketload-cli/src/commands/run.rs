@@ -35,7 +35,11 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
     // Available only while the process has a single thread.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     args.output.check()?;
-    let place = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
+    let mut agents = args.agents.clone();
+    agents
+        .allow_local_writes
+        .clone_from(&args.cosbench.allow_local_writes);
+    let place = match agent::coordinates(&agents, &args.load, global.quiet)? {
         ControlFlow::Continue(place) => place,
         ControlFlow::Break(exit) => return Ok(exit),
     };
@@ -90,7 +94,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         job.options.at_edges = Some(cosbench::triggers::hook(triggers, &job.out));
     }
     let flags = (&connection, &target_args);
-    fleet::distribute(&mut job, &args.agents, &args.load, place.as_ref(), flags)?;
+    fleet::distribute(&mut job, &agents, &args.load, place.as_ref(), flags)?;
     let stop = signals::watched()?;
     if args.exit_with_stdin {
         signals::stop_with_stdin(stop.clone()).or_aborted()?;

@@ -10,7 +10,7 @@
 pub(crate) mod artifacts;
 mod entry;
 mod figures;
-mod local;
+pub(crate) mod local;
 mod overrides;
 mod plan;
 mod storage;
@@ -142,10 +142,12 @@ pub(crate) fn load(
     let mut chosen = storage::choose(&parsed, target, &mut notes).map_err(at)?;
     if let Some(files) = local::files(&parsed, args, mode).map_err(at)? {
         notes.push(format!(
-            "localwrite: writes files below {}, where they remain after the run",
+            "localwrite: {}writes files below {}, where they remain after the run",
+            if mode.agents { "each agent " } else { "" },
             files.display()
         ));
         chosen.args.settings.local_files = Some(files);
+        chosen.args.settings.local_files_on_agents = mode.agents;
     }
     let strict = args.compat == Some(Compat::Strict);
     let mut plan = plan::plan(&parsed, &settings, strict, &mut notes).map_err(at)?;

@@ -1,6 +1,7 @@
 //! The coordinator's side: finds or starts the agents of a run.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
@@ -173,12 +174,12 @@ fn gather(
         (None, _) => check_reach(connection, &args.agents)?,
         (Some(Launch::Local(n)), _) => {
             gather.children = (0..*n)
-                .map(|i| local(&format!("local {i}")))
+                .map(|i| local(&format!("local {i}"), args))
                 .collect::<Result<_, _>>()?;
         }
         (Some(Launch::Ssh(hosts)), _) => {
             check_reach(connection, hosts)?;
-            let child = |host: &String| ssh(host, &args.agent_program);
+            let child = |host: &String| ssh(host, args);
             gather.children = hosts.iter().map(child).collect();
         }
         (Some(_), Some(place)) => {
@@ -191,7 +192,7 @@ fn gather(
             })?;
             let port = place.port.unwrap_or(PORT);
             let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-            gather.children = vec![local("local 0")?];
+            gather.children = vec![local("local 0", args)?];
             if size > 1 {
                 let listener = listen(args.agents_listen.unwrap_or(anywhere), &access)?;
                 gather.listen = Some((listener, size - 1));
@@ -314,11 +315,18 @@ fn divide(
     (threads16, Some(mine[from..from + threads].to_vec()))
 }
 
-fn local(name: &str) -> Result<AgentCommand, Failure> {
+/// The flags of an agent that this command starts.
+fn permissions(args: &AgentsArgs) -> impl Iterator<Item = &OsStr> {
+    let allowed = args.allow_local_writes.iter();
+    allowed.flat_map(|dir| [OsStr::new("--allow-local-writes"), dir.as_os_str()])
+}
+
+fn local(name: &str, args: &AgentsArgs) -> Result<AgentCommand, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::aborted(format!("--launch: cannot find this program: {e}")))?;
     let mut command = Command::new(program);
     command.args(["agent", "--stdio", "--quiet"]);
+    command.args(permissions(args));
     command.env_remove(TOKEN_ENV);
     Ok(AgentCommand {
         name: name.to_owned(),
@@ -327,7 +335,7 @@ fn local(name: &str) -> Result<AgentCommand, Failure> {
 }
 
 /// An agent through ssh. `BUCKETLOAD_SSH` names another program than `ssh`.
-fn ssh(host: &str, program: &str) -> AgentCommand {
+fn ssh(host: &str, args: &AgentsArgs) -> AgentCommand {
     let ssh = std::env::var("BUCKETLOAD_SSH").unwrap_or_else(|_| "ssh".to_owned());
     let mut command = Command::new(ssh);
     // Never prompt, and notice when a host is gone.
@@ -339,7 +347,10 @@ fn ssh(host: &str, program: &str) -> AgentCommand {
         "ServerAliveInterval=5",
         "--",
     ]);
-    command.args([host, program, "agent", "--stdio", "--quiet"]);
+    command.args([host, &args.agent_program, "agent", "--stdio", "--quiet"]);
+    // The shell over there splits and expands words.
+    let quoted = |word: &OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+    command.args(permissions(args).map(quoted));
     AgentCommand {
         name: host.to_owned(),
         command,
@@ -404,6 +415,7 @@ impl LauncherProcess {
             command.args(["-x", TOKEN_ENV]);
         }
         command.arg(agent).args(["agent", "--quiet"]);
+        command.args(permissions(args));
         command.args(["--controller", &format!("{host}:{}", listening.port())]);
         if let Some(token) = &access.token {
             command.env(TOKEN_ENV, token.expose());

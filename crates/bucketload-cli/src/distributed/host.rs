@@ -1,32 +1,47 @@
 //! The agent's side: opens the target of an assignment and generates its share of the load.
 
+use std::path::{Path, PathBuf};
+
 use bucketload_agents::{Assignment, Conductor, Executor, Problem};
 use bucketload_run::{Cores, EarlierRun, RunOptions, Share, serve};
 
 use super::setup::TargetSetup;
+use crate::cosbench::local;
 use crate::drivers;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail as _};
 use crate::job::failure;
 use crate::setup;
 
 /// Carries out assignments with the drivers of this program.
-pub(crate) struct DriverHost;
+pub(crate) struct DriverHost {
+    /// Where COSBench's `localwrite` may write on this machine.
+    pub(crate) allow_local_writes: Option<PathBuf>,
+}
 
 impl Executor for DriverHost {
     fn execute(&self, assignment: Assignment, conductor: &mut Conductor) -> Result<(), Problem> {
-        execute(assignment, conductor).map_err(|failure| Problem {
-            message: failure.message,
-            exit_code: failure.exit.code(),
+        execute(assignment, conductor, self.allow_local_writes.as_deref()).map_err(|failure| {
+            Problem {
+                message: failure.message,
+                exit_code: failure.exit.code(),
+            }
         })
     }
 }
 
-fn execute(assignment: Assignment, conductor: &mut Conductor) -> Result<(), Failure> {
+fn execute(
+    assignment: Assignment,
+    conductor: &mut Conductor,
+    allow_local_writes: Option<&Path>,
+) -> Result<(), Failure> {
     let setup: TargetSetup = serde_json::from_value(assignment.setup).map_err(|_| {
         Failure::aborted("the coordinator's description of the target cannot be read")
     })?;
-    let (connection, load, _resources) = setup.open()?;
     let plan = assignment.plan;
+    if let Some(files) = setup.local_files() {
+        local::allow(files, allow_local_writes, &plan, setup.may_replace_files()).or_usage()?;
+    }
+    let (connection, load, _resources) = setup.open()?;
     let mut options = RunOptions {
         bucket: assignment.bucket,
         prefix: assignment.prefix,

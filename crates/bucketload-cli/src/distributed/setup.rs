@@ -97,6 +97,19 @@ impl TargetSetup {
         })
     }
 
+    /// Where COSBench's `localwrite` writes on the agent's machine, if the workload has it.
+    pub(crate) fn local_files(&self) -> Option<&Path> {
+        self.settings.local_files.as_deref()
+    }
+
+    /// Whether the run may replace files that exist already.
+    pub(crate) fn may_replace_files(&self) -> bool {
+        match Cli::try_parse_from(&self.command_line).map(|cli| cli.command) {
+            Ok(Command::Run(args)) => args.cosbench.delete_named,
+            _ => false,
+        }
+    }
+
     /// Opens the target as the coordinator does. The resources must outlive the connection.
     ///
     /// # Errors
@@ -104,6 +117,7 @@ impl TargetSetup {
     pub(crate) fn open(mut self) -> Result<(Connection, LoadArgs, AssignmentResources), Failure> {
         let load = load(&self.command_line)?;
         let mut settings = self.settings;
+        settings.local_files_on_agents = false;
         let mut files = Vec::new();
         for (name, contents) in &self.variable_files {
             let path = in_memory(contents, &mut files)?;

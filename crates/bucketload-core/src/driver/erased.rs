@@ -385,6 +385,20 @@ pub trait AdminCalls {
     fn put_small<'a>(&'a mut self, bucket: &'a str, key: &'a str, body: &'a [u8]) -> Boxed<'a, ()>;
     /// As [`Admin::get_small`].
     fn get_small<'a>(&'a mut self, bucket: &'a str, key: &'a str) -> Boxed<'a, Vec<u8>>;
+    /// As [`Admin::get_small_version`].
+    fn get_small_version<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        key: &'a str,
+    ) -> Boxed<'a, (Vec<u8>, Option<String>)>;
+    /// As [`Admin::put_small_if`].
+    fn put_small_if<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        key: &'a str,
+        body: &'a [u8],
+        version: Option<&'a str>,
+    ) -> Boxed<'a, ()>;
 }
 
 impl<A: Admin> AdminCalls for A {
@@ -460,6 +474,24 @@ impl<A: Admin> AdminCalls for A {
 
     fn get_small<'a>(&'a mut self, bucket: &'a str, key: &'a str) -> Boxed<'a, Vec<u8>> {
         Box::pin(Admin::get_small(self, bucket, key))
+    }
+
+    fn get_small_version<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        key: &'a str,
+    ) -> Boxed<'a, (Vec<u8>, Option<String>)> {
+        Box::pin(Admin::get_small_version(self, bucket, key))
+    }
+
+    fn put_small_if<'a>(
+        &'a mut self,
+        bucket: &'a str,
+        key: &'a str,
+        body: &'a [u8],
+        version: Option<&'a str>,
+    ) -> Boxed<'a, ()> {
+        Box::pin(Admin::put_small_if(self, bucket, key, body, version))
     }
 }
 

@@ -135,15 +135,37 @@ impl Admin for AzureSession {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let fields = [BLOCK_BLOB];
-        let call = AzureCall::new("PUT", bucket, key).fields(&fields);
-        let mut prepared = self.prepare(&call, Body::Bytes(body));
-        self.settle(&mut prepared).await
+        self.put_small_if(bucket, key, body, None).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         let mut request = self.bare(&AzureCall::new("GET", bucket, key));
         self.small(&mut request).await
+    }
+
+    async fn get_small_version(
+        &mut self,
+        bucket: &str,
+        key: &str,
+    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+        let mut request = self.bare(&AzureCall::new("GET", bucket, key));
+        self.small_with(&mut request, "etag").await
+    }
+
+    async fn put_small_if(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+        version: Option<&str>,
+    ) -> Result<(), OpError> {
+        let fields = [BLOCK_BLOB];
+        let call = AzureCall {
+            if_match: version.unwrap_or_default(),
+            ..AzureCall::new("PUT", bucket, key).fields(&fields)
+        };
+        let mut prepared = self.prepare(&call, Body::Bytes(body));
+        self.settle(&mut prepared).await
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) struct AzureCall<'a> {
     pub(super) fields: &'a [Field<'a>],
     pub(super) content_md5: &'a [u8],
     pub(super) content_type: &'static str,
+    pub(super) if_match: &'a str,
     pub(super) if_none_match: &'static str,
     pub(super) range: Option<ByteRange>,
 }
@@ -49,6 +50,7 @@ impl<'a> AzureCall<'a> {
             fields: &[],
             content_md5: b"",
             content_type: "",
+            if_match: "",
             if_none_match: "",
             range: None,
         }
@@ -215,6 +217,7 @@ impl HeadWriter {
                     length,
                     content_md5: call.content_md5,
                     content_type: call.content_type,
+                    if_match: call.if_match,
                     if_none_match: call.if_none_match,
                     fields: signed.as_slice(),
                     path: &out[path..path_end],
@@ -233,6 +236,7 @@ impl HeadWriter {
         for (name, value) in [
             ("Content-MD5", call.content_md5),
             ("Content-Type", call.content_type.as_bytes()),
+            ("If-Match", call.if_match.as_bytes()),
             ("If-None-Match", call.if_none_match.as_bytes()),
         ] {
             if !value.is_empty() {
@@ -263,6 +267,7 @@ impl HeadWriter {
                 length: 0,
                 content_md5: b"",
                 content_type: "",
+                if_match: "",
                 if_none_match: "",
                 fields: &[("x-ms-date", &self.date)],
                 path: &out[path..path_end],

@@ -31,6 +31,7 @@ pub(super) struct SignedParts<'a> {
     pub(super) length: u64,
     pub(super) content_md5: &'a [u8],
     pub(super) content_type: &'a str,
+    pub(super) if_match: &'a str,
     pub(super) if_none_match: &'a str,
     /// The fields whose names begin with `x-ms-`, sorted by name.
     pub(super) fields: &'a [Field<'a>],
@@ -136,8 +137,10 @@ fn push_string_to_sign(out: &mut Vec<u8>, account: &str, parts: &SignedParts<'_>
     out.extend_from_slice(parts.content_md5);
     out.push(b'\n');
     out.extend_from_slice(parts.content_type.as_bytes());
-    // Date (replaced by x-ms-date), If-Modified-Since and If-Match are never sent.
-    out.extend_from_slice(b"\n\n\n\n");
+    // Date (replaced by x-ms-date) and If-Modified-Since are never sent.
+    out.extend_from_slice(b"\n\n\n");
+    out.extend_from_slice(parts.if_match.as_bytes());
+    out.push(b'\n');
     out.extend_from_slice(parts.if_none_match.as_bytes());
     // Nor are If-Unmodified-Since and Range (replaced by x-ms-range).
     out.extend_from_slice(b"\n\n\n");

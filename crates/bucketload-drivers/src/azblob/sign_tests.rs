@@ -14,6 +14,7 @@ fn parts<'a>(path: &'a str, fields: &'a [Field<'a>], query: &'a [Param<'a>]) -> 
         length: 0,
         content_md5: b"",
         content_type: "",
+        if_match: "",
         if_none_match: "",
         fields,
         path: path.as_bytes(),

@@ -244,6 +244,25 @@ impl<C: 'static> Admin for EngineSession<C> {
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         self.admin().await?.get_small(bucket, key).await
     }
+
+    async fn get_small_version(
+        &mut self,
+        bucket: &str,
+        key: &str,
+    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+        self.admin().await?.get_small_version(bucket, key).await
+    }
+
+    async fn put_small_if(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+        version: Option<&str>,
+    ) -> Result<(), OpError> {
+        let admin = self.admin().await?;
+        admin.put_small_if(bucket, key, body, version).await
+    }
 }
 
 /// The error for a class that an engine does not support.

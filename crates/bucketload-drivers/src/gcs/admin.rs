@@ -97,9 +97,7 @@ impl Admin for GcsSession {
     }
 
     async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
-        let head = self.begin_upload("media", bucket, key);
-        let mut request = self.with(head, "application/octet-stream", Body::Bytes(body));
-        self.settle(&mut request).await
+        self.put_small_if(bucket, key, body, None).await
     }
 
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
@@ -108,6 +106,33 @@ impl Admin for GcsSession {
         head.text("?alt=media");
         let mut request = self.bare(head);
         self.small(&mut request).await
+    }
+
+    async fn get_small_version(
+        &mut self,
+        bucket: &str,
+        key: &str,
+    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+        let mut head = self.begin("GET");
+        push_object(&mut head, bucket, key);
+        head.text("?alt=media");
+        let mut request = self.bare(head);
+        self.small_with(&mut request, "x-goog-generation").await
+    }
+
+    async fn put_small_if(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+        version: Option<&str>,
+    ) -> Result<(), OpError> {
+        let mut head = self.begin_upload("media", bucket, key);
+        if let Some(version) = version {
+            head.parameter("ifGenerationMatch", version);
+        }
+        let mut request = self.with(head, "application/octet-stream", Body::Bytes(body));
+        self.settle(&mut request).await
     }
 }
 

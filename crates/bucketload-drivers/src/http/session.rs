@@ -15,7 +15,7 @@ use super::exchange::{Refusal, Reply};
 use super::outgoing::{Body, Outgoing, Plain};
 use super::pool::Buffer;
 use super::render::Render as _;
-use super::sink::{Collect, Ignore, Sink};
+use super::sink::{Collect, CollectWith, Ignore, OneField, Sink};
 
 /// A session of a service over HTTP.
 pub(crate) trait HttpSession {
@@ -99,6 +99,30 @@ pub(crate) trait HttpSession {
     /// Reads a small object.
     async fn small<O: Outgoing>(&mut self, request: &mut O) -> Result<Vec<u8>, OpError> {
         self.fetch(request, MAX_SMALL).await
+    }
+
+    /// Reads a small object and the response header field `name`.
+    async fn small_with<O: Outgoing>(
+        &mut self,
+        request: &mut O,
+        name: &'static str,
+    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+        let (mut body, mut value) = (Vec::new(), Vec::new());
+        let mut sink = CollectWith {
+            body: Collect::new(&mut body, MAX_SMALL),
+            field: OneField {
+                name,
+                value: &mut value,
+            },
+        };
+        let reply = self
+            .perform(request, &mut sink, &mut Probe::untimed())
+            .await?;
+        if sink.body.overflow {
+            return Err(too_long(reply.status));
+        }
+        let value = String::from_utf8(value).ok();
+        Ok((body, value.filter(|value| !value.is_empty())))
     }
 
     /// Performs an untimed request whose response body does not matter.

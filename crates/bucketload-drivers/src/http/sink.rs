@@ -72,3 +72,27 @@ impl Sink for Collect<'_> {
         self.into.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
+
+/// Keeps the body in memory, and one header field.
+pub(crate) struct CollectWith<'a> {
+    pub(crate) body: Collect<'a>,
+    pub(crate) field: OneField<'a>,
+}
+
+impl Sink for CollectWith<'_> {
+    fn wants_fields(&self) -> bool {
+        true
+    }
+
+    fn field(&mut self, name: &str, value: &[u8]) {
+        self.field.field(name, value);
+    }
+
+    fn wants_body(&self) -> bool {
+        true
+    }
+
+    fn data(&mut self, bytes: &[u8]) {
+        self.body.data(bytes);
+    }
+}

@@ -12,6 +12,7 @@ use super::session::S3Session;
 use crate::http::answer::{no_next_page, unreadable};
 use crate::http::control::{ensure_bucket, explain, ignore_missing, name_missing};
 use crate::http::session::HttpSession as _;
+use bucketload_s3::canonical::Header;
 use bucketload_s3::xml;
 
 impl Admin for S3Session {
@@ -132,6 +133,40 @@ impl Admin for S3Session {
     async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
         let mut request = self.prepare(&S3Call::new("GET", bucket, key));
         self.small(&mut request).await
+    }
+
+    async fn get_small_version(
+        &mut self,
+        bucket: &str,
+        key: &str,
+    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+        let mut request = self.prepare(&S3Call::new("GET", bucket, key));
+        self.small_with(&mut request, "etag").await
+    }
+
+    async fn put_small_if(
+        &mut self,
+        bucket: &str,
+        key: &str,
+        body: &[u8],
+        version: Option<&str>,
+    ) -> Result<(), OpError> {
+        let Some(version) = version else {
+            return self.put_small(bucket, key, body).await;
+        };
+        let unchanged = [Header {
+            name: "if-match",
+            value: version.as_bytes(),
+        }];
+        let call = S3Call::new("PUT", bucket, key).headers(&unchanged);
+        let mut request = self.prepare(&call.document(body));
+        match self.settle(&mut request).await {
+            // The server has no conditional writes (501, or 400 for the unknown field).
+            Err(error) if matches!(error.kind, ErrorKind::Unsupported | ErrorKind::Rejected) => {
+                self.put_small(bucket, key, body).await
+            }
+            outcome => outcome,
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_drivers::conformance::{CheckResult, Differential, Expect, Quirks, Suite, Verdict};
 use bucketload_drivers::s3::{
-    Addressing, AppendMode, ChecksumAlgorithm, Credentials, CustomerKey, Encryption, Endpoint, Keeping,
-    PayloadMode, S3Config, S3Driver, TlsConfig,
+    Addressing, AppendMode, ChecksumAlgorithm, Credentials, CustomerKey, Encryption, Endpoint,
+    Keeping, PayloadMode, S3Config, S3Driver, TlsConfig,
 };
 use bucketload_server::{Access, KeyPair, Server, ServerConfig, ServerHandle};
 use bucketload_store::{MemoryOptions, MemoryStore};

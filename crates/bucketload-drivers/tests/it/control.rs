@@ -71,6 +71,35 @@ fn listings_follow_tokens_and_markers() {
 }
 
 #[test]
+fn small_objects_are_replaced_only_if_nobody_else_has() {
+    run(async {
+        let server = Responder::start(|r| match (r.method.as_str(), r.header("if-match")) {
+            ("GET", _) => Answer::with_fields(200, "ETag: \"one\"\r\n", "body"),
+            ("PUT", Some("\"one\"")) if r.target.ends_with("plain") => {
+                Answer::error(501, "NotImplemented")
+            }
+            ("PUT", Some("\"one\"")) => Answer::error(412, "PreconditionFailed"),
+            _ => Answer::ok(""),
+        })
+        .await;
+        let mut session = server.session().await;
+        let (body, version) = session.get_small_version("bucket", "k").await.unwrap();
+        let version = version.as_deref();
+        assert_eq!((body.as_slice(), version), (&b"body"[..], Some("\"one\"")));
+        let late = session.put_small_if("bucket", "k", b"x", version).await;
+        assert_eq!(late.unwrap_err().kind, ErrorKind::Conflict);
+        session
+            .put_small_if("bucket", "k", b"x", None)
+            .await
+            .unwrap();
+        // A server that has no conditional writes gets another one.
+        let put = session.put_small_if("bucket", "plain", b"x", version);
+        put.await.unwrap();
+        assert_eq!(server.lines()[3..], ["PUT /bucket/plain"; 2]);
+    });
+}
+
+#[test]
 fn endless_listings_are_errors() {
     run(async {
         let server = Responder::start(|r| {

@@ -46,6 +46,25 @@ fn the_suite_passes_with_resumable_uploads() {
 }
 
 #[test]
+fn small_objects_are_replaced_only_if_nobody_else_has() {
+    let gcs = FakeGcs::start(str::is_empty);
+    run(async {
+        let mut session = try_open(config(&gcs)).await.unwrap();
+        session.ensure_bucket("bucket").await.unwrap();
+        session.put_small("bucket", "k", b"one").await.unwrap();
+        let (body, version) = session.get_small_version("bucket", "k").await.unwrap();
+        assert_eq!(body, b"one");
+        let seen = version.as_deref();
+        assert!(seen.is_some());
+        let put = session.put_small_if("bucket", "k", b"two", seen);
+        put.await.unwrap();
+        let late = session.put_small_if("bucket", "k", b"three", seen).await;
+        assert_eq!(late.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(session.get_small("bucket", "k").await.unwrap(), b"two");
+    });
+}
+
+#[test]
 fn composed_objects_leave_no_parts() {
     let gcs = FakeGcs::start(str::is_empty);
     let arena = Arena::new(PayloadKind::Random, 1);

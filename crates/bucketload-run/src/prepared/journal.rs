@@ -1,12 +1,18 @@
 //! The journal of a data set: which objects are there.
 
-use bucketload_core::driver::{AnyDriver, AnySession};
+use std::sync::Arc;
+
+use bucketload_core::driver::AnyDriver;
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::plan::Plan;
 use serde::{Deserialize, Serialize};
 
+use super::lease::Lease;
+use super::progress::{MOST_BLOCKS, Part};
+use super::ranges::{Range, are_within, gaps, longest, total, union};
 use super::{keyset, preparing};
 use crate::error::RunError;
+use crate::options::RunOptions;
 use crate::ownership::{open_control, timed};
 
 /// Name of the journal below the run's prefix.
@@ -15,6 +21,10 @@ pub const JOURNAL: &str = ".bucketload-prepared.json";
 const VERSION: u32 = 1;
 /// Missing ranges that a message names.
 const NAMED: usize = 3;
+/// Most ranges of a key set, at some 24 bytes each. Blocks alone need half; failed objects may add some.
+const MOST_RANGES: usize = MOST_BLOCKS as usize;
+/// How often an entry begins anew because others have written theirs in between.
+const CONFLICTS: u32 = 8;
 
 /// The content of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +34,9 @@ pub(super) struct Journal {
     identity: String,
     /// Measurements that have begun on the data set.
     pub(super) runs: u32,
+    /// The session that prepares the data set now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lease: Option<Lease>,
     pub(super) keysets: Vec<Filled>,
 }
 
@@ -35,28 +48,32 @@ pub(super) struct Filled {
     name: String,
     /// Number of objects.
     pub(super) count: u64,
-    /// The objects that are there: first index and index after the last, in order, apart from each other.
-    pub(super) done: Vec<(u64, u64)>,
+    /// The objects that are there, as ranges in order and apart from each other.
+    pub(super) done: Vec<Range>,
 }
 
 impl Filled {
     pub(super) fn filled(&self) -> u64 {
-        self.done.iter().map(|(first, end)| end - first).sum()
+        total(&self.done)
     }
 
-    /// The gaps, as [`Filled::done`].
-    pub(super) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
-        let ends = self.done.iter().map(|range| range.1);
-        let firsts = self.done.iter().map(|range| range.0);
-        let gaps = std::iter::once(0)
-            .chain(ends)
-            .zip(firsts.chain([self.count]));
-        gaps.filter(|(first, end)| first < end)
+    /// Adds `ranges`. If there are too many, the shortest are forgotten, so their objects are written once more.
+    pub(super) fn add(&mut self, ranges: &[Range]) {
+        let all = self.done.iter().chain(ranges);
+        self.done = longest(union(all.copied().collect()), MOST_RANGES);
+    }
+
+    /// What is to be written.
+    pub(super) fn part(&self) -> Part {
+        Part {
+            count: self.count,
+            missing: gaps(&self.done, self.count).collect(),
+        }
     }
 
     /// What is missing, in words.
     fn describe(&self) -> String {
-        let mut gaps = self.gaps();
+        let mut gaps = gaps(&self.done, self.count);
         let named: Vec<String> = gaps
             .by_ref()
             .take(NAMED)
@@ -80,9 +97,7 @@ impl Filled {
 
     /// Whether the ranges are in order, apart from each other and inside the key set.
     fn is_sound(&self) -> bool {
-        let inside = self.done.iter().all(|(first, end)| first < end);
-        let apart = self.done.windows(2).all(|two| two[0].1 < two[1].0);
-        inside && apart && self.done.last().is_none_or(|last| last.1 <= self.count)
+        are_within(&self.done, &[(0, self.count)])
     }
 }
 
@@ -99,43 +114,9 @@ impl Journal {
             version: VERSION,
             identity: identity.to_owned(),
             runs: 0,
+            lease: None,
             keysets: preparing(plan).map(keyset).map(filled).collect(),
         }
-    }
-
-    /// The journal below `prefix`; `None` if there is none.
-    pub(super) async fn read(
-        session: &mut AnySession,
-        bucket: &str,
-        prefix: &str,
-    ) -> Result<Option<Self>, OpError> {
-        let read = session
-            .get_small(bucket, &format!("{prefix}{JOURNAL}"))
-            .await;
-        match read {
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-            Ok(body) => match serde_json::from_slice::<Self>(&body) {
-                Ok(journal) if journal.keysets.iter().all(Filled::is_sound) => Ok(Some(journal)),
-                _ => Err(OpError::new(
-                    ErrorKind::Corrupt,
-                    format!("`{prefix}{JOURNAL}` is damaged, or a newer program wrote it"),
-                )),
-            },
-        }
-    }
-
-    /// Writes the journal below `prefix`, through a session of its own.
-    pub(super) async fn write(
-        &self,
-        driver: &AnyDriver,
-        plan: &Plan,
-        (bucket, prefix): (&str, &str),
-    ) -> Result<(), OpError> {
-        let body = serde_json::to_vec(self).expect("numbers and strings are valid JSON");
-        let key = format!("{prefix}{JOURNAL}");
-        let mut session = open_control(driver, plan).await?;
-        timed(plan.timeout_ns, session.put_small(bucket, &key, &body)).await
     }
 
     /// Refuses the plan of `wanted` on this data set if its objects would be others.
@@ -165,6 +146,13 @@ impl Journal {
         (!missing.is_empty()).then(|| missing.join("; "))
     }
 
+    /// Adds what `other`, of the same data set, says is there.
+    pub(super) fn learn(&mut self, other: &Self) {
+        for set in &other.keysets {
+            self.of(set.keyset).add(&set.done);
+        }
+    }
+
     pub(super) fn of(&mut self, keyset: usize) -> &mut Filled {
         let mut sets = self.keysets.iter_mut();
         let set = sets.find(|set| set.keyset == keyset);
@@ -172,9 +160,87 @@ impl Journal {
     }
 }
 
+/// Where the journal of a data set is.
+#[derive(Clone)]
+pub(super) struct Place {
+    driver: AnyDriver,
+    timeout_ns: u64,
+    plan: Arc<Plan>,
+    bucket: String,
+    key: String,
+}
+
+impl Place {
+    /// The journal below the prefix of `options`.
+    pub(super) fn new(driver: &AnyDriver, plan: &Plan, options: &RunOptions) -> Self {
+        Self {
+            driver: driver.clone(),
+            timeout_ns: plan.timeout_ns,
+            plan: Arc::new(plan.clone()),
+            bucket: options.bucket.clone(),
+            key: format!("{}{JOURNAL}", options.prefix),
+        }
+    }
+
+    /// The journal, and by what a conditional write recognises it; `None` if there is none.
+    pub(super) async fn read(&self) -> Result<Option<(Journal, Option<String>)>, OpError> {
+        let mut session = open_control(&self.driver, &self.plan).await?;
+        let read = session.get_small_version(&self.bucket, &self.key);
+        match timed(self.timeout_ns, read).await {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok((body, version)) => match serde_json::from_slice::<Journal>(&body) {
+                Ok(journal) if journal.keysets.iter().all(Filled::is_sound) => {
+                    Ok(Some((journal, version)))
+                }
+                _ => Err(OpError::new(
+                    ErrorKind::Corrupt,
+                    format!("`{}` is damaged, or a newer program wrote it", self.key),
+                )),
+            },
+        }
+    }
+
+    /// Writes the first entry.
+    pub(super) async fn create(&self, journal: &Journal) -> Result<(), OpError> {
+        self.write(journal, None).await
+    }
+
+    /// Writes `journal`, if the one in the store is still `version`, where that is known and the store can compare it.
+    async fn write(&self, journal: &Journal, version: Option<&str>) -> Result<(), OpError> {
+        let body = serde_json::to_vec(journal).expect("numbers and strings are valid JSON");
+        let mut session = open_control(&self.driver, &self.plan).await?;
+        let write = session.put_small_if(&self.bucket, &self.key, &body, version);
+        timed(self.timeout_ns, write).await
+    }
+
+    /// Replaces the journal by what `change` makes of it, anew if somebody else replaces it in between. Returns what
+    /// was written, or what `change` returned instead.
+    pub(super) async fn change<E>(
+        &self,
+        mut change: impl FnMut(&mut Journal) -> Result<(), E>,
+    ) -> Result<Result<Journal, E>, OpError> {
+        let mut outcome = Err(OpError::new(ErrorKind::NotFound, "the journal is gone"));
+        for _ in 0..CONFLICTS {
+            let Some((mut journal, version)) = self.read().await? else {
+                break;
+            };
+            if let Err(refused) = change(&mut journal) {
+                return Ok(Err(refused));
+            }
+            match self.write(&journal, version.as_deref()).await {
+                Ok(()) => return Ok(Ok(journal)),
+                Err(error) if error.kind == ErrorKind::Conflict => outcome = Err(error),
+                Err(error) => return Err(error),
+            }
+        }
+        outcome
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Filled;
+    use super::{Filled, MOST_RANGES};
 
     fn filled(count: u64, done: &[(u64, u64)]) -> Filled {
         Filled {
@@ -188,7 +254,7 @@ mod tests {
     #[test]
     fn messages_name_what_is_missing() {
         let set = filled(100, &[(0, 10), (12, 50)]);
-        assert_eq!(set.gaps().collect::<Vec<_>>(), [(10, 12), (50, 100)]);
+        assert_eq!(set.part().missing, [(10, 12), (50, 100)]);
         assert_eq!(
             set.describe(),
             "key set `main` has 48 of 100 objects, without 10 to 11, 50 to 99"
@@ -199,7 +265,19 @@ mod tests {
             set.describe()
                 .ends_with("without 0, 2, 4 and 7 more ranges")
         );
-        assert_eq!(filled(7, &[(0, 7)]).gaps().count(), 0);
+        assert!(filled(7, &[(0, 7)]).part().missing.is_empty());
+    }
+
+    #[test]
+    fn the_journal_stays_small_whatever_is_missing() {
+        let count = 1_000_000_000;
+        let mut set = filled(count, &[(0, 500)]);
+        let scattered: Vec<_> = (1..200_000).map(|n| (n * 4_999, n * 4_999 + 2)).collect();
+        set.add(&scattered);
+        assert!(set.done.len() == MOST_RANGES && set.is_sound());
+        assert_eq!(set.done[0], (0, 500), "the longest are kept");
+        let text = serde_json::to_vec(&set).unwrap();
+        assert!(text.len() < 2 << 20, "{} bytes", text.len());
     }
 
     #[test]

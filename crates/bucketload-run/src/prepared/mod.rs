@@ -2,36 +2,55 @@
 //!
 //! ```text
 //!  first run     claim the prefix ─ write the journal ─ prepare ──────────────┐ killed
-//!  later runs    read the journal ─ prepare what is missing ──────────────────┤
+//!  later runs    read the journal ─ take the data set ─ prepare the rest ─────┤
 //!  measurements  read the journal ─ refuse what is incomplete ─ measure       │
 //!                                                                             ▼
-//!                  load threads: count per block ─► a thread: the journal, beside the objects
+//!                  load threads: count per block ─────────────► a thread: the journal, beside the objects
+//!                  agents: the same, and report ─► coordinator ──────▲
 //! ```
 //!
 //! The journal is a small object beside the ownership marker. It says which objects of which key set are there, as
-//! ranges. It never says more than was acknowledged, so a killed run costs the work since the last entry: the objects
-//! are written once more, under the same names with the same content.
+//! ranges, and which session prepares them now. It never says more than was acknowledged, so a killed run costs the
+//! work since the last entry: the objects are written once more, under the same names with the same content. Every
+//! entry adds to what the journal in the store says, so no entry makes it forget; where the store has conditional
+//! writes, an entry replaces only the journal that it was made from.
 
+mod filling;
 mod journal;
 mod keeper;
+mod lease;
 mod progress;
+mod ranges;
 mod sample;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bucketload_core::driver::{AnyDriver, Capabilities};
+use bucketload_core::error::OpError;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, ModelPlan, PhaseKind, PhasePlan, Plan};
 
+use crate::closed::crew;
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::ownership::{open_control, read_marker, timed};
 use crate::phase::RunContext;
-use journal::Journal;
+use journal::{Journal, Place};
 use keeper::Keeper;
+use lease::Lease;
 
+pub use filling::Filling;
 pub use journal::JOURNAL;
-pub(crate) use progress::Progress;
+pub use progress::Part;
+pub(crate) use progress::{Known, Progress};
+pub use ranges::Range;
+
+/// How long a session that prepares a data set may be silent before another one takes its place. Six times the longest
+/// pause between two entries.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the journal is looked at in that time.
+const LOOKS: u32 = 60;
 
 /// What a run does with a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +62,8 @@ pub struct DataSet {
     pub purpose: Purpose,
     /// How many of the objects that are there to read and compare after the preparation, before anything is measured.
     pub check: u64,
+    /// How long to wait for a sign of life of another session that holds the data set: [`PATIENCE`], but in tests.
+    pub patience: Duration,
 }
 
 /// What a run does with a data set.
@@ -62,7 +83,10 @@ pub enum Purpose {
 /// The data set of a run in progress.
 pub(crate) struct Prepared {
     journal: Journal,
-    purpose: Purpose,
+    place: Place,
+    set: DataSet,
+    /// Number of this measurement on the data set.
+    generation: u32,
     keeper: Option<Keeper>,
 }
 
@@ -108,12 +132,6 @@ pub(crate) fn check(
     if !preparing(plan).all(simple) {
         return refuse("the workload does not write its objects one by one before it measures");
     }
-    if options.remote.is_some() || options.share.of > 1 {
-        return refuse(
-            "a data set that is kept is prepared and measured by one host; leave out --agents and \
-             --launch",
-        );
-    }
     if plan.has_oracle() {
         return refuse(
             "the consistency oracle must see every write, so it cannot judge a data set of an \
@@ -127,29 +145,30 @@ pub(crate) fn check(
 }
 
 impl Prepared {
-    /// Reads the journal and decides whether the run may begin. Writes nothing.
+    /// Reads the journal and decides whether the run may begin; waits if another session seems to prepare the data
+    /// set, and tells `say` so. Writes nothing.
     pub(crate) async fn open(
         driver: &AnyDriver,
         plan: &Plan,
         options: &RunOptions,
         set: &DataSet,
+        say: &mut dyn FnMut(String),
     ) -> Result<Self, RunError> {
         let empty = Journal::new(plan, &set.identity);
+        let place = Place::new(driver, plan, options);
         let journal = match set.purpose {
             Purpose::Begin => empty,
             Purpose::GoOn | Purpose::Measure { .. } => {
                 let mut session = open_control(driver, plan)
                     .await
                     .map_err(RunError::Unreachable)?;
-                let failed = |error| {
-                    RunError::of_bucket(&options.bucket, "reading the data set's journal", error)
-                };
                 let marker = read_marker(&mut session, &options.bucket, &options.prefix);
-                let marker = timed(plan.timeout_ns, marker).await.map_err(failed)?;
+                let marker = timed(plan.timeout_ns, marker)
+                    .await
+                    .map_err(read(options))?;
                 let ours = marker.is_some_and(|marker| marker.run_id == options.run_id);
-                let read = Journal::read(&mut session, &options.bucket, &options.prefix);
-                let read = timed(plan.timeout_ns, read).await.map_err(failed)?;
-                let journal = read.filter(|_| ours).ok_or_else(|| {
+                let stored = place.read().await.map_err(read(options))?;
+                let (mut journal, _) = stored.filter(|_| ours).ok_or_else(|| {
                     RunError::Options(format!(
                         "`{}/{}` holds no data set of run {}: name the target that it was prepared in, and a run \
                          with --prepare-only",
@@ -157,6 +176,9 @@ impl Prepared {
                     ))
                 })?;
                 journal.check(&empty, &options.run_id)?;
+                if set.purpose == Purpose::GoOn {
+                    journal = unheld(&place, journal, set.patience, options, say).await?;
+                }
                 journal
             }
         };
@@ -171,7 +193,9 @@ impl Prepared {
             }
             _ => Ok(Self {
                 journal,
-                purpose: set.purpose,
+                place,
+                set: set.clone(),
+                generation: 0,
                 keeper: None,
             }),
         }
@@ -184,69 +208,120 @@ impl Prepared {
 
     /// Number of this measurement on the data set, for the names of fresh objects.
     pub(crate) fn generation(&self) -> u32 {
-        self.journal.runs
+        self.generation
     }
 
-    /// Writes the journal before the first object, and before each measurement.
-    pub(crate) async fn note(
-        &mut self,
-        driver: &AnyDriver,
-        plan: &Plan,
-        options: &RunOptions,
-    ) -> Result<(), RunError> {
-        if matches!(self.purpose, Purpose::Measure { .. }) {
-            self.journal.runs += 1;
+    fn measures(&self) -> bool {
+        matches!(self.set.purpose, Purpose::Measure { .. })
+    }
+
+    /// Writes the journal before the first object, and before each measurement. A session that prepares holds the data
+    /// set from now on.
+    pub(crate) async fn note(&mut self, options: &RunOptions) -> Result<(), RunError> {
+        let failed =
+            |error| RunError::of_bucket(&options.bucket, "writing the data set's journal", error);
+        if self.measures() {
+            let counted = self.place.change(|journal| {
+                journal.runs += 1;
+                Ok::<(), RunError>(())
+            });
+            let counted = counted.await.map_err(failed)??;
+            self.generation = counted.runs - 1;
+            return Ok(());
         }
-        let written = self
-            .journal
-            .write(driver, plan, (&options.bucket, &options.prefix))
-            .await;
-        written.map_err(|error| {
-            RunError::of_bucket(&options.bucket, "writing the data set's journal", error)
-        })
+        let mine = Lease::new();
+        if self.set.purpose == Purpose::Begin {
+            self.journal.lease = Some(mine.clone());
+            self.place.create(&self.journal).await.map_err(failed)?;
+        } else if self.incomplete().is_some() {
+            // Given up by its holder, whose lease this is.
+            let seen = self.journal.lease.clone();
+            let taken = self.place.change(|journal| match &journal.lease {
+                Some(other) if journal.lease != seen => Err(held(other, options)),
+                _ => {
+                    journal.lease = Some(mine.clone());
+                    Ok(())
+                }
+            });
+            let taken = taken.await.map_err(failed)??;
+            // A store without conditional writes lets two sessions take it at the same moment. The later entry stays,
+            // and both see whose it is.
+            tokio::time::sleep(self.set.patience / LOOKS).await;
+            match self.place.read().await.map_err(read(options))? {
+                Some((
+                    Journal {
+                        lease: Some(other), ..
+                    },
+                    _,
+                )) if !other.is_of(&mine) => {
+                    return Err(held(&other, options));
+                }
+                _ => self.journal = taken,
+            }
+        } else {
+            return Ok(());
+        }
+        let keeper = Keeper::start(self.place.clone(), self.journal.clone(), mine)?;
+        self.keeper = Some(keeper);
+        Ok(())
     }
 
-    /// Turns phase number `index` of the context's plan into one that prepares what is missing. Returns whether
-    /// anything is to be done.
+    /// Makes phase number `index` of the context's plan prepare what is missing. Returns whether anything is to be
+    /// done.
     pub(crate) fn begin(
         &mut self,
-        driver: &AnyDriver,
         context: &mut RunContext<'_>,
         index: usize,
     ) -> Result<bool, RunError> {
-        if matches!(self.purpose, Purpose::Measure { .. }) {
+        let phase = &context.plan.phases[index];
+        let set = keyset(phase);
+        let part = self.journal.of(set).part();
+        let (Some(keeper), false) = (&self.keeper, part.missing.is_empty()) else {
             return Ok(false);
+        };
+        let options = context.options;
+        if options.remote.is_none() {
+            let progress = Arc::new(Progress::new(&part));
+            keeper.begin(set, Arc::clone(&progress) as Arc<dyn Known>)?;
+            context.progress = Some(progress);
+        } else {
+            let workers = match &phase.works[0].model {
+                ModelPlan::Closed(closed) => closed.workers,
+                _ => 0,
+            };
+            let agents = options.share.of;
+            let each = (0..agents).map(|agent| crew(workers, (agent, agents)).count() as u32);
+            let filling = Arc::new(Filling::new(&part, &each.collect::<Vec<_>>()));
+            keeper.begin(set, Arc::clone(&filling) as Arc<dyn Known>)?;
+            context.filling = Some(filling);
         }
-        let set = keyset(&context.plan.phases[index]);
-        let filled = self.journal.of(set);
-        let progress = Arc::new(Progress::new(filled.count, &filled.done));
-        if progress.missing() == 0 {
-            return Ok(false);
-        }
-        let plan = Arc::make_mut(&mut context.plan);
-        plan.phases[index].limits.ops = progress.missing();
-        context.progress = Some(Arc::clone(&progress));
-        self.keeper = Some(Keeper::start(
-            driver.clone(),
-            Arc::clone(&context.plan),
-            context.options,
-            (self.journal.clone(), set),
-            progress,
-        )?);
         Ok(true)
     }
 
-    /// The phase has ended: writes the last entry of the journal. Returns a warning if that failed.
-    pub(crate) fn end(&mut self, context: &mut RunContext<'_>) -> Option<String> {
-        context.progress = None;
-        let (journal, error) = self.keeper.take()?.end();
+    /// The phase has ended.
+    ///
+    /// # Errors
+    /// When another session holds the data set.
+    pub(crate) fn phase_ended(&mut self, context: &mut RunContext<'_>) -> Result<(), RunError> {
+        if let Some(progress) = context.progress.take() {
+            progress.settle();
+        }
+        context.filling = None;
+        let Some(keeper) = &self.keeper else {
+            return Ok(());
+        };
+        let (journal, held) = keeper.phase_ended();
         self.journal = journal;
-        error.map(|error| {
-            format!(
-                "the journal of the data set could not be written ({error}); going on will write some objects once \
-                 more"
-            )
-        })
+        held
+    }
+
+    /// The session has ended: writes the last entry of the journal. Returns a warning if that failed.
+    pub(crate) fn end(&mut self) -> Option<String> {
+        let error = self.keeper.take()?.end()?;
+        Some(format!(
+            "the journal of the data set could not be written ({error}); going on will write some objects once more, \
+             and waits first to see whether this session has ended"
+        ))
     }
 
     /// Reads a sample of the objects that are there. Returns how many.
@@ -258,4 +333,51 @@ impl Prepared {
     ) -> Result<u64, RunError> {
         sample::check(driver, context, &self.journal, count).await
     }
+}
+
+fn read(options: &RunOptions) -> impl Fn(OpError) -> RunError + use<'_> {
+    |error| RunError::of_bucket(&options.bucket, "reading the data set's journal", error)
+}
+
+fn held(by: &Lease, options: &RunOptions) -> RunError {
+    RunError::Options(format!(
+        "{} prepares the data set of run {} now; wait until it has ended, or end it",
+        by.holder(),
+        options.run_id
+    ))
+}
+
+/// The journal once no living session holds the data set.
+///
+/// # Errors
+/// When another session does, or the journal cannot be read.
+async fn unheld(
+    place: &Place,
+    mut journal: Journal,
+    patience: Duration,
+    options: &RunOptions,
+    say: &mut dyn FnMut(String),
+) -> Result<Journal, RunError> {
+    let Some(seen) = journal.lease.clone().filter(|lease| !lease.is_gone()) else {
+        return Ok(journal);
+    };
+    say(format!(
+        "{} was preparing the data set and has not said that it ended; it counts as dead if it is silent for {} s",
+        seen.holder(),
+        patience.as_secs()
+    ));
+    let begun = tokio::time::Instant::now();
+    while begun.elapsed() < patience {
+        tokio::time::sleep(patience / LOOKS).await;
+        match place.read().await.map_err(read(options))? {
+            Some((now, _)) => journal = now,
+            None => continue,
+        }
+        match &journal.lease {
+            None => break,
+            Some(lease) if *lease != seen => return Err(held(lease, options)),
+            Some(_) => {}
+        }
+    }
+    Ok(journal)
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::common::*;
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{KeyLaw, Limits, PhaseKind, Plan};
-use bucketload_run::{DataSet, JOURNAL, Purpose, RunEnd, RunError, RunOptions, StopHandle, run};
+use bucketload_run::{
+    DataSet, JOURNAL, PATIENCE, Purpose, RunEnd, RunError, RunOptions, StopHandle, now_ns, run,
+};
 
 const MEASURE: Purpose = Purpose::Measure { incomplete: false };
 
@@ -42,6 +45,7 @@ fn session(
             identity: "objects".to_owned(),
             purpose,
             check: 0,
+            patience: PATIENCE / 100,
         }),
         phases: (!matches!(purpose, Purpose::Measure { .. })).then(|| vec![0, 1]),
         ..options(2)
@@ -144,8 +148,6 @@ fn other_data_sets_are_refused() {
         plan.keysets[0].count = 2_000;
     });
     assert!(other.contains("1000 objects in `r`") && other.contains("needs 2000"));
-    let other = refused(|options, _| options.share.of = 2);
-    assert!(other.contains("one host"), "{other}");
     let other = refused(|_, plan| {
         plan.phases
             .push(phase(PhaseKind::Cleanup, vec![], Limits::default()));
@@ -198,4 +200,125 @@ fn drivers_that_cannot_compare_refuse_a_check() {
     assert!(matches!(refused, RunError::Unsupported { .. }), "{refused}");
     // It is known before anything is written.
     assert!(driver.keys("b").is_empty());
+}
+
+/// Waits until `ready`.
+fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !ready() {
+        assert!(begun.elapsed() < PATIENCE, "waited for {what} in vain");
+        std::thread::yield_now();
+    }
+}
+
+/// The journal in the store.
+fn journal(driver: &Scripted) -> serde_json::Value {
+    let state = driver.0.state.lock().unwrap();
+    let body = state
+        .buckets
+        .get("b")
+        .and_then(|b| b.get(&format!("t/{JOURNAL}")));
+    body.map_or(serde_json::Value::Null, |body| {
+        serde_json::from_slice(body).unwrap()
+    })
+}
+
+/// Aborts a session when dropped, so that a failed test ends.
+struct Aborts<'a>(&'a StopHandle);
+
+impl Drop for Aborts<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.stop();
+    }
+}
+
+/// Makes somebody else the holder of the data set.
+fn usurp(driver: &Scripted) {
+    let mut journal = journal(driver);
+    journal["lease"] = serde_json::json!({
+        "session": "another-boot pid:[1] 7 9 0", "host": "elsewhere", "pid": 7, "beat": 3, "written_unix_s": 0
+    });
+    let mut state = driver.0.state.lock().unwrap();
+    let body = serde_json::to_vec(&journal).unwrap();
+    let bucket = state.buckets.get_mut("b").unwrap();
+    bucket.insert(format!("t/{JOURNAL}"), body);
+}
+
+#[test]
+fn a_second_session_is_refused_while_the_first_lives() {
+    // The eight workers of the first session never get an answer from call 400 on.
+    let script = |call: &Call| match call.nth < 400 || call.session >= 8 {
+        true => at_once(),
+        false => never(),
+    };
+    let driver = Arc::new(Scripted::new(script).logged());
+    let stop = StopHandle::new();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| session(&driver, Purpose::Begin, |_, _| (), &stop).unwrap());
+        let aborts = Aborts(&stop);
+        wait_for("the first session", || driver.log().len() == 400);
+        let change = |options: &mut RunOptions, _: &mut Plan| {
+            options.data_set.as_mut().unwrap().patience = PATIENCE;
+        };
+        let refused = session(&driver, Purpose::GoOn, change, &StopHandle::new()).unwrap_err();
+        let own = format!("process {} on ", std::process::id());
+        let text = refused.to_string();
+        assert!(
+            text.contains(&own) && text.contains("wait until it has ended"),
+            "{text}"
+        );
+        assert_eq!(driver.log().len(), 400, "it wrote nothing");
+        // A measurement beside it takes a number, and the preparation keeps that.
+        go(&driver, Purpose::Measure { incomplete: true }).unwrap();
+        drop(aborts);
+        assert_eq!(first.join().unwrap().1, 400);
+    });
+    let known = journal(&driver);
+    assert_eq!(
+        (&known["runs"], &known["lease"]),
+        (&1.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(go(&driver, Purpose::GoOn).unwrap().1, 600);
+    assert!(writes(&driver).values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_silent_session_is_replaced_and_a_replaced_one_stops() {
+    let driver = Arc::new(Scripted::new(|_| until(now_ns() + 60_000_000)).logged());
+    let stop = StopHandle::new();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| session(&driver, Purpose::Begin, |_, _| (), &stop));
+        let _aborts = Aborts(&stop);
+        wait_for("the first session", || driver.log().len() > 8);
+        usurp(&driver);
+        let error = first.join().unwrap().unwrap_err();
+        assert!(matches!(error, RunError::TakenOver { .. }), "{error}");
+        assert!(
+            error.to_string().contains("process 7 on elsewhere"),
+            "{error}"
+        );
+    });
+    let began = driver.log().len();
+    assert!(began < 1_000, "it stopped");
+    let mut kept = Kept::default();
+    let options = RunOptions {
+        data_set: Some(DataSet {
+            identity: "objects".to_owned(),
+            purpose: Purpose::GoOn,
+            check: 0,
+            patience: Duration::from_millis(60),
+        }),
+        phases: Some(vec![0, 1]),
+        ..options(2)
+    };
+    let any = Arc::clone(&driver).into();
+    let end = run(&any, &whole(), &options, &mut kept, &StopHandle::new()).unwrap();
+    assert_eq!(end.incomplete, None);
+    let warned = kept
+        .warnings()
+        .iter()
+        .any(|w| w.contains("process 7 on elsewhere"));
+    assert!(warned, "{:?}", kept.warnings());
+    assert_eq!(journal(&driver)["lease"], serde_json::Value::Null);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use bucketload_core::sink::Event;
 use bucketload_results::rundir::RunDir;
 
+use crate::common::agents::Agent;
 use crate::common::{ACCESS_KEY, Outcome, SECRET_KEY, Serve, bucketload, call, operations};
 
 /// Every kind of work, with random, divided and sequential selectors.
@@ -241,4 +242,52 @@ fn a_pinned_work_runs_on_its_driver() {
     assert!(!dir.path().join("refused").exists());
     // A single machine runs all works, and says so.
     run(dir.path(), &["--threads", "1", "--out", "alone"]).expect(0, &["not pinned", "--launch"]);
+}
+
+/// Each agent writes on its own file system, where its user allows that.
+#[test]
+fn agents_write_local_files_where_they_are_allowed_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = dir.path().join("its files");
+    std::fs::create_dir(&files).unwrap();
+    let serve = Serve::start(&[]);
+    let text = format!(
+        "<workload name=\"w\"><storage type=\"s3\" config=\"accesskey={ACCESS_KEY};secretkey={SECRET_KEY};\
+         endpoint=http://{};path_style_access=true\"/><workflow><workstage name=\"local\"><work name=\"l\" \
+         workers=\"3\" totalOps=\"24\" division=\"object\"><operation type=\"localwrite\" config=\"containers=r(1,2);\
+         objects=r(1,12);sizes=c(2)KB;files={}\"/></work></workstage></workflow></workload>",
+        serve.address,
+        files.display()
+    );
+    std::fs::write(dir.path().join("w.xml"), text).unwrap();
+    let stranger = Agent::start(dir.path(), "stranger", None);
+    // The coordinator's permission is for its own machine.
+    let args = [
+        "--agents",
+        &stranger.address,
+        "--allow-local-writes",
+        ".",
+        "--out",
+        "refused",
+    ];
+    run(dir.path(), &args).expect(2, &["its user has not allowed", "--allow-local-writes DIR"]);
+    assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0);
+    let out = |out: &str, more: &[&str]| {
+        let args = ["--launch", "local:3", "--out", out, "--output", "json"];
+        run(dir.path(), &[&args, more].concat())
+    };
+    out("none", &[]).expect(2, &["has not allowed"]);
+    let outcome = out("all", &["--allow-local-writes", "."]);
+    outcome.expect(0, &["each agent writes files below"]);
+    assert_eq!(outcome.json()["phases"][0]["totals"]["ok"], 24);
+    for container in 1..=2 {
+        let written = std::fs::read_dir(files.join(format!("mycontainers{container}"))).unwrap();
+        let sizes = written.map(|file| file.unwrap().metadata().unwrap().len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [2000; 12]);
+    }
+    out("again", &["--allow-local-writes", "."]).expect(2, &["could replace", "--delete-named"]);
+    out("replaced", &["--allow-local-writes", ".", "--delete-named"]).expect(0, &[]);
+    let outside = ["--allow-local-writes", "archive", "--delete-named"];
+    std::fs::create_dir(dir.path().join("archive")).unwrap();
+    out("outside", &outside).expect(2, &["is not inside"]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::agents::{background, wait_for};
+use crate::common::agents::{Agent, agents_of, background, end_of, wait_for};
 use crate::common::{Outcome, Serve, bucketload, call};
 use serde_json::Value;
 
@@ -11,16 +11,18 @@ const OBJECTS: u64 = 4_000;
 
 struct Place {
     dir: tempfile::TempDir,
-    /// Each PUT takes 20 ms: the 32 workers write at most 1600 objects/s, so a session takes seconds.
+    /// Each PUT takes a while, so a session takes seconds.
     server: Serve,
 }
 
 impl Place {
-    fn new() -> Self {
+    /// A store whose PUTs take `ms` milliseconds: the 32 workers write at most 32 objects in that time.
+    fn new(ms: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = format!("posix:{}", dir.path().join("store").display());
         fs::create_dir(dir.path().join("store")).unwrap();
-        let server = Serve::start(&["--store", &store, "--fault", "delay,ms=20,op=put"]);
+        let fault = format!("delay,ms={ms},op=put");
+        let server = Serve::start(&["--store", &store, "--fault", &fault]);
         Self { dir, server }
     }
 
@@ -62,6 +64,11 @@ impl Place {
 
     /// The prepared objects in the directory of the store.
     fn objects(&self) -> Vec<PathBuf> {
+        self.below("r")
+    }
+
+    /// The files below directory `name` of the data set.
+    fn below(&self, name: &str) -> Vec<PathBuf> {
         fn walk(dir: &Path, into: &mut Vec<PathBuf>) {
             for entry in fs::read_dir(dir).unwrap().flatten() {
                 match entry.path() {
@@ -71,7 +78,7 @@ impl Place {
             }
         }
         let mut all = Vec::new();
-        walk(&self.data().unwrap().join("r"), &mut all);
+        walk(&self.data().unwrap().join(name), &mut all);
         all.sort();
         all
     }
@@ -86,7 +93,7 @@ fn prepared(outcome: &Outcome) -> u64 {
 
 #[test]
 fn a_killed_preparation_goes_on_and_runs_measure_on_its_objects() {
-    let place = Place::new();
+    let place = Place::new(20);
     let args = place.args("--prepare-only --out first");
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut killed = background(&mut bucketload(place.path(), &args));
@@ -158,7 +165,7 @@ fn a_killed_preparation_goes_on_and_runs_measure_on_its_objects() {
 
 #[test]
 fn data_sets_that_would_not_last_are_refused() {
-    let place = Place::new();
+    let place = Place::new(20);
     let args = place.args("--prepare-only --out first");
     let refused = |line: &str, words: &[&str]| {
         let args: Vec<&str> = line.split_whitespace().collect();
@@ -179,4 +186,103 @@ fn data_sets_that_would_not_last_are_refused() {
         &format!("run get --prepare-only --oracle {target} --create-bucket"),
         &["leave out --oracle"],
     );
+}
+
+#[test]
+fn agents_fill_a_data_set_over_losses_and_in_other_numbers() {
+    let place = Place::new(60);
+    let mut agents = ["one", "two", "three"].map(|name| Agent::start(place.path(), name, None));
+    let start = |agents: &[Agent], more: &str| {
+        let addresses: Vec<&str> = agents.iter().map(|agent| agent.address.as_str()).collect();
+        let args = place.args(&format!("--agents {} {more}", addresses.join(",")));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        background(&mut bucketload(place.path(), &args))
+    };
+    let grown = |before: u64| {
+        wait_for("an entry in the journal", || {
+            place.journal().filter(|&there| there > before)
+        })
+    };
+
+    // The coordinator is killed: its agents stop, and what it has not entered is written again.
+    let mut first = start(&agents, "--prepare-only --out first");
+    grown(0);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    for agent in &agents {
+        wait_for("the agent's word", || {
+            agent.said().contains("the load was stopped").then_some(())
+        });
+    }
+    let known = place.journal().unwrap();
+    assert!((1..OBJECTS).contains(&known), "{known}");
+    assert!(
+        place.objects().len() as u64 >= known,
+        "the journal says too much"
+    );
+
+    // An agent is killed: everything that the others wrote is in the journal.
+    let second = start(&agents, "--prepare-only --data first --out second");
+    grown(known);
+    agents[0].child.kill().unwrap();
+    let outcome = end_of(second);
+    outcome.expect(4, &["agent 0", "lost", "--prepare-only --data second"]);
+    let there = place.journal().unwrap();
+    let records = agents_of(&place.path().join("second")).unwrap().agents;
+    let survivors: u64 = records[1..].iter().map(|agent| agent.totals.ok).sum();
+    assert!(records[0].totals.ok > 0 && survivors > 0, "{records:?}");
+    assert!(
+        there >= known + survivors,
+        "{there} of {known} + {survivors}"
+    );
+    assert!(
+        place.objects().len() as u64 >= there,
+        "the journal says too much"
+    );
+
+    // Two go on, with exactly what is missing.
+    let third = start(
+        &agents[1..],
+        "--prepare-only --data second --check 100 --out third --output json",
+    );
+    let third = end_of(third);
+    third.expect(0, &["100 objects of the data set", "is complete"]);
+    assert_eq!(prepared(&third), OBJECTS - there);
+    assert_eq!(place.objects().len() as u64, OBJECTS);
+    assert_eq!(place.journal(), Some(OBJECTS));
+
+    // Four measure, twice: the fresh objects of each measurement have names of their own.
+    let mut fresh = Vec::new();
+    for out in ["measured", "again"] {
+        let line = format!("--launch local:4 --data first --check 4000 --out {out} --output json");
+        let measured = place.run(&line);
+        measured.expect(0, &["4000 objects of the data set", "stays in the target"]);
+        assert_eq!(prepared(&measured), 0);
+        let result = measured.json();
+        let phases = result["phases"].as_array().unwrap();
+        let run = phases.iter().find(|phase| phase["name"] == "run").unwrap();
+        assert_eq!(run["totals"]["failed"], 0, "{run}");
+        fresh.push(place.below("").len() as u64 - OBJECTS);
+    }
+    // Marker and journal.
+    assert!(fresh[0] > 2, "{fresh:?}");
+    assert_eq!(fresh[1] - 2, 2 * (fresh[0] - 2));
+    assert_eq!(place.objects().len() as u64, OBJECTS);
+}
+
+#[test]
+fn two_sessions_do_not_prepare_the_same_data_set() {
+    let place = Place::new(60);
+    let args = place.args("--prepare-only --out first");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let first = background(&mut bucketload(place.path(), &args));
+    let holder = format!("process {} on ", first.id());
+    wait_for("an entry in the journal", || {
+        place.journal().filter(|&there| there > 0)
+    });
+    place
+        .run("--data first --prepare-only --out second")
+        .expect(2, &[&holder, "wait until it has ended"]);
+    end_of(first).expect(0, &["is complete"]);
+    assert_eq!(place.journal(), Some(OBJECTS));
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bucketload_core::agent::AgentState;
 use bucketload_core::plan::PhaseKind;
 use bucketload_core::sink::PhaseEnd;
-use bucketload_run::{RunError, StopLevel, now_ns};
+use bucketload_run::{Filling, RunError, StopLevel, now_ns};
 
 use super::PhaseCourse;
 use crate::message::ToAgent;
@@ -49,6 +49,14 @@ impl PhaseCourse<'_> {
             && (complete || failed >= 100)
         {
             self.failed = Some(RunError::Prepare { failed, all });
+            self.end = Some(PhaseEnd::Aborted);
+            self.tell(StopLevel::Finish);
+        }
+    }
+
+    /// Stops when another session holds the data set that the phase fills. The caller knows which.
+    pub(super) fn look_at_holder(&mut self) {
+        if self.filling.is_some_and(Filling::is_given_up) && self.stop_level == StopLevel::Run {
             self.end = Some(PhaseEnd::Aborted);
             self.tell(StopLevel::Finish);
         }

@@ -26,6 +26,14 @@ struct Blob {
     tags: Vec<u8>,
 }
 
+impl Blob {
+    /// Differs for other contents.
+    fn tag(&self) -> String {
+        let byte = |hash: u64, byte: &u8| hash.wrapping_mul(31).wrapping_add(u64::from(*byte));
+        format!("\"0x{:X}\"", self.content.iter().fold(1, byte))
+    }
+}
+
 #[derive(Default)]
 struct Container {
     blobs: BTreeMap<String, Blob>,
@@ -218,6 +226,12 @@ impl FakeAzure {
                 if r.header("If-None-Match") == Some("*") && !absent {
                     return Err((409, "BlobAlreadyExists"));
                 }
+                let tag = place.blobs.get(&key).map(Blob::tag);
+                if r.header("If-Match")
+                    .is_some_and(|one| Some(one) != tag.as_deref())
+                {
+                    return Err((412, "ConditionNotMet"));
+                }
                 self.put(place, key, comp, r)
             }
             ("DELETE", "") => {
@@ -226,7 +240,16 @@ impl FakeAzure {
             }
             (method, comp) => {
                 let blob = place.blobs.get(&key).ok_or((404, "BlobNotFound"))?;
-                read(method, comp, blob, r)
+                let mut answer = read(method, comp, blob, r)?;
+                let line = answer
+                    .bytes
+                    .windows(2)
+                    .position(|two| two == b"\r\n")
+                    .unwrap()
+                    + 2;
+                let tag = format!("ETag: {}\r\n", blob.tag());
+                answer.bytes.splice(line..line, tag.into_bytes());
+                Ok(answer)
             }
         }
     }

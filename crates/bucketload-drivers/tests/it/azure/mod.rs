@@ -105,6 +105,26 @@ fn refusals_are_explained() {
 }
 
 #[test]
+fn small_objects_are_replaced_only_if_nobody_else_has() {
+    run(async {
+        let fake = FakeAzure::default();
+        let server = start(&fake).await;
+        let mut session = open(config(&server, key())).await;
+        session.ensure_bucket("bucket").await.unwrap();
+        session.put_small("bucket", "k", b"one").await.unwrap();
+        let (body, version) = session.get_small_version("bucket", "k").await.unwrap();
+        assert_eq!(body, b"one");
+        let seen = version.as_deref();
+        assert!(seen.is_some());
+        let put = session.put_small_if("bucket", "k", b"two", seen);
+        put.await.unwrap();
+        let late = session.put_small_if("bucket", "k", b"three", seen).await;
+        assert_eq!(late.unwrap_err().kind, ErrorKind::Conflict);
+        assert_eq!(session.get_small("bucket", "k").await.unwrap(), b"two");
+    });
+}
+
+#[test]
 fn clean_up_discards_uncommitted_blocks() {
     run(async {
         let fake = FakeAzure::default();
