@@ -327,6 +327,7 @@ fn a_dialect_precedes_files_and_nothing_else() {
             addressing: of("path"),
             payload: of("unsigned"),
             checksum: of("crc32"),
+            ..S3Dialect::default()
         },
         ..S3Overrides::default()
     };
