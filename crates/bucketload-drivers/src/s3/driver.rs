@@ -11,6 +11,7 @@ use bucketload_core::record::Probe;
 use bucketload_wire::clock::wall_seconds;
 
 use super::config::{ChecksumAlgorithm, S3Config};
+use super::ops_append::Ends;
 use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::client::{Client, IdFields};
@@ -45,6 +46,8 @@ bucketload_core::any_driver!(S3Driver);
 pub(crate) struct Inner {
     pub(crate) config: S3Config,
     pub(crate) client: Client,
+    /// Present if the store appends.
+    pub(crate) ends: Option<Ends>,
     /// Writes local files.
     local: Option<AnyDriver>,
 }
@@ -72,6 +75,7 @@ impl S3Driver {
         let client = Client::new(config.endpoints.clone(), &config.tls, IDS)?;
         Ok(Self {
             inner: Arc::new(Inner {
+                ends: config.appends().then(Ends::default),
                 config,
                 client,
                 local,
