@@ -415,6 +415,13 @@ fn gate(result: &RunResult) -> Exit {
 pub(crate) fn failure(error: &RunError, endpoints: &[String]) -> Failure {
     let message = advice::explained(error, endpoints);
     match error {
+        RunError::Unsupported { driver, what }
+            if driver == "s3" && what.split(", ").any(|class| class == "append") =>
+        {
+            Failure::usage(format!(
+                "{message}, or allow appends with --append write-offset if the store has them (`bucketload doctor` tells)"
+            ))
+        }
         RunError::Options(_) | RunError::Unsupported { .. } | RunError::Foreign { .. } => {
             Failure::usage(message)
         }

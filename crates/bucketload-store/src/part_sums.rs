@@ -83,7 +83,7 @@ mod tests {
         );
         assert_eq!((kept.get(0), kept.get(3)), (None, None));
         assert_eq!(budget.used(), 16);
-        assert!(of(&[one.clone()]).is_err(), "beyond the limit");
+        assert!(of(std::slice::from_ref(&one)).is_err(), "beyond the limit");
         drop(kept);
         assert_eq!(budget.used(), 0);
         let other = sum(ChecksumAlgorithm::Sha1, "3oqEe/+MND1puFOiFebud17y75Y=");

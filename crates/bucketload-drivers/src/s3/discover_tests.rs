@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{
-    Addressing, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, S3Dialect, S3Overrides,
-    Source,
+    Addressing, AppendMode, ChecksumAlgorithm, ConfigError, PayloadMode, S3Config, S3Dialect,
+    S3Overrides, Source,
 };
 
 const CONFIG: &str = "\
@@ -327,7 +327,7 @@ fn a_dialect_precedes_files_and_nothing_else() {
             addressing: of("path"),
             payload: of("unsigned"),
             checksum: of("crc32"),
-            ..S3Dialect::default()
+            append: of("write-offset"),
         },
         ..S3Overrides::default()
     };
@@ -341,6 +341,7 @@ fn a_dialect_precedes_files_and_nothing_else() {
     assert_eq!(config.addressing, Addressing::Path);
     assert_eq!(config.payload, PayloadMode::Unsigned);
     assert_eq!(config.checksum, Some(ChecksumAlgorithm::Crc32));
+    assert_eq!(config.append, AppendMode::WriteOffset);
     let env = [KEYS[0], KEYS[1], ("AWS_REGION", "eu-env")];
     let config = discover(&overrides, &env, true).unwrap();
     assert_eq!(region(&config).1, "AWS_REGION");

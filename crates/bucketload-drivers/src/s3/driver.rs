@@ -12,6 +12,7 @@ use bucketload_wire::clock::wall_seconds;
 
 use super::config::{ChecksumAlgorithm, S3Config};
 use super::keeping::Fields;
+use super::ops_append::Ends;
 use super::session::S3Session;
 use super::template::HeadWriter;
 use crate::http::client::{Client, IdFields};
@@ -48,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     /// The header fields about how objects are kept.
     pub(crate) fields: Fields,
+    /// Present if the store appends.
+    pub(crate) ends: Option<Ends>,
     /// Writes local files.
     local: Option<AnyDriver>,
 }
@@ -76,6 +79,7 @@ impl S3Driver {
         Ok(Self {
             inner: Arc::new(Inner {
                 fields: Fields::of(&config.keeping),
+                ends: config.appends().then(Ends::default),
                 config,
                 client,
                 local,

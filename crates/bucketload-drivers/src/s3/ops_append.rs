@@ -1,9 +1,12 @@
 //! Appends, in stores that have them: a PUT at the end of the object, which must name that end.
 //!
-//! A session remembers where its appends ended ([`Ends`]). It asks for the end (HEAD) only of objects that it does not
-//! remember, and after another writer has moved the end; both requests belong to the operation.
+//! The driver remembers where the appends of its sessions ended ([`Ends`]). A session asks for the end (HEAD) only of
+//! objects that are not remembered, and after another writer has moved the end; both requests belong to the operation.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError};
@@ -21,39 +24,43 @@ use crate::http::session::HttpSession as _;
 use crate::http::sink::{Ignore, Sink};
 use crate::http::span::Span;
 
-/// Number of objects whose ends a session remembers.
-const REMEMBERED: usize = 256;
+/// Number of objects whose ends are remembered.
+const REMEMBERED: usize = 1 << 14;
 
-/// Where the session's last appends ended. An object takes the place of another one now and then, so memory is bounded
-/// and no operation allocates. A wrong end does no harm: the store refuses it.
-#[derive(Debug)]
-pub(crate) struct Ends([(u64, u64); REMEMBERED]);
+/// Where the last appends of all sessions ended. An object takes the place of another one now and then, so memory is
+/// bounded and no operation allocates or locks. Two numbers that do not belong together, or an end that another program
+/// has moved, do no harm: the store refuses such an end.
+pub(crate) struct Ends(Box<[Place]>);
+
+/// An object's number, and its end in bytes.
+#[derive(Default)]
+struct Place(AtomicU64, AtomicU64);
 
 impl Ends {
-    const NONE: (u64, u64) = (0, 0);
-
-    fn place(&mut self, object: u64) -> &mut (u64, u64) {
-        &mut self.0[object as usize % REMEMBERED]
+    fn place(&self, object: u64) -> &Place {
+        &self.0[object as usize % REMEMBERED]
     }
 
     /// The end of `object` in bytes, if it is known.
-    fn of(&mut self, object: u64) -> Option<u64> {
-        let (known, end) = *self.place(object);
-        (known == object).then_some(end)
+    fn of(&self, object: u64) -> Option<u64> {
+        let Place(known, end) = self.place(object);
+        (known.load(Relaxed) == object).then(|| end.load(Relaxed))
     }
 
-    fn set(&mut self, object: u64, end: u64) {
-        *self.place(object) = (object, end);
+    fn set(&self, object: u64, end: u64) {
+        let place = self.place(object);
+        place.1.store(end, Relaxed);
+        place.0.store(object, Relaxed);
     }
 
-    fn forget(&mut self, object: u64) {
-        *self.place(object) = Self::NONE;
+    fn forget(&self, object: u64) {
+        self.place(object).0.store(0, Relaxed);
     }
 }
 
 impl Default for Ends {
     fn default() -> Self {
-        Self([Self::NONE; REMEMBERED])
+        Self((0..REMEMBERED).map(|_| Place::default()).collect())
     }
 }
 
@@ -88,9 +95,10 @@ impl S3Session {
         request: &Request<'_>,
         probe: &mut Probe,
     ) -> Result<Completion, OpError> {
-        if !self.shared.config().appends() {
+        let shared = Rc::clone(&self.shared);
+        let Some(ends) = &shared.driver.ends else {
             return Err(absent(OpClass::Append));
-        }
+        };
         let span = Span::whole(content_of(request)?);
         let done = Completion {
             bytes: span.len,
@@ -110,7 +118,7 @@ impl S3Session {
             return if_absent(written).map(|_| done);
         }
         let object = number(request);
-        let known = self.ends.get_or_insert_default().of(object);
+        let known = ends.of(object);
         let mut end = match known {
             Some(end) => end,
             None => self.end_of(request, probe).await?,
@@ -121,7 +129,6 @@ impl S3Session {
             end = self.end_of(request, probe).await?;
             outcome = self.write_at(request, content, end, probe).await;
         }
-        let ends = self.ends.get_or_insert_default();
         match outcome {
             Ok(()) => ends.set(object, end + span.len),
             Err(_) => ends.forget(object),

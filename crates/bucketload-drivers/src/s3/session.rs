@@ -14,7 +14,6 @@ use super::admin_list::ListState;
 use super::dispatch::Dispatch;
 use super::driver::S3Shared;
 use super::error_map::{self, Context, ErrorDocument};
-use super::ops_append::Ends;
 use super::prepare::{ContentHashes, Prepared, S3Call};
 use crate::http::client::Client;
 use crate::http::connection::{Connection, RequestTarget};
@@ -33,8 +32,6 @@ pub struct S3Session {
     local: Option<Box<AnySession>>,
     /// Created for the first multipart upload.
     pub(crate) parts: Option<Box<PartHashes>>,
-    /// Created for the first append.
-    pub(crate) ends: Option<Box<Ends>>,
     /// State of the control plane's listings.
     pub(crate) listing: ListState,
 }
@@ -57,7 +54,6 @@ impl S3Session {
             shared,
             local,
             parts: None,
-            ends: None,
             listing: ListState::default(),
         }
     }

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use crate::support::{Answer, Received, Responder, op, open, probe, request, run};
-use bucketload_core::driver::{Completion, Session};
+use bucketload_core::driver::{Completion, Driver, Session, WorkerId};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
 use bucketload_core::payload::{Arena, PayloadKind};
-use bucketload_drivers::s3::{AppendMode, S3Session};
+use bucketload_drivers::s3::{AppendMode, S3Driver, S3Session};
 
 async fn session(server: &Responder) -> S3Session {
     let mut config = server.config();
@@ -82,6 +82,30 @@ fn the_end_is_asked_for_once() {
                 [None, Some(at), Some(at + 10), Some(at + 15)]
             );
         }
+    });
+}
+
+#[test]
+fn all_sessions_of_a_driver_know_the_end() {
+    run(async {
+        let server = store(None, 0).await;
+        let mut config = server.config();
+        config.append = AppendMode::WriteOffset;
+        let driver = S3Driver::new(config).unwrap();
+        let mut sessions = Vec::new();
+        for worker in 0..3 {
+            let worker = WorkerId {
+                worker,
+                ..WorkerId::default()
+            };
+            sessions.push(driver.open(worker, &mut probe()).await.unwrap());
+        }
+        for (session, requests) in sessions.iter_mut().zip([2, 1, 1]) {
+            let (done, sent) = append(session, 10).await;
+            assert_eq!((done.unwrap().bytes, sent), (10, requests));
+        }
+        let ends = [None, Some(0), Some(10), Some(20)];
+        assert_eq!(offsets(&server), ends);
     });
 }
 

@@ -413,7 +413,7 @@ fn a_dialect_says_that_a_store_appends() {
         ];
         call(&mut bucketload(dir.path(), &[&args, more].concat()))
     };
-    run(&[]).expect(2, &["append"]);
+    run(&[]).expect(2, &["append", "--append write-offset"]);
     let mut bytes = 0;
     for (way, value) in [("--dialect", "desk.toml"), ("--append", "write-offset")] {
         run(&[way, value]).expect(0, &[]);
