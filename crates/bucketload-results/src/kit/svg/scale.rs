@@ -198,6 +198,14 @@ impl Axis {
         }
     }
 
+    /// The label; a logarithmic axis says so.
+    pub(super) fn caption(&self) -> String {
+        match self.log && self.names.is_empty() {
+            true => format!("{} (log scale)", self.label),
+            false => self.label.clone(),
+        }
+    }
+
     /// An axis with named positions.
     #[must_use]
     pub fn named(label: &str, names: Vec<String>) -> Self {
