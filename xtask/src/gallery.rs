@@ -36,7 +36,7 @@ const PICTURES: [(&str, u32, &str); 7] = [
     (
         "gallery/cosbench",
         1700,
-        "run {dir}/workload.xml --target s3://bench/t --endpoint-url {a} --out {out}",
+        "run {dir}/workload.xml --endpoint-url {a} --out {out}",
     ),
     (
         "gallery/capacity",
@@ -72,7 +72,7 @@ const SERVERS: [(&str, &str); 4] = [
 
 /// A workload as COSBench's users write it.
 const COSBENCH: &str = r#"<workload name="mixed-64k" description="80 % reads, 20 % writes of 64 KiB">
-  <storage type="s3"/>
+  <storage type="s3" config="accesskey={id};secretkey={secret};endpoint={a}"/>
   <workflow>
     <workstage name="init"><work type="init" workers="1" config="cprefix=gallery-;containers=r(1,2)"/></workstage>
     <workstage name="prepare">
@@ -106,7 +106,6 @@ pub(crate) fn main(names: &[String]) -> Result {
     }
     let chosen = |path: &str| names.is_empty() || names.iter().any(|name| path.ends_with(name));
     let dir = TempDir::new("gallery")?;
-    files::write(dir.path().join("workload.xml"), COSBENCH)?;
     let failures = PICTURES
         .iter()
         .filter(|(path, ..)| chosen(path))
@@ -127,7 +126,15 @@ fn make(&(path, height, command): &(&str, u32, &str), dir: &TempDir) -> Result {
             servers.push(server);
         }
     }
-    let (_, id, secret) = servers.first().ok_or("no server")?.endpoint();
+    let server = servers.first().ok_or("no server")?;
+    let (_, id, secret) = server.endpoint();
+    let values = [("{id}", id), ("{secret}", secret), ("{a}", &server.url())];
+    let workload = values
+        .iter()
+        .fold(COSBENCH.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        });
+    files::write(dir.path().join("workload.xml"), workload)?;
     let outcome = call(
         bucketload(&line)?
             .env("AWS_ACCESS_KEY_ID", id)

@@ -154,7 +154,8 @@ impl Report {
         }
         // The first line has left the screen by now.
         if width.is_some() {
-            let _ = writeln!(out.text, "\n{}", self.summary);
+            out.text.push('\n');
+            out.line(&self.summary, 2);
         }
         out.text
     }

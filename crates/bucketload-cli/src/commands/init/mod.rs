@@ -96,7 +96,7 @@ pub(crate) fn execute(args: &InitArgs) -> Result<Exit, Failure> {
         // Writing to a text cannot fail.
         let _ = writeln!(
             out,
-            "saved its dialect in {}, which @{name} uses from now on",
+            "saved its dialect in {}; @{name} uses it",
             brief(Path::new(&path))
         );
     }
